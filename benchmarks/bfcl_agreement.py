@@ -47,7 +47,7 @@ def agreements(paths: list[Path], data: list[Path]) -> Iterator[Agreement]:
             if not isinstance(item, Item) or item.official is None or item.rule is None:
                 continue
             found.items += 1
-            found.decoder = str(item.extra.more.get(DECODER_FIELD, ""))
+            found.decoder = str(item.extra.metadata.get(DECODER_FIELD, ""))
             found.verdict += item.official == item.rule
             if (item.official, item.error_type) == (item.rule, item.rule_error_type):
                 found.whole += 1

@@ -22,7 +22,7 @@ from many_runs import seconds, write_runs
 from synthetic import write_run
 from terminal import Terminal
 
-from fcreview.model.review import Said
+from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
@@ -88,7 +88,7 @@ def verdict(place: Path) -> None:
         items = [row[0] for row in store.connection.execute("SELECT item FROM item_rows LIMIT 60").fetchall()]
         for item in items:
             bare.append(clocked(lambda: (file.write(b"x" * 500), os.fsync(file.fileno()))))
-            said.append(clocked(lambda item=item: reviewer.review(item, Said(verdict=True))))
+            said.append(clocked(lambda item=item: reviewer.review(item, Annotation(verdict=True))))
     fsync = median(bare)
     told("a verdict, durable, beyond the disk's fsync", median(said) - fsync, 0.01, f"fsync {fsync * 1000:.1f} ms")
 

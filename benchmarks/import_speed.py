@@ -25,9 +25,9 @@ import orjson
 
 from fcreview.importers.registry import discover, read_plan
 from fcreview.run_plan import RunPlan
-from fcreview.store.importing.builder import MEMORY, Builder, _reader
-from fcreview.store.importing.run_importer import TOGETHER, import_runs
-from fcreview.store.importing.staging import Part, Shared, write_part
+from fcreview.store.importing.builder import LOADING_MEMORY_LIMIT, StoreBuilder, _reader
+from fcreview.store.importing.run_importer import BATCH_BYTES, import_runs
+from fcreview.store.importing.staging import StagedRun, FunctionCache, stage_run
 from fcreview.store.workspace import find_workspace
 
 T = TypeVar("T")
@@ -69,10 +69,10 @@ def measure(path: Path, data: list[Path], jobs: int | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         workspace = find_workspace(path, Path(folder) / "ws")
         start, work = time.perf_counter(), processor_seconds()
-        summary = import_runs(workspace, discover([path], data=data).plans, read_plan, jobs=jobs)
+        summary = import_runs(workspace, discover([path], data=data).plans, read_plan, n_workers=jobs)
         first, work = time.perf_counter() - start, processor_seconds() - work
         start = time.perf_counter()
-        import_runs(workspace, discover([path], data=data).plans, read_plan, jobs=jobs)
+        import_runs(workspace, discover([path], data=data).plans, read_plan, n_workers=jobs)
         again = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     bare, bare_work, size = parse_seconds(found.plans)
@@ -103,22 +103,22 @@ class Clock:
             yield item
 
 
-def batches(parts: list[Part]) -> Iterator[list[Part]]:
+def batches(parts: list[StagedRun]) -> Iterator[list[StagedRun]]:
     """As an import loads them."""
-    waiting: list[Part] = []
+    waiting: list[StagedRun] = []
     for part in parts:
         waiting.append(part)
-        if sum(one.items.stat().st_size for one in waiting) >= TOGETHER:
+        if sum(one.items.stat().st_size for one in waiting) >= BATCH_BYTES:
             yield waiting
             waiting = []
     if waiting:
         yield waiting
 
 
-def lines_alone(parts: list[Part], types: dict[str, str]) -> float:
+def lines_alone(parts: list[StagedRun], types: dict[str, str]) -> float:
     connection = duckdb.connect()
-    connection.execute(f"SET threads = 1; SET memory_limit = '{MEMORY}'")
-    largest = max(1 << 21, max(part.longest for part in parts) + 1024)
+    connection.execute(f"SET threads = 1; SET memory_limit = '{LOADING_MEMORY_LIMIT}'")
+    largest = max(1 << 21, max(part.longest_item for part in parts) + 1024)
     start = process_time()
     for some in batches(parts):
         query = f"SELECT max(hash(line)) FROM {_reader(types, largest)} line"  # noqa: S608
@@ -134,20 +134,20 @@ def measure_stages(path: Path, data: list[Path]) -> None:
     plans = discover([path], data=data).plans
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        workspace, shared, clock = find_workspace(path, place / "ws"), Shared(), Clock()
+        workspace, shared, clock = find_workspace(path, place / "ws"), FunctionCache(), Clock()
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
         start = process_time()
         parts = [
-            write_part(clock.of(read_plan(plan)), at, place / f"{at}", workspace.short, shared)
+            stage_run(clock.of(read_plan(plan)), at, place / f"{at}", workspace.to_stored_path, shared)
             for at, plan in enumerate(plans, 1)
         ]
         written = process_time() - start
         size = sum(part.items.stat().st_size for part in parts)
         start = process_time()
-        with Builder(workspace, place, keep=False) as builder:
+        with StoreBuilder(workspace, place, keep=False) as builder:
             for some in batches(parts):
-                builder.load(some)
+                builder.load_runs(some)
             loaded = process_time() - start
             builder.load_functions(parts)
             builder.finish()

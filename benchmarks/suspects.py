@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from fcreview.golden_audit.score import CHANCES, Suspect, suspect, suspects
+from fcreview.golden_audit.score import REASON_CHANCES, Suspect, build_suspect, rank_suspects
 from fcreview.importers.registry import discover, read_plan
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.queries.golden_audit import AuditInput
@@ -58,19 +58,19 @@ def found(order: Sequence[str], known: set[str]) -> Found:
 
 
 def ids(ranked: Iterable[Suspect]) -> list[str]:
-    return [each.case.key.id for each in ranked]
+    return [each.question.key.id for each in ranked]
 
 
 def by_failures(ranked: Iterable[Suspect]) -> list[str]:
     """What there is without this: share of runs that fail, ties in dataset order."""
-    cases = sorted((each.case for each in ranked), key=lambda case: case.key)
+    cases = sorted((each.question for each in ranked), key=lambda case: case.key)
     return [case.key.id for case in sorted(cases, key=lambda case: -case.n_failing / max(len(case.runs), 1))]
 
 
 def without(ranked: Sequence[Suspect], kinds: set[str]) -> list[str]:
     """The ranking as it is if nothing were known of these kinds of reasons."""
-    chances = {kind: 0.0 if kind in kinds else chance for kind, chance in CHANCES.items()}
-    return ids(sorted((suspect(each.case, each.reasons, chances) for each in ranked), key=lambda each: -each.score))
+    chances = {kind: 0.0 if kind in kinds else chance for kind, chance in REASON_CHANCES.items()}
+    return ids(sorted((build_suspect(each.question, each.reasons, chances) for each in ranked), key=lambda each: -each.score))
 
 
 @contextmanager
@@ -83,23 +83,23 @@ def imported(path: Path, data: list[Path]) -> Iterator[Store]:
 
 
 def with_runs(store: Store, runs: Sequence[int], known: set[str]) -> Found:
-    panel = store.told.panel(View(runs=tuple(runs)))
-    return found(ids(suspects(panel.cases, panel.witnesses)), known)
+    panel = store.analysis.fetch_audit_input(View(runs=tuple(runs)))
+    return found(ids(rank_suspects(panel.questions, panel.run_profiles)), known)
 
 
 def report(store: Store, known: set[str]) -> None:
     start = time.process_time()
-    panel = store.told.panel(View())
+    panel = store.analysis.fetch_audit_input(View())
     read = time.process_time() - start
-    ranked = suspects(panel.cases, panel.witnesses)
+    ranked = rank_suspects(panel.questions, panel.run_profiles)
     scored = time.process_time() - start - read
-    print(f"{len(ranked):,} questions, {len(panel.witnesses)} runs; processor time {read:.2f} + {scored:.2f} s")
+    print(f"{len(ranked):,} questions, {len(panel.run_profiles)} runs; processor time {read:.2f} + {scored:.2f} s")
     print(found(by_failures(ranked), known).line("failure rate alone"))
     print(found(ids(ranked), known).line("score"))
-    for kind in CHANCES:
+    for kind in REASON_CHANCES:
         print(found(without(ranked, {kind}), known).line(f"without {kind}"))
-    for category in sorted({each.case.key.category for each in ranked}):
-        own = [each for each in ranked if each.case.key.category == category]
+    for category in sorted({each.question.key.category for each in ranked}):
+        own = [each for each in ranked if each.question.key.category == category]
         print(found(ids(own), known).line(f"only {category}"))
         print(found(by_failures(own), known).line("  failure rate alone"))
     fewer_questions(panel, known)
@@ -110,8 +110,8 @@ def fewer_questions(panel: AuditInput, known: set[str]) -> None:
     draw = random.Random(1)
     halves = []
     for _ in range(HALVES):
-        half = draw.sample(panel.cases, len(panel.cases) // 2)
-        halves.append(found(ids(suspects(half, panel.witnesses)), known))
+        half = draw.sample(panel.questions, len(panel.questions) // 2)
+        halves.append(found(ids(rank_suspects(half, panel.run_profiles)), known))
     print(spread("questions", halves, FIRST[-2]))
 
 
@@ -124,16 +124,16 @@ def spread(what: str, halves: Sequence[Found], first: int) -> str:
 
 
 def fewer_runs(store: Store, panel: AuditInput, known: set[str]) -> None:
-    runs = sorted(panel.witnesses)
+    runs = sorted(panel.run_profiles)
     for run in runs:
         rest = [each for each in runs if each != run]
-        print(with_runs(store, rest, known).line(f"without {panel.witnesses[run].model}"[:44]))
+        print(with_runs(store, rest, known).line(f"without {panel.run_profiles[run].model}"[:44]))
     draw = random.Random(1)
     halves = [with_runs(store, draw.sample(runs, len(runs) // 2), known) for _ in range(HALVES)]
     print(spread("runs", halves, FIRST[-1]))
     for few in (1, 3):
         drawn = draw.sample(runs, min(few, len(runs)))
-        names = ", ".join(panel.witnesses[run].model for run in drawn)
+        names = ", ".join(panel.run_profiles[run].model for run in drawn)
         print(with_runs(store, drawn, known).line(f"only {names}"[:44]))
 
 

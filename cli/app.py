@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from fcreview.cli.command_table import COMMANDS
-from fcreview.cli.errors import FAILED, FINE, INTERRUPTED, OutputClosedError, describe_error
+from fcreview.cli.errors import EXIT_FAILURE, EXIT_SUCCESS, EXIT_INTERRUPTED, OutputClosedError, describe_error
 from fcreview.cli.output import note
 from fcreview.cli.signals import install_signal_handlers, terminated_by
-from fcreview.model.sanitize import clip, visible
+from fcreview.model.sanitize import clip, sanitize
 
 MAX_ERROR_WIDTH = 2_000
 """Width in cells to which a line of an error message is cut, because it may quote any text."""
@@ -33,13 +33,13 @@ def run(arguments: list[str]) -> int:
 
         arguments = with_default_command(arguments)
         build_program(arguments[0])(args=arguments, prog_name="fcreview")
-        return FINE
+        return EXIT_SUCCESS
     except SystemExit as exit_:
-        return exit_.code if isinstance(exit_.code, int) else FINE
+        return exit_.code if isinstance(exit_.code, int) else EXIT_SUCCESS
     except (OutputClosedError, BrokenPipeError):
-        return FINE
+        return EXIT_SUCCESS
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     except Exception as error:
         signalled = terminated_by()
         if signalled is not None:
@@ -47,8 +47,8 @@ def run(arguments: list[str]) -> int:
         if os.environ.get("FCREVIEW_DEBUG") == "1":
             raise
         code, lines = describe_error(error)
-        note("\n".join(clip(visible(line), MAX_ERROR_WIDTH) for line in (f"fcreview: {lines[0]}", *lines[1:])))
-        return code or FAILED
+        note("\n".join(clip(sanitize(line), MAX_ERROR_WIDTH) for line in (f"fcreview: {lines[0]}", *lines[1:])))
+        return code or EXIT_FAILURE
 
 
 def replace_closed_streams() -> None:
@@ -78,11 +78,11 @@ def app() -> None:
         sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # silence the interpreter's own flush
-        if not isinstance(error, BrokenPipeError) and code == FINE:
+        if not isinstance(error, BrokenPipeError) and code == EXIT_SUCCESS:
             note(f"fcreview: standard output: {error.strerror or error}")
-            code = FAILED
+            code = EXIT_FAILURE
     database = sys.modules.get("fcreview.store.database")
-    if database is not None and database.stuck():
+    if database is not None and database.has_running_query():
         sys.stderr.flush()
         os._exit(code)  # the interpreter would wait for the query thread, which has nothing open for writing
     sys.exit(code)

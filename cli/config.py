@@ -26,7 +26,7 @@ from pydantic_core import ErrorDetails
 
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.import_options import check_decoder
-from fcreview.model.sanitize import visible
+from fcreview.model.sanitize import sanitize
 
 MAX_BYTES = 1_000_000
 MAX_REASONS = 9
@@ -42,20 +42,20 @@ def _unique(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _check_colours(name: Any) -> Any:
-    from fcreview.tui.text.theme import COLOURS
+    from fcreview.tui.text.theme import COLOUR_SETS
 
-    if not isinstance(name, str) or name not in COLOURS:
-        raise ValueError(f"colours must be one of {', '.join(COLOURS)}")
+    if not isinstance(name, str) or name not in COLOUR_SETS:
+        raise ValueError(f"colours must be one of {', '.join(COLOUR_SETS)}")
     return name
 
 
 def _check_keys(keys: dict[str, str]) -> dict[str, str]:
     if not keys:
         return {}
-    from fcreview.tui.keymap import KeymapError, keymap
+    from fcreview.tui.keymap import KeymapError, validate_keymap
 
     try:
-        return keymap(keys)
+        return validate_keymap(keys)
     except KeymapError as error:
         raise ValueError(error) from error
 
@@ -140,7 +140,7 @@ def load_config() -> Config:
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from error
     except ValueError as error:  # not TOML, or not UTF-8
-        raise CommandError(f"{file}: {visible(str(error))[:300]}") from error
+        raise CommandError(f"{file}: {sanitize(str(error))[:300]}") from error
     except RecursionError:
         raise CommandError(f"{file}: nested too deeply") from None
     try:

@@ -8,24 +8,24 @@ from functools import cache
 from pathlib import Path
 
 from fcreview.model.item import ImportIssue
-from fcreview.run_plan import Found, RunPlan
-from fcreview.store.importing.dataset_paths import Remembered, supplying
+from fcreview.run_plan import DiscoveredRuns, RunPlan
+from fcreview.store.importing.dataset_paths import DatasetFolders, select_dataset_folders
 
 Folders = tuple[Path, ...]
-Search = Callable[[Folders], Found]
+Search = Callable[[Folders], DiscoveredRuns]
 """Finds the runs with their datasets, searching the given folders first."""
 RunId = tuple[str, ...]
 """Benchmark, generation, language, model and path of a run."""
 
 
-def assign_datasets(search: Search, named: Folders, remembered: Remembered) -> Found:
+def assign_datasets(search: Search, named: Folders, remembered: DatasetFolders) -> DiscoveredRuns:
     """Runs with the dataset that fits each. It takes one search for each different dataset.
 
     Args:
         named: folders of --data.
         remembered: folders of earlier commands.
     """
-    once, usual = cache(search), _existing(remembered.usual)
+    once, usual = cache(search), _existing(remembered.most_common)
     finder = _DatasetFinder(cache(lambda folders: _by_run_id(once(folders).plans)), named, remembered, usual)
     found = once(named or usual)
     return replace(found, plans=[finder.assign(plan) for plan in found.plans])
@@ -36,14 +36,14 @@ class _DatasetFinder:
     plans: Callable[[Folders], Mapping[RunId, RunPlan]]
     """Plans by run, with datasets from these folders."""
     named: Folders
-    remembered: Remembered
+    remembered: DatasetFolders
     usual: Folders
 
     def assign(self, plan: RunPlan) -> RunPlan:
         """The plan with the dataset that fits its run."""
-        if supplying(self.named, plan):
+        if select_dataset_folders(self.named, plan):
             return plan
-        before = self.remembered.of(plan.run)
+        before = self.remembered.folders_of(plan.run)
         own = self._search(_existing(before) or self.named, plan)
         if self.named and before:
             what = f"--data has no dataset for this run: using {before[0]} from an earlier command"

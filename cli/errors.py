@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TypeVar
 
-from fcreview.errors import FAILED, FINE, INTERRUPTED, WRONG_USAGE, FcreviewError
+from fcreview.errors import EXIT_FAILURE, EXIT_SUCCESS, EXIT_INTERRUPTED, EXIT_USAGE_ERROR, FcreviewError
 
 __all__ = [
-    "FAILED",
-    "FINE",
-    "INTERRUPTED",
-    "WRONG_USAGE",
+    "EXIT_FAILURE",
+    "EXIT_SUCCESS",
+    "EXIT_INTERRUPTED",
+    "EXIT_USAGE_ERROR",
     "CommandError",
     "OutputClosedError",
     "UsageError",
@@ -29,7 +29,7 @@ class CommandError(FcreviewError):
 class UsageError(CommandError):
     """Raised for invalid arguments."""
 
-    code = WRONG_USAGE
+    exit_code = EXIT_USAGE_ERROR
 
 
 class OutputClosedError(Exception):
@@ -47,10 +47,10 @@ def check_choice(known: Collection[Name], named: str, what: str) -> Name:
 def describe_error(error: Exception) -> tuple[int, list[str]]:
     """Exit code and stderr lines for an error. An unexpected one is reported as an internal error."""
     if isinstance(error, FcreviewError):
-        return error.code, error.lines()
+        return error.exit_code, error.message_lines()
     if isinstance(error, OSError):
-        return FAILED, [": ".join(str(part) for part in (error.filename, error.strerror or error) if part)]
-    return FAILED, [
+        return EXIT_FAILURE, [": ".join(str(part) for part in (error.filename, error.strerror or error) if part)]
+    return EXIT_FAILURE, [
         f"internal error: {type(error).__name__}: {error}",
         "Set FCREVIEW_DEBUG=1 for the traceback, and report it with the command you ran.",
     ]

@@ -30,10 +30,10 @@ def check_decoder(name: str | None) -> str | None:
     """Return the decoder's name as the importer spells it. UsageError if there is no such decoder."""
     if name is None or name == DEFAULT_DECODER:
         return name
-    from fcreview.importers.bfcl.decoders.registry import BY_NAME
+    from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
 
-    if name.upper() not in BY_NAME:
-        raise UsageError(f"no decoder {name!r}: choose {DEFAULT_DECODER}, {', '.join(sorted(BY_NAME))}")
+    if name.upper() not in DECODERS_BY_NAME:
+        raise UsageError(f"no decoder {name!r}: choose {DEFAULT_DECODER}, {', '.join(sorted(DECODERS_BY_NAME))}")
     return name.upper()
 
 
@@ -46,16 +46,16 @@ def set_decoders(
         named: value of --decoder.
         configured: decoders in the configuration by model folder name; `*` matches any text.
     """
-    from fcreview.safe_files import read_object, write_object
-    from fcreview.store.importing.builder import run_key
+    from fcreview.safe_files import read_json_object, write_json
+    from fcreview.store.importing.builder import build_run_key
 
     file = workspace.root / "decoders.json"
-    before = read_object(file)
+    before = read_json_object(file)
     kept = dict(before)
     for plan in plans:
         if plan.run.benchmark != "bfcl":
             continue
-        key = run_key(workspace, plan.run)
+        key = build_run_key(workspace, plan.run)
         if named == DEFAULT_DECODER:
             kept.pop(key, None)
         elif named:
@@ -65,7 +65,7 @@ def set_decoders(
         plan.decoder = "" if chosen == DEFAULT_DECODER else chosen
     if kept != before:
         with contextlib.suppress(OSError):
-            write_object(file, kept)
+            write_json(file, kept)
 
 
 NO_ERRATA = "none"
@@ -80,7 +80,7 @@ def set_errata(plans: Iterable[RunPlan], named: str | None, workspace: Workspace
 
     Raises: CommandError if the file does not exist or nothing in it applies; ErrataError if it is invalid.
     """
-    from fcreview.safe_files import write_whole
+    from fcreview.safe_files import write_atomically
 
     if named == NO_ERRATA:
         workspace.errata.unlink(missing_ok=True)
@@ -89,7 +89,7 @@ def set_errata(plans: Iterable[RunPlan], named: str | None, workspace: Workspace
         if not path.is_file():
             raise CommandError(f"no such file: --errata {named}")
         _check_applicable(load_errata(path), named)
-        write_whole(workspace.errata, read_bytes(path))
+        write_atomically(workspace.errata, read_bytes(path))
     errata = workspace_errata(workspace)
     for plan in plans:
         plan.errata = errata_for(errata, plan.importer)
@@ -97,7 +97,7 @@ def set_errata(plans: Iterable[RunPlan], named: str | None, workspace: Workspace
 
 def errata_for(errata: Errata | None, importer: str) -> Errata | None:
     """The part of the errata that applies to runs of this importer."""
-    return errata.of(importer, rules=applies_equivalences(importer)) if errata and applies_errata(importer) else None
+    return errata.for_benchmark(importer, rules=applies_equivalences(importer)) if errata and applies_errata(importer) else None
 
 
 def workspace_errata(workspace: Workspace) -> Errata | None:
@@ -106,9 +106,9 @@ def workspace_errata(workspace: Workspace) -> Errata | None:
 
 
 def load_errata(path: Path) -> Errata:
-    from fcreview.corrections.errata_file import read_errata
+    from fcreview.corrections.errata_file import parse_errata
 
-    return read_errata(read_bytes(path), str(path))
+    return parse_errata(read_bytes(path), str(path))
 
 
 def read_bytes(path: Path) -> bytes:
@@ -116,7 +116,7 @@ def read_bytes(path: Path) -> bytes:
     from fcreview import safe_files
 
     try:
-        return safe_files.read_file(path, safe_files.LARGEST)
+        return safe_files.read_file(path, safe_files.MAX_FILE_BYTES)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror or error}") from error
 

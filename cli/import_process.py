@@ -50,17 +50,17 @@ def import_changes(fields: dict[str, Any]) -> dict[str, Any]:
     """Update the workspace. `fields` are those of `WorkspaceOptions`. Raises what `fcreview import` reports as an error."""
     from fcreview.cli.config import load_config
     from fcreview.cli.workspace import WorkspaceOptions, update_workspace, workspace_of
-    from fcreview.store.importing.run_importer import Before
+    from fcreview.store.importing.run_importer import ItemSnapshot
 
     paths = {name: [Path(each) for each in fields[name] or ()] for name in ("paths", "data")}
     workspace = Path(fields["workspace"]) if fields["workspace"] else None
     options = WorkspaceOptions(
         **fields | {"paths": paths["paths"], "data": paths["data"] or None, "workspace": workspace}
     )
-    with Before(workspace_of(options, create=False)) as before, contextlib.redirect_stderr(io.StringIO()) as messages:
+    with ItemSnapshot(workspace_of(options, create=False)) as before, contextlib.redirect_stderr(io.StringIO()) as messages:
         _, runs = update_workspace(options, load_config())
         warnings = [line.removeprefix(PREFIX) for line in messages.getvalue().splitlines() if line.startswith(PREFIX)]
-        return {"runs": runs, **asdict(before.news(runs)), "warning": warnings[0] if warnings else ""}
+        return {"runs": runs, **asdict(before.compare(runs)), "warning": warnings[0] if warnings else ""}
 
 
 def _end_with_stdin() -> None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from fcreview.model.sanitize import visible, visible_lines
-from fcreview.tui.item_view.blocks import Block, Options
-from fcreview.tui.item_view.document import document
+from fcreview.model.sanitize import sanitize, sanitize_lines
+from fcreview.tui.item_view.blocks import Block, DisplayOptions
+from fcreview.tui.item_view.document import build_document
 
 if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
@@ -46,9 +46,11 @@ summary, .dim, .equal { opacity: .65; }
 
 def item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
     """The item's page: its verdicts in one line, then every block. Long texts can be unfolded."""
-    blocks = document(detail, annotator, Options(dialogue=True, open_all=True, in_print="whole below"))
-    name = escape(visible(detail.row.id))
-    run = escape(visible(f"{detail.run.kind} · {detail.run.model}"))
+    blocks = build_document(
+        detail, annotator, DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="whole below")
+    )
+    name = escape(sanitize(detail.row.id))
+    run = escape(sanitize(f"{detail.run.full_title} · {detail.run.model}"))
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -64,16 +66,16 @@ def item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
 
 def _block(block: Block) -> Iterator[str]:
     wide, narrow = (block.lines(cells) for cells in LAYOUTS.values())
-    if not block.full and len(narrow) == len(wide):  # a line that is clipped and shown nowhere else is wrapped
+    if not block.full_text and len(narrow) == len(wide):  # a line that is clipped and shown nowhere else is wrapped
         narrow = [_without_rule(full) if _is_clipped([line]) else line for line, full in zip(narrow, wide, strict=True)]
     for layout, lines in zip(LAYOUTS, (wide, narrow), strict=True):
         if lines:
             yield f'<pre class="{layout}">' + "\n".join(map(_line, lines)) + "</pre>"
-    if block.full and (block.folded or _is_clipped(narrow) or _is_clipped(wide)):
-        whole = "\n".join(map(escape, visible_lines(block.full())))
+    if block.full_text and (block.folded or _is_clipped(narrow) or _is_clipped(wide)):
+        whole = "\n".join(map(escape, sanitize_lines(block.full_text())))
         always = block.folded or _is_clipped(wide)
         kind = "" if always else ' class="narrow"'
-        yield f"<details{kind}><summary>{escape(visible(block.title))}, whole</summary><pre>{whole}</pre></details>"
+        yield f"<details{kind}><summary>{escape(sanitize(block.title))}, whole</summary><pre>{whole}</pre></details>"
 
 
 def _is_clipped(lines: Sequence[Line]) -> bool:

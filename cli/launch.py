@@ -9,7 +9,7 @@ from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError
 from fcreview.cli.output import cell_text, note, on_terminal
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
-from fcreview.model.wording import count_of
+from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.cli.watch import FileWatcher
@@ -101,20 +101,20 @@ def show_app(
     """
     from fcreview.cli.wiring import golden_services, screen_services
     from fcreview.tui.app import FcreviewApp
-    from fcreview.tui.session import REASONS, Session, Vocabulary
-    from fcreview.tui.text.theme import choose
+    from fcreview.tui.session import DEFAULT_REASONS, Session, AnnotatorVocabulary
+    from fcreview.tui.text.theme import set_colours
 
     config = load_config()
     if config.colours:
-        choose(config.colours)
+        set_colours(config.colours)
     session.close()  # the app opens the store itself while it draws the first screen
     services = screen_services(session)
     screens = Session(session.workspace, session.annotator, blind=blind, golden=golden_services(), services=services)
-    screens.vocabulary = Vocabulary(config.tags, config.reasons or REASONS)
+    screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
     keys = config.keys
-    app = FcreviewApp(screens, view, first, key_names=keys, adjudicate=adjudicate, resume=resume, follow=follow)
+    app = FcreviewApp(screens, view, first, key_names=keys, adjudicate=adjudicate, resume=resume, run_watcher=follow)
     if reviewed := app.run():
         journal = session.workspace.reviews / f"{session.annotator}.jsonl"
-        note(f"{count_of(reviewed, 'item')} reviewed, saved in {cell_text(str(journal))}")
+        note(f"{format_count(reviewed, 'item')} reviewed, saved in {cell_text(str(journal))}")
     if app.return_code:
         raise SystemExit(app.return_code)

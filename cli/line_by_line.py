@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from fcreview.cli.commands.show import heading
 from fcreview.cli.errors import CommandError
 from fcreview.cli.output import emit
-from fcreview.model.sanitize import visible
-from fcreview.model.wording import count_of
-from fcreview.tui.item_view.blocks import Options
-from fcreview.tui.item_view.document import document
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
+from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.document import build_document
 from fcreview.tui.queue.loader import QueueNavigator
-from fcreview.tui.review.judge import Outcome, ReviewRecorder, ReviewSubject
+from fcreview.tui.review.judge import ReviewOutcome, ReviewRecorder, ReviewSubject
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import plain
+from fcreview.tui.text.lines import plain_text
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -56,16 +56,16 @@ def review_lines(session: WorkspaceSession, view: View, *, blind: bool) -> None:
 
     session.close()
     with Store.open(session.workspace, session.annotator, blind=blind) as store:
-        if view.file is not None:
-            store.take_queue(view.file)
+        if view.queue_file is not None:
+            store.load_queue(view.queue_file)
         reviewer = Reviewer(store, session.journal())
         reviews = Session(None, session.annotator, store, reviewer, blind=blind)
-        reviews.queue = view.file
+        reviews.queue_file = view.queue_file
         try:
             done = ReviewLoop(store, view, reviews).run()
         finally:
             reviews.close()
-    emit(f"{count_of(done, 'review')} saved")
+    emit(f"{format_count(done, 'review')} saved")
 
 
 class ReviewLoop:
@@ -73,18 +73,18 @@ class ReviewLoop:
 
     def __init__(self, store: Store, view: View, reviews: Session) -> None:
         self._store, self._view, self._reviews = store, view, reviews
-        self._recorder = ReviewRecorder(reviews, lambda _: "", judged=view.queue == "judged")
+        self._recorder = ReviewRecorder(reviews, lambda _: "", is_judged_queue=view.queue == "judged")
         self._walk: QueueNavigator | None = None
         self._saved = 0
 
     def run(self) -> int:
         """Run the loop and return how many reviews were saved."""
-        rows = self._store.page(self._view, 0, 1)
+        rows = self._store.fetch_page(self._view, 0, 1)
         if not rows:
             emit("No items match.")
             return 0
         first = QueueNavigator.locate(self._store, self._view, rows[0].item)
-        start = first.item if rows[0].you is None else first.next_unreviewed(self._store)
+        start = first.item if rows[0].you is None else first.find_next_unreviewed(self._store)
         if start is None:
             emit("You have reviewed every item here.")
             return 0
@@ -140,7 +140,7 @@ class ReviewLoop:
 
     @property
     def _subject(self) -> ReviewSubject:
-        return ReviewSubject(self._position.item, self._store.detail(self._position.item))
+        return ReviewSubject(self._position.item, self._store.read_detail(self._position.item))
 
     def _fault(self, subject: ReviewSubject, name: str) -> None:
         from fcreview.model.review import FAULTS
@@ -151,20 +151,20 @@ class ReviewLoop:
         else:
             self._run(self._recorder.record_fault(subject, fault))
 
-    def _run(self, act: Coroutine[Any, Any, Outcome]) -> Outcome:
+    def _run(self, act: Coroutine[Any, Any, ReviewOutcome]) -> ReviewOutcome:
         outcome = asyncio.run(act)
         emit(outcome.message)
         if outcome.style == "bad":
             raise CommandError("The review could not be saved. Review stopped.")
-        self._saved += outcome.done and outcome.undone is None
+        self._saved += outcome.succeeded and outcome.undone is None
         return outcome
 
-    def _advance(self, outcome: Outcome) -> bool:
+    def _advance(self, outcome: ReviewOutcome) -> bool:
         if not outcome.completes_item:
             return True
-        following = self._position.next_unreviewed(self._store)
+        following = self._position.find_next_unreviewed(self._store)
         if following is None:
-            left = self._position.remaining(self._store)
+            left = self._position.count_remaining(self._store)
             emit(
                 "Queue complete." if not left.count else f"End of the queue; {left} earlier in it not reviewed by you."
             )
@@ -173,7 +173,7 @@ class ReviewLoop:
         return True
 
     def _step(self, by: int) -> bool:
-        item = self._position.neighbour(self._store, by)
+        item = self._position.find_neighbour(self._store, by)
         if item is None:
             emit("This is the last item." if by > 0 else "This is the first item.")
         else:
@@ -182,10 +182,12 @@ class ReviewLoop:
 
     def _show(self, item: int, *, full: bool = False) -> None:
         self._walk = QueueNavigator.locate(self._store, self._view, item, self._walk)
-        detail = self._store.detail(item)
+        detail = self._store.read_detail(item)
         position = "" if self._walk.position is None else f", {self._walk.position + 1} of {self._walk.count}"
         emit()
-        emit(f"item {visible(detail.row.id)}{position}, {visible(detail.run.kind)}, {visible(detail.run.model)}")
+        emit(
+            f"item {sanitize(detail.row.id)}{position}, {sanitize(detail.run.full_title)}, {sanitize(detail.run.model)}"
+        )
         for line in item_text(
             detail, self._reviews.annotator, hidden=self._store.blind and detail.row.you is None, full=full
         ):
@@ -196,19 +198,21 @@ def item_text(detail: ItemDetail, annotator: str, *, hidden: bool, full: bool = 
     """The item as lines of safe text, without columns and rules."""
     if not hidden:
         yield heading(detail)
-    options = Options(hidden=hidden, dialogue=full, open_all=full, in_print="press t for the full text")
-    for block in document(detail, annotator, options):
-        if block.argument and block.copy is not None:
-            yield _argument(plain(block.lines(WIDTH)[0])[:1], block.copy())
+    options = DisplayOptions(
+        hide_verdicts=hidden, full_dialogue=full, unfold_all=full, print_hint="press t for the full text"
+    )
+    for block in build_document(detail, annotator, options):
+        if block.is_argument and block.copied_value is not None:
+            yield _argument(plain_text(block.lines(WIDTH)[0])[:1], block.copied_value())
         else:
-            lines = (RULES.sub("", plain(line)).strip() for line in block.lines(WIDTH))
+            lines = (RULES.sub("", plain_text(line)).strip() for line in block.lines(WIDTH))
             yield from (line for line in lines if line and line.split() != HEADING)
 
 
 def _argument(state: str, values: Mapping[str, str | None]) -> str:
     """`days, differs. golden: [1, 2]. predicted: [1]`; `values` are {argument, golden, predicted}."""
-    golden, predicted = (visible(text) if (text := values[side]) is not None else "none" for side in SIDES)
-    name = visible(values["argument"] or "function")
+    golden, predicted = (sanitize(text) if (text := values[side]) is not None else "none" for side in SIDES)
+    name = sanitize(values["argument"] or "function")
     if state == "=":
         return f"{name}, equal: {predicted if values['predicted'] is not None else 'omitted'}"
     return f"{name}, {STATES.get(state, 'differs')}. golden: {golden}. predicted: {predicted}"

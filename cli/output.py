@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fcreview.cli.errors import OutputClosedError, UsageError
-from fcreview.model.json_value import json_safe
-from fcreview.model.sanitize import clip, visible
-from fcreview.model.wording import GAP, column_sizes, filled
+from fcreview.model.json_value import to_plain_json
+from fcreview.model.sanitize import clip, sanitize
+from fcreview.model.wording import COLUMN_GAP, compute_column_widths, pad_cell
 
 if TYPE_CHECKING:
     from fcreview.exporters.base import Content
@@ -35,7 +35,7 @@ class _Escapes(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
-        hidden = code > 0x7E and (unicodedata.category(char)[0] == "C" or visible(char) != char)
+        hidden = code > 0x7E and (unicodedata.category(char)[0] == "C" or sanitize(char) != char)
         if hidden and not unicodedata.combining(char):
             units = char.encode("utf-16-be", "surrogatepass")
             char = "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
@@ -51,7 +51,7 @@ def json_line(value: Any) -> bytes:
     try:
         line = orjson.dumps(value, default=_plain)
     except TypeError:
-        line = orjson.dumps(json_safe(_deep_plain(value)))
+        line = orjson.dumps(to_plain_json(_deep_plain(value)))
     return escape_json(line) + b"\n"
 
 
@@ -64,7 +64,7 @@ def escape_json(lines: bytes) -> bytes:
 
 def _plain(value: Any) -> Any:
     fields = getattr(value, "_asdict", None)  # a named tuple
-    return fields() if fields is not None else json_safe(value)
+    return fields() if fields is not None else to_plain_json(value)
 
 
 def _deep_plain(value: Any) -> Any:
@@ -93,7 +93,7 @@ def emit_bytes(chunk: bytes) -> None:
 def emit_data(chunk: bytes) -> None:
     """Print text for other programs unchanged. On a terminal it is sanitised."""
     if sys.stdout.isatty():
-        chunk = "\n".join(visible(line.rstrip("\r")) for line in chunk.decode().split("\n")).encode()
+        chunk = "\n".join(sanitize(line.rstrip("\r")) for line in chunk.decode().split("\n")).encode()
     emit_bytes(chunk)
 
 
@@ -116,7 +116,7 @@ def stdout_writer(content: Content) -> StdoutWriter:
 def emit(line: str = "") -> None:
     """Print lines of text to stdout, sanitised."""
     try:
-        sys.stdout.write("\n".join(visible(each.rstrip()) for each in line.split("\n")) + "\n")
+        sys.stdout.write("\n".join(sanitize(each.rstrip()) for each in line.split("\n")) + "\n")
     except BrokenPipeError as error:
         raise OutputClosedError from error
 
@@ -124,13 +124,13 @@ def emit(line: str = "") -> None:
 def note(text: str) -> None:
     """Print a message to stderr, sanitised line by line."""
     for line in text.split("\n"):
-        _print_message(visible(line))
+        _print_message(sanitize(line))
 
 
 def alert(text: str) -> None:
     """Print an important message to stderr, in yellow on a colour terminal."""
     coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in ("", "dumb")
-    _print_message(f"\x1b[33m{visible(text)}\x1b[0m" if coloured else visible(text))
+    _print_message(f"\x1b[33m{sanitize(text)}\x1b[0m" if coloured else sanitize(text))
 
 
 def _print_message(line: str) -> None:
@@ -160,7 +160,7 @@ def cell_text(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return visible(value if isinstance(value, str) else str(value))
+    return sanitize(value if isinstance(value, str) else str(value))
 
 
 def format_table(
@@ -179,7 +179,7 @@ def format_table(
         whole: do not clip lines to the width of the terminal.
     """
     body = [list(row) for row in rows]
-    sizes = column_sizes(headers, body, widest=widest)
+    sizes = compute_column_widths(headers, body, widest=widest)
     lines = [format_row(row, sizes, right) for row in [list(headers), *body]]
     return lines if whole else list(map(truncate, lines))
 
@@ -187,7 +187,7 @@ def format_table(
 def format_row(row: Sequence[str], sizes: Sequence[int], right: Sequence[int] = ()) -> str:
     """One line of a table, with cells clipped and padded to these sizes."""
     cells = enumerate(zip(row, sizes, strict=True))
-    return (" " * GAP).join(filled(clip(text, size), size, right=at in right) for at, (text, size) in cells).rstrip()
+    return (" " * COLUMN_GAP).join(pad_cell(clip(text, size), size, right=at in right) for at, (text, size) in cells).rstrip()
 
 
 UPDATE_SECONDS = 0.1
@@ -218,7 +218,7 @@ class Progress:
             return
         self._next = now + UPDATE_SECONDS
         share = f"{100 * done // total:3d} %" if total else self._amount(done)
-        line = f"{self._doing} {share}{f' of {self._amount(total)}' if total else ''}  {visible(what)}"
+        line = f"{self._doing} {share}{f' of {self._amount(total)}' if total else ''}  {sanitize(what)}"
         sys.stderr.write("\r" + clip(line, 78) + "\x1b[K")
         sys.stderr.flush()
         self._shown = True

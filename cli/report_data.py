@@ -42,21 +42,21 @@ from fcreview.exporters.report.sections import (
     progress_section,
     suspects_section,
 )
-from fcreview.model.metric import FigureSource, RunItems, Scored
+from fcreview.model.metric import MetricSource, RunItems, ScoredItem
 from fcreview.model.verdict import UNANIMOUS
-from fcreview.model.wording import NO_DATASET, count_of, kind_of, number
-from fcreview.stats.agreement import apart
-from fcreview.stats.calibration import Scope, basis
+from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_dataset_name, format_metric_value
+from fcreview.stats.agreement import split_by_blind_status
+from fcreview.stats.calibration import CalibrationScope, describe_selection
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.corrections.errata_file import Errata
     from fcreview.model.item import Run
-    from fcreview.store.analysis import Told as StoreTold
+    from fcreview.store.analysis import UnblindedAnalysis as StoreTold
     from fcreview.store.rows import RunRow, View
 
 
-ItemsBySource = dict[FigureSource, list[Scored]]
+ItemsBySource = dict[MetricSource, list[ScoredItem]]
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ def report_parts(session: WorkspaceSession, run: str | None, *, quiet: bool = Fa
 
     together: dict[tuple[str, str, str], list[RunData]] = {}
     errata = workspace_errata(session.workspace)
-    for part in load_runs(session.store.told, session.select_runs(run), errata, quiet=quiet):
+    for part in load_runs(session.store.analysis, session.select_runs(run), errata, quiet=quiet):
         row = part.row
         yield ReportPart(run_fields(row), run_metrics(part.rows, row.info), row)
         importer = IMPORTERS.get(row.info.benchmark)
@@ -106,12 +106,12 @@ def load_runs(
     """Runs with their scored items. Equal items are aggregated if the importer allows it and no errata apply."""
     from fcreview.importers.registry import aggregates_rows, needs_part_verdicts
 
-    progress = Progress("scoring", lambda count: count_of(count, "item"), quiet=quiet)
+    progress = Progress("scoring", lambda count: format_count(count, "item"), quiet=quiet)
     total, done = sum(row.n_items for row in runs), 0
     benchmarks = {row.info.benchmark for row in runs}
     corrected = {each for each in benchmarks if errata_for(errata, each)}
     aggregated = {row.run for row in runs if aggregates_rows(row.info) and row.info.benchmark not in corrected}
-    counted = told.counted(
+    counted = told.fetch_aggregated_items(
         [row.run for row in runs if row.run in aggregated], {row.run for row in runs if needs_part_verdicts(row.info)}
     )
     try:
@@ -120,7 +120,7 @@ def load_runs(
             rows = (
                 next(counted)[1]
                 if row.run in aggregated
-                else told.scored(row.run, errata=row.info.benchmark in corrected)
+                else told.fetch_scored_items(row.run, with_errata=row.info.benchmark in corrected)
             )
             progress.close()
             yield RunData(row, rows)
@@ -163,7 +163,7 @@ def combined_fields(parts: list[RunData]) -> dict[str, Any]:
     }
 
 
-CALIBRATION_SCOPES: tuple[Scope, ...] = ("benchmark", "category", "tier", "error")
+CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("benchmark", "category", "tier", "error")
 """Groups of the calibration tables. Functions are covered by the list of errors of each source."""
 SOURCES_NOTE = (
     "Each metric has up to three values. official: from the benchmark's score files; rule: recomputed here with the "
@@ -178,7 +178,7 @@ def page_of(session: WorkspaceSession, run: str | None) -> Page:
     rows = [each.row for each in found if each.row is not None]
     view = session.view(queue="dataset", run=run)
     queues = queue_designs(session)
-    many = f"{count_of(len(rows), 'run')}, {count_of(sum(row.n_items for row in rows), 'item')}"
+    many = f"{format_count(len(rows), 'run')}, {format_count(sum(row.n_items for row in rows), 'item')}"
     lead = [f"{many}. Created {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with fcreview.", SOURCES_NOTE]
     if session.policy != UNANIMOUS:
         lead.append(f"Policy {session.policy}: if annotators disagree, the majority verdict counts.")
@@ -207,7 +207,7 @@ def _intervals(session: WorkspaceSession, each: ReportPart, queues: Sequence[Dra
     if each.row is None:
         found = estimates_together(session, each.several, HALF_WIDTH)
     else:
-        found = estimates_of(session, each.row, session.store.told.standings(each.row.run), HALF_WIDTH)
+        found = estimates_of(session, each.row, session.store.analysis.fetch_sample_status(each.row.run), HALF_WIDTH)
     return {
         (one.table, one.level, one.name): Interval(one.corrected, one.low, one.high, one.n_random)
         for one in found
@@ -218,7 +218,7 @@ def _intervals(session: WorkspaceSession, each: ReportPart, queues: Sequence[Dra
 def _figures(each: ReportPart, known: Intervals) -> Section:
     blocks: list[Any] = [Text(_subtitle(each.head))]
     if each.row is not None and each.row.info.lacks_dataset:
-        blocks.append(Text(NO_DATASET))
+        blocks.append(Text(NO_DATASET_MESSAGE))
     for title in dict.fromkeys(line.table for line in each.lines):
         blocks.append(figure_table(title, [line for line in each.lines if line.table == title], known))
     name = f"run {each.head['run']}" if each.row is not None else "together"
@@ -226,7 +226,7 @@ def _figures(each: ReportPart, known: Intervals) -> Section:
 
 
 def _subtitle(head: dict[str, Any]) -> str:
-    return f"{kind_of(head['benchmark'], head['generation'], head['language'])}, {count_of(head['n_items'], 'item')}"
+    return f"{format_dataset_name(head['benchmark'], head['generation'], head['language'])}, {format_count(head['n_items'], 'item')}"
 
 
 def failures_by_dataset(session: WorkspaceSession, view: View, rows: Sequence[RunRow]) -> list[Failing]:
@@ -237,38 +237,38 @@ def failures_by_dataset(session: WorkspaceSession, view: View, rows: Sequence[Ru
     sections = []
     for kind, group in datasets.items():
         runs = tuple(row.run for row in group)
-        clusters = session.store.clusters(replace(view, runs=runs))
+        clusters = session.store.fetch_clusters(replace(view, runs=runs))
         examples = [_example(session, replace(view, where=cluster.where, runs=runs)) for cluster in clusters[:CLUSTERS]]
-        sections.append(Failing(f"{kind}, {count_of(len(group), 'run')}", clusters, examples))
+        sections.append(Failing(f"{kind}, {format_count(len(group), 'run')}", clusters, examples))
     return sections
 
 
 def _example(session: WorkspaceSession, cluster: View) -> Example:
     """The first item of a cluster, which is never empty."""
-    row = session.store.page(cluster, 0, 1)[0]
+    row = session.store.fetch_page(cluster, 0, 1)[0]
     return Example(row.id, row.question, row.first_difference)
 
 
 def calibration_of(session: WorkspaceSession, view: View) -> Section:
-    cases = session.store.told.cases(view)
+    cases = session.store.analysis.fetch_calibration_cases(view)
     if not cases:
         return calibration_section(Calibrated())
     from fcreview.stats.calibration_summary import (
-        calibration,
-        wrong_kinds,  # imports numpy
+        compute_calibrations,
+        find_error_groups,  # imports numpy
     )
 
-    figures = list(calibration(cases, ("overall", *CALIBRATION_SCOPES)))
-    return calibration_section(Calibrated(basis(cases), figures, list(wrong_kinds(cases)), CALIBRATION_SCOPES))
+    figures = list(compute_calibrations(cases, ("overall", *CALIBRATION_SCOPES)))
+    return calibration_section(Calibrated(describe_selection(cases), figures, list(find_error_groups(cases)), CALIBRATION_SCOPES))
 
 
 def agreement_of(session: WorkspaceSession, view: View) -> Section:
-    ratings = session.store.told.agreement_rows(view)
+    ratings = session.store.analysis.fetch_ratings(view)
     if len({rating.annotator for rating in ratings}) < 2:
         return agreement_section({})
-    from fcreview.stats.agreement_summary import agreement as measure  # imports numpy
+    from fcreview.stats.agreement_summary import compute_agreement as measure  # imports numpy
 
-    return agreement_section({how: list(measure(ratings, ["overall"], how)) for how, ratings in apart(ratings).items()})
+    return agreement_section({how: list(measure(ratings, ["overall"], how)) for how, ratings in split_by_blind_status(ratings).items()})
 
 
 def _passes(row: RunRow) -> RunPasses:
@@ -284,7 +284,7 @@ def _passes(row: RunRow) -> RunPasses:
 
 
 def _kind(row: RunRow) -> str:
-    return kind_of(row.info.benchmark, row.info.generation, row.info.language)
+    return format_dataset_name(row.info.benchmark, row.info.generation, row.info.language)
 
 
 def _name(row: RunRow) -> str:
@@ -305,7 +305,7 @@ def queue_designs(session: WorkspaceSession) -> list[Drawn]:
             note(f"fcreview: {queue}")
             continue
         design = queue.design
-        done = {each.annotator: each.said for each in session.store.progress(queue.name)}
+        done = {each.annotator: each.summary for each in session.store.measure_progress(queue.name)}
         sampling = (design.size, design.population, design.where, design.stratify, design.seed)
         found.append(Drawn(queue.name, queue.created, *sampling, done))
     return found
@@ -322,7 +322,7 @@ def metric_lines(head: dict[str, Any], lines: list[FigureLine], *, whole: bool =
         cells = [
             [
                 "  " * line.level + cell_text(line.name),
-                *(number(shown_value(line, source), line.unit, line.digits) for source in sources),
+                *(format_metric_value(shown_value(line, source), line.unit, line.digits) for source in sources),
                 "; ".join(filter(None, (metrics_basis(line), cell_text(line.note)))),
             ]
             for line in part
@@ -341,7 +341,7 @@ def report_text(session: WorkspaceSession, stopped: Callable[[], bool]) -> str:
         if stopped():
             break
         if found.row is not None and found.row.info.lacks_dataset:
-            lines.append(NO_DATASET)
+            lines.append(NO_DATASET_MESSAGE)
         lines += metric_lines(found.head, found.lines, whole=True)
     return "\n".join(lines)
 

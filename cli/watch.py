@@ -14,7 +14,7 @@ import orjson
 
 from fcreview.cli.workspace import WorkspaceOptions, search_paths, workspace_of
 from fcreview.importers.common.discovery import gather
-from fcreview.store.rows import News
+from fcreview.store.rows import ImportChanges
 from fcreview.tui.live_reload import ReloadError, ReloadResult
 
 STOP_TIMEOUT = 5.0
@@ -62,7 +62,7 @@ class FileWatcher:
             raise ReloadError(answer["error"])
         self._failed, self._imported = False, None
         previous, self.runs = tuple(self.runs), tuple(answer["runs"])
-        news = News(answer["new"], answer["changed"], answer["gone"])
+        news = ImportChanges(answer["new"], answer["changed"], answer["gone"])
         return ReloadResult(news, self.runs, previous, answer["warning"])
 
     def close(self) -> None:
@@ -96,12 +96,12 @@ class FileWatcher:
         return answer
 
     def _imported_sources(self) -> FileStates:
-        from fcreview.store.importing.builder import read_index
+        from fcreview.store.importing.builder import read_store_index
 
         workspace = workspace_of(self._options, create=False)
-        runs = [run for run in read_index(workspace).runs.values() if not self.runs or run.run in self.runs]
+        runs = [run for run in read_store_index(workspace).runs.values() if not self.runs or run.run_number in self.runs]
         return {
-            os.fspath(workspace.full(source.path)): (source.size, source.mtime_ns)
+            os.fspath(workspace.to_absolute_path(source.path)): (source.size, source.mtime_ns)
             for run in runs
             for source in run.sources
             if source.size >= 0

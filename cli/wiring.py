@@ -39,7 +39,7 @@ def benchmark_services(options: WorkspaceOptions) -> Benchmarks:
     def plan(run: Run) -> RunPlan:
         found = plans().get(_run_id(run))
         if found is None:
-            raise CommandError(f"files of {run.kind}, {run.model} not found at {run.path}")
+            raise CommandError(f"files of {run.full_title}, {run.model} not found at {run.path}")
         return found
 
     return Benchmarks(
@@ -79,7 +79,7 @@ def screen_services(session: WorkspaceSession) -> ReportServices:
         return report_text(replace(session, scope=tuple(runs), _store=store, _runs=[]), stopped)
 
     def benchmarks(tell: Callable[[str], None]) -> Benchmarks:
-        return replace(benchmark_services(session.options or WorkspaceOptions([session.workspace.place])), tell=tell)
+        return replace(benchmark_services(session.options or WorkspaceOptions([session.workspace.parent_folder])), tell=tell)
 
     return ReportServices(report, benchmarks)
 
@@ -88,7 +88,7 @@ def print_lost_datasets(out: Path) -> None:
     """Print which runs written to `out` would open without their dataset."""
     for plan in discover_runs(WorkspaceOptions([out]), load_config()).plans:
         if plan.run.needs_dataset and not plan.data:
-            note(f"{plan.run.kind}, {plan.run.model}: its dataset is not found from there; open it with --data DIR")
+            note(f"{plan.run.full_title}, {plan.run.model}: its dataset is not found from there; open it with --data DIR")
 
 
 def _run_id(run: Run) -> RunId:

@@ -27,14 +27,14 @@ from fcreview.cli.config import Config, load_config
 from fcreview.cli.errors import CommandError, UsageError, check_choice
 from fcreview.cli.output import emit, note
 from fcreview.importers.common.discovery import gather
-from fcreview.model.sanitize import visible
+from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import POLICIES, UNANIMOUS, Policy
-from fcreview.model.wording import count_of
-from fcreview.safe_files import read_object, write_object
+from fcreview.model.wording import format_count
+from fcreview.safe_files import read_json_object, write_json
 
 if TYPE_CHECKING:
-    from fcreview.run_plan import Found, RunPlan
-    from fcreview.store.importing.dataset_paths import Remembered
+    from fcreview.run_plan import DiscoveredRuns, RunPlan
+    from fcreview.store.importing.dataset_paths import DatasetFolders
     from fcreview.store.queues.queue_file import QueueFile
     from fcreview.store.reviews.journal import Journal
     from fcreview.store.reviews.reviewer import Reviewer
@@ -62,7 +62,7 @@ class ImportCache:
 
     def runs(self, workspace: Workspace) -> tuple[int, ...] | None:
         """Numbers of the runs at the paths, or None if a file changed since `save`."""
-        entry = read_object(_file(workspace)).get(self._key)
+        entry = read_json_object(_file(workspace)).get(self._key)
         if (
             not isinstance(entry, dict)
             or not _is_list(entry.get("others"), str)
@@ -85,10 +85,10 @@ class ImportCache:
             return
         state = self._state(workspace, self._outside)
         entry = {"state": state, "others": self._others, "runs": list(runs)}
-        others = [pair for pair in read_object(_file(workspace)).items() if pair[0] != self._key]
+        others = [pair for pair in read_json_object(_file(workspace)).items() if pair[0] != self._key]
         entries = dict(others[1 - MAX_ENTRIES :]) | {self._key: entry}
         with contextlib.suppress(OSError):
-            write_object(_file(workspace), entries)
+            write_json(_file(workspace), entries)
 
     def _state(self, workspace: Workspace, others: str) -> str:
         return _digest(self._inside, others, _state([workspace.store, workspace.errata]))
@@ -151,7 +151,7 @@ def _runs(rows: Sequence[dict[str, Any]]) -> str:
     names = ", ".join(row["model"] for row in rows[:MAX_MESSAGES])
     if len(rows) == 1:
         return names
-    return f"{count_of(len(rows), 'run')} ({names}{' ...' if len(rows) > MAX_MESSAGES else ''})"
+    return f"{format_count(len(rows), 'run')} ({names}{' ...' if len(rows) > MAX_MESSAGES else ''})"
 
 
 def print_failures(summary: ImportSummary) -> None:
@@ -161,7 +161,7 @@ def print_failures(summary: ImportSummary) -> None:
         reason = next((i["what"] for i in summary.issues if i["file"] == row["path"] and i["severity"] == "error"), "")
         note(f"fcreview: {reason or 'not imported: ' + row['model']}")
     if len(failed) > MAX_MESSAGES:
-        more = count_of(len(failed) - MAX_MESSAGES, "more run")
+        more = format_count(len(failed) - MAX_MESSAGES, "more run")
         note(f"fcreview: {more} not imported: run fcreview import for details")
 
 
@@ -169,9 +169,9 @@ def print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
     """Print each entry of the errata that was not applied, once for all runs."""
     found = {(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)}
     for line, item, what in sorted(found)[:MAX_MESSAGES]:
-        note(f"fcreview: errata line {line}, {visible(item)}: {what}")
+        note(f"fcreview: errata line {line}, {sanitize(item)}: {what}")
     if len(found) > MAX_MESSAGES:
-        more = count_of(len(found) - MAX_MESSAGES, "more erratum", "more errata")
+        more = format_count(len(found) - MAX_MESSAGES, "more erratum", "more errata")
         note(f"fcreview: {more} not applied: run fcreview import --errata to list them")
 
 
@@ -212,7 +212,7 @@ class WorkspaceSession:
     @property
     def runs(self) -> list[RunRow]:
         if not self._runs:
-            self._runs = [row for row in self.store.runs() if not self.scope or row.run in self.scope]
+            self._runs = [row for row in self.store.fetch_runs() if not self.scope or row.run in self.scope]
         return self._runs
 
     def print_policy(self, *, as_json: bool = False) -> None:
@@ -222,17 +222,17 @@ class WorkspaceSession:
 
     def explain_empty(self, view: View) -> str:
         """The likely reason why a view has no items, such as a filter on another annotator's reviews."""
-        from fcreview.store.filters.parser import parse
-        from fcreview.store.reviews.journal_reader import journal_files
+        from fcreview.store.filters.parser import parse_filter
+        from fcreview.store.reviews.journal_reader import list_journals
 
         if not view.where.strip():
             return "no items"
-        message = f"no item matches {visible(view.where)}"
-        names = [journal.stem for journal in journal_files(self.workspace)]
-        if not parse(view.where).reviews or self.annotator in names:
+        message = f"no item matches {sanitize(view.where)}"
+        names = [journal.stem for journal in list_journals(self.workspace)]
+        if not parse_filter(view.where).depends_on_reviews or self.annotator in names:
             return message
-        others = f"choose --annotator {visible(', '.join(names[:8]))}" if names else "there are no reviews yet"
-        return f"{message}: {visible(self.annotator)} has no reviews here; {others}"
+        others = f"choose --annotator {sanitize(', '.join(names[:8]))}" if names else "there are no reviews yet"
+        return f"{message}: {sanitize(self.annotator)} has no reviews here; {others}"
 
     def close(self) -> None:
         if self._store is not None:
@@ -245,21 +245,21 @@ class WorkspaceSession:
 
         Raises: FilterError for an invalid filter; UsageError for an unknown queue or one that `blind` excludes.
         """
-        from fcreview.store.filters.saved import expanded, saved
-        from fcreview.store.rows import QUEUES, SUSPECTS, TELLING, View
-        from fcreview.store.workspace import Own
+        from fcreview.store.filters.saved import expand_saved_filters, load_saved_filters
+        from fcreview.store.rows import BUILTIN_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, View
+        from fcreview.store.workspace import AnnotatorState
 
-        if queue not in QUEUES:
+        if queue not in BUILTIN_QUEUES:
             self.queue_file(queue)
-        if blind and queue in TELLING:
-            open_ = [name for name in QUEUES if name not in TELLING]
+        if blind and queue in VERDICT_QUEUES:
+            open_ = [name for name in BUILTIN_QUEUES if name not in VERDICT_QUEUES]
             raise UsageError(
                 f"--queue {queue} reveals verdicts: with --blind choose {', '.join(open_)} or a queue file"
             )
-        where = expanded(where, saved(Own(self.workspace.root, self.annotator)), blind=blind)
+        where = expand_saved_filters(where, load_saved_filters(AnnotatorState(self.workspace.root, self.annotator)), blind=blind)
         view = View(where, queue, seed, (self.run(run),) if run else self.scope)
-        if queue == SUSPECTS:
-            self.store.take_suspects(view)
+        if queue == SUSPECTS_QUEUE:
+            self.store.load_suspects(view)
         return view
 
     def review_view(
@@ -272,21 +272,21 @@ class WorkspaceSession:
     def queue_file(self, name: str) -> QueueFile:
         """Load a queue file, so that a `View` can name it. UsageError if there is no such queue."""
         from fcreview.store.queues.queue_file import queue_names
-        from fcreview.store.rows import QUEUES
+        from fcreview.store.rows import BUILTIN_QUEUES
 
         known = queue_names(self.workspace)
         if name not in known:
-            raise UsageError(f"no queue {name!r}: choose {', '.join((*QUEUES, *known))}")
-        return self.store.take_queue(name)
+            raise UsageError(f"no queue {name!r}: choose {', '.join((*BUILTIN_QUEUES, *known))}")
+        return self.store.load_queue(name)
 
     def share(self, view: View) -> View:
         """Limit a queue file to the annotator's share. CommandError if the annotator has none."""
-        if view.file is None:
+        if view.queue_file is None:
             return view
-        queue = self.queue_file(view.file)
+        queue = self.queue_file(view.queue_file)
         if queue.share_of(self.annotator) is None:
             names = ", ".join(share.annotator for share in queue.shares)
-            raise CommandError(f"queue {view.file} has no share for {self.annotator}: choose --annotator {names}")
+            raise CommandError(f"queue {view.queue_file} has no share for {self.annotator}: choose --annotator {names}")
         return replace(view, share=True)
 
     def run(self, named: str) -> int:
@@ -395,7 +395,7 @@ def search_paths(options: WorkspaceOptions) -> list[Path]:
     return [path.parent if path.name == ".fcreview" else path for path in paths]
 
 
-def discover_runs(options: WorkspaceOptions, config: Config) -> Found:
+def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
     """Find the runs at the paths, each with its dataset. CommandError if a path does not exist."""
     from fcreview.cli.dataset_options import Folders, assign_datasets
     from fcreview.importers.registry import IMPORTERS, discover
@@ -404,7 +404,7 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> Found:
         check_choice(sorted(IMPORTERS), options.format, "format")
     paths, permanent = search_paths(options), data_folders(replace(options, data=None), config)
 
-    def search(folders: Folders) -> Found:
+    def search(folders: Folders) -> DiscoveredRuns:
         return discover(paths, data=[*folders, *permanent], format=options.format)
 
     remembered = None if options.forget_data else remembered_datasets(options)
@@ -412,22 +412,22 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> Found:
     return search(named) if remembered is None else assign_datasets(search, named, remembered)
 
 
-def remembered_datasets(options: WorkspaceOptions) -> Remembered | None:
+def remembered_datasets(options: WorkspaceOptions) -> DatasetFolders | None:
     """Dataset folders of earlier commands, or None if there is no workspace."""
-    from fcreview.store.importing.dataset_paths import Remembered
+    from fcreview.store.importing.dataset_paths import DatasetFolders
     from fcreview.store.workspace import WorkspaceError
 
     try:
-        return Remembered(workspace_of(options, create=False))
+        return DatasetFolders(workspace_of(options, create=False))
     except WorkspaceError:
         return None
 
 
-def import_found(options: WorkspaceOptions, found: Found, config: Config) -> tuple[Workspace, ImportSummary]:
+def import_found(options: WorkspaceOptions, found: DiscoveredRuns, config: Config) -> tuple[Workspace, ImportSummary]:
     """Import the runs that are new or changed. CommandError if there are neither runs nor a workspace."""
     from fcreview.cli.output import Progress
     from fcreview.importers.registry import read_plan
-    from fcreview.store.importing.dataset_paths import DataChoice
+    from fcreview.store.importing.dataset_paths import DatasetOptions
     from fcreview.store.importing.run_importer import import_runs
     from fcreview.store.rows import ImportSummary
     from fcreview.store.workspace import WorkspaceError
@@ -440,10 +440,10 @@ def import_found(options: WorkspaceOptions, found: Found, config: Config) -> tup
             raise CommandError(explain_nothing_found(options, summary)) from None
     workspace = workspace_of(options)
     set_import_options(found.plans, options, config, workspace)
-    progress, choice = Progress(), DataChoice(named_folders(options), options.forget_data)
+    progress, choice = Progress(), DatasetOptions(named_folders(options), options.forget_data)
     try:
         return workspace, import_runs(
-            workspace, found.plans, read_plan, issues=found.issues, progress=progress, data=choice
+            workspace, found.plans, read_plan, issues=found.issues, on_progress=progress, dataset_options=choice
         )
     finally:
         progress.close()
@@ -518,7 +518,7 @@ def annotator_of(options: WorkspaceOptions, config: Config) -> str:
 
 def is_workspace_path(workspace: Workspace, paths: Sequence[Path]) -> bool:
     """Whether every path is the workspace's own folder and the workspace has a store."""
-    own = {workspace.root.resolve(), workspace.place.resolve()}
+    own = {workspace.root.resolve(), workspace.parent_folder.resolve()}
     return workspace.store.exists() and all(path.resolve() in own for path in paths)
 
 

@@ -23,11 +23,11 @@ from fcreview.errors import FcreviewError
 
 if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
-    from fcreview.model.metric import Scored
-    from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+    from fcreview.model.metric import ScoredItem
+    from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
     from fcreview.store.labels.fields import DuckDBType
     from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord
-    from fcreview.store.labels.read import Choice
+    from fcreview.store.labels.read import LabelSelection
     from fcreview.store.rows import ItemDetail, RunRow, View
     from fcreview.store.store import Store
 
@@ -56,13 +56,13 @@ class Benchmarks:
 
     plan: Callable[[Run], RunPlan]
     """Which files a run is made of. FcreviewError if they are no longer there."""
-    rewrite: Callable[[RunPlan, Sequence[Scored]], Iterator[Rewritten | NoPlace]]
+    rewrite: Callable[[RunPlan, Sequence[ScoredItem]], Iterator[RewrittenFile | Unrepresentable]]
     summaries: Callable[[RunPlan], list[Path]]
     """Files with figures that another program makes of the scores."""
     golden_problem: Callable[[Run, Item, dict[str, Any]], str | None]
     """What is wrong with a golden answer that people give for an item."""
     rewrite_golden: Callable[
-        [RunPlan, dict[tuple[str, str], dict[str, Any]]], Iterator[Rewritten | GoldenFixed | NoPlace]
+        [RunPlan, dict[tuple[str, str], dict[str, Any]]], Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]
     ]
     """(category, id) -> fix."""
     tell: Callable[[str], None]
@@ -104,7 +104,7 @@ class Source:
     """
 
     def __init__(
-        self, store: Store, view: View, choice: Choice, benchmarks: Benchmarks | None = None, told: Told | None = None
+        self, store: Store, view: View, choice: LabelSelection, benchmarks: Benchmarks | None = None, told: Told | None = None
     ) -> None:
         """`told`: hears how many were handed out so far, of which noun."""
         self.store = store
@@ -126,15 +126,15 @@ class Source:
     @property
     def runs(self) -> list[RunRow]:
         """The runs that have items in the view, each with its counts over all of its items."""
-        chosen = {run for run, _ in self.store.facets(self.view)["run"]}
-        return [row for row in self.store.runs() if str(row.run) in chosen]
+        chosen = {run for run, _ in self.store.fetch_facets(self.view)["run"]}
+        return [row for row in self.store.fetch_runs() if str(row.run) in chosen]
 
     @property
     def shapes(self) -> dict[str, DuckDBType]:
         """The fields of a label in the order in which they are written, and their types."""
         from fcreview.store.labels.fields import label_field_types
 
-        return label_field_types(with_content=self.choice.content)
+        return label_field_types(with_content=self.choice.with_content)
 
     def labels(self) -> Iterator[list[Label]]:
         """Labels in the order of items, each item's own label first; in lists that end with an item."""
@@ -142,11 +142,11 @@ class Source:
 
     def lines(self) -> Iterator[list[str]]:
         """The same labels, each as the text of a JSON object: faster where that is all a format needs."""
-        return self._counted("label", self.store.label_lines(self.view, self.choice))
+        return self._counted("label", self.store.iter_label_lines(self.view, self.choice))
 
     def items(self) -> Iterator[list[ItemDetail]]:
         """Items in the order of runs and datasets, with messages, calls, verdicts, function documents and reviews."""
-        return self._counted("item", self.store.details(self.view))
+        return self._counted("item", self.store.iter_details(self.view))
 
     def _counted(self, noun: str, chunks: Iterator[list[T]]) -> Iterator[list[T]]:
         """Not a generator: that would keep a list in memory while the next one is made."""

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from fcreview.exporters.base import Label, Sink, Source
-from fcreview.model.wording import answer
+from fcreview.model.wording import format_answer
 from fcreview.store.labels.fields import FLAG, JSON, NUMBER, TEXT, DuckDBType
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -70,14 +70,14 @@ def _automatic(label: Label) -> list[str]:
 @lru_cache(4096)
 def _verdict(criterion: str, source: str, by: str | None, value: bytes, error_type: str | None) -> str:
     """Many verdicts are the same but for the reason."""
-    return " ".join(word for word in (source, by, answer(criterion, orjson.loads(value)), error_type) if word)
+    return " ".join(word for word in (source, by, format_answer(criterion, orjson.loads(value)), error_type) if word)
 
 
 def _opinions(label: Label) -> list[str]:
     told = []
     for said in label["opinions"]:
         who = f"{said['annotator']} (adjudicator)" if said["act"] == "adjudicate" else said["annotator"]
-        verdict = "" if said["value"] is None else " " + answer(label["criterion"], said["value"])
+        verdict = "" if said["value"] is None else " " + format_answer(label["criterion"], said["value"])
         parts = [f"{who}{verdict}", said["fault"], f"tags {' '.join(said['tags'])}" if said["tags"] else None]
         told.append(", ".join(part for part in parts if part) + _reason(said["note"]))
     return told

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from fcreview.errors import WRONG_USAGE
+from fcreview.errors import EXIT_USAGE_ERROR
 from fcreview.exporters.base import (
     EXPORTERS,
     Benchmarks,
@@ -31,7 +31,7 @@ from fcreview.exporters.base import (
 )
 
 if TYPE_CHECKING:
-    from fcreview.store.labels.read import Choice
+    from fcreview.store.labels.read import LabelSelection
     from fcreview.store.rows import View
     from fcreview.store.store import Store
 
@@ -159,7 +159,7 @@ STANDARD_OUTPUT = "-"
 class FormatError(ExportError):
     """The format does not exist, or cannot go where it was sent."""
 
-    code = WRONG_USAGE
+    exit_code = EXIT_USAGE_ERROR
 
 
 def standard_output(content: Content) -> Sink:  # noqa: ARG001 - bytes are bytes: who prints for people hands in another
@@ -185,7 +185,7 @@ def export(
     out: str | Path,
     view: View | None = None,
     watched: Watched = NOBODY,
-    choice: Choice | None = None,
+    choice: LabelSelection | None = None,
     benchmarks: Benchmarks | None = None,
 ) -> dict[str, int]:
     """Writes the items that the view selects in the format `name`. Returns how many of what: {"label": 5}. `choice`
@@ -195,10 +195,10 @@ def export(
     `out` is a file or a folder, which is there whole or not at all, or `-` for standard output. ExportError for a place
     that cannot be written to or that holds something else; FilterError and StoreError are the store's own.
     """
-    from fcreview.store.labels.read import EVERY_LABEL
+    from fcreview.store.labels.read import ALL_LABELS
     from fcreview.store.rows import View
 
-    source = Source(store, view or View(), choice or EVERY_LABEL, benchmarks, watched.told)
+    source = Source(store, view or View(), choice or ALL_LABELS, benchmarks, watched.told)
     chosen = _format(name)
     if str(out) == STANDARD_OUTPUT:
         if isinstance(chosen, FolderFormat):

@@ -27,13 +27,13 @@ from typing import Any
 
 import orjson
 
-from fcreview.corrections.erratum import Entry, Evidence, question_hash, question_text
+from fcreview.corrections.erratum import ErrataEntry, Evidence, hash_question, join_user_messages
 from fcreview.exporters.base import ExportError, Label, Source
 from fcreview.exporters.report.markdown import block, code, titled
 from fcreview.model.address import ITEM
 from fcreview.model.verdict import DISPUTED
-from fcreview.model.wording import count_of
-from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+from fcreview.model.wording import format_count
+from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
 from fcreview.safe_files import read_file
 from fcreview.store.rows import ItemDetail, QueueRow, RunRow
 
@@ -41,14 +41,14 @@ MODELS = 12
 """Models that are named."""
 
 
-def issue_text(entries: Sequence[Entry], *, patch: bool) -> str:
+def issue_text(entries: Sequence[ErrataEntry], *, patch: bool) -> str:
     """`patch`: a patch of the dataset's files goes with it."""
-    categories: dict[tuple[str, str], list[Entry]] = {}
+    categories: dict[tuple[str, str], list[ErrataEntry]] = {}
     for entry in entries:
         categories.setdefault((entry.title or entry.benchmark, entry.category), []).append(entry)
     lines = ["# Golden answers that look wrong", ""]
-    many = count_of(len(entries), "golden answer")
-    lines += [f"{many} in {count_of(len(categories), 'category', 'categories')}, reviewed by hand."]
+    many = format_count(len(entries), "golden answer")
+    lines += [f"{many} in {format_count(len(categories), 'category', 'categories')}, reviewed by hand."]
     lines += ["Each has a correction; the patch applies to the dataset's files." if patch else "Each has a correction."]
     lines += [""]
     for (kind, category), part in categories.items():
@@ -58,7 +58,7 @@ def issue_text(entries: Sequence[Entry], *, patch: bool) -> str:
     return "\n".join(lines)
 
 
-def _section(entry: Entry) -> Iterator[str]:
+def _section(entry: ErrataEntry) -> Iterator[str]:
     yield f"### {code(entry.id)}"
     yield ""
     yield from titled("Question", block(entry.question))
@@ -112,25 +112,25 @@ class Fix:
 
     detail: ItemDetail
     label: Label
-    fixed: GoldenFixed
+    fixed: AppliedGoldenFix
     rows: Sequence[QueueRow]
     """The item in every run of the dataset."""
 
-    def entry(self) -> Entry:
+    def entry(self) -> ErrataEntry:
         """As errata have it."""
         key = {name: self.label[name] for name in ("benchmark", "generation", "language", "category", "id")}
         messages = self.detail.item.messages
-        return Entry(
+        return ErrataEntry(
             **key,
-            question_hash=question_hash(messages),
+            question_hash=hash_question(messages),
             old=self.fixed.old,
             new=self.fixed.new,
-            question=question_text(messages) or self.detail.item.question,
+            question=join_user_messages(messages) or self.detail.item.question,
             reasons=tuple(reasons(self.label)),
             settled_by=tuple(settled_by(self.label)),
             decided_by=self.label["decided_by"],
             file=self.fixed.path.name,
-            title=self.detail.run.kind,
+            title=self.detail.run.full_title,
             evidence=Evidence(
                 len(self.rows),
                 sum(_own(row) is True for row in self.rows),
@@ -206,7 +206,7 @@ def _groups(source: Source) -> list[_Group]:
         else:
             group.fixes.setdefault(item, label)
     for why, count in refused.items():
-        source.benchmarks.tell(f"{count_of(count, 'golden fix', 'golden fixes')} left out: {why}")
+        source.benchmarks.tell(f"{format_count(count, 'golden fix', 'golden fixes')} left out: {why}")
     return [group for group in groups.values() if group.fixes]
 
 
@@ -219,8 +219,8 @@ def _refused(source: Source, label: Label) -> str | None:
         return "said of an earlier answer"
     if label["decided_by"] == DISPUTED or fix is None:
         return "people differ"
-    (item,) = source.store.find(label["id"], label["run"])[:1]
-    detail = source.store.detail(item)
+    (item,) = source.store.find_items(label["id"], label["run"])[:1]
+    detail = source.store.read_detail(item)
     problem = source.benchmarks.golden_problem(detail.run, detail.item, fix)
     return f"{label['id']}: {problem}" if problem else None
 
@@ -230,35 +230,35 @@ def _against(before: Label | None, label: Label) -> str | None:
     return f"{label['id']}: two runs say different things" if differs else None
 
 
-def _rewrite_golden(source: Source, group: _Group, files: Files) -> dict[Item, GoldenFixed]:
+def _rewrite_golden(source: Source, group: _Group, files: Files) -> dict[Item, AppliedGoldenFix]:
     """Puts the new contents into `files`. Every run is asked with all of the group's fixes, so that files they share
     come out the same."""
-    found: dict[Item, GoldenFixed] = {}
+    found: dict[Item, AppliedGoldenFix] = {}
     for row, plan in zip(group.runs, group.plans, strict=True):
         own = {each["category"] for each in row.categories}
         fixes = {item: label["golden_fix"] for item, label in group.fixes.items() if item[0] in own}
         for each in source.benchmarks.rewrite_golden(plan, fixes):
-            if isinstance(each, GoldenFixed):
+            if isinstance(each, AppliedGoldenFix):
                 found.setdefault(each.item, each)
-            elif isinstance(each, NoPlace):
-                source.benchmarks.tell(f"{row.info.kind}, {row.info.model}: {each.what} ({each.count:,})")
+            elif isinstance(each, Unrepresentable):
+                source.benchmarks.tell(f"{row.info.full_title}, {row.info.model}: {each.description} ({each.count:,})")
             else:
                 _sort_in(plan, each, files)
     return found
 
 
-def _sort_in(plan: RunPlan, each: Rewritten, files: Files) -> None:
+def _sort_in(plan: RunPlan, each: RewrittenFile, files: Files) -> None:
     copies = bool(plan.data) and each.path in plan.results
     (files.copies if copies else files.dataset)[each.path] = each.content
 
 
-def _told(source: Source, group: _Group, fixed: GoldenFixed) -> Fix:
+def _told(source: Source, group: _Group, fixed: AppliedGoldenFix) -> Fix:
     category, name = fixed.item
     label = group.fixes[fixed.item]
     runs = {row.run for row in group.runs}
-    rows = [row for row in source.store.rows(source.store.find(name)) if row.category == category and row.run in runs]
+    rows = [row for row in source.store.fetch_rows(source.store.find_items(name)) if row.category == category and row.run in runs]
     item = next(row.item for row in rows if row.run == label["run"])
-    return Fix(source.store.detail(item), label, fixed, rows)
+    return Fix(source.store.read_detail(item), label, fixed, rows)
 
 
 CONTEXT = 3

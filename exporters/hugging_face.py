@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fcreview.exporters.base import Source
-from fcreview.model.wording import count_of
+from fcreview.model.wording import format_count
 from fcreview.store.labels.fields import FLAG, NUMBER, DuckDBType
 
 DATA = "data/labels.parquet"
@@ -45,13 +45,13 @@ def card(source: Source) -> str:
         "",
         "# Labels of function-calling runs",
         "",
-        f"{count_of(source.counts['label'], 'label')}. Every judged target is a row: what the benchmark, its rules and",
+        f"{format_count(source.counts['label'], 'label')}. Every judged target is a row: what the benchmark, its rules and",
         "its judge say (`automatic`), what annotators say (`opinions`), what came of it (`effective`, `decided_by`).",
         f"Where annotators differ the policy is `{source.store.reviews.policy}`. Verdicts are JSON text.",
         "",
         "Runs:",
         "",
-        *(f"* {json.dumps(f'{row.info.kind}, {row.info.model}', ensure_ascii=False)}" for row in runs),
+        *(f"* {json.dumps(f'{row.info.full_title}, {row.info.model}', ensure_ascii=False)}" for row in runs),
         "",
     ]
     return "\n".join(lines)

@@ -14,11 +14,11 @@ from typing import Any
 import orjson
 
 from fcreview.exporters.base import Sink, Source
-from fcreview.model.review import PARTS
+from fcreview.model.review import ANNOTATION_FIELDS
 from fcreview.store.labels.fields import VERDICT_KEY
 from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord, parse_review
 
-SAID = tuple(VERDICT_KEY if name == "verdict" else name for name in PARTS)
+SAID = tuple(VERDICT_KEY if name == "verdict" else name for name in ANNOTATION_FIELDS)
 """Of an opinion, and of a line that stands for one."""
 
 

@@ -19,7 +19,7 @@ import orjson
 from fcreview.exporters.base import Label, Sink, Source
 from fcreview.model.json_value import json_hash
 from fcreview.model.review import CORRECT
-from fcreview.model.wording import answer, answered, choices
+from fcreview.model.wording import format_answer, parse_answer, scale_words
 from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord, parse_review
 
 CONTROLS = {"verdict": "choices", "labels": "choices", "fault": "choices"}
@@ -44,7 +44,7 @@ def task(label: Label) -> dict[str, Any]:
     """One label as a task."""
     criterion = label["criterion"]
     data = {name: value for name, value in label.items() if name not in ("automatic", "opinions")}
-    shown = {"text": _shown(label), "choices": _options(choices(criterion)), "labels": _options(_labels(label))}
+    shown = {"text": _shown(label), "choices": _options(scale_words(criterion)), "labels": _options(_labels(label))}
     return {
         "data": data | shown,
         "predictions": [
@@ -90,7 +90,7 @@ def _results(criterion: str, said: dict[str, Any], meta: dict[str, Any]) -> Iter
     if isinstance(value, list):
         yield _result("labels", value, meta)
     elif value is not None:
-        yield _result("verdict", [answer(criterion, value)], meta)
+        yield _result("verdict", [format_answer(criterion, value)], meta)
     if said.get("fault"):
         yield _result("fault", [said["fault"]], meta)
     if said.get("tags") is not None:
@@ -146,7 +146,7 @@ def _opinion(data: Mapping[str, Any], annotation: Mapping[str, Any]) -> dict[str
         texts = result["value"]["choices" if CONTROLS.get(control) == "choices" else "text"]
         texts = [texts] if isinstance(texts, str) else texts
         if control == "verdict":
-            said["value"] = answered(data.get("criterion", CORRECT), texts[0])
+            said["value"] = parse_answer(data.get("criterion", CORRECT), texts[0])
         elif control == "labels":
             said["value"] = texts
         elif control == "golden_fix":

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from fcreview.errors import MALFORMED_DATA
 from fcreview.exporters.base import ExportError, Source
-from fcreview.model.wording import count_of
-from fcreview.run_plan import NoPlace, Rewritten, RunPlan
+from fcreview.model.wording import format_count
+from fcreview.run_plan import Unrepresentable, RewrittenFile, RunPlan
 from fcreview.safe_files import open_file, read_file
 
 ORIGINAL = ".orig"
@@ -33,8 +33,8 @@ class _Written:
 
     plan: RunPlan
     summaries: list[Path] = field(default_factory=list)
-    changed: list[Rewritten] = field(default_factory=list)
-    unsaid: list[NoPlace] = field(default_factory=list)
+    changed: list[RewrittenFile] = field(default_factory=list)
+    unsaid: list[Unrepresentable] = field(default_factory=list)
 
 
 def write(source: Source, folder: Path) -> None:
@@ -61,8 +61,8 @@ def _written(source: Source, run: int, plan: RunPlan) -> _Written:
     lent = source.benchmarks
     found = _Written(plan, lent.summaries(plan))
     try:
-        for each in lent.rewrite(plan, source.store.told.scored(run)["corrected"]):
-            if isinstance(each, NoPlace):
+        for each in lent.rewrite(plan, source.store.analysis.fetch_scored_items(run)["corrected"]):
+            if isinstance(each, Unrepresentable):
                 found.unsaid.append(each)
             elif each.content != read_file(each.path):
                 found.changed.append(each)
@@ -106,11 +106,11 @@ def _common(paths: Iterable[Path]) -> Path:
 
 def _remarks(run: _Written, root: Path) -> list[str]:
     """What people said and the files cannot hold; where the dataset is."""
-    name = f"{run.plan.run.kind}, {run.plan.run.model}"
-    said = [f"{each.what} ({each.count:,})" for each in run.unsaid]
+    name = f"{run.plan.run.full_title}, {run.plan.run.model}"
+    said = [f"{each.description} ({each.count:,})" for each in run.unsaid]
     found = [f"{name}: not in its files: {'; '.join(said)}"] if said else []
     far = [path for path in run.plan.data if not path.is_relative_to(root)]
     if far:
         where = run.plan.run.dataset or far[0].parent
-        found.append(f"{name}: {count_of(len(far), 'dataset file')} not copied, from {where}")
+        found.append(f"{name}: {format_count(len(far), 'dataset file')} not copied, from {where}")
     return found

@@ -1,21 +1,21 @@
-"""What goes wrong in ways that people can do something about: one line to read and an exit code."""
+"""Errors that fcreview reports to the user, exit codes, and the exceptions that malformed data raises."""
 
 from __future__ import annotations
 
-FINE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+EXIT_SUCCESS, EXIT_FAILURE, EXIT_USAGE_ERROR, EXIT_INTERRUPTED = 0, 1, 2, 130
 """Exit codes of the program."""
 
 MALFORMED_DATA = (
     TypeError, ValueError, LookupError, AttributeError, RecursionError, ArithmeticError, MemoryError
 )  # fmt: skip
-"""What data in an unexpected form may raise in code that expects the benchmark's form."""
+"""Exceptions that a reader of a benchmark's format may raise for a record that is not in that format."""
 
 
 class FcreviewError(Exception):
-    """The message is for people, one line, and says what to do where something can be done."""
+    """Base class of errors that the user can act on. The message says what happened, where, and what to do."""
 
-    code = FAILED
+    exit_code = EXIT_FAILURE
 
-    def lines(self) -> list[str]:
-        """What the command line prints; the first line stands behind the program's name."""
+    def message_lines(self) -> list[str]:
+        """Return the lines to print on stderr. The caller puts the program's name before the first line."""
         return str(self).split("\n")

@@ -1,7 +1,4 @@
-"""What was found on disk: runs as planned reads. Passed from the importers to the store by the command line.
-
-And the way back: what becomes of a run's files, and of a dataset's, by what people say.
-"""
+"""Plans for reading the runs that were found on disk, and the files that write-back produces."""
 
 from __future__ import annotations
 
@@ -16,79 +13,83 @@ from fcreview.model.item import ImportIssue, Run
 
 @dataclass(slots=True)
 class RunPlan:
-    """One run that was found: which files it is made of. Small and picklable; only names and heads were read."""
+    """A run that was found on disk and the files it consists of. Small and picklable."""
 
     run: Run
     results: list[Path]
     scores: list[Path] = field(default_factory=list)
     data: list[Path] = field(default_factory=list)
-    """Dataset files (questions, golden answers, function documents) this run is joined with."""
+    """Dataset files (questions, golden answers, function docs) that the run is joined with."""
     logs: list[Path] = field(default_factory=list)
     confidence: float = 1.0
+    """How certain the importer is, from 0 to 1, that the files belong to its benchmark. The highest value wins."""
     reason: str = ""
-    """Why these files are taken for this benchmark: shown by `fcreview doctor`."""
+    """Why the files belong to this benchmark, shown by `fcreview doctor`."""
     issues: list[ImportIssue] = field(default_factory=list)
-    private: Any = None
-    """What the importer's `find` has found out for its `read`, usually a dataclass of its own. It can be pickled, since
-    runs are read in other processes; nobody but the importer looks at it."""
+    importer_data: Any = None
+    """Data that the importer's `find` passes to its `read`. Must be picklable, because runs are read in other
+    processes. Only the importer uses it."""
     importer: str = ""
-    """Key of the importer that reads it, as in `--format`."""
+    """Name of the importer that reads the run, a value of `--format`."""
     needs_scores: bool = True
-    """False where verdicts stand in the results, or no program writes any: no score file is missing then."""
+    """False if missing score files are not worth a warning: the results contain the verdicts, or no program writes
+    score files for this benchmark."""
     decoder: str = ""
-    """What is to read the model's replies, where a person said so (`--decoder`); else the importer decides."""
+    """Decoder for the model's replies, as chosen with `--decoder`; empty if the importer chooses."""
     errata: Errata | None = None
-    """What the run's golden answers and rules are read with, where it has any."""
+    """Corrections of golden answers and equivalence rules that apply to the run."""
     version: int = 1
-    """The importer's version."""
+    """Version of the importer."""
 
     @property
-    def reading(self) -> int:
-        """What the items hang on besides the files, below 2^31: with another one, the run is read again."""
-        besides = self.decoder + (f" {self.errata.digest}" if self.errata else "")
-        return self.version + 1000 * (crc32(besides.encode()) & 0xFFFFF if besides else 0)
+    def import_fingerprint(self) -> int:
+        """Number below 2^31 for the importer version, decoder and errata. The run is imported again if it changes."""
+        options = self.decoder + (f" {self.errata.digest}" if self.errata else "")
+        return self.version + 1000 * (crc32(options.encode()) & 0xFFFFF if options else 0)
 
     @property
     def files(self) -> list[Path]:
-        """Every file the imported items depend on: a change of size or time of one means reading the run again."""
+        """Files that the items depend on. The run is imported again if the size or time of one changes."""
         return [*self.results, *self.scores, *self.data, *self.logs]
 
 
 @dataclass(slots=True)
-class Found:
-    """What an importer made of a set of files."""
+class DiscoveredRuns:
+    """Runs that an importer recognized among a set of files."""
 
     plans: list[RunPlan] = field(default_factory=list)
     issues: list[ImportIssue] = field(default_factory=list)
     claimed: set[Path] = field(default_factory=set)
-    """Files it recognised, whether they belong to a run or are ignored with a notice (leaderboards, memory dumps)."""
+    """Files that the importer recognized. Some belong to no run and are ignored with a notice, such as leaderboards."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rewritten:
-    """A file of a run or a dataset as it is by what people say."""
+class RewrittenFile:
+    """A file of a run or a dataset, rewritten with the reviewed verdicts or golden fixes."""
 
     path: Path
-    """Where the original lies, which is not touched."""
+    """The original file, which is never changed."""
     content: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class NoPlace:
-    """What people said and a benchmark's files cannot hold."""
+class Unrepresentable:
+    """A kind of review that a benchmark's file format cannot represent."""
 
-    what: str
-    """`soft_score of an argument`."""
+    description: str
+    """Kind of review, such as `soft_score of an argument`."""
     count: int = 1
+    """Number of reviews of that kind."""
 
 
 @dataclass(frozen=True, slots=True)
-class GoldenFixed:
-    """A golden answer that a dataset's file has anew."""
+class AppliedGoldenFix:
+    """A golden answer that was replaced in a copy of a dataset file."""
 
     item: tuple[str, str]
     """(category, id)"""
     path: Path
+    """The original dataset file."""
     old: Any
-    """As the file had it."""
+    """Golden answer in the original file; JSON."""
     new: Any

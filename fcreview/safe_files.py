@@ -1,8 +1,8 @@
-"""Who may read and write in a workspace: whoever may in the folder it lies in, whatever the umask of the person who was
-first there. In a folder that a group shares, everybody of the group can import and review; a private one stays so.
+"""Safe reading and writing of files in a workspace.
 
-Files: none that never ends is read, whatever was put in a file's place. Small JSON ones that a workspace keeps are
-read with forbearance, written whole.
+Readers open regular files only, because a pipe or device in a file's place would block or never end. Writers replace a
+file as a whole. New files and folders get the permissions of the folder that contains them, whatever the umask is: in a
+folder that a group shares, the whole group can import and review, and a private folder stays private.
 """
 
 from __future__ import annotations
@@ -18,76 +18,97 @@ import orjson
 
 
 def make_folder(path: Path) -> None:
-    """With what is missing above it. Folders that are made here get the rights of the one they lie in. OSError if one
-    cannot be made."""
+    """Create a folder and its missing parents, each with the permissions of its own parent.
+
+    Raises:
+        OSError: if a folder cannot be created.
+    """
     if path.is_dir():
         return
     if not path.parent.is_dir():
         make_folder(path.parent)
     path.mkdir(exist_ok=True)
-    _set(path, path.parent.stat().st_mode & 0o777 | 0o700)
+    _set_permissions(path, path.parent.stat().st_mode & 0o777 | 0o700)
 
 
-def share(file: Path, *, writing: bool = False) -> None:
-    """Gives a file that was made just now to those who may read in its folder; `writing`: and to write to those who may
-    write there."""
+def apply_folder_permissions(file: Path, *, group_can_write: bool = False) -> None:
+    """Let everyone who can read in the file's folder read the file.
+
+    Args:
+        file: a file that was just created.
+        group_can_write: also let everyone who can write in the folder write to the file.
+    """
     mode = file.parent.stat().st_mode
-    _set(file, mode & (0o666 if writing else 0o644) | 0o600)
+    _set_permissions(file, mode & (0o666 if group_can_write else 0o644) | 0o600)
 
 
-def _set(path: Path, mode: int) -> None:
-    """Somebody else's file, or a file system without rights, stays as it is. Set-group-id is inherited and kept: it
-    decides on the group of what is made in a folder."""
+def _set_permissions(path: Path, mode: int) -> None:
+    """Set the permission bits, unless another user owns the file or the file system has no permissions.
+
+    The set-group-id bit is kept, because it decides which group owns the files created in a folder.
+    """
     with contextlib.suppress(OSError):
         path.chmod(path.stat().st_mode & 0o7000 | mode)
 
 
-LARGEST = 300 << 20
-"""Largest size, in bytes, of a workspace file that is read whole."""
-LARGEST_JOURNAL = 4_000 << 20
-"""Largest size, in bytes, of a journal: about six million reviews by one annotator."""
+MAX_FILE_BYTES = 300 << 20
+"""Maximum size of a workspace file that is read into memory as a whole."""
+MAX_JOURNAL_BYTES = 4_000 << 20
+"""Maximum size of a journal, about six million reviews by one annotator."""
 
 
-def read_object(file: Path) -> dict[str, Any]:
-    """The JSON object in the file; an empty one if there is none that can be read."""
+def read_json_object(file: Path) -> dict[str, Any]:
+    """Read a JSON object. Returns an empty object if the file cannot be read or contains anything else."""
     try:
-        kept = orjson.loads(read_file(file, LARGEST))
+        value = orjson.loads(read_file(file, MAX_FILE_BYTES))
     except (OSError, ValueError):
         return {}
-    return kept if isinstance(kept, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
-def write_object(file: Path, value: Any) -> None:
-    """In the place of what was there, never half. OSError if it cannot be written."""
-    write_whole(file, orjson.dumps(value, option=orjson.OPT_INDENT_2))
+def write_json(file: Path, value: Any) -> None:
+    """Replace a file by the JSON of a value. See `write_atomically`."""
+    write_atomically(file, orjson.dumps(value, option=orjson.OPT_INDENT_2))
 
 
-def write_whole(file: Path, content: bytes, *, sync: bool = False) -> None:
-    """As `write_object`, of any content. With `sync` the content is on disk before it replaces the old one."""
-    fresh = file.with_suffix(f".{os.getpid()}.tmp")
-    with open_fresh(fresh) as made:
-        made.write(content)
+def write_atomically(file: Path, content: bytes, *, sync: bool = False) -> None:
+    """Write to a temporary file and rename it to `file`, so that readers never see half of the content.
+
+    Args:
+        file: the file to create or replace.
+        content: the new content.
+        sync: wait until the content is on disk before replacing the file.
+
+    Raises:
+        OSError: if the file cannot be written.
+    """
+    temporary = file.with_suffix(f".{os.getpid()}.tmp")
+    with create_file(temporary) as stream:
+        stream.write(content)
         if sync:
-            made.flush()
-            os.fsync(made.fileno())
-    share(fresh)
-    fresh.replace(file)
+            stream.flush()
+            os.fsync(stream.fileno())
+    apply_folder_permissions(temporary)
+    temporary.replace(file)
 
 
-def open_fresh(path: Path) -> BinaryIO:
-    """To write into a file of one's own. What stands there, and may be a link to elsewhere or a pipe, is taken away."""
+def create_file(path: Path) -> BinaryIO:
+    """Create a file for writing. Removes an existing entry first, because it could be a link or a pipe."""
     path.unlink(missing_ok=True)
     return path.open("xb")
 
 
 def open_file(path: Path, buffering: int = -1) -> BinaryIO:
-    """Open a regular file for reading. Raises OSError for anything else: a pipe would wait for a writer forever, and a
-    device would never end."""
+    """Open a regular file for reading.
+
+    Raises:
+        OSError: if the path is anything else. A pipe would wait for a writer, and a device might never end.
+    """
 
     def opener(name: str, flags: int) -> int:
         descriptor = os.open(name, flags | os.O_NONBLOCK)
         try:
-            check_file(descriptor, name)
+            check_regular_file(descriptor, name)
         except OSError:
             os.close(descriptor)
             raise
@@ -97,20 +118,24 @@ def open_file(path: Path, buffering: int = -1) -> BinaryIO:
 
 
 def read_file(path: Path, limit: int | None = None) -> bytes:
-    """Read a regular file. Raises OSError as `open_file` does, and for a file of more than `limit` bytes."""
+    """Read a regular file.
+
+    Raises:
+        OSError: as in `open_file`, and if the file has more than `limit` bytes.
+    """
     with open_file(path) as file:
         if limit is not None:
-            check_size(file.fileno(), str(path), limit)
+            check_file_size(file.fileno(), str(path), limit)
         return file.read()
 
 
-def check_file(descriptor: int, name: str) -> None:
+def check_regular_file(descriptor: int, name: str) -> None:
     """Raise OSError unless the descriptor is a regular file."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise OSError(errno.EINVAL, "not a file", name)
+        raise OSError(errno.EINVAL, "not a regular file", name)
 
 
-def check_size(descriptor: int, name: str, limit: int) -> None:
-    """Raise OSError for a file of more than `limit` bytes. A sparse file may claim to have a thousand gigabytes."""
+def check_file_size(descriptor: int, name: str, limit: int) -> None:
+    """Raise OSError if the file has more than `limit` bytes. A sparse file can claim to have a thousand gigabytes."""
     if os.fstat(descriptor).st_size > limit:
         raise OSError(errno.EFBIG, f"larger than {limit >> 20:,} MB", name)

@@ -15,8 +15,8 @@ from typing import Any, Protocol, cast
 
 from fcreview.errors import FcreviewError
 from fcreview.model.item import ImportIssue, Item, Run
-from fcreview.model.metric import Figure, RunItems, Scored
-from fcreview.run_plan import Found, GoldenFixed, NoPlace, Rewritten, RunPlan
+from fcreview.model.metric import Metric, RunItems, ScoredItem
+from fcreview.run_plan import DiscoveredRuns, AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
 
 
 class Importer(Protocol):
@@ -44,7 +44,7 @@ class Importer(Protocol):
     tags: tuple[str, ...]
     """What reviewers are offered to tag an item with: the words of the benchmark's own error taxonomy."""
 
-    def find(self, files: Sequence[Path], data: Sequence[Path]) -> Found:
+    def find(self, files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
         """Which runs lie in `files`. `data` are folders given by --data, FCREVIEW_DATA or the config file.
 
         `files` are absolute paths in a stable order, already gathered below (and, for score and dataset files,
@@ -60,16 +60,16 @@ class Importer(Protocol):
         """
         ...
 
-    def figures(self, rows: Sequence[Scored], run: Run) -> list[Figure]:
+    def figures(self, rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
         """The benchmark's published tables from the run's items as one source sees them. Pure."""
         ...
 
-    def combined(self, parts: Sequence[RunItems]) -> list[Figure]:
+    def combined(self, parts: Sequence[RunItems]) -> list[Metric]:
         """These figures, from runs of one generation and model and their items as one source sees them. Pure; none if
         the runs do not make them up."""
         ...
 
-    def rewrite(self, plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
+    def rewrite(self, plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
         """Those of the run's score files that change by what people say (`rows` are of the corrected source), and how
         much of that has no place in them. WriteError if the benchmark has no such module."""
         ...
@@ -96,7 +96,7 @@ class Importer(Protocol):
 
     def rewrite_golden(
         self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
-    ) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+    ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
         """The files with golden answers that change by these, `(category, id)` -> fix; which golden answers they are;
         and what has no place in them. WriteError as above."""
         ...
@@ -123,20 +123,20 @@ class Plugin:
     applies_equivalences: bool = False
     tags: tuple[str, ...] = ()
 
-    def find(self, files: Sequence[Path], data: Sequence[Path]) -> Found:
-        return cast(Found, self._module("discovery").find(files, data))
+    def find(self, files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+        return cast(DiscoveredRuns, self._module("discovery").find(files, data))
 
     def read(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
         return cast("Iterator[Item | ImportIssue]", self._module("read").read(plan))
 
-    def figures(self, rows: Sequence[Scored], run: Run) -> list[Figure]:
-        return cast("list[Figure]", self._module("leaderboard").figures(rows, run))
+    def figures(self, rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
+        return cast("list[Metric]", self._module("leaderboard").figures(rows, run))
 
-    def combined(self, parts: Sequence[RunItems]) -> list[Figure]:
-        return cast("list[Figure]", self._module("leaderboard").combined(parts)) if self.combines else []
+    def combined(self, parts: Sequence[RunItems]) -> list[Metric]:
+        return cast("list[Metric]", self._module("leaderboard").combined(parts)) if self.combines else []
 
-    def rewrite(self, plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
-        return cast("Iterator[Rewritten | NoPlace]", self._written_back("rewrite")(plan, rows))
+    def rewrite(self, plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+        return cast("Iterator[RewrittenFile | Unrepresentable]", self._written_back("rewrite")(plan, rows))
 
     def summaries(self, plan: RunPlan) -> list[Path]:
         return cast("list[Path]", self._written_back("summaries")(plan))
@@ -152,8 +152,11 @@ class Plugin:
 
     def rewrite_golden(
         self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
-    ) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
-        return cast("Iterator[Rewritten | GoldenFixed | NoPlace]", self._written_back("rewrite_golden")(plan, fixes))
+    ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+        return cast(
+            "Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]",
+            self._written_back("rewrite_golden")(plan, fixes),
+        )
 
     def _written_back(self, function: str) -> Callable[..., Any]:
         missing = f"importers/{self.name}/writeback.py"

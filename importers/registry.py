@@ -15,8 +15,8 @@ from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.base import Importer, Plugin
 from fcreview.importers.common.discovery import NO_TEXT, as_text, gather, is_text
 from fcreview.model.item import ImportIssue, Item, Run
-from fcreview.model.metric import Figure, RunItems, Scored, by_category, tag_counts
-from fcreview.run_plan import Found, GoldenFixed, NoPlace, Rewritten, RunPlan
+from fcreview.model.metric import Metric, RunItems, ScoredItem, metrics_by_category, tag_metrics
+from fcreview.run_plan import DiscoveredRuns, AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
 
 TAGS: Mapping[str, tuple[str, ...]] = {
     # the release post of V1 (common mistakes), and the kinds of failure that the V4 program names
@@ -104,7 +104,7 @@ IMPORTERS: Mapping[str, Importer] = {plugin.name: plugin for plugin in PLUGINS}
 UNCLAIMED_SHOWN = 5
 
 
-def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | None = None) -> Found:  # noqa: A002
+def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | None = None) -> DiscoveredRuns:  # noqa: A002
     """The runs at and below `paths`, with the datasets that fit them.
 
     `data` are dataset folders; those of FCREVIEW_DATA (separated as in PATH) come after them. `format` asks one
@@ -113,7 +113,7 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
     """
     importers = [IMPORTERS[format]] if format is not None else list(IMPORTERS.values())
     gathered = gather(paths)
-    found = Found(issues=list(gathered.issues))
+    found = DiscoveredRuns(issues=list(gathered.issues))
     folders = _folders([*data, *_from_environment()], found.issues)
     plans: list[RunPlan] = []
     for importer in importers:
@@ -184,7 +184,7 @@ def _settled(plans: Sequence[RunPlan], issues: list[ImportIssue]) -> list[RunPla
     return [plan for plan in plans if any(plan is other for other in kept)]
 
 
-def _unclaimed(files: Sequence[Path], found: Found) -> None:
+def _unclaimed(files: Sequence[Path], found: DiscoveredRuns) -> None:
     """One notice for all JSON files that no benchmark knows."""
     rest = [path for path in files if path.suffix in (".json", ".jsonl") and path not in found.claimed]
     if not rest:
@@ -203,16 +203,16 @@ def _nothing(paths: Sequence[Path], importers: Sequence[Importer]) -> ImportIssu
     return ImportIssue(where, None, f"nothing that a benchmark writes. Looked for {looked}", severity="error")
 
 
-def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
+def figures(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
     """The run's published figures from items as one source sees them, by its benchmark's importer, else by the generic
     one; and how often people gave each tag."""
     importer = _figuring(run)
     try:
         found = importer.figures(rows, run)
     except MALFORMED_DATA as error:  # values of another form than the benchmark's: pass rates can always be told
-        found = by_category(rows)
+        found = metrics_by_category(rows)
         found[0].note = f"its own figures cannot be made: the data is not of the expected form ({error})"[:200]
-    return [*found, *tag_counts(rows, run.tags)]
+    return [*found, *tag_metrics(rows, run.tags)]
 
 
 def aggregates_rows(run: Run) -> bool:
@@ -229,7 +229,7 @@ def _figuring(run: Run) -> Importer:
     return IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"]
 
 
-def combined(parts: Sequence[RunItems]) -> list[Figure]:
+def combined(parts: Sequence[RunItems]) -> list[Metric]:
     """Figures over runs of one model and benchmark; none where the benchmark publishes none."""
     importer = IMPORTERS.get(parts[0].run.benchmark) if parts else None
     try:
@@ -238,7 +238,7 @@ def combined(parts: Sequence[RunItems]) -> list[Figure]:
         return []
 
 
-def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
+def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     """See `Importer.rewrite`."""
     return IMPORTERS[plan.importer].rewrite(plan, rows)
 
@@ -275,6 +275,6 @@ def _of(run: Run) -> Importer:
 
 def rewrite_golden(
     plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
-) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """See `Importer.rewrite_golden`."""
     return IMPORTERS[plan.importer].rewrite_golden(plan, fixes)

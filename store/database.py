@@ -1,9 +1,4 @@
-"""Opens the stored file for reading.
-
-Work of a connection that is broken off after a time, or when this program is told to end.
-
-SQL from people: one statement that only reads. Files, settings and extensions are locked by the connection.
-"""
+"""Connections to the store: open it read-only, limit memory and time, and run SQL statements of users safely."""
 
 from __future__ import annotations
 
@@ -24,39 +19,39 @@ from fcreview.store.workspace import Workspace
 T = TypeVar("T")
 
 SCHEMA_VERSION = "6"
-"""Raised when the tables change: stores of another version are built anew."""
-MEMORY = "96MB"
-"""What DuckDB may keep of the file while people page through it."""
-ROOM = "2GB"
-"""What one statement may take that does not get by with that: a search through large texts, somebody's SQL."""
+"""Version of the tables in `schema.sql`. A store of another version is rebuilt by the next import."""
+MEMORY_LIMIT = "96MB"
+"""DuckDB's memory limit while a user pages through the items."""
+MAX_MEMORY_LIMIT = "2GB"
+"""DuckDB's memory limit for a query that fails with `MEMORY_LIMIT`, such as a search in large texts, and for SQL."""
 
 
 class StoreError(FcreviewError):
-    """The store is not there or cannot be read; the message is one line and says what to do."""
+    """Raised when the store is missing or cannot be read. The message is one line and says what to do."""
 
 
-def literal(text: str | Path) -> str:
-    """A constant or a path as an SQL text literal, where DuckDB takes no bound value."""
+def quote_literal(text: str | Path) -> str:
+    """Quote a text as an SQL literal, for statements in which DuckDB accepts no parameters."""
     return "'" + os.fspath(text).replace("'", "''") + "'"
 
 
-def connect() -> duckdb.DuckDBPyConnection:
-    """A connection that loads no extensions by itself."""
+def connect_in_memory() -> duckdb.DuckDBPyConnection:
+    """Open an in-memory database that does not load extensions automatically."""
     return duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
 
 
-def attach(path: Path) -> duckdb.DuckDBPyConnection:
-    """A connection on which the file is `store`, read-only, and the default.
+def attach_read_only(path: Path) -> duckdb.DuckDBPyConnection:
+    """Open the database file read-only. On the connection it is the default database, named `store`.
 
-    Attached rather than connected to: `duckdb.connect` would hand out a file that this process has open under the same
-    path, even when another one has taken its place.
+    The file is attached to an in-memory database, because `duckdb.connect(path)` returns the file that this process
+    already has open, even if an import has replaced it.
     """
-    connection = connect()
-    connection.execute("SET enable_progress_bar = false")  # it would be drawn over the screen
+    connection = connect_in_memory()
+    connection.execute("SET enable_progress_bar = false")  # the bar would overwrite the screen
     try:
-        connection.execute(f"SET memory_limit = '{MEMORY}'")
+        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         connection.execute(f"SET threads = {min(4, os.cpu_count() or 1)}")
-        connection.execute(f"ATTACH {literal(path)} AS store (READ_ONLY)")
+        connection.execute(f"ATTACH {quote_literal(path)} AS store (READ_ONLY)")
         connection.execute("USE store")
     except BaseException:
         connection.close()
@@ -65,13 +60,14 @@ def attach(path: Path) -> duckdb.DuckDBPyConnection:
 
 
 def open_store(workspace: Workspace) -> duckdb.DuckDBPyConnection:
-    """As `attach`, for the workspace's store. StoreError if there is none, or it is of another version or damaged."""
+    """Open the workspace's store. Raises: StoreError if it is missing, damaged or of another schema version."""
     if not workspace.store.exists():
-        raise StoreError(f"nothing imported at {workspace.place} yet: fcreview import PATH")
+        raise StoreError(f"nothing imported at {workspace.parent_folder} yet: run fcreview import PATH")
     try:
-        connection = attach(workspace.store)
+        connection = attach_read_only(workspace.store)
     except duckdb.Error as error:
-        raise StoreError(f"{workspace.store} cannot be read ({_first_line(error)}): import the runs again") from error
+        reason = _first_lines(error, 1)[:200]
+        raise StoreError(f"cannot read {workspace.store} ({reason}): import the runs again") from error
     try:
         found = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
     except duckdb.Error:
@@ -82,52 +78,55 @@ def open_store(workspace: Workspace) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def shut_out_files(connection: duckdb.DuckDBPyConnection) -> None:
-    """From here on no statement on this connection reaches a file or an extension. There is no way back."""
+def disable_external_access(connection: duckdb.DuckDBPyConnection) -> None:
+    """Stop all statements on this connection from reading files or extensions. This cannot be undone."""
     connection.execute("SET enable_external_access = false")
 
 
-def lock_settings(connection: duckdb.DuckDBPyConnection) -> None:
-    """From here on no statement on this connection changes a setting. There is no way back."""
-    connection.execute(f"SET memory_limit = '{ROOM}'")
+def lock_configuration(connection: duckdb.DuckDBPyConnection) -> None:
+    """Raise the memory limit, then stop all statements from changing settings. This cannot be undone."""
+    connection.execute(f"SET memory_limit = '{MAX_MEMORY_LIMIT}'")
     connection.execute("SET lock_configuration = true")
 
 
-def with_room(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
-    """What `work` gives; if DuckDB has too little memory for it, again with more. StoreError if that will not do."""
+def retry_with_more_memory(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
+    """Call `work`. If DuckDB runs out of memory, call it again with `MAX_MEMORY_LIMIT`.
+
+    Raises: StoreError if it runs out of memory again.
+    """
     try:
         return work()
     except duckdb.OutOfMemoryException:
-        with contextlib.suppress(duckdb.InvalidInputException):  # settings are locked: there is ROOM already
-            connection.execute(f"SET memory_limit = '{ROOM}'")
+        with contextlib.suppress(duckdb.InvalidInputException):  # locked settings already have this limit
+            connection.execute(f"SET memory_limit = '{MAX_MEMORY_LIMIT}'")
         try:
             return work()
         except duckdb.OutOfMemoryException:
-            raise StoreError(f"takes more memory than the {ROOM} it may: choose fewer items, or fewer runs") from None
+            raise StoreError(f"this needs more than {MAX_MEMORY_LIMIT} of memory: choose fewer items or runs") from None
         finally:
             with contextlib.suppress(duckdb.Error):
-                connection.execute(f"SET memory_limit = '{MEMORY}'")
+                connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+INTERRUPT_INTERVAL = 0.05
+"""Seconds between attempts to interrupt a query. An interrupt before DuckDB starts the query has no effect."""
+INTERRUPT_TIMEOUT = 2.0
+"""Seconds to wait for an interrupted query. DuckDB cannot be interrupted while it computes a single value, such as a
+list of a hundred million numbers."""
+_abandoned: list[Future[Any]] = []
+"""Queries that did not end within `INTERRUPT_TIMEOUT`."""
 
 
-PAUSE = 0.05
-"""Seconds between attempts to break off: one that comes before DuckDB is at work is lost."""
-GRACE = 2.0
-"""Seconds in which DuckDB usually notices. Within one value (a list of a hundred million numbers) it does not."""
-_left: list[Future[Any]] = []
+class QueryTimeoutError(Exception):
+    """Raised when a query was interrupted because its time was up."""
 
 
-class TimeUpError(Exception):
-    """The work was broken off."""
+def run_with_timeout(connection: duckdb.DuckDBPyConnection, work: Callable[[], T], timeout: float | None) -> T:
+    """Call `work` and return its result. Interrupts its queries on `connection` after `timeout` seconds.
 
+    `work` runs in another thread, because Python handles no signal while DuckDB runs a query in the main thread.
 
-def limited(connection: duckdb.DuckDBPyConnection, work: Callable[[], T], seconds: float | None) -> T:
-    """What `work` gives. TimeUpError if that takes longer than `seconds`.
-
-    It is done in a thread: while DuckDB works, a signal would not be heard in this one, nor the time looked at.
+    Raises: QueryTimeoutError if the time was up.
     """
     done: Future[T] = Future()
 
@@ -139,93 +138,95 @@ def limited(connection: duckdb.DuckDBPyConnection, work: Callable[[], T], second
 
     threading.Thread(target=run, daemon=True).start()
     try:
-        wait([done], seconds)  # not `join`: broken off by a signal, it takes the thread for ended
+        wait([done], timeout)  # not Thread.join: after a signal, it treats the thread as ended
     finally:
         late = not done.done()
-        end = time.monotonic() + GRACE
+        end = time.monotonic() + INTERRUPT_TIMEOUT
         while not done.done() and time.monotonic() < end:
             connection.interrupt()
-            wait([done], PAUSE)
+            wait([done], INTERRUPT_INTERVAL)
         if not done.done():
-            _left.append(done)
+            _abandoned.append(done)
     if late and (not done.done() or done.exception() is not None):
-        raise TimeUpError
+        raise QueryTimeoutError
     return done.result()
 
 
-def close(connection: duckdb.DuckDBPyConnection, before: Callable[[], object]) -> None:
-    """Closes it after `before`, which is for the next time only; not if that waits for what cannot be broken off."""
-    if not stuck():
-        with contextlib.suppress(duckdb.Error):  # closed already, or broken off
-            before()
+def close_connection(connection: duckdb.DuckDBPyConnection, save_cache: Callable[[], object]) -> None:
+    """Call `save_cache` and close the connection. Does nothing if a query that cannot be interrupted still runs."""
+    if not has_running_query():
+        with contextlib.suppress(duckdb.Error):  # the connection is closed, or the query was interrupted
+            save_cache()
         connection.close()
 
 
-def stuck() -> bool:
-    """Whether DuckDB is still at something that could not be broken off: closing would wait for it."""
-    return not all(each.done() for each in _left)
+def has_running_query() -> bool:
+    """Whether a query that could not be interrupted still runs. Closing its connection would wait for it."""
+    return not all(each.done() for each in _abandoned)
 
 
-_READING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+_READ_STATEMENTS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
-ROWS = 2_000_000
-"""Rows that one statement may give: they are all held in memory."""
-SECONDS = 60.0
-"""Time that one statement may take, unless another is asked for."""
+MAX_SQL_ROWS = 2_000_000
+"""Maximum number of rows of an SQL result. All rows are in memory."""
+SQL_TIMEOUT = 60.0
+"""Default time limit for an SQL statement, in seconds."""
 
 
 class SqlError(FcreviewError):
-    """Not allowed, or DuckDB refuses it: the message says what is allowed, or is DuckDB's own."""
+    """Raised for a statement that is not allowed, fails, or takes too long."""
 
 
 def run_sql(
-    connection: duckdb.DuckDBPyConnection, text: str, seconds: float = SECONDS
+    connection: duckdb.DuckDBPyConnection, statement: str, timeout: float = SQL_TIMEOUT
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """(column names, rows) of one SELECT, WITH, FROM, VALUES, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN statement.
+    """Run one SELECT, WITH, FROM, VALUES, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN statement.
 
-    SqlError for anything else, and if it takes longer than `seconds`. Whatever it may change in temporary tables (a
-    WITH may hold an INSERT) is rolled back.
+    Changes to temporary tables (a WITH may contain an INSERT) are rolled back.
+
+    Returns: the column names and the rows.
+    Raises: SqlError for any other statement, and after `timeout` seconds.
     """
     try:
-        text.encode()
-        statements = duckdb.extract_statements(text)
+        statement.encode()
+        statements = duckdb.extract_statements(statement)
     except (duckdb.Error, UnicodeEncodeError) as error:
-        raise SqlError(_short(error)) from error
+        raise SqlError(_first_lines(error, 6)) from error
     if len(statements) != 1:
-        raise SqlError("one statement at a time, please" if statements else "there is no statement")
-    if statements[0].type not in _READING:
-        raise SqlError("only statements that read: SELECT, WITH, FROM, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN")
+        raise SqlError("pass one statement at a time" if statements else "the SQL statement is empty")
+    if statements[0].type not in _READ_STATEMENTS:
+        raise SqlError("only read statements are allowed: SELECT, WITH, FROM, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN")
     try:
-        return limited(connection, lambda: _read(connection, statements[0]), seconds)
-    except TimeUpError:
-        raise SqlError(f"broken off after {seconds:g} seconds: ask for less, or allow more with --seconds") from None
+        return run_with_timeout(connection, lambda: _fetch_rows(connection, statements[0]), timeout)
+    except QueryTimeoutError:
+        raise SqlError(f"timed out after {timeout:g} seconds: simplify the query or pass a larger --seconds") from None
     except duckdb.Error as error:
-        raise SqlError(_short(error)) from error
+        raise SqlError(_first_lines(error, 6)) from error
 
 
-def _read(
+def _fetch_rows(
     connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     connection.execute("BEGIN TRANSACTION READ ONLY")
     try:
-        found = connection.execute(statement)
-        columns = found.description or []
+        result = connection.execute(statement)
+        columns = result.description or []
         _check_types(columns)
-        rows = found.fetchmany(ROWS + 1)
-        if len(rows) > ROWS:
-            raise SqlError(f"more than {ROWS:,} rows: add a LIMIT")
+        rows = result.fetchmany(MAX_SQL_ROWS + 1)
+        if len(rows) > MAX_SQL_ROWS:
+            raise SqlError(f"more than {MAX_SQL_ROWS:,} rows: add a LIMIT")
         return [column[0] for column in columns], rows
     finally:
         connection.execute("ROLLBACK")
 
 
 def _check_types(columns: Sequence[tuple[Any, ...]]) -> None:
-    """Times with a zone need a package that is not installed."""
-    for column in columns:
-        if "WITH TIME ZONE" in str(column[1]) and "TIMESTAMP" in str(column[1]):
-            raise SqlError(f"column {column[0]} is a time with a zone: cast it, as in ({column[0]})::VARCHAR")
+    """Raise SqlError for a timestamp with time zone. To return one, DuckDB needs a package that is not installed."""
+    for name, kind, *_ in columns:
+        if "WITH TIME ZONE" in str(kind) and "TIMESTAMP" in str(kind):
+            raise SqlError(f"column {name} is a timestamp with time zone: cast it with ({name})::VARCHAR")
 
 
-def _short(error: BaseException) -> str:
+def _first_lines(error: BaseException, count: int) -> str:
     lines = [line.rstrip() for line in str(error).splitlines() if line.strip()]
-    return "\n".join(lines[:6]) or type(error).__name__
+    return "\n".join(lines[:count]) or type(error).__name__

@@ -1,15 +1,11 @@
-"""What queries answer with, and what they are asked with.
-
-An item that comes to an annotator a second time has a number of its own, so that every list, screen and review can
-tell the two apart. Here that number is made and read, and nowhere else.
-"""
+"""The arguments and results of store queries, and the item numbers that identify hidden duplicates."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fcreview.model.wording import official_rate
+from fcreview.model.wording import format_official_rate
 from fcreview.store.reviews.verdict_sql import EFFECTIVE_VERDICT
 
 if TYPE_CHECKING:
@@ -17,25 +13,30 @@ if TYPE_CHECKING:
     from fcreview.model.review import Event, ItemKey, Opinion
 
 
-_AGAIN = 1 << 62
-"""Far above all numbers of items (run * 2^32 + seq)."""
+_REPETITION_BIT = 1 << 62
+"""Bit that marks the second showing of an item. It is far above every `items.item` (run * 2^32 + seq)."""
 
 
-def presented(item: int, presentation: int) -> int:
-    """The number of an item that is shown for the first (1) or second (2) time."""
-    return item | _AGAIN if presentation > 1 else item
+def encode_repetition(item: int, repetition: int) -> int:
+    """Return the item number for the first (1) or second (2) showing of an item to one annotator.
+
+    The first showing has the number of the item itself. Lists, screens and reviews pass item numbers, so that they can
+    distinguish a hidden duplicate from the item.
+    """
+    return item | _REPETITION_BIT if repetition > 1 else item
 
 
-def item_of(number: int) -> int:
-    """The item itself, `items.item`."""
-    return number & ~_AGAIN
+def decode_item(item_number: int) -> int:
+    """Return the item (`items.item`) of an item number."""
+    return item_number & ~_REPETITION_BIT
 
 
-def presentation_of(number: int) -> int:
-    return 2 if number & _AGAIN else 1
+def decode_repetition(item_number: int) -> int:
+    """Return 2 for the number of a hidden duplicate, else 1."""
+    return 2 if item_number & _REPETITION_BIT else 1
 
 
-QUEUES = (
+BUILTIN_QUEUES = (
     "failures",
     "dataset",
     "disagreement",
@@ -46,147 +47,189 @@ QUEUES = (
     "stratified",
     "random",
 )
-"""Queues that are always there; every other name is that of a queue file. All but `CHOOSING` hold all items, in an
-order. `failures`: failing items first; `disagreement`: official and rule or judge differ first; `unreviewed`: not yet
-judged by this annotator first; `random`: shuffled by the seed; `stratified`: the same, of every category in turn.
-`judged`: items of which a judge says something; `uncertain`: near misses, see `filters.judged`; `suspects`: of every
-question whose golden answer looks wrong one item, see `suspects.places`. Ties keep dataset order."""
-SUSPECTS = "suspects"
-CHOOSING = ("judged", "uncertain", SUSPECTS)
-TELLING = ("failures", "disagreement", "judged", "uncertain", SUSPECTS)
-"""Those that say something of verdicts: not to be had in blind mode."""
+"""Names of the built-in queues. Every other name is that of a queue file.
+
+All but `PARTIAL_QUEUES` contain every item, in this order (ties keep dataset order):
+
+* `failures`: failing items first
+* `disagreement`: items first whose official and recomputed or judge verdicts differ
+* `unreviewed`: items first that this annotator has not reviewed
+* `random`: shuffled by the seed
+* `stratified`: shuffled by the seed, one item of each category in turn
+
+The partial ones contain:
+
+* `judged`: items with a judge verdict
+* `uncertain`: near misses, see `store.filters.keys.NEAR_MISS`
+* `suspects`: one item for each question whose golden answer looks wrong, see `store.queries.golden_audit`
+"""
+SUSPECTS_QUEUE = "suspects"
+PARTIAL_QUEUES = ("judged", "uncertain", SUSPECTS_QUEUE)
+"""Built-in queues that contain only some of the items."""
+VERDICT_QUEUES = ("failures", "disagreement", "judged", "uncertain", SUSPECTS_QUEUE)
+"""Built-in queues that depend on verdicts. They are not available in blind mode."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Which items, in which order."""
+    """A selection of items and their order."""
 
     where: str = ""
-    """A filter in the filter language (see `filters.language`); empty for all."""
+    """Filter text (see `store.filters.parser`); empty for all items."""
     queue: str = "failures"
+    """Name of a built-in queue or of a queue file."""
     seed: int = 0
+    """Random seed of the queues `random` and `stratified`."""
     runs: tuple[int, ...] = ()
-    """Only these runs (`runs.run`); empty for all of the workspace."""
+    """Numbers of the runs (`runs.run`); empty for all runs of the workspace."""
     share: bool = False
-    """Of a queue file the annotator's own share, in its order, with what comes twice; else all of its items, in
-    dataset order."""
+    """For a queue file: whether to show only the annotator's share, in its order and with its hidden duplicates. If
+    false, the view shows all items of the queue file in dataset order."""
     items: tuple[int, ...] = ()
-    """Only these (`items.item`), whatever else is asked of them; empty for all."""
+    """Items (`items.item`) to which the view is limited; empty for no limit."""
 
     @property
-    def scope(self) -> str:
-        """Its runs as text: `1,2,5`; empty for all."""
+    def runs_key(self) -> str:
+        """The runs as text, in ascending order: `1,2,5`; empty for all runs."""
         return ",".join(str(int(run)) for run in sorted(self.runs))
 
     @property
-    def file(self) -> str | None:
-        """The name of the queue file, if it is one."""
-        return None if self.queue in QUEUES else self.queue
+    def queue_file(self) -> str | None:
+        """Name of the queue file; None for a built-in queue."""
+        return None if self.queue in BUILTIN_QUEUES else self.queue
 
 
-def column(sql: str, *, telling: bool = False, json: bool = False) -> dict[str, Any]:
-    """Where a field of `QueueRow` comes from: SQL over `item_rows i LEFT JOIN human h`. `telling`: it says what others
-    found, so a blind annotator who has not decided gets None. `json`: the column holds JSON text."""
-    return {"sql": sql, "telling": telling, "json": json}
+def row_column(sql: str, *, shows_verdict: bool = False, is_json: bool = False) -> dict[str, Any]:
+    """Return the metadata of a `QueueRow` field.
+
+    Args:
+        sql: expression over `item_rows i LEFT JOIN human h`.
+        shows_verdict: whether the value reveals other verdicts. It is then None for a blind annotator who has not
+            reviewed the item.
+        is_json: whether the expression returns JSON text.
+    """
+    return {"sql": sql, "shows_verdict": shows_verdict, "is_json": is_json}
 
 
 @dataclass(slots=True, kw_only=True)
 class QueueRow:
-    """One line of the queue: small columns only. The one list of them: a field added here is read from the store and
-    stands in `items --json`."""
+    """One row of a queue, with small columns only.
 
-    item: int = field(metadata=column("i.item"))
-    """Row key in the store, `items.item`; of an item that comes a second time the number that
-    `store.queues.presentations` makes of it. Changes with a re-import: never kept outside a session."""
-    run: int = field(metadata=column("i.run"))
-    seq: int = field(metadata=column("i.seq"))
-    id: str = field(metadata=column("i.id"))
-    category: str = field(metadata=column("i.category"))
-    group: str | None = field(default=None, metadata=column('i."group"'))
+    This is the only list of the columns: a new field is read from the store and printed by `items --json`.
+    """
+
+    item: int = field(metadata=row_column("i.item"))
+    """Item number. A hidden duplicate has the number that `encode_repetition` returns. It can change with the next
+    import, so it must not be saved."""
+    run: int = field(metadata=row_column("i.run"))
+    seq: int = field(metadata=row_column("i.seq"))
+    """Position of the item in its run, from 0."""
+    id: str = field(metadata=row_column("i.id"))
+    category: str = field(metadata=row_column("i.category"))
+    group: str | None = field(default=None, metadata=row_column('i."group"'))
+    """Name of the conversation that the item belongs to."""
     model: str = ""
-    """Of the run."""
+    """Model of the run."""
     run_name: str = ""
-    """The model with what tells the run from others of that model, for lists: `synth-good zh`."""
-    official: bool | None = field(default=None, metadata=column("i.official", telling=True))
-    rule: bool | None = field(default=None, metadata=column("i.rule", telling=True))
-    judge: bool | None = field(default=None, metadata=column("i.judge", telling=True))
-    you: Any = field(default=None, metadata=column("h.you", json=True))
-    """This annotator's verdict on item/correct: true, false, "unsure" or None."""
-    human: Any = field(default=None, metadata=column("h.human", telling=True, json=True))
-    """All annotators: true, false, "unsure", "disputed" or None."""
-    parts: int = field(default=0, metadata=column("coalesce(h.n_parts, 0)"))
-    """Of its parts and other criteria those that somebody judged; to a blind annotator who has not decided, those that
-    they judged."""
-    your_parts: int = field(default=0, metadata=column("coalesce(h.your_parts, 0)"))
-    effective: bool | None = field(default=None, metadata=column(EFFECTIVE_VERDICT, telling=True))
-    error_type: str | None = field(default=None, metadata=column("i.error_type", telling=True))
-    rule_error_type: str | None = field(default=None, metadata=column("i.rule_error_type", telling=True))
-    n_golden: int = field(default=0, metadata=column("i.n_golden"))
-    n_predicted: int = field(default=0, metadata=column("i.n_predicted"))
-    n_issues: int = field(default=0, metadata=column("i.n_issues"))
-    """Import issues; 0 while hidden from a blind annotator: one on a score file's entry tells that the item failed."""
-    stale: bool = field(default=False, metadata=column("coalesce(h.your_stale, false)"))
-    """This annotator reviewed an earlier prediction or golden answer."""
-    first_difference: str | None = field(default=None, metadata=column("i.first_difference", telling=True))
-    question: str = field(default="", metadata=column("i.question"))
+    """Model of the run and its difference from other runs of that model: `synth-good zh`."""
+    official: bool | None = field(default=None, metadata=row_column("i.official", shows_verdict=True))
+    rule: bool | None = field(default=None, metadata=row_column("i.rule", shows_verdict=True))
+    """Recomputed verdict."""
+    judge: bool | None = field(default=None, metadata=row_column("i.judge", shows_verdict=True))
+    you: Any = field(default=None, metadata=row_column("h.you", is_json=True))
+    """This annotator's verdict on the item: true, false, "unsure" or None."""
+    human: Any = field(default=None, metadata=row_column("h.human", shows_verdict=True, is_json=True))
+    """Verdict of all annotators: true, false, "unsure", "disputed" or None."""
+    parts: int = field(default=0, metadata=row_column("coalesce(h.n_parts, 0)"))
+    """Number of reviewed parts and additional criteria of the item. A blind annotator who has not reviewed the item
+    gets the number of their own."""
+    your_parts: int = field(default=0, metadata=row_column("coalesce(h.your_parts, 0)"))
+    """Number of parts and additional criteria that this annotator reviewed."""
+    effective: bool | None = field(default=None, metadata=row_column(EFFECTIVE_VERDICT, shows_verdict=True))
+    error_type: str | None = field(default=None, metadata=row_column("i.error_type", shows_verdict=True))
+    """Official error type."""
+    rule_error_type: str | None = field(default=None, metadata=row_column("i.rule_error_type", shows_verdict=True))
+    """Recomputed error type."""
+    n_golden: int = field(default=0, metadata=row_column("i.n_golden"))
+    """Number of golden calls."""
+    n_predicted: int = field(default=0, metadata=row_column("i.n_predicted"))
+    """Number of predicted calls."""
+    n_issues: int = field(default=0, metadata=row_column("i.n_issues"))
+    """Number of import issues. It is 0 for a blind annotator who has not reviewed the item, because an issue in a score
+    file reveals that the item failed."""
+    stale: bool = field(default=False, metadata=row_column("coalesce(h.your_stale, false)"))
+    """Whether the prediction or the golden answer changed after this annotator's review."""
+    first_difference: str | None = field(default=None, metadata=row_column("i.first_difference", shows_verdict=True))
+    """The first difference between golden and predicted calls, as text."""
+    question: str = field(default="", metadata=row_column("i.question"))
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
-    """What the rows of a view need, in cells of the longest, and what none of them has. In blind mode nothing of
-    verdicts."""
+class ColumnWidths:
+    """Widths of the longest values in a view, in terminal cells, and which columns have values.
+
+    In blind mode, the fields that depend on verdicts have their defaults.
+    """
 
     item: int = 4
+    """Width of the item id."""
     category: int = 0
     model: int = 0
-    """0 where all are of one model."""
+    """Width of the run name; 0 if all rows are of one model."""
     error: int = 0
-    repeats: bool = False
-    """Every id begins with its category."""
+    id_repeats_category: bool = False
+    """Whether every item id begins with its category."""
     same_error: bool = False
-    rule: bool = False
-    judge: bool = False
-    difference: bool = False
-    """Some item has a first difference."""
+    """Whether all rows have the same error type."""
+    has_rule: bool = False
+    """Whether an item has a recomputed verdict."""
+    has_judge: bool = False
+    has_difference: bool = False
+    """Whether an item has a first difference."""
 
 
 @dataclass(slots=True)
 class RunRow:
-    """A run with its counts. Rates are computed by the reader: passes / known."""
+    """A run with its counts. Pass rates are `*_pass` / `*_known`."""
 
     run: int
     info: Run
     n_items: int
     official_pass: int
     official_known: int
+    """Number of items with an official verdict."""
     rule_pass: int
     rule_known: int
+    """Number of items with a recomputed verdict."""
     effective_pass: int
     effective_known: int
+    """Number of items with an effective verdict."""
     reviewed: int
-    """Items with a current human verdict of any annotator."""
+    """Number of items with a verdict by any annotator. Stale reviews do not count."""
     n_issues: int
+    """Number of import issues."""
     categories: list[dict[str, Any]] = field(default_factory=list)
-    """One a category: {category, n} and pass and known counts by official, rule and effective, named as above."""
+    """One object for each category: `category`, `n` (number of items) and the pass and known counts named above."""
     in_part: int = 0
-    """Items of which only parts have a current verdict of any annotator."""
+    """Number of items of which only parts have a verdict by any annotator."""
     yours: int = 0
-    """Items with a current verdict of the annotator who asks."""
+    """Number of items with a verdict by this annotator."""
     stated_pass: int = 0
+    """Number of passing items according to the headers of score files, in categories without result files. Items of
+    these categories are not part of the official, recomputed and effective counts."""
     stated_of: int = 0
-    """What the headers of score files say of categories whose results are missing; these have no official verdicts
-    counted."""
+    """Number of items according to the same headers."""
 
     @property
     def official_rate(self) -> str:
-        """For people: `71.3 %`, or what the score files say."""
+        """Official pass rate as text: `71.3 %`."""
         stated = {"stated_pass": self.stated_pass, "stated_of": self.stated_of}
-        return official_rate(self.official_pass, self.official_known, self.n_items, **stated)
+        return format_official_rate(self.official_pass, self.official_known, self.n_items, **stated)
 
 
 @dataclass(frozen=True, slots=True)
-class News:
-    """Items that an import brought, brought anew with another prediction or golden answer, or did not bring again."""
+class ImportChanges:
+    """Numbers of items that an import added, changed (prediction or golden answer) and removed."""
 
     new: int = 0
     changed: int = 0
@@ -194,15 +237,15 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """An id that was looked for by parts of it."""
+class ItemMatch:
+    """An item id that contains the searched words."""
 
     item: int
-    """Its item in the run that was preferred, else in the first that has it."""
+    """The item in the preferred run, else in the first run that has the id."""
     id: str
     category: str
-    runs: int
-    """That have it."""
+    n_runs: int
+    """Number of runs that have the id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,39 +255,48 @@ class Sibling:
     item: int
     id: str
     mark: Any
-    """This annotator's verdict, else official, else rule; a blind annotator sees only their own."""
+    """This annotator's verdict, else the official, else the recomputed one. A blind annotator sees only their own."""
 
 
 @dataclass(slots=True)
 class ItemDetail:
-    """Everything the item screen shows."""
+    """The complete content of one item. `fcreview show --json` prints these fields."""
 
     row: QueueRow
     key: ItemKey
     run: Run
     item: Item
     opinions: list[Opinion] = field(default_factory=list)
+    """One opinion for each annotator, target and criterion."""
     history: list[Event] = field(default_factory=list)
+    """All actions of annotators on the item."""
     siblings: list[Sibling] = field(default_factory=list)
-    """The items of its group, itself among them, in the order of the dataset; empty without a group."""
+    """All items of the conversation, including this one, in dataset order; empty for a single item."""
     presentation: int | None = None
-    """2 for the second showing of an item, else None; see `Event.presentation`."""
+    """2 for a hidden duplicate, else None; see `Event.presentation`."""
 
 
 @dataclass(slots=True)
 class ImportSummary:
-    """What an import did.
-
-    `runs` has one dict a run: {run, benchmark, generation, language, model, path, items, status, seconds, dataset,
-    missing_dataset, issues}. Status is `imported`, `unchanged`, `failed` (items of an import before stay), or where
-    the dataset is lost `kept` (the import before counts) and `outdated` (the same, though the results have changed).
-    `missing_dataset` is a folder that was named for the run, or that it was imported with, and that is not there; or
-    null.
-    """
+    """The result of an import."""
 
     runs: list[dict[str, Any]] = field(default_factory=list)
+    """One object for each run: run, benchmark, generation, language, model, path, items, status, seconds, dataset,
+    missing_dataset and issues.
+
+    `status` is one of:
+
+    * `imported`
+    * `unchanged`
+    * `failed`: the items of the last import are kept
+    * `kept`: the dataset is missing, and the last import is kept
+    * `outdated`: the same, and result files have changed
+
+    `missing_dataset` is the folder given for the dataset, now or in an earlier import, if the dataset is no longer
+    there; else null.
+    """
     issues: list[dict[str, Any]] = field(default_factory=list)
-    """{file, line, what, raw, item, severity}"""
+    """One object for each import issue: file, line, what, raw, item, severity."""
     seconds: float = 0.0
 
     @property

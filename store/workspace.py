@@ -1,10 +1,4 @@
-"""Workspaces: the folder `.fcreview/` with the store and the reviews, found as git finds its own.
-
-Names of annotators, which are also names of files: two annotators never share one.
-
-What the program keeps for one annotator beside the reviews: `.fcreview/<kind>/<annotator>.json`, an object of each
-kind. None of it is needed: it may be thrown away at any time.
-"""
+"""The workspace folder `.fcreview/`: where it is, the files in it, and the annotator whose files they are."""
 
 from __future__ import annotations
 
@@ -17,207 +11,222 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fcreview.errors import WRONG_USAGE, FcreviewError
-from fcreview.safe_files import make_folder, read_object, write_object
+from fcreview.errors import EXIT_USAGE_ERROR, FcreviewError
+from fcreview.safe_files import make_folder, read_json_object, write_json
 
-LONGEST = 64
-"""Characters; at most 200 bytes in UTF-8, so that the journal's file name fits everywhere."""
-
+WORKSPACE_FOLDER = ".fcreview"
+MAX_ANNOTATOR_LENGTH = 64
+"""Maximum length of an annotator name in characters."""
+_MAX_ANNOTATOR_BYTES = 200
+"""Maximum length of an annotator name in UTF-8 bytes, so that the journal's file name is valid on every file system."""
 _PUNCTUATION = "._@+-"
 
 
 class AnnotatorError(FcreviewError):
-    """A name that cannot be a journal's file name; the message suggests one that can."""
+    """Raised when an annotator name cannot be used as a file name. The message suggests a valid name."""
 
-    code = WRONG_USAGE
+    exit_code = EXIT_USAGE_ERROR
 
 
 def check_annotator(name: str) -> str:
-    """The name in NFC, or AnnotatorError. Letters and digits of any script and `. _ @ + -`; not first `.` or `-`."""
+    """Validate an annotator name and return it in Unicode normal form NFC.
+
+    Letters and digits of any script and `. _ @ + -` are allowed. The name cannot begin with `.` or `-`.
+
+    Raises: AnnotatorError if the name is invalid.
+    """
     normal = unicodedata.normalize("NFC", name)
-    if normal and safe_annotator(normal) == normal:
+    suggestion = to_safe_annotator(normal)
+    if normal and suggestion == normal:
         return normal
-    suggestion = safe_annotator(normal)
     raise AnnotatorError(
-        f"annotator {name!a}: letters, digits and {' '.join(_PUNCTUATION)} only, at most {LONGEST}"
-        + (f"; try {suggestion}" if suggestion else "")
+        f"invalid annotator name {name!a}: use letters, digits and {' '.join(_PUNCTUATION)},"
+        f" at most {MAX_ANNOTATOR_LENGTH} characters" + (f". Try {suggestion}" if suggestion else "")
     )
 
 
-def safe_annotator(text: str) -> str:
-    """The nearest permitted name, empty if nothing of the text is permitted: `Anna Schmidt` -> `Anna-Schmidt`."""
+def to_safe_annotator(text: str) -> str:
+    """Convert any text to a valid annotator name: `Anna Schmidt` -> `Anna-Schmidt`. Empty if no character is valid."""
     normal = unicodedata.normalize("NFC", text)
-    kept = "".join(c if c.isalnum() or c in _PUNCTUATION else " " for c in normal)
-    name = re.sub(r" +", "-", kept.strip()).lstrip(".-")[:LONGEST]
-    while len(name.encode("utf-8", "replace")) > 200:
+    valid = "".join(c if c.isalnum() or c in _PUNCTUATION else " " for c in normal)
+    name = re.sub(r" +", "-", valid.strip()).lstrip(".-")[:MAX_ANNOTATOR_LENGTH]
+    while len(name.encode("utf-8", "replace")) > _MAX_ANNOTATOR_BYTES:
         name = name[:-1]
     return name
 
 
-def same_file(one: str, other: str) -> bool:
-    """Whether a file system that ignores case would put both names into one file."""
+def is_same_filename(one: str, other: str) -> bool:
+    """Whether the two names are the same file on a file system that ignores case."""
     return one.casefold() == other.casefold()
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class AnnotatorState:
+    """The files that the program writes for one annotator, such as saved filters and the last position in a queue.
+
+    Each kind of state is a JSON object in `.fcreview/<kind>/<annotator>.json`. Reviews are not part of it.
+    """
+
     root: Path | None
-    """The workspace's own folder. Without one nothing is kept."""
+    """The folder `.fcreview/`. If None, nothing is read or saved."""
     annotator: str
 
-    def file(self, kind: str) -> Path | None:
+    def path_of(self, kind: str) -> Path | None:
         return self.root / kind / f"{self.annotator}.json" if self.root is not None else None
 
     def read(self, kind: str) -> dict[str, Any]:
-        """Empty if there is none that can be read."""
-        file = self.file(kind)
-        return read_object(file) if file is not None else {}
+        """Read the JSON object of this kind. It is empty if the file is missing or unreadable."""
+        file = self.path_of(kind)
+        return read_json_object(file) if file is not None else {}
 
-    def keep(self, kind: str, value: dict[str, Any]) -> None:
-        """Whole or not at all; where it cannot be written, it is not kept."""
+    def try_write(self, kind: str, value: dict[str, Any]) -> None:
+        """Replace the file atomically. Does nothing if the file cannot be written."""
         with suppress(OSError):
             self.write(kind, value)
 
     def write(self, kind: str, value: dict[str, Any]) -> None:
-        """As `keep`; OSError if it cannot be written."""
-        file = self.file(kind)
+        """Replace the file atomically. Raises: OSError if the file cannot be written."""
+        file = self.path_of(kind)
         if file is None:
-            raise FileNotFoundError("there is no workspace to keep it in")
-        file.parent.parent.stat()  # a workspace that has gone is not made anew
+            raise FileNotFoundError("no workspace to save to")
+        file.parent.parent.stat()  # raises if the workspace was deleted, so that it is not created again
         make_folder(file.parent)
-        write_object(file, value)
-
-
-FOLDER = ".fcreview"
+        write_json(file, value)
 
 
 class WorkspaceError(FcreviewError):
-    """No workspace where one is needed, or none can be made; the message is one line and says what to do."""
+    """Raised when a workspace does not exist or cannot be created. The message is one line and says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Paths of one workspace. `root` is absolute and exists."""
+    """The folder `.fcreview/` and the paths in it."""
 
     root: Path
+    """Absolute path of `.fcreview/`. The folder exists."""
 
     @property
     def store(self) -> Path:
+        """The database of imported runs."""
         return self.root / "store.duckdb"
 
     @property
     def reviews(self) -> Path:
+        """The folder of the journals."""
         return self.root / "reviews"
 
     @property
     def decision_cache(self) -> Path:
-        """Decisions made from the journals when they were last read. May be deleted at any time."""
+        """Decisions computed from the journals. The file may be deleted at any time."""
         return self.root / "decisions.cache.duckdb"
 
     @property
     def queues(self) -> Path:
+        """The folder of the queue files."""
         return self.root / "queues"
 
     @property
     def errata(self) -> Path:
-        """The errata that runs are read with; none if it is not there."""
+        """The errata that the import applies to runs. The file may be missing."""
         return self.root / "errata.jsonl"
 
     @property
     def rules(self) -> Path:
-        """Equivalence rules that were accepted, and are part of the next errata."""
+        """Equivalence rules that were accepted in this workspace, to be added to the next errata file."""
         return self.root / "rules.jsonl"
 
     @property
     def temporary(self) -> Path:
-        """Parts of imports under way. Whatever lies there while nobody imports is left from a crash."""
+        """The folder for files of a running import. After a crash, the next import deletes it."""
         return self.root / "tmp"
 
     @property
     def lock(self) -> Path:
-        """Held (flock) by the process that imports."""
+        """The lock file (`flock`) of the importing process."""
         return self.root / "store.lock"
 
     @property
-    def place(self) -> Path:
-        """The folder the workspace lies in. Files below it are named relative to it: it can be moved as a whole."""
+    def parent_folder(self) -> Path:
+        """The folder that contains `.fcreview/`. Stored paths are relative to it, so that the folder can be moved."""
         return self.root.parent
 
-    def short(self, path: str | Path) -> str:
-        """A path as the store keeps it: relative to `place` where it lies below it, else absolute."""
-        full = Path(os.path.abspath(path))  # noqa: PTH100 - as named: links are not followed
-        return os.fspath(full.relative_to(self.place) if full.is_relative_to(self.place) else full)
+    def to_stored_path(self, path: str | Path) -> str:
+        """Convert a path to the form used in the store: relative to `parent_folder` if below it, else absolute."""
+        full = Path(os.path.abspath(path))  # noqa: PTH100 - symbolic links stay unresolved
+        return os.fspath(full.relative_to(self.parent_folder) if full.is_relative_to(self.parent_folder) else full)
 
-    def full(self, path: str) -> Path:
-        """The absolute path of what `short` gave."""
-        return Path(os.path.normpath(self.place / path))
+    def to_absolute_path(self, stored_path: str) -> Path:
+        """Convert a path as `to_stored_path` returns it to an absolute path."""
+        return Path(os.path.normpath(self.parent_folder / stored_path))
 
 
 def find_workspace(path: Path, override: Path | None = None, *, create: bool = True) -> Workspace:
-    """The nearest `.fcreview/` at or above `path`, else a new one at `path` (in its folder, if it is a file).
+    """Find the nearest `.fcreview/` at or above `path`, or create one at `path` (in the folder of `path` if a file).
 
-    `override` is the folder that holds, or will hold, `.fcreview/`; it may also be named itself. WorkspaceError if
-    there is none and `create` is false, if `path` is not there, or if none can be made.
+    Args:
+        path: a file or folder of results.
+        override: the folder that contains, or will contain, `.fcreview/`; or `.fcreview/` itself. Replaces the search.
+        create: whether to create a missing workspace.
+
+    Raises: WorkspaceError if `path` does not exist, or if the workspace is missing or cannot be created.
     """
     for each in (path, override or path):
-        if not _is_text(each):
-            raise WorkspaceError(f"{str(each)!a}: the path is not UTF-8: rename it")
+        if not _is_utf8(each):
+            raise WorkspaceError(f"{str(each)!a}: the path is not valid UTF-8. Rename the file or folder")
     if override is not None:
-        folder = at_home(override).absolute()
-        root = folder if folder.name == FOLDER else folder / FOLDER
+        folder = expand_home(override).absolute()
+        root = folder if folder.name == WORKSPACE_FOLDER else folder / WORKSPACE_FOLDER
         if not root.is_dir() and not create:
             raise WorkspaceError(f"no workspace at {root}: import a run first (fcreview import PATH --workspace DIR)")
-        return _make(root) if create else Workspace(root)
-    start = _resolved(path)
+        return _create(root) if create else Workspace(root)
+    start = _resolve(path)
     if not start.exists():
         raise WorkspaceError(f"no such file or folder: {path}")
-    if start.name == FOLDER and start.is_dir():
+    if start.name == WORKSPACE_FOLDER and start.is_dir():
         start = start.parent
     folder = start if start.is_dir() else start.parent
     for above in (folder, *folder.parents):
-        if (above / FOLDER).is_dir():
-            return _make(above / FOLDER) if create else Workspace(above / FOLDER)
+        if (above / WORKSPACE_FOLDER).is_dir():
+            return _create(above / WORKSPACE_FOLDER) if create else Workspace(above / WORKSPACE_FOLDER)
     if not create:
         raise WorkspaceError(f"no workspace at or above {path}: import a run first (fcreview import PATH)")
-    return _make(folder / FOLDER)
+    return _create(folder / WORKSPACE_FOLDER)
 
 
-def _resolved(path: Path) -> Path:
-    """Also of a link that leads to itself, which is then not there."""
-    return Path(os.path.realpath(at_home(path)))
+def expand_home(path: Path) -> Path:
+    """Expand `~/x` and `~alice/x`. A path with an unknown user name is returned unchanged."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises an error for unknown users
 
 
-def at_home(path: Path) -> Path:
-    """`~/x` and `~alice/x` in the home folder; `~x` as it stands where nobody is called that."""
-    return Path(os.path.expanduser(path))  # noqa: PTH111
+def _resolve(path: Path) -> Path:
+    return Path(os.path.realpath(expand_home(path)))  # unlike Path.resolve, accepts a link that points to itself
 
 
-def _is_text(path: Path) -> bool:
-    """Python keeps bytes of a name that are no text as lone surrogates, which no table can hold."""
+def _is_utf8(path: Path) -> bool:
     try:
-        os.fspath(_resolved(path)).encode()
-    except UnicodeEncodeError:
+        os.fspath(_resolve(path)).encode()
+    except UnicodeEncodeError:  # Python represents invalid bytes as lone surrogates, which DuckDB rejects
         return False
     return True
 
 
 def default_annotator() -> str:
-    """FCREVIEW_ANNOTATOR, else git's user.name, else the login name; as a journal's file name may be."""
-    for candidate in (_from_environment, _from_git, _from_login):
-        name = safe_annotator(candidate())
+    """Return FCREVIEW_ANNOTATOR, else git's user.name, else the login name, converted to a valid annotator name."""
+    for read_name in (_read_environment_name, _read_git_name, _read_login_name):
+        name = to_safe_annotator(read_name())
         if name:
             return name
     return "annotator"
 
 
-def _from_environment() -> str:
+def _read_environment_name() -> str:
     return os.environ.get("FCREVIEW_ANNOTATOR", "")
 
 
-def _from_git() -> str:
+def _read_git_name() -> str:
     try:
         done = subprocess.run(
-            ["git", "config", "--get", "user.name"],  # noqa: S607 - whichever git the person uses
+            ["git", "config", "--get", "user.name"],  # noqa: S607 - git is found through PATH
             capture_output=True,
             timeout=2,
             check=False,
@@ -227,18 +236,18 @@ def _from_git() -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-def _from_login() -> str:
+def _read_login_name() -> str:
     return os.environ.get("USER") or os.environ.get("LOGNAME") or os.environ.get("USERNAME") or ""
 
 
-def _make(root: Path) -> Workspace:
-    """The workspace with its folders. A place that cannot be written to is an error only if one is missing."""
+def _create(root: Path) -> Workspace:
+    """Create the missing folders. A read-only workspace that has all its folders raises no error."""
     workspace = Workspace(root)
     try:
         make_folder(workspace.reviews)
     except OSError as error:
         raise WorkspaceError(
-            f"cannot write to {root.parent} ({error.strerror or error}):"
-            " name a folder that can be written to with --workspace DIR"
+            f"cannot write to {root.parent} ({error.strerror or error})."
+            " Choose a writable folder with --workspace DIR"
         ) from error
     return workspace

@@ -25,7 +25,7 @@ class Imports:
         place = self._folder / blake2b("\0".join(map(str, paths)).encode(), digest_size=8).hexdigest()
         if not place.exists():
             fresh = Path(mkdtemp(dir=self._folder))
-            import_runs(find_workspace(fresh, fresh), discover(paths).plans, read_plan, jobs=1)
+            import_runs(find_workspace(fresh, fresh), discover(paths).plans, read_plan, n_workers=1)
             try:
                 fresh.rename(place)
             except OSError:  # the other was faster
@@ -34,5 +34,5 @@ class Imports:
 
     def copy(self, paths: Sequence[Path], place: Path) -> Workspace:
         """The same for oneself."""
-        shutil.copytree(self.of(paths).place, place, dirs_exist_ok=True)
+        shutil.copytree(self.of(paths).parent_folder, place, dirs_exist_ok=True)
         return find_workspace(place, place)

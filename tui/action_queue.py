@@ -22,18 +22,18 @@ class ActionQueue:
         self._idle = asyncio.Event()
         self._idle.set()
         self._failed = False
-        self.added = 0
+        self.added_count = 0
         """Number of actions added since the start. A caller compares two values to detect a new action."""
 
     @property
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         """True while no action runs or waits."""
         return self._idle.is_set()
 
     def add(self, action: QueuedAction) -> bool:
         """Append an action. Returns True if the queue was idle, so that the caller has to call `run`."""
         self._waiting.append(action)
-        self.added += 1
+        self.added_count += 1
         idle = self._idle.is_set()
         self._idle.clear()
         return idle
@@ -57,7 +57,7 @@ class ActionQueue:
         self._waiting.clear()
         return dropped
 
-    async def finished(self) -> bool:
+    async def wait_until_idle(self) -> bool:
         """Wait until the queue is idle. Returns True if no action failed since this was called."""
         self._failed = False
         await self._idle.wait()

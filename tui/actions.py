@@ -15,123 +15,133 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["ACTIONS", "FIND", "PALETTE", "PICKER", "RUNS", "TOGETHER", "Action"]
+__all__ = [
+    "ACTIONS",
+    "COMMAND_PALETTE_ACTIONS",
+    "KEY_SCOPES",
+    "PICKER_ACTIONS",
+    "RUN_LIST_ACTIONS",
+    "RUN_SEARCH_ACTIONS",
+    "Action",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
+    """Action that keys run."""
+
     id: str
     """Name in a configuration file, `group.name`. The help screen shows one section for each group."""
     keys: str
     """Default keys in Textual's notation, separated by commas: `p`, `j,down`."""
-    does: str
+    action: str
     """Textual action that the key runs: a method name with arguments, such as `verdict('pass')`."""
-    says: str
+    label: str
     """Label in the key line and the palette."""
-    shown: bool = True
+    in_key_line: bool = True
     """Whether the key line shows the action. The help screen shows all actions."""
-    helps: str = ""
+    help: str = ""
     """Text on the help screen where the label alone would be unclear."""
     priority: bool = False
     """Whether the key works whatever widget has the focus, before keys that were pressed earlier are processed."""
 
 
-PALETTE = [
+COMMAND_PALETTE_ACTIONS = [
     Action("palette.take", "enter", "submit", "choose"),
     Action("palette.complete", "tab", "screen.complete", "complete"),
-    Action("palette.down", "down", "screen.move(1)", "move down", shown=False),
-    Action("palette.up", "up", "screen.move(-1)", "move up", shown=False),
-    Action("palette.page_down", "pagedown", "screen.page(1)", "page down", shown=False),
-    Action("palette.page_up", "pageup", "screen.page(-1)", "page up", shown=False),
+    Action("palette.down", "down", "screen.move(1)", "move down", in_key_line=False),
+    Action("palette.up", "up", "screen.move(-1)", "move up", in_key_line=False),
+    Action("palette.page_down", "pagedown", "screen.page(1)", "page down", in_key_line=False),
+    Action("palette.page_up", "pageup", "screen.page(-1)", "page up", in_key_line=False),
     Action("palette.close", "escape", "screen.escape", "back"),
 ]
 """Keys of the palette. All other keys type text."""
 
-PICKER = [
+PICKER_ACTIONS = [
     Action("picker.take", "enter", "take", "show"),
     Action("picker.close", "q,escape", "close", "back"),
 ]
 
-RUNS = [
-    *PICKER,
+RUN_LIST_ACTIONS = [
+    *PICKER_ACTIONS,
     Action("runs.order", "s", "order", "sort"),
-    Action("runs.reverse", "S", "reverse", "reverse the order", shown=False),
+    Action("runs.reverse", "S", "reverse", "reverse the order", in_key_line=False),
     Action("runs.grouping", "tab", "grouping", "group"),
     Action("runs.find", "slash", "find", "find"),
-    Action("runs.compare", "x", "mark", "compare", helps="mark a run; mark a second run to compare the two"),
-    Action("runs.unfold", "right,l", "unfold(True)", "unfold", shown=False),
-    Action("runs.refold", "left,h", "unfold(False)", "fold", shown=False),
+    Action("runs.compare", "x", "mark", "compare", help="mark a run; mark a second run to compare the two"),
+    Action("runs.unfold", "right,l", "unfold(True)", "unfold", in_key_line=False),
+    Action("runs.refold", "left,h", "unfold(False)", "fold", in_key_line=False),
 ]
 
-FIND = [
+RUN_SEARCH_ACTIONS = [
     Action("find.done", "enter", "screen.found(True)", "apply"),
-    Action("find.down", "down", "screen.move(1)", "move down", shown=False),
-    Action("find.up", "up", "screen.move(-1)", "move up", shown=False),
+    Action("find.down", "down", "screen.move(1)", "move down", in_key_line=False),
+    Action("find.up", "up", "screen.move(-1)", "move up", in_key_line=False),
     Action("find.cancel", "escape", "screen.found(False)", "show all runs"),
 ]
 """Keys of the search box above the list of runs. All other keys type text."""
 
-APP = [
+APP_ACTIONS = [
     Action("app.help", "question_mark", "app.help", "help"),
     Action("app.palette", "colon", "app.palette", "palette", priority=True),
-    Action("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", shown=False, priority=True),
+    Action("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", in_key_line=False, priority=True),
 ]
 
-IN_FRONT = APP[:1]
+MODAL_HELP_ACTIONS = APP_ACTIONS[:1]
 """Actions of the app that modal lists need to bind themselves, because Textual disables the app's keys there."""
 
-MOVE = [
-    Action("list.down", "j,down", "move(1)", "move to the next line", shown=False),
-    Action("list.up", "k,up", "move(-1)", "move to the previous line", shown=False),
-    Action("list.page_down", "pagedown,space", "move_page(1)", "page down", shown=False),
-    Action("list.page_up", "pageup", "move_page(-1)", "page up", shown=False),
-    Action("list.half_down", "d", "move_half(1)", "half a page down", shown=False),
-    Action("list.half_up", "u", "move_half(-1)", "half a page up", shown=False),
-    Action("list.first", "g,home", "move_to(0)", "go to the first line", shown=False),
-    Action("list.last", "G,end", "move_to(-1)", "go to the last line", shown=False),
+LIST_ACTIONS = [
+    Action("list.down", "j,down", "move(1)", "move to the next line", in_key_line=False),
+    Action("list.up", "k,up", "move(-1)", "move to the previous line", in_key_line=False),
+    Action("list.page_down", "pagedown,space", "move_page(1)", "page down", in_key_line=False),
+    Action("list.page_up", "pageup", "move_page(-1)", "page up", in_key_line=False),
+    Action("list.half_down", "d", "move_half(1)", "half a page down", in_key_line=False),
+    Action("list.half_up", "u", "move_half(-1)", "half a page up", in_key_line=False),
+    Action("list.first", "g,home", "move_to(0)", "go to the first line", in_key_line=False),
+    Action("list.last", "G,end", "move_to(-1)", "go to the last line", in_key_line=False),
 ]
 
-QUEUE = [
+QUEUE_ACTIONS = [
     Action("queue.open", "enter", "open", "open"),
     Action("queue.search", "slash", "search", "search"),
     Action("queue.filter", "f", "filter", "filter"),
     Action("queue.clear", "F,backspace", "clear_filter", "show all"),
     Action("queue.order", "o", "choose('order')", "sort"),
-    Action("queue.clusters", "c", "choose('clusters')", "clusters", helps="clusters: group similar failures"),
+    Action("queue.clusters", "c", "choose('clusters')", "clusters", help="clusters: group similar failures"),
     Action("queue.runs", "r", "choose('runs')", "runs"),
-    Action("queue.issues", "i", "choose('issues')", "issues", helps="issues: list problems in the imported files"),
-    Action("queue.agreement", "a", "choose('agreement')", "agreement", helps="agreement: compare the annotators"),
+    Action("queue.issues", "i", "choose('issues')", "issues", help="issues: list problems in the imported files"),
+    Action("queue.agreement", "a", "choose('agreement')", "agreement", help="agreement: compare the annotators"),
     Action(
         "queue.calibration",
         "C",
         "choose('calibration')",
         "calibration",
-        shown=False,
-        helps="calibration: measure checkers and judges against human labels",
+        in_key_line=False,
+        help="calibration: measure checkers and judges against human labels",
     ),
-    Action("queue.adjudicate", "x", "adjudicate", "adjudicate", helps="adjudicate: resolve annotator disagreements"),
+    Action("queue.adjudicate", "x", "adjudicate", "adjudicate", help="adjudicate: resolve annotator disagreements"),
     Action("queue.item", "tab", "to_item", "go to item"),
-    Action("queue.back", "escape", "back(False)", "back", shown=False),
+    Action("queue.back", "escape", "back(False)", "back", in_key_line=False),
     Action("queue.quit", "q", "back(True)", "quit"),
 ]
 
-COMPARE = [
+COMPARISON_ACTIONS = [
     Action("compare.take", "enter", "take", "open"),
     Action("compare.source", "tab", "source", "change verdict source"),
     Action("compare.close", "q,escape", "close", "back"),
 ]
 
-FLIP = [
+FLIP_ACTIONS = [
     Action("flip.next", "right_curly_bracket", "step(1)", "next flip"),
     Action("flip.previous", "left_curly_bracket", "step(-1)", "previous flip"),
-    Action("flip.down", "j,down", "scroll(1)", "scroll down", shown=False),
-    Action("flip.up", "k,up", "scroll(-1)", "scroll up", shown=False),
-    Action("flip.page_down", "space,pagedown", "page(1)", "page down", shown=False),
-    Action("flip.page_up", "pageup", "page(-1)", "page up", shown=False),
+    Action("flip.down", "j,down", "scroll(1)", "scroll down", in_key_line=False),
+    Action("flip.up", "k,up", "scroll(-1)", "scroll up", in_key_line=False),
+    Action("flip.page_down", "space,pagedown", "page(1)", "page down", in_key_line=False),
+    Action("flip.page_up", "pageup", "page(-1)", "page up", in_key_line=False),
     Action("flip.close", "q,escape,enter", "close", "back"),
 ]
 
-CLUSTERS = [
+CLUSTER_ACTIONS = [
     Action("clusters.take", "enter", "take", "show items"),
     Action("clusters.unfold", "right,l", "unfold(True)", "unfold"),
     Action("clusters.refold", "left,h", "unfold(False)", "fold"),
@@ -139,35 +149,35 @@ CLUSTERS = [
     Action("clusters.close", "q,escape", "close", "back"),
 ]
 
-AGREEMENT = [
+AGREEMENT_ACTIONS = [
     Action("agreement.take", "enter", "take", "show items"),
     Action("agreement.scope", "tab", "scope", "next table"),
     Action("agreement.close", "q,escape", "close", "back"),
 ]
 
-CALIBRATION = [
+CALIBRATION_ACTIONS = [
     Action("calibration.take", "enter", "take", "show items"),
     Action("calibration.scope", "tab", "scope", "next table"),
     Action("calibration.close", "q,escape", "close", "back"),
 ]
 
-HELP = [
+HELP_ACTIONS = [
     Action("help.close", "q,escape,enter,question_mark", "close", "back"),
 ]
 
-FILTER_INPUT = [
+FILTER_INPUT_ACTIONS = [
     Action("filter.apply", "enter", "submit", "apply"),
 ]
 
-FILTER = [
+FILTER_LINE_ACTIONS = [
     Action("filter.complete", "tab", "complete", "complete"),
     Action("filter.older", "up", "history(-1)", "recall earlier"),
-    Action("filter.newer", "down", "history(1)", "recall later", shown=False),
+    Action("filter.newer", "down", "history(1)", "recall later", in_key_line=False),
     Action("filter.save", "ctrl+s", "save", "save as @name"),
     Action("filter.cancel", "escape", "cancel", "cancel"),
 ]
 
-ITEM = [
+ITEM_ACTIONS = [
     Action("item.pass", "p", "verdict('pass')", "pass"),
     Action("item.fail", "f", "verdict('fail')", "fail"),
     Action("item.golden_wrong", "g", "verdict('golden')", "golden wrong"),
@@ -176,82 +186,92 @@ ITEM = [
     Action("item.tag", "e", "tag", "tag"),
     Action("item.note", "n", "note", "note"),
     Action("item.undo", "z", "undo", "undo"),
-    Action("item.last_fault", "W", "last('fault')", "set the fault of the last reviewed item", shown=False),
-    Action("item.last_tag", "E", "last('tag')", "tag the last reviewed item", shown=False),
-    Action("item.last_note", "N", "last('note')", "add a note to the last reviewed item", shown=False),
-    Action("item.why", "O", "why", "give a reason for the last override", shown=False),
-    Action("item.reason_3", "3", "score(3)", "choose override reason 3 (1 and 2 too if no score is due)", shown=False),
-    Action("item.golden", "G", "golden", "correct the golden answer", shown=False),
-    Action("item.score", "0", "score(0)", "give score 0", shown=False),
-    Action("item.score_1", "1", "score(1)", "give score 1", shown=False),
-    Action("item.score_2", "2", "score(2)", "give score 2", shown=False),
-    Action("item.labels", "l", "labels", "edit the labels of the response", shown=False),
-    Action("item.target", "T", "target", "review the item, or the part under the cursor", shown=False),
+    Action("item.last_fault", "W", "last('fault')", "set the fault of the last reviewed item", in_key_line=False),
+    Action("item.last_tag", "E", "last('tag')", "tag the last reviewed item", in_key_line=False),
+    Action("item.last_note", "N", "last('note')", "add a note to the last reviewed item", in_key_line=False),
+    Action("item.why", "O", "why", "give a reason for the last override", in_key_line=False),
+    Action(
+        "item.reason_3", "3", "score(3)", "choose override reason 3 (1 and 2 too if no score is due)", in_key_line=False
+    ),
+    Action("item.golden", "G", "golden", "correct the golden answer", in_key_line=False),
+    Action("item.score", "0", "score(0)", "give score 0", in_key_line=False),
+    Action("item.score_1", "1", "score(1)", "give score 1", in_key_line=False),
+    Action("item.score_2", "2", "score(2)", "give score 2", in_key_line=False),
+    Action("item.labels", "l", "labels", "edit the labels of the response", in_key_line=False),
+    Action("item.target", "T", "target", "review the item, or the part under the cursor", in_key_line=False),
     Action("item.next", "right_square_bracket", "step(1)", "next"),
     Action("item.previous", "left_square_bracket", "step(-1)", "previous"),
-    Action("item.group_next", "right_curly_bracket", "in_group(1)", "go to the group's next item", shown=False),
-    Action("item.group_previous", "left_curly_bracket", "in_group(-1)", "go to the group's previous item", shown=False),
-    Action("item.elsewhere", "m", "elsewhere", "show the item in other runs", shown=False),
-    Action("item.search", "slash", "search", "search in the item", shown=False),
-    Action("item.raw", "R", "raw", "show raw records", shown=False),
-    Action("item.copy", "y", "copy", "copy", shown=False),
-    Action("item.back", "q,escape,backspace", "back", "go back to the queue", shown=False),
+    Action("item.group_next", "right_curly_bracket", "in_group(1)", "go to the group's next item", in_key_line=False),
+    Action(
+        "item.group_previous",
+        "left_curly_bracket",
+        "in_group(-1)",
+        "go to the group's previous item",
+        in_key_line=False,
+    ),
+    Action("item.elsewhere", "m", "elsewhere", "show the item in other runs", in_key_line=False),
+    Action("item.search", "slash", "search", "search in the item", in_key_line=False),
+    Action("item.raw", "R", "raw", "show raw records", in_key_line=False),
+    Action("item.copy", "y", "copy", "copy", in_key_line=False),
+    Action("item.back", "q,escape,backspace", "back", "go back to the queue", in_key_line=False),
 ]
 
-ITEM_TEXT = [
-    Action("item.down", "j", "move(1)", "move to the next call or text", shown=False),
-    Action("item.up", "k", "move(-1)", "move to the previous call or text", shown=False),
-    Action("item.line_down", "down", "scroll(1)", "scroll down a line", shown=False),
-    Action("item.line_up", "up", "scroll(-1)", "scroll up a line", shown=False),
-    Action("item.next_turn", "J", "turn(1)", "move to the next turn", shown=False),
-    Action("item.previous_turn", "K", "turn(-1)", "move to the previous turn", shown=False),
-    Action("item.arguments", "a", "arguments", "move to the arguments of the call", shown=False),
-    Action("item.aside", "tab", "aside", "go to the list; without a list, move to the arguments", shown=False),
-    Action("item.page_down", "pagedown", "page(1)", "page down", shown=False),
-    Action("item.page_up", "pageup", "page(-1)", "page up", shown=False),
-    Action("item.top", "home", "edge(-1)", "go to the top", shown=False),
-    Action("item.bottom", "end", "edge(1)", "go to the end", shown=False),
-    Action("item.difference", "full_stop", "difference", "move to the first difference", shown=False),
-    Action("item.fold", "enter,space", "fold", "fold, unfold or open long text", shown=False),
-    Action("item.again", "s", "search_again(1)", "find the next match", shown=False),
-    Action("item.before", "S", "search_again(-1)", "find the previous match", shown=False),
-    Action("item.dialogue", "t", "dialogue", "show the full or the short dialogue", shown=False),
-    Action("item.document", "d", "document", "show function docs: golden, predicted, all, none", shown=False),
+ITEM_TEXT_ACTIONS = [
+    Action("item.down", "j", "move(1)", "move to the next call or text", in_key_line=False),
+    Action("item.up", "k", "move(-1)", "move to the previous call or text", in_key_line=False),
+    Action("item.line_down", "down", "scroll(1)", "scroll down a line", in_key_line=False),
+    Action("item.line_up", "up", "scroll(-1)", "scroll up a line", in_key_line=False),
+    Action("item.next_turn", "J", "turn(1)", "move to the next turn", in_key_line=False),
+    Action("item.previous_turn", "K", "turn(-1)", "move to the previous turn", in_key_line=False),
+    Action("item.arguments", "a", "arguments", "move to the arguments of the call", in_key_line=False),
+    Action("item.aside", "tab", "aside", "go to the list; without a list, move to the arguments", in_key_line=False),
+    Action("item.page_down", "pagedown", "page(1)", "page down", in_key_line=False),
+    Action("item.page_up", "pageup", "page(-1)", "page up", in_key_line=False),
+    Action("item.top", "home", "edge(-1)", "go to the top", in_key_line=False),
+    Action("item.bottom", "end", "edge(1)", "go to the end", in_key_line=False),
+    Action("item.difference", "full_stop", "difference", "move to the first difference", in_key_line=False),
+    Action("item.fold", "enter,space", "fold", "fold, unfold or open long text", in_key_line=False),
+    Action("item.again", "s", "search_again(1)", "find the next match", in_key_line=False),
+    Action("item.before", "S", "search_again(-1)", "find the previous match", in_key_line=False),
+    Action("item.dialogue", "t", "dialogue", "show the full or the short dialogue", in_key_line=False),
+    Action("item.document", "d", "document", "show function docs: golden, predicted, all, none", in_key_line=False),
 ]
 
 _SHARED_ITEM_ACTIONS = (
     *("pass", "fail", "golden_wrong", "unsure", "fault", "note", "undo", "target"),
     *("next", "previous", "search", "raw", "copy", "back"),
 )
-ADJUDICATION = [
+ADJUDICATION_ACTIONS = [
     *(
-        Action(f"adjudication.take_{at}", str(at), f"take({at})", f"accept {chr(ord('A') + at - 1)}", shown=at < 4)
+        Action(
+            f"adjudication.take_{at}", str(at), f"take({at})", f"accept {chr(ord('A') + at - 1)}", in_key_line=at < 4
+        )
         for at in range(1, 10)
     ),
-    *(action for action in ITEM if action.id.partition(".")[2] in _SHARED_ITEM_ACTIONS),
+    *(action for action in ITEM_ACTIONS if action.id.partition(".")[2] in _SHARED_ITEM_ACTIONS),
     Action("adjudication.other", "o", "other", "enter value"),
-    Action("adjudication.answers", "v", "answers", "show the answers in full", shown=False),
+    Action("adjudication.answers", "v", "answers", "show the answers in full", in_key_line=False),
 ]
 """Keys of the adjudication screen. Keys of the item screen mean the same here."""
 
-PAGER = [
+PAGER_ACTIONS = [
     Action("pager.close", "q,escape", "close", "back"),
     Action("pager.search", "slash", "search", "search"),
     Action("pager.again", "s,n,enter", "search_again(1)", "next match"),
     Action("pager.before", "S", "search_again(-1)", "previous match"),
     Action("pager.raw", "r", "raw", "raw text"),
-    Action("pager.fold", "left,h", "fold(-1)", "fold JSON by one level", shown=False),
-    Action("pager.unfold", "right,l", "fold(1)", "unfold JSON by one level", shown=False),
-    Action("pager.down", "j,down", "scroll(1)", "scroll down", shown=False),
-    Action("pager.up", "k,up", "scroll(-1)", "scroll up", shown=False),
-    Action("pager.page_down", "space,pagedown", "page(1)", "page down", shown=False),
-    Action("pager.page_up", "pageup", "page(-1)", "page up", shown=False),
-    Action("pager.top", "home", "edge(-1)", "go to the top", shown=False),
-    Action("pager.bottom", "end", "edge(1)", "go to the end", shown=False),
-    Action("pager.copy", "y", "copy", "copy", shown=False),
+    Action("pager.fold", "left,h", "fold(-1)", "fold JSON by one level", in_key_line=False),
+    Action("pager.unfold", "right,l", "fold(1)", "unfold JSON by one level", in_key_line=False),
+    Action("pager.down", "j,down", "scroll(1)", "scroll down", in_key_line=False),
+    Action("pager.up", "k,up", "scroll(-1)", "scroll up", in_key_line=False),
+    Action("pager.page_down", "space,pagedown", "page(1)", "page down", in_key_line=False),
+    Action("pager.page_up", "pageup", "page(-1)", "page up", in_key_line=False),
+    Action("pager.top", "home", "edge(-1)", "go to the top", in_key_line=False),
+    Action("pager.bottom", "end", "edge(1)", "go to the end", in_key_line=False),
+    Action("pager.copy", "y", "copy", "copy", in_key_line=False),
 ]
 
-GOLDEN = [
+GOLDEN_EDITOR_ACTIONS = [
     Action("golden.save", "enter", "save", "save"),
     Action("golden.edit", "tab,i", "edit", "edit text"),
     Action("golden.editor", "v", "editor", "open $EDITOR"),
@@ -260,12 +280,12 @@ GOLDEN = [
     Action("golden.cancel", "escape,q", "cancel", "cancel"),
 ]
 
-GOLDEN_TEXT = [
+GOLDEN_TEXT_ACTIONS = [
     Action("golden.keys", "tab,escape", "screen.keys", "leave the text: save, $EDITOR, reason, cancel"),
 ]
 """Keys of the golden answer's text box. All other keys type text."""
 
-COPY = [
+COPY_ACTIONS = [
     Action("copy.this", "y,enter", "take('this')", "selection"),
     Action("copy.call", "c", "take('call')", "call"),
     Action("copy.diff", "d", "take('diff')", "diff"),
@@ -275,17 +295,17 @@ COPY = [
     Action("copy.cancel", "escape,q", "cancel", "back"),
 ]
 
-NOTE = [
+NOTE_ACTIONS = [
     Action("note.save", "enter", "screen.save", "save"),
     Action("note.line", "down", "line", "new line (on the last line)"),
     Action("note.cancel", "escape", "screen.cancel", "cancel"),
 ]
 
-ASK = [
+PROMPT_ACTIONS = [
     Action("ask.cancel", "escape", "cancel", "cancel"),
 ]
 
-FAULT = [
+FAULT_ACTIONS = [
     Action("fault.model", "m", "take('model')", "model"),
     Action("fault.golden", "g", "take('golden')", "golden"),
     Action("fault.checker", "c", "take('checker')", "checker"),
@@ -295,51 +315,86 @@ FAULT = [
     Action("fault.cancel", "escape", "cancel", "back"),
 ]
 
-WHY = [
-    *(Action(f"why.take_{at}", str(at), f"take({at})", f"choose reason {at}", shown=False) for at in range(1, 10)),
+OVERRIDE_REASON_ACTIONS = [
+    *(
+        Action(f"why.take_{at}", str(at), f"take({at})", f"choose reason {at}", in_key_line=False)
+        for at in range(1, 10)
+    ),
     Action("why.cancel", "escape,q", "cancel", "back"),
 ]
 
-TAGS = [
+TAG_ACTIONS = [
     Action("tags.save", "enter", "save", "save"),
     Action("tags.toggle", "space", "set", "set or clear"),
     Action("tags.new", "n,slash", "new", "new tag"),
-    *(Action(f"tags.set_{at}", str(at), f"number({at})", f"set or clear tag {at}", shown=False) for at in range(1, 10)),
-    Action("tags.down", "j,down", "move(1)", "move down", shown=False),
-    Action("tags.up", "k,up", "move(-1)", "move up", shown=False),
+    *(
+        Action(f"tags.set_{at}", str(at), f"number({at})", f"set or clear tag {at}", in_key_line=False)
+        for at in range(1, 10)
+    ),
+    Action("tags.down", "j,down", "move(1)", "move down", in_key_line=False),
+    Action("tags.up", "k,up", "move(-1)", "move up", in_key_line=False),
     Action("tags.cancel", "q,escape", "cancel", "cancel"),
 ]
 
-TABLES = (
-    *(APP, MOVE, QUEUE, FILTER, FILTER_INPUT, PICKER, RUNS, COMPARE, FLIP, CLUSTERS, AGREEMENT, CALIBRATION, ITEM),
-    *(ITEM_TEXT, ADJUDICATION, FAULT, WHY, TAGS, GOLDEN, GOLDEN_TEXT, COPY, NOTE, ASK, PAGER, HELP, PALETTE, FIND),
+ACTION_TABLES = (
+    *(
+        APP_ACTIONS,
+        LIST_ACTIONS,
+        QUEUE_ACTIONS,
+        FILTER_LINE_ACTIONS,
+        FILTER_INPUT_ACTIONS,
+        PICKER_ACTIONS,
+        RUN_LIST_ACTIONS,
+        COMPARISON_ACTIONS,
+        FLIP_ACTIONS,
+        CLUSTER_ACTIONS,
+        AGREEMENT_ACTIONS,
+        CALIBRATION_ACTIONS,
+        ITEM_ACTIONS,
+    ),
+    *(
+        ITEM_TEXT_ACTIONS,
+        ADJUDICATION_ACTIONS,
+        FAULT_ACTIONS,
+        OVERRIDE_REASON_ACTIONS,
+        TAG_ACTIONS,
+        GOLDEN_EDITOR_ACTIONS,
+        GOLDEN_TEXT_ACTIONS,
+        COPY_ACTIONS,
+        NOTE_ACTIONS,
+        PROMPT_ACTIONS,
+        PAGER_ACTIONS,
+        HELP_ACTIONS,
+        COMMAND_PALETTE_ACTIONS,
+        RUN_SEARCH_ACTIONS,
+    ),
 )
-ACTIONS: dict[str, Action] = {action.id: action for table in TABLES for action in table}
-TOGETHER: tuple[Sequence[Action], ...] = (
-    [*QUEUE, *MOVE, *APP],
-    [*FILTER, *FILTER_INPUT, *APP],
-    [*PICKER, *MOVE, *APP],
-    [*RUNS, *MOVE, *APP],
-    [*COMPARE, *MOVE, *APP],
-    [*FLIP, *APP],
-    [*CLUSTERS, *MOVE, *APP],
-    [*AGREEMENT, *MOVE, *APP],
-    [*CALIBRATION, *MOVE, *APP],
-    [*ITEM, *ITEM_TEXT, *APP],
-    [*ADJUDICATION, *ITEM_TEXT, *APP],
-    [*PAGER, *APP],
-    [*FAULT, *APP],
-    [*WHY, *APP],
-    [*TAGS, *APP],
-    [*GOLDEN, *APP],
-    [*GOLDEN_TEXT, *APP],
-    [*COPY, *APP],
-    [*NOTE, *APP],
-    [*ASK, *APP],
-    [*HELP, *MOVE, *APP],
-    PALETTE,
-    [*FIND, *APP],
+ACTIONS: dict[str, Action] = {action.id: action for table in ACTION_TABLES for action in table}
+KEY_SCOPES: tuple[Sequence[Action], ...] = (
+    [*QUEUE_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
+    [*FILTER_LINE_ACTIONS, *FILTER_INPUT_ACTIONS, *APP_ACTIONS],
+    [*PICKER_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
+    [*RUN_LIST_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
+    [*COMPARISON_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
+    [*FLIP_ACTIONS, *APP_ACTIONS],
+    [*CLUSTER_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
+    [*AGREEMENT_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
+    [*CALIBRATION_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
+    [*ITEM_ACTIONS, *ITEM_TEXT_ACTIONS, *APP_ACTIONS],
+    [*ADJUDICATION_ACTIONS, *ITEM_TEXT_ACTIONS, *APP_ACTIONS],
+    [*PAGER_ACTIONS, *APP_ACTIONS],
+    [*FAULT_ACTIONS, *APP_ACTIONS],
+    [*OVERRIDE_REASON_ACTIONS, *APP_ACTIONS],
+    [*TAG_ACTIONS, *APP_ACTIONS],
+    [*GOLDEN_EDITOR_ACTIONS, *APP_ACTIONS],
+    [*GOLDEN_TEXT_ACTIONS, *APP_ACTIONS],
+    [*COPY_ACTIONS, *APP_ACTIONS],
+    [*NOTE_ACTIONS, *APP_ACTIONS],
+    [*PROMPT_ACTIONS, *APP_ACTIONS],
+    [*HELP_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
+    COMMAND_PALETTE_ACTIONS,
+    [*RUN_SEARCH_ACTIONS, *APP_ACTIONS],
 )
 """Groups of actions that are active at the same time, so that each key may belong to one of them only."""
-COMMON = ("list", "app")
+SHARED_GROUPS = ("list", "app")
 """Groups of actions that many screens share. The help screen shows them last."""

@@ -27,13 +27,13 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from fcreview.store.rows import View
-from fcreview.tui.actions import APP
-from fcreview.tui.key_bindings import bindings, key_table
-from fcreview.tui.keymap import KeymapError, in_force, keymap
+from fcreview.tui.actions import APP_ACTIONS
+from fcreview.tui.key_bindings import help_key_table, make_bindings
+from fcreview.tui.keymap import KeymapError, resolve_keymap, validate_keymap
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import fit
+from fcreview.tui.text.lines import fit_line
 from fcreview.tui.widgets.document_view import LineBar
 
 if TYPE_CHECKING:
@@ -48,19 +48,19 @@ SHUTDOWN_TIMEOUT = 10.0
 class SignalShutdown:
     """Handles SIGTERM and SIGHUP while the app runs: calls `end` on the event loop with the exit code."""
 
-    def __init__(self, end: Callable[[int], object]) -> None:
-        self._end = end
+    def __init__(self, quit_app: Callable[[int], object]) -> None:
+        self._quit_app = quit_app
         self._loop = asyncio.get_running_loop()
         self._signalled = False
-        self._before = {each: signal.getsignal(each) for each in SHUTDOWN_SIGNALS}
+        self._previous_handlers = {each: signal.getsignal(each) for each in SHUTDOWN_SIGNALS}
         for each in SHUTDOWN_SIGNALS:
-            if self._before[each] is not signal.SIG_IGN:  # nohup
+            if self._previous_handlers[each] is not signal.SIG_IGN:  # nohup
                 signal.signal(each, self._on_signal)
 
     def restore(self) -> None:
         """Restore the previous handlers. After a signal they stay off, so that the shutdown is not interrupted."""
         if not self._signalled:
-            for each, handler in self._before.items():
+            for each, handler in self._previous_handlers.items():
                 signal.signal(each, handler)
 
     def _on_signal(self, number: int, _: FrameType | None) -> None:
@@ -71,7 +71,7 @@ class SignalShutdown:
         last = threading.Timer(SHUTDOWN_TIMEOUT, os._exit, [128 + number])
         last.daemon = True
         last.start()
-        self._loop.call_soon_threadsafe(self._end, 128 + number)
+        self._loop.call_soon_threadsafe(self._quit_app, 128 + number)
 
 
 def _detach_lost_terminal() -> None:
@@ -99,31 +99,31 @@ class SignalWakeup:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._ours, self._signalled = socket.socketpair()
-        for end in (self._ours, self._signalled):
+        self._read_end, self._write_end = socket.socketpair()
+        for end in (self._read_end, self._write_end):
             end.setblocking(False)
-        self._loop.add_reader(self._ours, self._drain)
-        self._before = signal.set_wakeup_fd(self._signalled.fileno(), warn_on_full_buffer=False)
+        self._loop.add_reader(self._read_end, self._drain)
+        self._previous_fd = signal.set_wakeup_fd(self._write_end.fileno(), warn_on_full_buffer=False)
 
     def restore(self) -> None:
-        signal.set_wakeup_fd(self._before)
-        self._loop.remove_reader(self._ours)
-        for end in (self._ours, self._signalled):
+        signal.set_wakeup_fd(self._previous_fd)
+        self._loop.remove_reader(self._read_end)
+        for end in (self._read_end, self._write_end):
             end.close()
 
     def _drain(self) -> None:
         """Only the wake-up matters: Python calls the handlers."""
         with contextlib.suppress(BlockingIOError):
-            self._ours.recv(4096)
+            self._read_end.recv(4096)
 
 
-MIN_SIZE = (60, 15)
+MIN_TERMINAL_SIZE = (60, 15)
 """Columns and rows that the screens need."""
-PALETTE_ACTIONS = ("queue.filter", "item.next")
+PALETTE_CONTEXT_ACTIONS = ("queue.filter", "item.next")
 """Actions that are available wherever the palette is."""
 
 
-class SmallScreen(Screen[None]):
+class TerminalTooSmallScreen(Screen[None]):
     """Shown while the terminal is too small."""
 
     def compose(self) -> ComposeResult:
@@ -131,8 +131,8 @@ class SmallScreen(Screen[None]):
 
     def on_resize(self) -> None:
         cells, rows = self.app.size
-        says = f"{cells}x{rows}: fcreview needs {MIN_SIZE[0]}x{MIN_SIZE[1]}"
-        self.query_one(LineBar).show(fit(((says, "warn"),), cells))
+        says = f"{cells}x{rows}: fcreview needs {MIN_TERMINAL_SIZE[0]}x{MIN_TERMINAL_SIZE[1]}"
+        self.query_one(LineBar).show(fit_line(((says, "warn"),), cells))
 
 
 class FcreviewApp(App[int]):
@@ -149,7 +149,7 @@ class FcreviewApp(App[int]):
 
     ENABLE_COMMAND_PALETTE = False
     ALLOW_SELECT = False
-    BINDINGS: ClassVar[list[BindingType]] = bindings(APP)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(APP_ACTIONS)
     CSS_PATH = "screens/queue.tcss"  # of the first screen: Textual loads only those of screens that are pushed
     CSS = """
     Screen { background: ansi_default; color: ansi_default; layout: vertical; }
@@ -166,7 +166,7 @@ class FcreviewApp(App[int]):
         key_names: Mapping[str, str] | None = None,
         adjudicate: bool = False,
         resume: bool = False,
-        follow: RunWatcher | None = None,
+        run_watcher: RunWatcher | None = None,
     ) -> None:
         super().__init__(
             ansi_color=True
@@ -175,20 +175,20 @@ class FcreviewApp(App[int]):
         self.theme = "ansi-dark"
         self.session = session
         self._message = ""
-        self.pressed = 0.0
+        self.last_key_time = 0.0
         """Time of the last key press, on the monotonic clock."""
         self._state = QueueState.from_view(view or View(), session.blind)
-        self._position = session.position(self._state) if resume else None
+        self._position = session.load_position(self._state) if resume else None
         if self._position is not None:
             self._state.restore(self._position.settings)
         self._open_item = open_item
         self._adjudicate = adjudicate
         self._signal_shutdown: SignalShutdown | None = None
         self._signal_wakeup: SignalWakeup | None = None
-        self._follow = follow
+        self._run_watcher = run_watcher
         self._live_reload: LiveReload | None = None
         try:
-            self.set_keymap(in_force(keymap(key_names or {})))
+            self.set_keymap(resolve_keymap(validate_keymap(key_names or {})))
         except KeymapError as error:
             self._message = str(error)
 
@@ -205,39 +205,41 @@ class FcreviewApp(App[int]):
             self._signal_shutdown = SignalShutdown(
                 lambda code: self.run_worker(self._quit_on_signal(code), group="leave", exclusive=True)
             )
-        self.call_later(self.session.begin)
+        self.call_later(self.session.open_in_background)
         if self._adjudicate:
-            self.call_after_refresh(self._show_disputes)
-        elif self._follow is not None:
+            self.call_after_refresh(self._show_disagreements)
+        elif self._run_watcher is not None:
             from fcreview.tui.live_reload import LiveReload
 
-            self._live_reload = LiveReload(self, self.session, self._follow)
+            self._live_reload = LiveReload(self, self.session, self._run_watcher)
             self._live_reload.start()
 
-    def _show_disputes(self) -> None:
+    def _show_disagreements(self) -> None:
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
-        self.push_screen(AdjudicationScreen(self.session, self._state.view), lambda _: self.exit(self.session.reviewed))
+        self.push_screen(
+            AdjudicationScreen(self.session, self._state.view), lambda _: self.exit(self.session.reviewed_count)
+        )
 
     def on_resize(self, event: events.Resize) -> None:
         """Cover all screens with `SmallScreen` while the terminal is too small."""
-        small = event.size.width < MIN_SIZE[0] or event.size.height < MIN_SIZE[1]
-        if small and not isinstance(self.screen, SmallScreen):
-            self.push_screen(SmallScreen())
-        elif not small and isinstance(self.screen, SmallScreen):
+        small = event.size.width < MIN_TERMINAL_SIZE[0] or event.size.height < MIN_TERMINAL_SIZE[1]
+        if small and not isinstance(self.screen, TerminalTooSmallScreen):
+            self.push_screen(TerminalTooSmallScreen())
+        elif not small and isinstance(self.screen, TerminalTooSmallScreen):
             self.pop_screen()
 
     def action_help(self) -> None:
         from fcreview.tui.screens.help import HelpScreen
 
-        if not isinstance(self.screen, HelpScreen | SmallScreen):
-            self.push_screen(HelpScreen(key_table(self.screen), blind=self._state.blind))
+        if not isinstance(self.screen, HelpScreen | TerminalTooSmallScreen):
+            self.push_screen(HelpScreen(help_key_table(self.screen), blind=self._state.blind))
 
     def action_palette(self) -> None:
         from fcreview.tui.screens.command_palette import CommandPaletteScreen
-        from fcreview.tui.screens.palette_target import PaletteTarget
+        from fcreview.tui.screens.palette_commands import PaletteContext
 
-        self.push_screen(CommandPaletteScreen(PaletteTarget(self, self.session, self._state)))
+        self.push_screen(CommandPaletteScreen(PaletteContext(self, self.session, self._state)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         """The palette opens only where keys of the queue or of an item are active. It opens at once, so that the text
@@ -247,11 +249,11 @@ class FcreviewApp(App[int]):
         if isinstance(self.focused, Input):
             return False
         nodes = (self.focused or self.screen).ancestors_with_self if self.screen_stack else []
-        return any(getattr(each, "id", "") in PALETTE_ACTIONS for node in nodes for each in type(node).BINDINGS)
+        return any(getattr(each, "id", "") in PALETTE_CONTEXT_ACTIONS for node in nodes for each in type(node).BINDINGS)
 
     def on_key(self, event: events.Key) -> None:
         """Ring the bell for keys pressed while a screen opens. Lists explain keys that do nothing (`no_key`)."""
-        self.pressed = event.time
+        self.last_key_time = event.time
         opening, tell = getattr(self.screen, "opening", False), getattr(self.screen, "no_key", None)
         if not opening and tell is None:
             return
@@ -264,30 +266,30 @@ class FcreviewApp(App[int]):
 
     async def action_quit(self) -> None:
         """Quit after all reviews are on disk. If a review cannot be saved, show the error; the next attempt quits."""
-        self._leave_after_keys(list((self.focused or self.screen).ancestors_with_self))
+        self._quit_after_keys(list((self.focused or self.screen).ancestors_with_self))
 
-    def _leave_after_keys(self, nodes: list[DOMNode]) -> None:
+    def _quit_after_keys(self, nodes: list[DOMNode]) -> None:
         """Call `_leave` after the keys pressed earlier, which are passed from node to node, are handled."""
         if nodes:
-            nodes[0].call_later(self._leave_after_keys, nodes[1:])
+            nodes[0].call_later(self._quit_after_keys, nodes[1:])
         else:
-            self.run_worker(self._leave(), group="leave", exclusive=True)
+            self.run_worker(self._quit(), group="leave", exclusive=True)
 
-    async def _leave(self) -> None:
-        if await self.session.leave():
+    async def _quit(self) -> None:
+        if await self.session.finish_actions():
             self._save_position()
-            self.exit(self.session.reviewed)
+            self.exit(self.session.reviewed_count)
 
     async def _quit_on_signal(self, code: int) -> None:
         """Quit without showing errors."""
-        await self.session.leave()
+        await self.session.finish_actions()
         self._save_position()
-        self.exit(self.session.reviewed, return_code=code)
+        self.exit(self.session.reviewed_count, return_code=code)
 
     def _save_position(self) -> None:
         queue = self.screen_stack[0]
         if isinstance(queue, QueueScreen):
-            self.session.keep_position(self._state, queue.position)
+            self.session.save_position(self._state, queue.position)
 
     def on_unmount(self) -> None:
         if self._signal_shutdown is not None:

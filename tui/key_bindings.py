@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from textual.binding import Binding, BindingType
 
-from fcreview.tui.actions import ACTIONS, COMMON, ITEM, QUEUE, Action
-from fcreview.tui.keymap import NO_KEY, first_keys, key_name, split
+from fcreview.tui.actions import ACTIONS, ITEM_ACTIONS, QUEUE_ACTIONS, SHARED_GROUPS, Action
+from fcreview.tui.keymap import NO_KEY, first_key_names, format_key, split_keys
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
 
-def bindings(*tables: Sequence[Action]) -> list[BindingType]:
+def make_bindings(*tables: Sequence[Action]) -> list[BindingType]:
     """Return the actions of these tables as Textual bindings with their default keys."""
     return [
-        Binding(action.keys, action.does, action.says, show=action.shown, id=action.id, priority=action.priority)
+        Binding(
+            action.keys, action.action, action.label, show=action.in_key_line, id=action.id, priority=action.priority
+        )
         for table in tables
         for action in table
     ]
@@ -44,79 +46,79 @@ def key_hints(screen: Screen[Any]) -> list[tuple[str, str]]:
     hints: dict[str, tuple[str, str]] = {}
     for binding in _active_bindings(screen):
         if binding.show and binding.description:
-            hints.setdefault(binding.id or binding.action, (key_name(binding.key), binding.description))
+            hints.setdefault(binding.id or binding.action, (format_key(binding.key), binding.description))
     ranks = {name: (name.startswith("app."), rank) for rank, name in enumerate(ACTIONS)}
     return [hints[name] for name in sorted(hints, key=lambda name: ranks.get(name, (True, 0)))]
 
 
 @dataclass(frozen=True, slots=True)
-class Doable:
-    """An action that is active on a screen."""
+class AvailableAction:
+    """Action that is active on a screen."""
 
     id: str
     key: str
-    says: str
+    label: str
     action: str
     node: DOMNode
     """Widget, screen or app that runs the action."""
 
     @property
-    def shared(self) -> bool:
+    def is_shared(self) -> bool:
         """Whether many screens have the action."""
-        return self.id.partition(".")[0] in COMMON
+        return self.id.partition(".")[0] in SHARED_GROUPS
 
-    def do(self) -> None:
+    def run(self) -> None:
         """Run the action as its key would, after the keys that were pressed before."""
         self.node.call_later(self.node.app.run_action, self.action, self.node)
 
 
-def doable(screen: Screen[Any]) -> list[Doable]:
+def available_actions(screen: Screen[Any]) -> list[AvailableAction]:
     """Return every active action once, with its first key, in the order of the action tables."""
     nodes = {(active.binding.id, active.binding.key): active.node for active in screen.active_bindings.values()}
-    actions: dict[str, Doable] = {}
+    actions: dict[str, AvailableAction] = {}
     for binding in _active_bindings(screen):
         if binding.id in ACTIONS and binding.id not in actions:
             node = nodes[binding.id, binding.key]
-            key = key_name(binding.key)
-            actions[binding.id] = Doable(binding.id, key, binding.description, binding.action, node)
+            key = format_key(binding.key)
+            actions[binding.id] = AvailableAction(binding.id, key, binding.description, binding.action, node)
     return [actions[name] for name in ACTIONS if name in actions]
 
 
-def key_names(app: App[Any]) -> Mapping[str, str]:
-    """Return the first active key of each action by action id. See `keymap.first_keys`."""
-    return first_keys(frozenset(app._keymap.items()))
+def active_key_names(app: App[Any]) -> Mapping[str, str]:
+    """Return the first active key of each action by action id. See `keymap.first_key_names`."""
+    return first_key_names(frozenset(app._keymap.items()))
 
 
-def keys_of(app: App[Any], table: Sequence[Action]) -> set[str]:
+def keys_for(app: App[Any], actions: Sequence[Action]) -> set[str]:
     """Return all keys of these actions in Textual's notation, configured keys included."""
-    return {key for action in table for key in split(app._keymap.get(action.id, action.keys))}
+    return {key for action in actions for key in split_keys(app._keymap.get(action.id, action.keys))}
 
 
-def no_key(app: App[Any], key: str) -> str:
+def unavailable_key_message(app: App[Any], key: str) -> str:
     """Return the message for a key (in Textual's notation) that does nothing here.
 
     If the key works in the queue or on an item, the message says so.
     """
-    name, help_key = key_name(key), key_names(app).get("app.help", "")
+    name, help_key = format_key(key), active_key_names(app).get("app.help", "")
     help_hint = f"; press {help_key} for help" if help_key else ""
-    for table, place in ((QUEUE, "in the queue"), (ITEM, "on an item")):
+    for table, place in ((QUEUE_ACTIONS, "in the queue"), (ITEM_ACTIONS, "on an item")):
         for action in table:
-            if key in keys_of(app, [action]):
-                return f"{name} ({action.says}) works {place}, not here{help_hint}"
+            if key in keys_for(app, [action]):
+                return f"{name} ({action.label}) works {place}, not here{help_hint}"
     return f"{name} is not available here{help_hint}"
 
 
-def key_table(screen: Screen[Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+def help_key_table(screen: Screen[Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return (group, [(keys, help text)]) of the active actions for the help screen.
 
     A group is the first part of the action ids. Groups that many screens share come last.
     """
     keys: dict[str, list[str]] = {}
     for binding in _active_bindings(screen):
-        keys.setdefault(binding.id or "", []).append(key_name(binding.key))
+        keys.setdefault(binding.id or "", []).append(format_key(binding.key))
     groups: dict[str, list[tuple[str, str]]] = {}
     for action in ACTIONS.values():
         if action.id in keys:
             rows = groups.setdefault(action.id.partition(".")[0], [])
-            rows.append((" ".join(sorted(keys[action.id], key=len)), action.helps or action.says))
-    return sorted(groups.items(), key=lambda entry: COMMON.index(entry[0]) if entry[0] in COMMON else -1)
+            rows.append((" ".join(sorted(keys[action.id], key=len)), action.help or action.label))
+    return sorted(groups.items(), key=lambda entry: SHARED_GROUPS.index(entry[0]) if entry[0] in SHARED_GROUPS else -1)

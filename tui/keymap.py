@@ -1,4 +1,4 @@
-"""Key assignments from a configuration file, and keys in the notation that people read. Does not import Textual."""
+"""Key assignments from a configuration file, and keys as people write them. The module does not import Textual."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 
-from fcreview.tui.actions import ACTIONS, TOGETHER
+from fcreview.tui.actions import ACTIONS, KEY_SCOPES
 
 NO_KEY = "no_key"
 """Key name that no terminal sends, for an action that lost its only key to another action."""
@@ -42,7 +42,7 @@ PUNCTUATION = {_textual_name(char): char for char in string.punctuation}
 """Punctuation characters by Textual's names for them: `question_mark` -> `?`."""
 
 
-def keymap(wanted: Mapping[str, str]) -> dict[str, str]:
+def validate_keymap(configured: Mapping[str, str]) -> dict[str, str]:
     """Validate the `[keys]` section of a configuration file and return `{action id: "key,key"}`.
 
     An id may omit its group if the rest is unique: `pass` for `item.pass`.
@@ -52,13 +52,13 @@ def keymap(wanted: Mapping[str, str]) -> dict[str, str]:
             same time have the same key.
     """
     keys_by_action: dict[str, str] = {}
-    for name, keys in wanted.items():
+    for name, keys in configured.items():
         action = _resolve_action_id(name)
         if action in keys_by_action:
             raise KeymapError(f"[keys] {name}: {action} is set twice")
         if not all(part.strip() for part in keys.split(",")):
             raise KeymapError(f'[keys] {name}: expected keys such as "p" or "p,y"')
-        invalid = next((key for key in split(keys) if not _is_key(key)), None)
+        invalid = next((key for key in split_keys(keys) if not _is_key(key)), None)
         if invalid is not None:
             names = ", ".join(sorted(NAMED_KEYS))
             raise KeymapError(f'[keys] {name}: "{invalid}" is not a key. Use a character or one of {names}')
@@ -67,28 +67,28 @@ def keymap(wanted: Mapping[str, str]) -> dict[str, str]:
     return keys_by_action
 
 
-def in_force(given: Mapping[str, str]) -> dict[str, str]:
+def resolve_keymap(configured: Mapping[str, str]) -> dict[str, str]:
     """Return the keys that differ from the defaults: the configured ones, and those of actions that lost a default key.
 
-    `given` is the result of `keymap`.
+    `configured` is the result of `validate_keymap`.
     """
-    keys_by_action = {name: ",".join(split(keys)) for name, keys in given.items()}
-    for scope in TOGETHER:
-        configured = {key for action in scope if action.id in given for key in split(given[action.id])}
+    keys_by_action = {name: ",".join(split_keys(keys)) for name, keys in configured.items()}
+    for scope in KEY_SCOPES:
+        reassigned = {key for action in scope if action.id in configured for key in split_keys(configured[action.id])}
         for action in scope:
-            keys = split(keys_by_action.get(action.id, action.keys))
-            if action.id not in given and configured & set(keys):
-                keys_by_action[action.id] = ",".join(key for key in keys if key not in configured) or NO_KEY
+            keys = split_keys(keys_by_action.get(action.id, action.keys))
+            if action.id not in configured and reassigned & set(keys):
+                keys_by_action[action.id] = ",".join(key for key in keys if key not in reassigned) or NO_KEY
     return keys_by_action
 
 
-def split(keys: str) -> list[str]:
+def split_keys(keys: str) -> list[str]:
     """Split `"p,/"` into key names in Textual's notation, such as `slash` for `/`."""
     stripped = [key.strip() for key in keys.split(",")]
     return [_textual_name(key) if len(key) == 1 and not key.isalnum() else key for key in stripped]
 
 
-def key_name(key: str) -> str:
+def format_key(key: str) -> str:
     """Return a key as people write it, `?`, `PgDn` or `^q`. Upper-case letters keep their case."""
     *modifiers, last = key.split("+")
     last = last[6:].upper() if last.startswith("upper_") else last
@@ -97,14 +97,14 @@ def key_name(key: str) -> str:
 
 
 @lru_cache(maxsize=4)
-def first_keys(given: frozenset[tuple[str, str]] = frozenset()) -> Mapping[str, str]:
+def first_key_names(changed_keys: frozenset[tuple[str, str]] = frozenset()) -> Mapping[str, str]:
     """Return the first key of each action by action id, as people write it, for messages that mention a key.
 
-    `given` holds the items of the mapping that `in_force` returned. Actions without a key are omitted.
+    `changed_keys` holds the items of the mapping that `resolve_keymap` returned. Actions without a key are omitted.
     """
-    keys_by_action = {action.id: action.keys for action in ACTIONS.values()} | dict(given)
-    first = {name: split(keys)[0] for name, keys in keys_by_action.items()}
-    return {name: key_name(key) for name, key in first.items() if key != NO_KEY}
+    keys_by_action = {action.id: action.keys for action in ACTIONS.values()} | dict(changed_keys)
+    first = {name: split_keys(keys)[0] for name, keys in keys_by_action.items()}
+    return {name: format_key(key) for name, key in first.items() if key != NO_KEY}
 
 
 def _is_key(key: str) -> bool:
@@ -138,11 +138,11 @@ def _suggest_actions(name: str) -> str:
     return f"Examples: {examples}. Press ? in fcreview for all actions"
 
 
-def _check_conflicts(given: Mapping[str, str]) -> None:
-    for scope in TOGETHER:
+def _check_conflicts(configured: Mapping[str, str]) -> None:
+    for scope in KEY_SCOPES:
         owners: dict[str, str] = {}
         for action in scope:
-            for key in dict.fromkeys(split(given[action.id])) if action.id in given else ():
+            for key in dict.fromkeys(split_keys(configured[action.id])) if action.id in configured else ():
                 if key in owners:
-                    raise KeymapError(f'[keys] "{key_name(key)}" is assigned to both {owners[key]} and {action.id}')
+                    raise KeymapError(f'[keys] "{format_key(key)}" is assigned to both {owners[key]} and {action.id}')
                 owners[key] = action.id

@@ -19,14 +19,14 @@ from textual.app import App
 from textual.css.query import NoMatches
 
 from fcreview.errors import FcreviewError
-from fcreview.model.sanitize import visible
-from fcreview.model.wording import count_of
-from fcreview.store.filters.tokens import Term, words
-from fcreview.store.rows import ItemDetail, News, View, item_of, presentation_of, presented
-from fcreview.tui.queue.loader import QueueNavigator, QueueRequest, load_rows
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
+from fcreview.store.filters.tokens import FilterTerm, tokenize
+from fcreview.store.rows import ImportChanges, ItemDetail, View, decode_item, decode_repetition, encode_repetition
+from fcreview.tui.queue.loader import QueueNavigator, QueueRequest, load_page
 from fcreview.tui.queue.state import CursorPosition
-from fcreview.tui.review.prefetch import GONE, DisplayedItem
-from fcreview.tui.review.status import SILENT, Remark
+from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem
+from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
 from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.widgets.document_view import LineBar
@@ -60,7 +60,7 @@ class ReloadError(FcreviewError):
 class ReloadResult:
     """What an import of changed files did."""
 
-    news: News
+    news: ImportChanges
     runs: tuple[int, ...] = ()
     """Numbers of the runs at the opened paths; empty for all runs of the workspace."""
     previous_runs: tuple[int, ...] = ()
@@ -75,7 +75,7 @@ class ReloadResult:
         parts: list[str] = []
         for kind, count in counts:
             if count:
-                parts.append(f"{count:,} {kind}" if parts else count_of(count, f"{kind} item"))
+                parts.append(f"{count:,} {kind}" if parts else format_count(count, f"{kind} item"))
         return ", ".join(parts)
 
 
@@ -98,45 +98,50 @@ class RunWatcher(Protocol):
         ...
 
 
-def find_item(row: QueueRow, store: Store) -> int | None:
+def find_same_item(row: QueueRow, store: Store) -> int | None:
     """Number that another store has for the row's item, found by run, category and id; None if it is not there."""
-    found = store.rows(store.find(row.id, row.run))
+    found = store.fetch_rows(store.find_items(row.id, row.run))
     item = next((each.item for each in found if each.category == row.category), None)
-    return None if item is None else presented(item, presentation_of(row.item))
+    return None if item is None else encode_repetition(item, decode_repetition(row.item))
 
 
-def find_items(items: Sequence[int], before: Store, now: Store) -> tuple[int, ...]:
+def find_same_items(items: Sequence[int], before: Store, now: Store) -> tuple[int, ...]:
     """Numbers of the same items in the new store. If none of them is left, (0,), because () selects all items."""
-    rows = before.rows(list(items)) if items else []
-    found = tuple(item_of(number) for row in rows if (number := find_item(row, now)) is not None)
+    rows = before.fetch_rows(list(items)) if items else []
+    found = tuple(decode_item(number) for row in rows if (number := find_same_item(row, now)) is not None)
     return found or (0,) * bool(items)
 
 
 def renumber_filter(where: str, before: Store, now: Store) -> str:
     """The filter with the new numbers in its `item:` terms; 0 for an item that is gone, as no item has this number."""
-    values = [value for word in words(where) if isinstance(word, Term) and word.key == "item" for value in word.values]
+    values = [
+        value
+        for word in tokenize(where)
+        if isinstance(word, FilterTerm) and word.key == "item"
+        for value in word.values
+    ]
     numbers = [int(value.text) for value in values if value.text.isascii() and value.text.isdigit()]
-    found = {str(row.item): find_item(row, now) for row in before.rows(numbers)} if numbers else {}
+    found = {str(row.item): find_same_item(row, now) for row in before.fetch_rows(numbers)} if numbers else {}
     for value in sorted(values, key=lambda value: -value.position):
-        number = str(item_of(found.get(value.text) or 0))
+        number = str(decode_item(found.get(value.text) or 0))
         where = where[: value.position] + number + where[value.position + len(value.text) :]
     return where
 
 
-def reload_queue(queue: QueueScreen, runs: tuple[int, ...], before: Store, now: Store) -> ShowReload:
+def prepare_queue_reload(queue: QueueScreen, runs: tuple[int, ...], before: Store, now: Store) -> ShowReload:
     """Read the queue's rows from the new store. The cursor stays on its item and in its row of the screen."""
     state, levels, rows = queue.state, queue.position.levels, queue.list
 
     def renumber(setting: QueueSettings) -> QueueSettings:
         where = renumber_filter(setting.where, before, now)
-        return replace(setting, where=where, items=find_items(setting.items, before, now))
+        return replace(setting, where=where, items=find_same_items(setting.items, before, now))
 
     setting, above = renumber(state.settings), [renumber(level.settings) for level in levels]
     row = rows.row_at(rows.cursor) if rows.total else None
-    item = None if row is None else find_item(row, now)
+    item = None if row is None else find_same_item(row, now)
     target = replace(state, scope=runs)
     target.restore(setting)
-    loaded = load_rows(QueueRequest(target.view, CursorPosition(item, rows.cursor)), now)
+    loaded = load_page(QueueRequest(target.view, CursorPosition(item, rows.cursor)), now)
 
     def show(message: str) -> None:
         state.scope = runs
@@ -148,43 +153,45 @@ def reload_queue(queue: QueueScreen, runs: tuple[int, ...], before: Store, now: 
     return show
 
 
-def reload_item(pane: ItemPane, view: View, before: Store, now: Store) -> ShowReload:
+def prepare_item_reload(pane: ItemPane, view: View, before: Store, now: Store) -> ShowReload:
     """Read the pane's item from the new store; it keeps its cursor and folds. An item that is gone stays on screen."""
     reviewer = pane.item_reviewer
     old = reviewer.displayed
-    view = replace(view, where=renumber_filter(view.where, before, now), items=find_items(view.items, before, now))
-    item = find_item(old.detail.row, now)
-    detail = old.detail if item is None else now.detail(item)
-    new = DisplayedItem(detail, _navigator(old.walk, view, GONE if item is None else item, before, now))
-    last = None if reviewer.last_item is None else before.row(reviewer.last_item)
-    last_item = None if last is None else find_item(last, now)
+    view = replace(view, where=renumber_filter(view.where, before, now), items=find_same_items(view.items, before, now))
+    item = find_same_item(old.detail.row, now)
+    detail = old.detail if item is None else now.read_detail(item)
+    new = DisplayedItem(
+        detail, _locate_after_reload(old.navigator, view, GONE_ITEM if item is None else item, before, now)
+    )
+    last = None if reviewer.last_completed_item is None else before.fetch_row(reviewer.last_completed_item)
+    last_item = None if last is None else find_same_item(last, now)
 
     def show(message: str) -> None:
         changes = _describe_changes(old.detail, new)
-        remark = Remark(changes, "warn") if changes else Remark(message, "dim") if message else None
-        reviewer.change_store(new, last_item)
-        pane.text.take_in(detail, remark)
+        remark = StatusMessage(changes, "warn") if changes else StatusMessage(message, "dim") if message else None
+        reviewer.switch_store(new, last_item)
+        pane.text.update_after_reload(detail, remark)
         pane.refresh_bindings()
 
     return show
 
 
-def _navigator(old: QueueNavigator, view: View, item: int, before: Store, now: Store) -> QueueNavigator:
+def _locate_after_reload(old: QueueNavigator, view: View, item: int, before: Store, now: Store) -> QueueNavigator:
     """The item's place in the new order; if it has none, that of the first item after it that has one."""
-    count = now.count(view)
-    position = None if item == GONE else now.position(view, item)
+    count = now.count_items(view)
+    position = None if item == GONE_ITEM else now.find_position(view, item)
     if position is not None:
         return QueueNavigator(view, item, count, position, position)
-    followers = before.page(old.view, old.last_position + (old.position is not None), FOLLOWERS)
-    follower = next((number for row in followers if (number := find_item(row, now)) is not None), None)
-    place = None if follower is None else now.position(view, follower)
+    followers = before.fetch_page(old.view, old.last_position + (old.position is not None), FOLLOWERS)
+    follower = next((number for row in followers if (number := find_same_item(row, now)) is not None), None)
+    place = None if follower is None else now.find_position(view, follower)
     return QueueNavigator(view, item, count, None, count if place is None else place)
 
 
 def _describe_changes(before: ItemDetail, shown: DisplayedItem) -> str:
     """Differences between the old and the new item. Verdicts are compared only as far as they are visible."""
     now = shown.detail
-    if shown.item == GONE:
+    if shown.item == GONE_ITEM:
         return "this item is no longer in the results and cannot be reviewed"
     parts = []
     if before.item.prediction_hash != now.item.prediction_hash:
@@ -208,14 +215,14 @@ class LiveReload:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._run())
+        self._task = asyncio.create_task(self._watch())
 
     def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
         self._watcher.close()
 
-    async def _run(self) -> None:
+    async def _watch(self) -> None:
         pause = self._watcher.interval
         while True:
             await asyncio.sleep(pause)
@@ -238,13 +245,13 @@ class LiveReload:
         self._warning = result.warning
 
     async def _reload(self, result: ReloadResult) -> None:
-        await self._until_ready()
+        await self._wait_until_ready()
         store = await asyncio.to_thread(self._session.open_current_store)
         try:
-            for view in self._views(result):  # ordering a large view takes longer than a key press may wait
-                await asyncio.to_thread(store.count, view)
+            for view in self._views_to_show(result):  # ordering a large view takes longer than a key press may wait
+                await asyncio.to_thread(store.count_items, view)
             while not await self._swap(result, store):
-                await self._until_ready()
+                await self._wait_until_ready()
         finally:
             if not self._session.uses_store(store):
                 store.close()
@@ -255,24 +262,26 @@ class LiveReload:
         if snapshot is None:
             return False
         queue, items = self._queue, self._items
-        _, *views = self._views(result)
-        runs = self._runs(result)
+        _, *views = self._views_to_show(result)
+        runs = self._runs_to_show(result)
 
         def prepare(before: Store) -> list[ShowReload]:
             store.refresh_reviews()
-            shows = [reload_queue(queue, runs, before, store)]
-            return shows + [reload_item(item, view, before, store) for item, view in zip(items, views, strict=True)]
+            shows = [prepare_queue_reload(queue, runs, before, store)]
+            return shows + [
+                prepare_item_reload(item, view, before, store) for item, view in zip(items, views, strict=True)
+            ]
 
-        shows = await self._session.ask(prepare)
+        shows = await self._session.query(prepare)
         if self._snapshot() != snapshot:
             return False
         self._session.swap_store(store)
-        summary = visible(result.summary)
+        summary = sanitize(result.summary)
         speaker = shows[0 if len(self._app.screen_stack) == 1 else -1]
         for show in shows:
             show(summary if show is speaker else "")
         if summary:
-            self._app.set_timer(MESSAGE_DURATION, lambda: self._clear(summary))
+            self._app.set_timer(MESSAGE_DURATION, lambda: self._clear_message(summary))
         return True
 
     @property
@@ -286,49 +295,57 @@ class LiveReload:
         """Panes that show an item, the topmost last."""
         return [pane for screen in self._app.screen_stack for pane in screen.query(ItemPane)]
 
-    def _runs(self, result: ReloadResult) -> tuple[int, ...]:
+    def _runs_to_show(self, result: ReloadResult) -> tuple[int, ...]:
         """Runs to show. A run that was opened by name stays the only one."""
         scope = self._queue.state.scope
         return result.runs if scope == result.previous_runs else scope
 
-    def _views(self, result: ReloadResult) -> list[View]:
+    def _views_to_show(self, result: ReloadResult) -> list[View]:
         """Views of the list and of each item, with the runs of the new store and the item numbers of the old one."""
-        views = [self._queue.state.view, *(pane.item_reviewer.displayed.walk.view for pane in self._items)]
-        scope, runs = self._queue.state.scope, self._runs(result)
+        views = [self._queue.state.view, *(pane.item_reviewer.displayed.navigator.view for pane in self._items)]
+        scope, runs = self._queue.state.scope, self._runs_to_show(result)
         return [replace(view, runs=runs) if view.runs == scope else view for view in views]
 
     def _snapshot(self) -> tuple[object, ...] | None:
         """Everything that a reload reads from the screens, to detect a key press meanwhile. None while a key press is
         handled, rows or an item are being read, or something other than items lies over the queue."""
         screens, items, actions = self._app.screen_stack, self._items, self._session.actions
-        if not all(isinstance(screen, ItemScreen) for screen in screens[1:]) or not actions.idle:
+        if not all(isinstance(screen, ItemScreen) for screen in screens[1:]) or not actions.is_idle:
             return None
         queue = self._queue
-        if not queue.pane.is_settled or not all(map(is_settled, items)):
+        if not queue.pane.is_settled or not all(map(is_pane_settled, items)):
             return None
         rows, levels = queue.list, len(queue.position.levels)
         shown = [id(pane.item_reviewer.displayed) for pane in items]
-        return list(map(id, screens)), actions.added, queue.state.settings, levels, rows.age, rows.cursor, shown
+        return (
+            list(map(id, screens)),
+            actions.added_count,
+            queue.state.settings,
+            levels,
+            rows.version,
+            rows.cursor,
+            shown,
+        )
 
-    async def _until_ready(self) -> None:
+    async def _wait_until_ready(self) -> None:
         while self._snapshot() is None:
             await asyncio.sleep(RETRY_DELAY)
 
     def _warn(self, message: str) -> None:
         """On the topmost item, or on the list if no item is open."""
         if items := self._items:
-            items[-1].say(Remark(visible(message), "warn"))
+            items[-1].show_message(StatusMessage(sanitize(message), "warn"))
         else:
-            self._queue.say(visible(message))
+            self._queue.show_message(sanitize(message))
 
-    def _clear(self, message: str) -> None:
+    def _clear_message(self, message: str) -> None:
         with suppress(NoMatches):  # the app is closing
             self._queue.pane.clear_message(message)
             for item in self._items:
                 if item.query_one("#item-status", LineBar).line[0][0].strip() == message:
-                    item.say(SILENT)
+                    item.show_message(NO_MESSAGE)
 
 
-def is_settled(pane: ItemPane) -> bool:
+def is_pane_settled(pane: ItemPane) -> bool:
     """Whether the pane shows its item and reads no other. A pane beside the list may have been left and is reloaded."""
     return pane.item_reviewer.is_settled and not (pane.opening and isinstance(pane.screen, ItemScreen))

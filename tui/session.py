@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fcreview.errors import FcreviewError
-from fcreview.store.workspace import Own
+from fcreview.store.workspace import AnnotatorState
 from fcreview.tui.action_queue import ActionQueue
 from fcreview.tui.queue.state import FilterHistory, QueuePosition, load_position, save_position
 
 if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
-    from fcreview.model.review import Event, ItemKey, Said
+    from fcreview.model.review import Event, ItemKey, Annotation
     from fcreview.store.reviews.reviewer import Reviewer
     from fcreview.store.rows import ItemDetail
     from fcreview.store.store import Store
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
     from fcreview.tui.queue.state import QueueState
 
 
-REASONS = ("too strict", "misread", "other")
+DEFAULT_REASONS = ("too strict", "misread", "other")
 """Reasons for an override, unless the configuration file has others."""
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary:
+class AnnotatorVocabulary:
     """The annotator's own tags and reasons, from the configuration file."""
 
     tags: tuple[str, ...] = ()
     """Listed first in the tag prompt, with the digits from 1."""
-    reasons: tuple[str, ...] = REASONS
+    reasons: tuple[str, ...] = DEFAULT_REASONS
 
 
 @dataclass(frozen=True, slots=True)
 class GoldenSupport:
     """Functions of the importers for the golden editor. The caller passes them in: screens import no importer."""
 
-    draft: Callable[[Run, Item], dict[str, Any] | None]
+    make_template: Callable[[Run, Item], dict[str, Any] | None]
     """Return the golden answer in the benchmark's form; see `Importer.draft`."""
-    problem: Callable[[Run, Item, dict[str, Any]], str | None]
+    find_problem: Callable[[Run, Item, dict[str, Any]], str | None]
     """Return what is wrong with a golden answer; see `Importer.golden_problem`."""
     recheck: Callable[[Run, Item, dict[str, Any], Any], bool | None]
     """Recompute the verdict with another golden answer, given the item's record."""
@@ -84,32 +84,32 @@ class Session:
         services: ReportServices | None = None,
     ) -> None:
         self.annotator = annotator
-        self.golden = golden
+        self.golden_support = golden
         """Support for the golden editor; None disables it."""
-        self.vocabulary = Vocabulary()
+        self.vocabulary = AnnotatorVocabulary()
         """The annotator's own words. Set before the first item is shown."""
-        self.services = services
+        self.report_services = services
         """Makes reports and exports for the command palette. None disables those that need the benchmarks' files."""
         self.actions = ActionQueue()
         """Actions of the review screens. The program ends only after them."""
         self.blind = blind
         """Hide other verdicts on an item until this annotator submits one."""
-        self.queue: str | None = None
+        self.queue_file: str | None = None
         """Name of the open queue file, or None. Reviews record it."""
         self._workspace = workspace or (store.workspace if store is not None else None)
         self._store = store
-        self._borrowed = store is not None
+        self._is_store_borrowed = store is not None
         """The caller passed the store in and closes it."""
-        self._own = Own(self.folder, annotator)
-        self.typed = FilterHistory(self._own, blind=blind)
+        self._own = AnnotatorState(self.folder, annotator)
+        self.filter_history = FilterHistory(self._own, blind=blind)
         """Filters and searches of this and earlier sessions, of this annotator."""
         self._reviewer = reviewer
         self._reviewed: dict[str, ItemKey] = {}
         """Items by the events of this session's reviews, without undone ones."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self.leaving = False
+        self.is_leaving = False
         """True once the program is ending: queries are refused, reviews are still written."""
-        self._gate = threading.Lock()
+        self._lock = threading.Lock()
         self._running: Callable[[Store], Any] | None = None
         """The query that is running and may be interrupted. A review is never interrupted. Guarded by `_gate`."""
         self._interrupts: set[asyncio.Task[None]] = set()
@@ -120,24 +120,24 @@ class Session:
         """The workspace's folder `.fcreview`."""
         return self._workspace.root if self._workspace is not None else None
 
-    def position(self, state: QueueState) -> QueuePosition | None:
+    def load_position(self, state: QueueState) -> QueuePosition | None:
         """Position at which this annotator left the queue, or None if they left another queue."""
         return load_position(self._own, state)
 
-    def keep_position(self, state: QueueState, left: QueuePosition) -> None:
+    def save_position(self, state: QueueState, position: QueuePosition) -> None:
         """Remember the position at which this annotator left the queue."""
-        save_position(self._own, state, left)
+        save_position(self._own, state, position)
 
     @property
-    def reviewed(self) -> int:
+    def reviewed_count(self) -> int:
         """Number of items reviewed since the start."""
         return len(set(self._reviewed.values()))
 
-    def begin(self) -> None:
+    def open_in_background(self) -> None:
         """Open the store while the first frames are drawn. The first `ask` raises what goes wrong."""
         self._thread.submit(self._open_store)
 
-    async def ask(self, query: Callable[[Store], T], *, interruptible: bool = False) -> T:
+    async def query(self, query: Callable[[Store], T], *, interruptible: bool = False) -> T:
         """Run a query in the store's thread.
 
         `interruptible`: the query only reads and is interrupted when its caller is cancelled.
@@ -146,17 +146,17 @@ class Session:
             SessionError: the store cannot be opened.
             CancelledError: the program is ending.
         """
-        future = self._thread.submit(self._answer, query)
+        future = self._thread.submit(self._run_query, query)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            if interruptible and not self.leaving:
+            if interruptible and not self.is_leaving:
                 interrupting = asyncio.ensure_future(self._interrupt_until_done(future, query))
                 self._interrupts.add(interrupting)
                 interrupting.add_done_callback(self._interrupts.discard)
             raise
         except Exception:
-            if self.leaving:
+            if self.is_leaving:
                 raise asyncio.CancelledError from None
             raise
 
@@ -171,7 +171,7 @@ class Session:
 
     def swap_store(self, store: Store) -> None:
         """Use this store for queries and reviews from now on. Not to be called while one is running."""
-        before, borrowed, self._store, self._borrowed = self._store, self._borrowed, store, False
+        before, borrowed, self._store, self._is_store_borrowed = self._store, self._is_store_borrowed, store, False
         if self._reviewer is not None:
             self._reviewer = self._reviewer.with_store(store)
         if before is not None and not borrowed:
@@ -180,16 +180,16 @@ class Session:
     def uses_store(self, store: Store) -> bool:
         return self._store is store
 
-    async def ready(self) -> None:
+    async def open_journal(self) -> None:
         """Open the journal. SessionError if that fails."""
-        await self._uninterrupted(self._open_reviewer)
+        await self._run_uninterrupted(self._open_reviewer)
 
-    async def review(self, item: int, annotation: Said, detail: ItemDetail | None = None) -> Event:
+    async def record_review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
         """Write a review of an item. It is on disk when this returns.
 
         `detail`: the item as the annotator saw it; see `Reviewer.review`, which also lists the exceptions.
         """
-        queue = self.queue
+        queue = self.queue_file
 
         def write() -> Event:
             reviewer = self._open_reviewer()
@@ -198,7 +198,7 @@ class Session:
             self._reviewed[event.event] = event.key
             return event
 
-        return await self._uninterrupted(write)
+        return await self._run_uninterrupted(write)
 
     async def undo(self) -> Event | None:
         """Retract this annotator's latest review and return it, or None if there is none."""
@@ -209,56 +209,56 @@ class Session:
                 self._reviewed.pop(event.event, None)
             return event
 
-        return await self._uninterrupted(write)
+        return await self._run_uninterrupted(write)
 
-    async def leave(self) -> bool:
+    async def finish_actions(self) -> bool:
         """Wait for the queued actions and interrupt queries. Returns False if an action failed, so that the user has to
         see its message before the program ends."""
-        self.leaving = True
-        done = asyncio.ensure_future(self.actions.finished())
+        self.is_leaving = True
+        done = asyncio.ensure_future(self.actions.wait_until_idle())
         while not done.done():
             self._interrupt()
             await asyncio.wait([done], timeout=INTERRUPT_INTERVAL)
-        self.leaving = done.result()
-        return self.leaving
+        self.is_leaving = done.result()
+        return self.is_leaving
 
     def close(self) -> None:
         """Write the remaining reviews, interrupt queries and close the store."""
-        self.leaving = True
+        self.is_leaving = True
         last = self._thread.submit(lambda: None)
         while not last.done():
             self._interrupt()
             wait([last], INTERRUPT_INTERVAL)
         self._thread.shutdown()
-        if self._store is not None and not self._borrowed:
+        if self._store is not None and not self._is_store_borrowed:
             self._store.close()
             self._store = None
 
-    async def _uninterrupted(self, work: Callable[[], T]) -> T:
+    async def _run_uninterrupted(self, work: Callable[[], T]) -> T:
         """Run the work to its end, even if the caller is cancelled."""
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work)))
 
     async def _interrupt_until_done(self, future: Future[Any], query: Callable[[Store], Any]) -> None:
         """Interrupt repeatedly, because an interrupt between two SQL statements has no effect."""
-        while not future.done() and not self.leaving:
+        while not future.done() and not self.is_leaving:
             self._interrupt(query)
             await asyncio.sleep(INTERRUPT_INTERVAL)
 
-    def _interrupt(self, only: Callable[[Store], Any] | None = None) -> None:
-        with self._gate:
-            wanted = self._running is not None and only in (None, self._running)
+    def _interrupt(self, only_query: Callable[[Store], Any] | None = None) -> None:
+        with self._lock:
+            wanted = self._running is not None and only_query in (None, self._running)
             if wanted and self._store is not None:
                 self._store.interrupt()
 
-    def _answer(self, query: Callable[[Store], T]) -> T:
-        with self._gate:
-            if self.leaving:
+    def _run_query(self, query: Callable[[Store], T]) -> T:
+        with self._lock:
+            if self.is_leaving:
                 raise SessionError("the session is closed")
             self._running = query
         try:
             return query(self._open_store())
         finally:
-            with self._gate:
+            with self._lock:
                 self._running = None
 
     def _open_store(self) -> Store:

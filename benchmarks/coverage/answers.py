@@ -25,11 +25,11 @@ from published import Flags, Setting, settings
 from verdicts import DRAWS, SIZES, Population
 
 from fcreview.importers.confetti.leaderboard import SOFT
-from fcreview.model.metric import Scored
-from fcreview.stats.estimation import MIDDLE_UNEVEN
-from fcreview.stats.estimation_answers import Answers, Asked
-from fcreview.stats.population import Standing
-from fcreview.stats.posterior import Floats, Integers
+from fcreview.model.metric import ScoredItem
+from fcreview.stats.estimation import UNEVEN_INTERVAL_PERCENTILES
+from fcreview.stats.estimation_answers import AnswerModel, CriterionAnswers
+from fcreview.stats.population import ItemStatus
+from fcreview.stats.posterior import FloatArray, IntArray
 
 DESIGNS = ("uniform", "extended")
 """`extended`: half of the sample for the pass rate, as `queue extend` draws; the other half uniform."""
@@ -40,13 +40,13 @@ FIGURES = ("per call", "product of a chain", "chains of 1", "chains of 2 and mor
 class Scores:
     """Of the call records, in chains one after the other."""
 
-    rows: list[Scored]
-    truth: Floats
-    automatic: Floats
-    starts: Integers
+    rows: list[ScoredItem]
+    truth: FloatArray
+    automatic: FloatArray
+    starts: IntArray
     """Where each chain begins."""
 
-    def values(self, scores: Floats) -> list[Floats]:
+    def values(self, scores: FloatArray) -> list[FloatArray]:
         """Each figure of (draws, records)."""
         products = np.multiply.reduceat(scores, self.starts, axis=1)
         alone = np.diff(np.append(self.starts, len(self.rows))) == 1
@@ -55,21 +55,21 @@ class Scores:
 
 def scores_of(setting: Setting, name: str) -> Scores:
     rows = sorted((row for row in setting.rows if SOFT in row.values), key=_place)
-    turns = [str(row.more["chain"]["turn"]) for row in rows]
+    turns = [str(row.metadata["chain"]["turn"]) for row in rows]
     starts = np.array([at for at, turn in enumerate(turns) if at == 0 or turn != turns[at - 1]])
     truth = np.array([float(row.values[SOFT]) for row in rows])
     if name == "binary":
         automatic = np.array([float(row.valid is True) for row in rows])
     else:
         generator, part = np.random.default_rng(3), float(name)
-        length = np.array([int(row.more["chain"]["length"]) for row in rows])
+        length = np.array([int(row.metadata["chain"]["length"]) for row in rows])
         turned = generator.random(len(rows)) < part * np.sqrt(length) / np.sqrt(length).mean()
         automatic = np.where(turned, generator.permutation(truth), truth)
     return Scores(rows, truth, automatic, starts)
 
 
-def _place(row: Scored) -> tuple[str, int]:
-    return str(row.more["chain"]["turn"]), int(row.more["chain"]["position"])
+def _place(row: ScoredItem) -> tuple[str, int]:
+    return str(row.metadata["chain"]["turn"]), int(row.metadata["chain"]["position"])
 
 
 def held(scores: Scores, setting: Setting, design: str, size: int, repetitions: int) -> Iterator[str]:
@@ -83,28 +83,28 @@ def held(scores: Scores, setting: Setting, design: str, size: int, repetitions: 
         chosen, chance = people.drawn(design, size, "all items", np.random.default_rng([size, repetition, len(design)]))
         made = _draws(scores, setting.automatic[of], np.isin(of, chosen), chance[of], repetition)
         for at, values in enumerate(scores.values(made)):
-            low, high = np.percentile(values, MIDDLE_UNEVEN)
+            low, high = np.percentile(values, UNEVEN_INTERVAL_PERCENTILES)
             hits[at] += low - 1e-9 <= true[at] <= high + 1e-9
             widths[at] += (high - low) / 2
     for hit, width in zip(hits, widths, strict=True):
         yield f"{100 * hit / repetitions:.1f} (±{100 * width / repetitions:.1f})"
 
 
-def _draws(scores: Scores, verdicts: Flags, sampled: Flags, chance: Floats, seed: int) -> Floats:
+def _draws(scores: Scores, verdicts: Flags, sampled: Flags, chance: FloatArray, seed: int) -> FloatArray:
     """(draws, records); `verdicts`: the automatic ones, by which extensions draw."""
     before = [
         replace(row, values={**row.values, SOFT: float(own)})
         for row, own in zip(scores.rows, scores.automatic, strict=True)
     ]
     standings = [
-        Standing(row.category, bool(own), None, ("",), float(part), reviewed=bool(flag))
+        ItemStatus(row.category, bool(own), None, ("",), float(part), is_sample_reviewed=bool(flag))
         for row, own, part, flag in zip(scores.rows, verdicts, chance, sampled, strict=True)
     ]
     settled = [float(value) if flag else None for value, flag in zip(scores.truth, sampled, strict=True)]
     flags = sampled.tolist()
-    answers = Answers(before, standings, Asked(SOFT, settled, flags, flags, [False] * len(flags)))
+    answers = AnswerModel(before, standings, CriterionAnswers(SOFT, settled, flags, flags, [False] * len(flags)))
     made = np.tile(np.where(sampled, scores.truth, scores.automatic), (DRAWS, 1))
-    for draw, found in zip(made, answers.drawn(DRAWS, seed), strict=True):
+    for draw, found in zip(made, answers.iter_draws(DRAWS, seed), strict=True):
         draw[list(found)] = list(found.values())
     return made
 

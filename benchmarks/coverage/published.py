@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from fcreview.importers.registry import discover, figures, read_plan
 from fcreview.model.item import Run
-from fcreview.model.metric import Figure, Key, Scored
-from fcreview.stats.estimation_answers import Figures, Outcomes
+from fcreview.model.metric import Metric, MetricKey, ScoredItem
+from fcreview.stats.estimation_answers import MetricFunction, MetricCalculator
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import RunRow
 from fcreview.store.store import Store
@@ -30,8 +30,8 @@ class Setting:
     truth: Flags
     automatic: Flags
     category: NDArray[np.int64]
-    rows: list[Scored]
-    figures: Figures
+    rows: list[ScoredItem]
+    figures: MetricFunction
     """The benchmark's own, of such rows."""
     weights: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     """By figure: what one item more that passes adds, by category."""
@@ -46,7 +46,7 @@ class Published:
     data: str
     chosen: Callable[[Run], bool]
     truth: str
-    figure: Key | None = None
+    figure: MetricKey | None = None
     """A weighted figure that is linear in the items of each category."""
     automatic: str = ""
     """A source that the benchmark has besides."""
@@ -56,8 +56,8 @@ class Published:
     """Parts of the verdicts that are turned."""
 
 
-AST: Key = ("accuracy", 1, "ast")
-BINARY: Key = ("function calling", 0, "binary accuracy")
+AST: MetricKey = ("accuracy", 1, "ast")
+BINARY: MetricKey = ("function calling", 0, "binary accuracy")
 RUNS = (
     Published("BFCL V3 Claude 3.5", "bfcl_families/v3", "bfcl_families/v3_data",
               lambda run: run.model.startswith("claude-3-5"), "official", AST, unchecked=True),
@@ -93,7 +93,7 @@ def settings(bench: Path, folder: Path, only: str) -> Iterator[Setting]:
                 yield Setting(name, truth, flags, category, rows, partial(_figures, run), weights)
 
 
-def unchecked(truth: Flags, rows: Sequence[Scored]) -> Flags:
+def unchecked(truth: Flags, rows: Sequence[ScoredItem]) -> Flags:
     """A checker that looks at names only: what failed for a value passes."""
     return truth | np.array([(row.error_type or "").startswith(VALUES) for row in rows])
 
@@ -106,37 +106,37 @@ def turned(truth: Flags, category: NDArray[np.int64], part: float) -> Flags:
     return flags
 
 
-def _read(bench: Path, folder: Path, published: Published) -> tuple[list[Scored], Flags, Flags, Run]:
+def _read(bench: Path, folder: Path, published: Published) -> tuple[list[ScoredItem], Flags, Flags, Run]:
     workspace = find_workspace(folder, folder / published.folder.replace("/", "_"), create=True)
     if not workspace.store.exists():
         data = [bench / published.data] if published.data else []
         import_runs(workspace, discover([bench / published.folder], data=data).plans, read_plan)
     with Store.open(workspace) as store:
-        row: RunRow = next(each for each in store.runs() if published.chosen(each.info))
+        row: RunRow = next(each for each in store.fetch_runs() if published.chosen(each.info))
         said = store.connection.execute(
             f"SELECT {published.truth}, {published.automatic or published.truth}"  # noqa: S608 - our own names
             " FROM item_rows WHERE run = ? ORDER BY seq",
             [row.run],
         ).fetchall()
-        rows = store.told.unreviewed(row.run)
+        rows = store.analysis.fetch_items_before_reviews(row.run)
     known = [at for at, both in enumerate(said) if None not in both]
     truth, automatic = (np.array([said[at][side] for at in known], dtype=bool) for side in (0, 1))
     return [rows[at] for at in known], truth, automatic, row.info
 
 
-def _figures(run: Run, rows: Sequence[Scored]) -> list[Figure]:
+def _figures(run: Run, rows: Sequence[ScoredItem]) -> list[Metric]:
     return figures(rows, run)
 
 
 def _weights(
-    rows: list[Scored], run: Run, figure: Key | None, words: NDArray[np.str_]
+    rows: list[ScoredItem], run: Run, figure: MetricKey | None, words: NDArray[np.str_]
 ) -> dict[str, NDArray[np.float64]]:
     if figure is None:
         return {}
-    outcomes = Outcomes(rows, rows, partial(_figures, run))
+    outcomes = MetricCalculator(rows, rows, partial(_figures, run))
     found = np.zeros(len(words))
     for number, category in enumerate(words):
         places = [at for at, row in enumerate(rows) if row.category == category]
-        more, less = (outcomes.all_alike(places, verdict)[figure] for verdict in (True, False))
+        more, less = (outcomes.with_same_verdict(places, verdict)[figure] for verdict in (True, False))
         found[number] = (more - less) / len(places)
     return {figure[2]: found}

@@ -25,15 +25,15 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from published import Setting, settings
 
-from fcreview.model.metric import Key, Scored
-from fcreview.model.review import OWN
-from fcreview.stats.estimation import MIDDLE, MIDDLE_UNEVEN, Run, draws_of
-from fcreview.stats.estimation_answers import Outcomes
-from fcreview.stats.intervals import NORMAL
-from fcreview.stats.population import Standing
-from fcreview.stats.posterior import Cells, Floats, Integers, drawn
-from fcreview.stats.sample_size import Spread, allocated
-from fcreview.stats.sampling import allocated as in_proportion
+from fcreview.model.metric import MetricKey, ScoredItem
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.stats.estimation import INTERVAL_PERCENTILES, UNEVEN_INTERVAL_PERCENTILES, EstimationInput, draw_metrics
+from fcreview.stats.estimation_answers import MetricCalculator
+from fcreview.stats.intervals import NORMAL_QUANTILE
+from fcreview.stats.population import ItemStatus
+from fcreview.stats.posterior import Cells, FloatArray, IntArray, draw_posterior
+from fcreview.stats.sample_size import VarianceModel, allocate_reviews
+from fcreview.stats.sampling import allocate_proportionally as in_proportion
 
 DESIGNS = ("uniform", "stratified", "extended")
 SIZES = (50, 100, 200)
@@ -67,7 +67,7 @@ class Population:
             for name, weight in per_category.items()
         }
 
-    def cells(self, sample: Integers, fraction: Floats) -> Cells:
+    def cells(self, sample: IntArray, fraction: FloatArray) -> Cells:
         reviewed = np.bincount(self.cell[sample], minlength=len(self.pool))
         passed = np.bincount(self.cell[sample], self.truth[sample], len(self.pool)).astype(np.int64)
         return Cells(self.pool, reviewed, passed, self.sizes - reviewed, fraction)
@@ -76,12 +76,12 @@ class Population:
         chosen, chance = self.places(design, size, target, generator)
         return self.cells(chosen, chance)
 
-    def drawn(self, design: str, size: int, target: str, generator: np.random.Generator) -> tuple[Integers, Floats]:
+    def drawn(self, design: str, size: int, target: str, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
         """Items of a sample, and of every item the chance to be drawn."""
         chosen, chance = self.places(design, size, target, generator)
         return chosen, chance[self.cell]
 
-    def places(self, design: str, size: int, target: str, generator: np.random.Generator) -> tuple[Integers, Floats]:
+    def places(self, design: str, size: int, target: str, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
         """Items of a sample, and of each cell the chance of its items to be drawn."""
         everything = np.arange(len(self.truth))
         if design == "stratified":
@@ -99,31 +99,31 @@ class Population:
         return self._extended(first, self.cells(first, chance), size - len(first), target, generator)
 
     def _extended(
-        self, first: Integers, cells: Cells, more: int, target: str, generator: np.random.Generator
-    ) -> tuple[Integers, Floats]:
+        self, first: IntArray, cells: Cells, more: int, target: str, generator: np.random.Generator
+    ) -> tuple[IntArray, FloatArray]:
         """As `fcreview queue extend` draws: by verdict, and by category where the target weighs them differently."""
         weight = self.weights[target]
         merged = self.pool if np.ptp(weight) < 1e-12 else self._all
         _, group = np.unique(merged, return_inverse=True)
         together = Cells(
             np.array([self.pool[group == at][0] for at in range(group.max() + 1)]),
-            *(np.bincount(group, some).astype(np.int64) for some in (cells.reviewed, cells.passed, cells.left)),
+            *(np.bincount(group, some).astype(np.int64) for some in (cells.reviewed, cells.passed, cells.unreviewed)),
             np.ones(group.max() + 1),
         )
         mean = np.bincount(group, weight * self.sizes) / np.bincount(group, self.sizes)
         seed = int(generator.integers(2**31))
-        parts = allocated(Spread(together, drawn(together, DRAWS, seed), mean, 1.0), more)
+        parts = allocate_reviews(VarianceModel(together, draw_posterior(together, DRAWS, seed), mean, 1.0), more)
         left = np.setdiff1d(np.arange(len(self.truth)), first)
         second = [_some(generator, left[group[self.cell[left]] == at], many) for at, many in enumerate(parts)]
-        further = parts / np.maximum(together.left, 1)
-        return np.concatenate([first, *second]), cells.fraction + (1 - cells.fraction) * further[group]
+        further = parts / np.maximum(together.unreviewed, 1)
+        return np.concatenate([first, *second]), cells.inclusion_probability + (1 - cells.inclusion_probability) * further[group]
 
     @property
-    def _all(self) -> Integers:
+    def _all(self) -> IntArray:
         return np.arange(len(self.pool))
 
 
-def _some(generator: np.random.Generator, among: Integers, many: int) -> Integers:
+def _some(generator: np.random.Generator, among: IntArray, many: int) -> IntArray:
     return generator.choice(among, many, replace=False)
 
 
@@ -133,12 +133,12 @@ def held(people: Population, design: str, size: int, repetitions: int) -> dict[s
     for repetition in range(repetitions):
         for target in people.weights if design == "extended" else ("",):
             cells = people.sample(design, size, target, generator)
-            made = drawn(cells, DRAWS, repetition)
+            made = draw_posterior(cells, DRAWS, repetition)
             passes = cells.passed + made.passes
             for name in (target,) if target else people.weights:
                 even = name == EVEN
-                values = (passes @ people.weights[name])[: made.met if even else None]
-                low, high = np.percentile(values, MIDDLE if even else MIDDLE_UNEVEN)
+                values = (passes @ people.weights[name])[: made.n_pooled if even else None]
+                low, high = np.percentile(values, INTERVAL_PERCENTILES if even else UNEVEN_INTERVAL_PERCENTILES)
                 hits[name] += bool(low - 1e-12 <= people.values[name] <= high + 1e-12)
                 widths[name] += (high - low) / 2
     return {name: Held(hits[name] / repetitions, widths[name] / repetitions) for name in people.weights}
@@ -146,7 +146,7 @@ def held(people: Population, design: str, size: int, repetitions: int) -> dict[s
 
 def wilson_size(share: float, half_width: float) -> float:
     """Labels of a uniform sample after which Wilson's interval is about as narrow, without regard to the judge."""
-    return max(NORMAL**2 * share * (1 - share) / half_width**2 - NORMAL**2, 1.0)
+    return max(NORMAL_QUANTILE**2 * share * (1 - share) / half_width**2 - NORMAL_QUANTILE**2, 1.0)
 
 
 def lines(setting: Setting, repetitions: int) -> Iterator[str]:
@@ -162,33 +162,33 @@ def lines(setting: Setting, repetitions: int) -> Iterator[str]:
         yield f"| {setting.name} | {100 * agree:.1f} % | {name} | {' | '.join(cells)} | {ratio} |"
 
 
-def composed(setting: Setting, key: Key, size: int, repetitions: int) -> str:
+def composed(setting: Setting, key: MetricKey, size: int, repetitions: int) -> str:
     """The same of a figure that is no sum over items: uniform samples through `estimates`' own draws."""
     everything = np.arange(len(setting.truth))
     truth = dict(enumerate(setting.truth.tolist()))
     before = [replace(row, valid=bool(flag)) for row, flag in zip(setting.rows, setting.automatic, strict=True)]
-    value = Outcomes(before, before, setting.figures).of(truth)[key]
+    value = MetricCalculator(before, before, setting.figures).with_verdicts(truth)[key]
     hits, width = 0, 0.0
     for repetition in range(repetitions):
         sample = set(_some(np.random.default_rng([size, repetition]), everything, size).tolist())
         after = [_settled(row, truth[at]) if at in sample else row for at, row in enumerate(before)]
         chance = size / len(truth)
         standings = [
-            Standing(row.category, row.valid, truth[at] if at in sample else None, ("",), chance, at in sample)
+            ItemStatus(row.category, row.valid, truth[at] if at in sample else None, ("",), chance, at in sample)
             for at, row in enumerate(before)
         ]
-        draws = draws_of(Run(before, after, standings, setting.figures), repetition)
+        draws = draw_metrics(EstimationInput(before, after, standings, setting.figures), repetition)
         if draws is None:
             raise ValueError("nothing was drawn")
-        low, high = np.percentile(draws.values[key], MIDDLE_UNEVEN)
+        low, high = np.percentile(draws.values[key], UNEVEN_INTERVAL_PERCENTILES)
         hits += bool(low - 1e-9 <= value <= high + 1e-9)
         width += (high - low) / 2
     held_ = f"{100 * hits / repetitions:.1f} (±{100 * width / repetitions:.1f})"
     return f"{setting.name}, {key[2]}, uniform {size}, {repetitions} repetitions: {held_}"
 
 
-def _settled(row: Scored, verdict: bool) -> Scored:
-    return row if row.valid is verdict else replace(row, valid=verdict, overruled={OWN: verdict})
+def _settled(row: ScoredItem, verdict: bool) -> ScoredItem:
+    return row if row.valid is verdict else replace(row, valid=verdict, overrides={ITEM_CORRECT: verdict})
 
 
 def main() -> None:

@@ -10,17 +10,17 @@ from fcreview.cli.launch import show_app
 from fcreview.cli.options import AsJson, RunOption, WhereOption, workspace_command
 from fcreview.cli.output import emit, emit_json, note, on_terminal, terminal_width
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
-from fcreview.matching.first_difference import first_difference
-from fcreview.model.address import ITEM, RESPONSE, Target, part_of, words
-from fcreview.model.decision import letter
-from fcreview.model.item import Call, Item, Pair
+from fcreview.matching.first_difference import find_first_difference
+from fcreview.model.address import ITEM, RESPONSE, PartAddress, describe_address, parse_address
+from fcreview.model.decision import answer_letter
+from fcreview.model.item import Call, CallPair, Item
 from fcreview.model.review import CORRECT
-from fcreview.model.sanitize import visible
-from fcreview.model.wording import count_of
-from fcreview.stats.agreement import answer_text, automatic_of, majority_text, told_of, verdict_text
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
+from fcreview.stats.agreement import format_opinion, list_automatic_verdicts, format_majority, list_verdicts_for_adjudication, format_source_verdict
 
 if TYPE_CHECKING:
-    from fcreview.model.decision import Dispute
+    from fcreview.model.decision import Disagreement
     from fcreview.store.rows import ItemDetail
 
 LABEL = 13
@@ -49,20 +49,20 @@ def adjudicate(
         if on_terminal() and not as_json:
             show_app(session, view, adjudicate=True)
             return
-        found = session.store.told.disputes(view)
+        found = session.store.analysis.fetch_disagreements(view)
         for each in found:
-            detail = session.store.detail(each.item)
+            detail = session.store.read_detail(each.item)
             if as_json:
-                emit_json(to_json(detail, each.dispute))
+                emit_json(to_json(detail, each.disagreement))
                 continue
-            for line in dispute_lines(detail, each.dispute, options, terminal_width()):
+            for line in dispute_lines(detail, each.disagreement, options, terminal_width()):
                 emit(line)
             emit()
     if not as_json or not found:
-        note(f"{count_of(len(found), 'disagreement')} to resolve" if found else "no disagreements")
+        note(f"{format_count(len(found), 'disagreement')} to resolve" if found else "no disagreements")
 
 
-def to_json(detail: ItemDetail, dispute: Dispute) -> dict[str, Any]:
+def to_json(detail: ItemDetail, dispute: Disagreement) -> dict[str, Any]:
     """JSON object of a disagreement: {run, model, benchmark, generation, language, category, id, target, criterion,
     answers, majority, automatic}.
 
@@ -70,12 +70,12 @@ def to_json(detail: ItemDetail, dispute: Dispute) -> dict[str, Any]:
     the verdict of more than half of them, or null. `automatic` has the fields of automatic verdicts in exported labels.
     """
     answers = [
-        {"answer": letter(at), "value": o.verdict, "fault": o.fault, "tags": o.tags or [], "note": o.note}
+        {"answer": answer_letter(at), "value": o.verdict, "fault": o.fault, "tags": o.tags or [], "note": o.note}
         for at, o in enumerate(dispute.answers)
     ]
     automatic = [
         {"source": v.source, "value": v.value, "by": v.by, "error_type": v.error_type, "rationale": v.rationale}
-        for v in automatic_of(detail.item, dispute)
+        for v in list_automatic_verdicts(detail.item, dispute)
     ]
     return {
         "run": detail.row.run,
@@ -90,24 +90,24 @@ def to_json(detail: ItemDetail, dispute: Dispute) -> dict[str, Any]:
     }
 
 
-def dispute_lines(detail: ItemDetail, dispute: Dispute, options: WorkspaceOptions, width: int) -> Iterator[str]:
+def dispute_lines(detail: ItemDetail, dispute: Disagreement, options: WorkspaceOptions, width: int) -> Iterator[str]:
     """A disagreement as lines of safe text."""
     key, item = detail.key, detail.item
-    about = [visible(key.id), words(visible(dispute.target)), visible(dispute.criterion)]
-    run = ", ".join([visible(detail.run.kind), visible(key.model), visible(key.category)])
+    about = [sanitize(key.id), describe_address(sanitize(dispute.target)), sanitize(dispute.criterion)]
+    run = ", ".join([sanitize(detail.run.full_title), sanitize(key.model), sanitize(key.category)])
     yield f"{' · '.join(about)}   ({run}, run {detail.row.run})"
     for at, answer in enumerate(dispute.answers):
-        yield from labelled_lines(letter(at), answer_text(answer), width)
+        yield from labelled_lines(answer_letter(at), format_opinion(answer), width)
         yield from labelled_lines("", ", ".join(answer.tags or ()), width)
         yield from labelled_lines("", answer.note or "", width)
     golden, predicted, difference = compare_calls(item, dispute.target)
     yield from labelled_lines("golden", golden, width)
     yield from labelled_lines("predicted", predicted, width)
     yield from labelled_lines("differs", difference, width)
-    for v in told_of(item, dispute):
-        yield from labelled_lines(v.source, verdict_text(v, dispute.criterion), width)
-    yield from labelled_lines("majority", majority_text(dispute), width)
-    yield f"  {visible(label_command(detail, dispute, options))}"
+    for v in list_verdicts_for_adjudication(item, dispute):
+        yield from labelled_lines(v.source, format_source_verdict(v, dispute.criterion), width)
+    yield from labelled_lines("majority", format_majority(dispute), width)
+    yield f"  {sanitize(label_command(detail, dispute, options))}"
 
 
 def compare_calls(item: Item, target: str) -> tuple[str, str, str]:
@@ -115,18 +115,18 @@ def compare_calls(item: Item, target: str) -> tuple[str, str, str]:
 
     A response, or a target without predicted calls, has the model's text in place of the predicted calls.
     """
-    part = part_of(target)
+    part = parse_address(target)
     replies = [m.content for m in item.messages if m.role == "assistant" and (part is None or m.turn == part.turn)]
     if target == RESPONSE:
         return "", replies[-1] if replies else "", ""
     pairs = pairs_of(item, part)
     golden = [call for call in item.golden if any((p.turn, p.golden) == (call.turn, call.index) for p in pairs)]
     predicted = [c for c in item.predicted if any((p.turn, p.predicted) == (c.turn, c.index) for p in pairs)]
-    difference = item.first_difference if part is None else first_difference(pairs, golden, predicted).text
+    difference = item.first_difference if part is None else find_first_difference(pairs, golden, predicted).text
     return calls_text(golden), calls_text(predicted) or (replies[-1] if replies else ""), difference or ""
 
 
-def pairs_of(item: Item, part: Target | None) -> list[Pair]:
+def pairs_of(item: Item, part: PartAddress | None) -> list[CallPair]:
     if part is None:
         return item.pairs
     pairs = [pair for pair in item.pairs if pair.turn == part.turn]
@@ -135,13 +135,13 @@ def pairs_of(item: Item, part: Target | None) -> list[Pair]:
 
 def calls_text(calls: Sequence[Call]) -> str:
     """Calls as text, one on each line."""
-    from fcreview.tui.item_view.call_diff import call_text
+    from fcreview.tui.item_view.call_diff import format_call
 
-    lines = [call_text(call.name, call) for call in calls[:MAX_CALLS]]
+    lines = [format_call(call.name, call) for call in calls[:MAX_CALLS]]
     return "\n".join([*lines, *([f"and {len(calls) - MAX_CALLS} more"] if len(calls) > MAX_CALLS else [])])
 
 
-def label_command(detail: ItemDetail, dispute: Dispute, options: WorkspaceOptions) -> str:
+def label_command(detail: ItemDetail, dispute: Disagreement, options: WorkspaceOptions) -> str:
     """The command that adjudicates this target."""
     arguments = ["--run", str(detail.row.run)]
     arguments += ["--target", dispute.target] if dispute.target != ITEM else []
@@ -153,8 +153,8 @@ def label_command(detail: ItemDetail, dispute: Dispute, options: WorkspaceOption
 
 def labelled_lines(label: str, text: str, width: int) -> Iterator[str]:
     """Text as lines, with the label before the first one; none for an empty text."""
-    from fcreview.tui.text.lines import fold_text
+    from fcreview.tui.text.lines import wrap_head
 
-    rows, more = fold_text(text, width - LABEL, MAX_ROWS) if text else ([], False)
+    rows, more = wrap_head(text, width - LABEL, MAX_ROWS) if text else ([], False)
     for at, row in enumerate([*rows, *(["…"] if more else [])]):
         yield f"  {label if at == 0 else '':<{LABEL - 2}}{row}"

@@ -13,34 +13,34 @@ from fcreview.cli.options import AsJson, Queue, RunOption, WhereOption, workspac
 from fcreview.cli.output import cell_text, emit, emit_json, format_table, terminal_width
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.verdict import decides
-from fcreview.model.wording import count_of, number
+from fcreview.model.wording import format_count, format_metric_value
 from fcreview.stats.agreement import (
-    GIVEN,
-    HEADINGS,
-    HOW,
-    METRICS,
-    Given,
+    BLIND_STATUSES,
+    SCOPE_HEADINGS,
+    BLIND_STATUS_LABELS,
+    COEFFICIENT_LABELS,
+    BlindStatus,
     Rating,
-    Scope,
-    apart,
-    group_of,
-    name_of,
-    places,
-    value_of,
+    AgreementScope,
+    split_by_blind_status,
+    group_key,
+    format_coefficient_name,
+    format_group_cells,
+    format_value_and_interval,
 )
-from fcreview.stats.self_agreement import Repeated, self_agreement
+from fcreview.stats.self_agreement import RepeatedRating, compute_self_agreement
 
 if TYPE_CHECKING:
-    from fcreview.model.metric import Unit
-    from fcreview.stats.agreement import AgreementFigure
+    from fcreview.model.metric import MetricUnit
+    from fcreview.stats.agreement import AgreementCoefficient
 
 
 SELF_HEADERS = ["annotator", "criterion", "targets", "same", "[95 %]", "Cohen's kappa", "[95 %]"]
 
 
-def print_self_agreement(repeats: Sequence[Repeated], *, as_json: bool) -> None:
+def print_self_agreement(repeats: Sequence[RepeatedRating], *, as_json: bool) -> None:
     """Print self-agreement as a table or JSON; nothing without hidden duplicates."""
-    figures = list(self_agreement(repeats))
+    figures = list(compute_self_agreement(repeats))
     if as_json:
         for figure in figures:
             emit_json(figure)
@@ -51,8 +51,8 @@ def print_self_agreement(repeats: Sequence[Repeated], *, as_json: bool) -> None:
     rows = [
         [
             "all" if each.annotator is None else cell_text(each.annotator), cell_text(each.criterion), f"{each.n:,}",
-            number(each.percent, "share"), _interval(each.percent_low, each.percent_high, share=True),
-            number(_rounded(each.kappa), "score"), _interval(each.kappa_low, each.kappa_high, share=False),
+            format_metric_value(each.percent, "share"), _interval(each.percent_low, each.percent_high, share=True),
+            format_metric_value(_rounded(each.kappa), "score"), _interval(each.kappa_low, each.kappa_high, share=False),
         ]
         for each in figures
     ]  # fmt: skip
@@ -64,15 +64,15 @@ def print_self_agreement(repeats: Sequence[Repeated], *, as_json: bool) -> None:
 def _interval(low: float | None, high: float | None, *, share: bool) -> str:
     if low is None or high is None:
         return "·"
-    unit: Unit = "share" if share else "score"
-    return f"[{number(_rounded(low), unit)}, {number(_rounded(high), unit)}]"
+    unit: MetricUnit = "share" if share else "score"
+    return f"[{format_metric_value(_rounded(low), unit)}, {format_metric_value(_rounded(high), unit)}]"
 
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 3) + 0.0  # avoid -0.000
 
 
-TABLES: dict[str, Scope] = {"criterion": "overall", "benchmark": "benchmark", "category": "category"}
+TABLES: dict[str, AgreementScope] = {"criterion": "overall", "benchmark": "benchmark", "category": "category"}
 """Scopes by value of --by. Every figure is for one criterion, so `criterion` is the overall scope."""
 OTHERS, NARROW = 66, 24
 """Width of the columns but the first, and minimum width of the first, in cells."""
@@ -114,13 +114,13 @@ def agreement(
     Example: fcreview agreement runs/gpt4o --by category --where category:live_simple
     """
     if given is not None:
-        check_choice(GIVEN, given, "--given")
+        check_choice(BLIND_STATUSES, given, "--given")
     for each in by or ():
         check_choice(TABLES, each, "--by")
     scopes = [scope for name, scope in TABLES.items() if not by or name in by]
     with open_workspace(options) as session:
         view = session.view(where, run=run, queue=queue)
-        ratings, repeats = session.store.told.agreement_rows(view), session.store.told.repeated(view)
+        ratings, repeats = session.store.analysis.fetch_ratings(view), session.store.analysis.fetch_duplicate_reviews(view)
     pools = _pools(ratings, given)
     for how, group in pools.items():
         print_json(group, scopes, how) if as_json else print_text(group, scopes, how, whole=by is not None)
@@ -129,75 +129,75 @@ def agreement(
         emit("no reviews to compare" + (f": none is {given}" if given and ratings else ""))
 
 
-def _pools(ratings: Sequence[Rating], given: str | None) -> dict[Given, Sequence[Rating]]:
+def _pools(ratings: Sequence[Rating], given: str | None) -> dict[BlindStatus, Sequence[Rating]]:
     """Reviews that are compared with each other, without empty groups."""
     if given == "all":
         return {"all": ratings} if ratings else {}
-    return {how: group for how, group in apart(ratings).items() if given in (None, how)}
+    return {how: group for how, group in split_by_blind_status(ratings).items() if given in (None, how)}
 
 
-def run_metrics(ratings: Iterable[Rating], scopes: Iterable[Scope], given: Given) -> Iterator[AgreementFigure]:
-    from fcreview.stats.agreement_summary import agreement as figures
+def run_metrics(ratings: Iterable[Rating], scopes: Iterable[AgreementScope], given: BlindStatus) -> Iterator[AgreementCoefficient]:
+    from fcreview.stats.agreement_summary import compute_agreement as figures
 
     return figures(ratings, scopes, given)
 
 
-def print_json(ratings: Sequence[Rating], scopes: Sequence[Scope], given: Given) -> None:
+def print_json(ratings: Sequence[Rating], scopes: Sequence[AgreementScope], given: BlindStatus) -> None:
     for figure in run_metrics(ratings, scopes, given):
         emit_json(figure)
 
 
-def print_text(ratings: Sequence[Rating], scopes: Sequence[Scope], given: Given, *, whole: bool) -> None:
+def print_text(ratings: Sequence[Rating], scopes: Sequence[AgreementScope], given: BlindStatus, *, whole: bool) -> None:
     """Print the tables. Unless `whole`, a table that would only repeat the overall figures is omitted."""
     unsure = sum(not decides(rating.value) for rating in ratings)
     names = sorted({rating.annotator for rating in ratings})
     parts = [
-        f"{count_of(len(names), 'annotator')} ({cell_text(', '.join(names))})",
-        count_of(len(ratings) - unsure, "label"),
+        f"{format_count(len(names), 'annotator')} ({cell_text(', '.join(names))})",
+        format_count(len(ratings) - unsure, "label"),
         *([f"{unsure:,} unsure"] if unsure else []),
     ]
-    emit(f"{HOW[given]}: {', '.join(parts)}")
+    emit(f"{BLIND_STATUS_LABELS[given]}: {', '.join(parts)}")
     for line in NOTES:
         emit(line)
     for scope, found in groupby(run_metrics(ratings, scopes, given), lambda figure: figure.scope):
         figures = list(found)
-        if whole or scope == "overall" or len({group_of(each)[:2] for each in figures}) > 1:
+        if whole or scope == "overall" or len({group_key(each)[:2] for each in figures}) > 1:
             print_table(figures, scope)
         if whole or scope == "overall":
             print_pairs(figures, scope)
     emit()
 
 
-def print_table(figures: Sequence[AgreementFigure], scope: Scope) -> None:
+def print_table(figures: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
     """Print the figures of all annotators, with group and criterion in the first row only."""
     rows = []
-    for _, group in groupby(figures, group_of):
+    for _, group in groupby(figures, group_key):
         first, *others = [each for each in group if each.metric != "cohen"]
-        place = places(figures, first)
+        place = format_group_cells(figures, first)
         for each in [first, *(other for other in others if other.annotators == first.annotators)]:
             counts = [f"{each.n_units:,}", f"{each.n_labels:,}", f"{len(each.annotators)}"]
-            rows.append([*place, name_of(each), *value_of(each), *counts])
+            rows.append([*place, format_coefficient_name(each), *format_value_and_interval(each), *counts])
             place = [""] * len(place)
     _print_table(
-        HEADINGS[scope], scope, ["figure", "value", "[95 %]", "units", "labels", "annotators"], rows, (1, 3, 4, 5)
+        SCOPE_HEADINGS[scope], scope, ["figure", "value", "[95 %]", "units", "labels", "annotators"], rows, (1, 3, 4, 5)
     )
 
 
-def print_pairs(figures: Sequence[AgreementFigure], scope: Scope) -> None:
+def print_pairs(figures: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
     """Print % agreement and Cohen's kappa of each pair of annotators."""
-    shares = {(group_of(each), each.annotators): each for each in figures if each.metric == "percent"}
+    shares = {(group_key(each), each.annotators): each for each in figures if each.metric == "percent"}
     rows = []
     for each in figures:
         if each.metric == "cohen":
             names = cell_text(", ".join(each.annotators))
-            share = value_of(shares[group_of(each), each.annotators])
-            rows.append([*places(figures, each), names, *share, *value_of(each), f"{each.n_units:,}"])
-    heads = ["annotators", "percent", "[95 %]", METRICS["cohen"], "[95 %]", "units"]
+            share = format_value_and_interval(shares[group_key(each), each.annotators])
+            rows.append([*format_group_cells(figures, each), names, *share, *format_value_and_interval(each), f"{each.n_units:,}"])
+    heads = ["annotators", "percent", "[95 %]", COEFFICIENT_LABELS["cohen"], "[95 %]", "units"]
     if rows:
-        _print_table("pairs" if scope == "overall" else f"pairs {HEADINGS[scope]}", scope, heads, rows, (1, 3, 5))
+        _print_table("pairs" if scope == "overall" else f"pairs {SCOPE_HEADINGS[scope]}", scope, heads, rows, (1, 3, 5))
 
 
-def _print_table(heading: str, scope: Scope, heads: list[str], rows: list[list[str]], numbers: tuple[int, ...]) -> None:
+def _print_table(heading: str, scope: AgreementScope, heads: list[str], rows: list[list[str]], numbers: tuple[int, ...]) -> None:
     """Print a table; `numbers` are the indexes of the numeric columns in `heads`."""
     first = ["criterion"] if scope == "overall" else [scope, "criterion"]
     right = [len(first) + at for at in numbers]

@@ -9,12 +9,12 @@ from fcreview.cli.commands.show import find_item
 from fcreview.cli.options import AsJson, ItemArgument, RunOption, workspace_command
 from fcreview.cli.output import emit, emit_json, note, terminal_width
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
-from fcreview.model.address import ITEM, words
-from fcreview.model.decision import is_stale, retractions
+from fcreview.model.address import ITEM, describe_address
+from fcreview.model.decision import is_stale, find_retracted_events
 from fcreview.model.json_value import to_json_text
 from fcreview.model.review import CORRECT
-from fcreview.model.sanitize import visible
-from fcreview.model.wording import count_of, word
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count, format_verdict
 
 if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
@@ -40,7 +40,7 @@ def audit(
     Example: fcreview audit runs/gpt4o live_simple_3-3-0
     """
     with open_workspace(options) as session:
-        detail = session.store.detail(find_item(session, item, run))
+        detail = session.store.read_detail(find_item(session, item, run))
     if as_json:
         for event in events(detail):
             emit_json(event)
@@ -48,7 +48,7 @@ def audit(
     for event in events(detail):
         for line in event_lines(event, terminal_width()):
             emit(line)
-    note(f"{count_of(len(detail.history), 'event')} on {detail.key.id}" if detail.history else "no reviews")
+    note(f"{format_count(len(detail.history), 'event')} on {detail.key.id}" if detail.history else "no reviews")
 
 
 def events(detail: ItemDetail) -> Iterator[dict[str, Any]]:
@@ -58,7 +58,7 @@ def events(detail: ItemDetail) -> Iterator[dict[str, Any]]:
     `blind` is "yes", "no" or "unknown"; a retraction is always "unknown". `retracts` is the event that a retraction
     withdraws, `retracted_by` the retraction of a withdrawn event; else null. Annotators retract only their own events.
     """
-    gone = retractions(detail.history)
+    gone = find_retracted_events(detail.history)
     by = {(each.retracts, each.annotator): each.event for each in detail.history if each.retracts}
     for event in detail.history:
         own = (event.event, event.annotator)
@@ -80,12 +80,12 @@ def event_lines(act: dict[str, Any], width: int) -> Iterator[str]:
     """An event as lines of safe text."""
     from fcreview.tui.text.lines import wrap_text
 
-    marks = [f"event {visible(act['event'][:SHORT])}", f"blind: {act['blind']}"]
-    marks += [f"queue {visible(act['queue'])}"] if act["queue"] else []
+    marks = [f"event {sanitize(act['event'][:SHORT])}", f"blind: {act['blind']}"]
+    marks += [f"queue {sanitize(act['queue'])}"] if act["queue"] else []
     marks += ["hidden duplicate, for self-agreement only"] if act["presentation"] > 1 else []
-    marks += [f"retracted by {visible(act['retracted_by'][:SHORT])}"] if act["retracted_by"] else []
+    marks += [f"retracted by {sanitize(act['retracted_by'][:SHORT])}"] if act["retracted_by"] else []
     marks += ["STALE"] if act["stale"] else []
-    yield f"{visible(act['time'])}  {visible(act['annotator'])}   {', '.join(marks)}"
+    yield f"{sanitize(act['time'])}  {sanitize(act['annotator'])}   {', '.join(marks)}"
     for row in wrap_text(summary(act), width - INDENT):
         yield " " * INDENT + row
     if act["note"] is not None:
@@ -98,10 +98,10 @@ def summary(act: dict[str, Any]) -> str:
     verb = {"review": "", "adjudicate": "adjudicates ", "retract": "retracts "}[act["act"]]
     if act["act"] == "retract":
         return f"{verb}{act['retracts'][:SHORT]}"
-    where = "item" if act["target"] == ITEM else words(act["target"])
+    where = "item" if act["target"] == ITEM else describe_address(act["target"])
     parts = [f"{verb}{where}"]
     if act["value"] is not None:
-        parts.append(f"{act['criterion']} {word(act['value'], act['criterion'])}")
+        parts.append(f"{act['criterion']} {format_verdict(act['value'], act['criterion'])}")
     elif act["criterion"] != CORRECT:
         parts.append(act["criterion"])
     override = act["overrules"] or {}

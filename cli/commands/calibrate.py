@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,24 +13,27 @@ from fcreview.cli.errors import check_choice
 from fcreview.cli.options import AsJson, RunOption, WhereOption, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
-from fcreview.model.wording import word
+from fcreview.model.wording import format_verdict
 from fcreview.stats.calibration import (
-    METRICS,
-    NONE,
+    CALIBRATION_SCOPES,
+    MAX_ERROR_GROUPS,
+    MEASURE_LABELS,
+    NO_PAIRS_MESSAGE,
     NOTES,
-    SCOPES,
-    WORST,
-    Case,
-    Scope,
-    basis,
-    by_metric,
-    named,
-    said_of,
+    CalibrationScope,
+    VerdictPair,
+    describe_selection,
+    format_error,
+    format_measures,
+    format_source_and_criterion,
 )
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.stats.calibration import Calibration, Cell, WrongKind
+    from fcreview.stats.calibration import Calibration, ConfusionCell, ErrorGroup
+
+_JSON_KEYS = {"automatic": "said", "human": "settled"}
+"""Fields that have another name in JSON."""
 
 
 @workspace_command("policy")
@@ -41,7 +44,7 @@ def calibrate(
     by: Annotated[
         list[str] | None,
         typer.Option(
-            "--by", metavar="NAME", help=f"Table to print: {', '.join(SCOPES)}; repeatable.", show_default="all"
+            "--by", metavar="NAME", help=f"Table to print: {', '.join(CALIBRATION_SCOPES)}; repeatable.", show_default="all"
         ),
     ] = None,
     as_json: AsJson = False,
@@ -55,12 +58,12 @@ def calibrate(
     Example: fcreview calibrate runs/gpt4o --by category --where benchmark:bfcl
     """
     for each in by or ():
-        check_choice(SCOPES, each, "--by")
-    scopes = [scope for scope in SCOPES if not by or scope in by]
+        check_choice(CALIBRATION_SCOPES, each, "--by")
+    scopes = [scope for scope in CALIBRATION_SCOPES if not by or scope in by]
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         view = session.view(where, run=run, queue="dataset")
-        cases = session.store.told.cases(view)
+        cases = session.store.analysis.fetch_calibration_cases(view)
         filters = _CellFilters(session, view.where, run)
         (print_json if as_json else print_text)(filters, cases, scopes)
 
@@ -72,53 +75,52 @@ class _CellFilters:
         self._session = session
         self._base = where if run is None else f"{where} run:{session.run(run)}".strip()
 
-    def where(self, group: Calibration, cell: Cell) -> str | None:
+    def where(self, group: Calibration, cell: ConfusionCell) -> str | None:
         return self._where(group.source, group.criterion, cell, group.scope, group.name)
 
-    def where_wrong(self, kind: WrongKind) -> str | None:
+    def where_wrong(self, kind: ErrorGroup) -> str | None:
         return self._where(kind.source, kind.criterion, kind, kind.by, kind.name)
 
-    def _where(self, source: str, criterion: str, cell: Cell | WrongKind, scope: str, name: str | None) -> str | None:
-        from fcreview.store.queues.extend import Wanted
+    def _where(self, source: str, criterion: str, cell: ConfusionCell | ErrorGroup, scope: str, name: str | None) -> str | None:
+        from fcreview.store.queries.estimation import CalibrationCell
 
-        wanted = Wanted(source, criterion, cell.said, cell.settled, scope, name, cell.items)
-        return self._session.store.told.where_of(self._base, wanted)
+        wanted = CalibrationCell(source, criterion, cell.automatic, cell.human, scope, name, cell.items)
+        return self._session.store.analysis.build_cell_filter(self._base, wanted)
 
 
-def print_json(filters: _CellFilters, cases: Sequence[Case], scopes: Sequence[Scope]) -> None:
+def print_json(filters: _CellFilters, cases: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]) -> None:
     """Print a JSON object for each group: {kind: "calibration", scope, name, source, judge, criterion, binary, chosen,
     n, n_random, cells, rates}, where `cells` are {said, settled, n, where} and `rates` {metric, value, low, high,
     interval, n}. Then one for each kind of wrong verdict: {kind: "wrong", source, judge, criterion, by, name, said,
     settled, wrong, of, where}."""
-    from fcreview.stats.calibration_summary import calibration, wrong_kinds
+    from fcreview.stats.calibration_summary import compute_calibrations, find_error_groups
 
-    for group in calibration(cases, scopes):
-        fields = asdict(group)
-        for cell, made in zip(group.cells, fields["cells"], strict=True):
-            del made["items"]
-            made["where"] = filters.where(group, cell)
-        emit_json({"kind": "calibration"} | fields)
-    for kind in wrong_kinds(cases):
-        fields = asdict(kind)
-        del fields["items"]
-        emit_json({"kind": "wrong"} | fields | {"where": filters.where_wrong(kind)})
+    for group in compute_calibrations(cases, scopes):
+        cells = [_json_fields(cell) | {"where": filters.where(group, cell)} for cell in group.cells]
+        emit_json({"kind": "calibration"} | asdict(group) | {"cells": cells})
+    for kind in find_error_groups(cases):
+        emit_json({"kind": "wrong"} | _json_fields(kind) | {"where": filters.where_wrong(kind)})
 
 
-def print_text(filters: _CellFilters, cases: Sequence[Case], scopes: Sequence[Scope]) -> None:
-    from fcreview.stats.calibration_summary import calibration, wrong_kinds
+def _json_fields(group: ConfusionCell | ErrorGroup) -> dict[str, Any]:
+    return {_JSON_KEYS.get(name, name): value for name, value in asdict(group).items() if name != "items"}
+
+
+def print_text(filters: _CellFilters, cases: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]) -> None:
+    from fcreview.stats.calibration_summary import compute_calibrations, find_error_groups
 
     if not cases:
-        emit(NONE)
+        emit(NO_PAIRS_MESSAGE)
         return
-    for line in (*basis(cases), *NOTES):
+    for line in (*describe_selection(cases), *NOTES):
         emit(line)
-    for scope, found in groupby(calibration(cases, scopes), lambda group: group.scope):
+    for scope, found in groupby(compute_calibrations(cases, scopes), lambda group: group.scope):
         groups = list(found)
         if scope == "overall":
             print_matrices(filters, groups)
         if scope == "overall" or len({group.name for group in groups}) > 1:
             print_rates(groups, scope)
-    wrong = list(wrong_kinds(cases))
+    wrong = list(find_error_groups(cases))
     if wrong:
         print_wrong(filters, wrong)
 
@@ -126,9 +128,9 @@ def print_text(filters: _CellFilters, cases: Sequence[Case], scopes: Sequence[Sc
 def print_matrices(filters: _CellFilters, groups: Sequence[Calibration]) -> None:
     rows = []
     for group in groups:
-        first = named(group)
+        first = format_source_and_criterion(group)
         for cell in group.cells:
-            said, settled = word(cell.said, group.criterion), word(cell.settled, group.criterion)
+            said, settled = format_verdict(cell.automatic, group.criterion), format_verdict(cell.human, group.criterion)
             rows.append([*first, said, settled, f"{cell.n:,}", cell_text(filters.where(group, cell) or "")])
             first = ["", ""]
     emit()
@@ -136,26 +138,26 @@ def print_matrices(filters: _CellFilters, groups: Sequence[Calibration]) -> None
         emit(line)
 
 
-def print_rates(groups: Sequence[Calibration], scope: Scope) -> None:
+def print_rates(groups: Sequence[Calibration], scope: CalibrationScope) -> None:
     emit()
     emit(scope if scope == "overall" else f"by {scope}")
     rows = []
     for group in groups:
         place = [] if scope == "overall" else [cell_text(group.name)]
-        rows.append([*place, *named(group), f"{group.n:,}", group.chosen, *by_metric(group.rates).values()])
-    heads = [*([] if scope == "overall" else [scope]), "source", "criterion", "n", "chosen", *METRICS.values()]
+        rows.append([*place, *format_source_and_criterion(group), f"{group.n:,}", group.chosen, *format_measures(group.rates).values()])
+    heads = [*([] if scope == "overall" else [scope]), "source", "criterion", "n", "chosen", *MEASURE_LABELS.values()]
     for line in format_table(heads, rows, right=(heads.index("n"),), widest=32):
         emit(line)
 
 
-def print_wrong(filters: _CellFilters, wrong: Sequence[WrongKind]) -> None:
+def print_wrong(filters: _CellFilters, wrong: Sequence[ErrorGroup]) -> None:
     emit()
     emit("most frequent errors")
     rows = []
     for _, found in groupby(wrong, lambda kind: (kind.source, kind.judge, kind.criterion)):
-        for kind in sorted(found, key=lambda kind: -kind.wrong)[:WORST]:
+        for kind in sorted(found, key=lambda kind: -kind.wrong)[:MAX_ERROR_GROUPS]:
             of, where = f"{kind.wrong:,} of {kind.of:,}", cell_text(filters.where_wrong(kind) or "")
-            rows.append([*named(kind), kind.by, cell_text(kind.name), said_of(kind), of, where])
+            rows.append([*format_source_and_criterion(kind), kind.by, cell_text(kind.name), format_error(kind), of, where])
     heads = ["source", "criterion", "by", "kind", "verdict", "wrong", "filter"]
     for line in format_table(heads, rows, right=(5,), widest=32):
         emit(line)

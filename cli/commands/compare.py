@@ -13,28 +13,28 @@ from fcreview.cli.errors import CommandError, UsageError, check_choice
 from fcreview.cli.options import AsJson, WhereOption, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
-from fcreview.model.sanitize import visible
-from fcreview.model.wording import count_of, rate
-from fcreview.stats.intervals import LEVEL
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count, format_rate
+from fcreview.stats.intervals import CONFIDENCE_LEVEL
 from fcreview.stats.run_comparison import (
-    INTERVAL,
-    METHOD,
-    P_VALUE,
-    TEST,
+    INTERVAL_DESCRIPTION,
+    INTERVAL_METHOD,
+    TEST_DESCRIPTION,
+    TEST_METHOD,
     VERDICT_SOURCES,
-    Comparison,
+    RunComparison,
     Flip,
-    Outcome,
-    Part,
+    ItemOutcome,
+    ComparisonGroup,
     VerdictSource,
-    compared,
-    difference_of,
-    p_value,
-    remarks,
-    tellable,
-    usual_source,
+    compare_runs,
+    format_difference,
+    format_p_value,
+    list_caveats,
+    are_rates_comparable,
+    default_source,
 )
-from fcreview.stats.run_matrix import Matrix, MatrixItem, matrix
+from fcreview.stats.run_matrix import RunMatrix, MatrixItem, build_run_matrix
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -76,7 +76,7 @@ END_RUNS = 20
 """Best and weakest runs whose marks are printed if there are more than three times as many."""
 
 
-def print_matrix(sides: Sequence[Side], found: Matrix, limit: int | None, *, as_json: bool) -> None:
+def print_matrix(sides: Sequence[Side], found: RunMatrix, limit: int | None, *, as_json: bool) -> None:
     """Print the matrix; `sides` are in the order in which they were compared."""
     if as_json:
         print_matrix_json(sides, found, limit)
@@ -84,13 +84,13 @@ def print_matrix(sides: Sequence[Side], found: Matrix, limit: int | None, *, as_
         print_matrix_text(sides, found, DEFAULT_LIMIT if limit is None else limit)
 
 
-def print_matrix_json(sides: Sequence[Side], found: Matrix, limit: int | None) -> None:
+def print_matrix_json(sides: Sequence[Side], found: RunMatrix, limit: int | None) -> None:
     """Print a JSON object for each run, best first, then for each item, hardest first; `kind` is run or item."""
     for each in found.ranking:
         emit_json(
             {"kind": "run", "rank": each.rank}
             | sides[each.run].as_json()
-            | {"passed": each.passed, "known": each.known, "rate": each.rate, "shared": found.shared > 0}
+            | {"passed": each.passed, "known": each.known, "rate": each.rate, "shared": found.n_shared > 0}
         )
     order = [sides[each.run].row.run for each in found.ranking]
     for item in found.items[:limit]:
@@ -104,22 +104,22 @@ def item_json(item: MatrixItem, order: Sequence[int]) -> dict[str, Any]:
     """
     return {
         "kind": "item",
-        **item.row.place._asdict(),
+        **item.aligned_item.question_key._asdict(),
         "passing": item.passing,
         "failing": item.failing,
-        "upset": item.upset,
+        "upset": item.upset_score,
         "verdicts": {str(run): verdict for run, verdict in zip(order, item.verdicts, strict=True)},
     }
 
 
-def print_matrix_text(sides: Sequence[Side], found: Matrix, limit: int) -> None:
-    emit(f"{count_of(len(sides), 'run')}, {count_of(len(found.items), 'item')}, verdicts: {sides[0].source}")
-    if found.shared:
-        emit(f"ranked over the {count_of(found.shared, 'item')} on which every run has a verdict")
+def print_matrix_text(sides: Sequence[Side], found: RunMatrix, limit: int) -> None:
+    emit(f"{format_count(len(sides), 'run')}, {format_count(len(found.items), 'item')}, verdicts: {sides[0].source}")
+    if found.n_shared:
+        emit(f"ranked over the {format_count(found.n_shared, 'item')} on which every run has a verdict")
     else:
         emit("no item has a verdict in every run: each run is ranked by its own items")
-    if found.asked_otherwise:
-        emit(f"{count_of(found.asked_otherwise, 'id')} with several questions: each question is a separate item")
+    if found.n_other_question:
+        emit(f"{format_count(found.n_other_question, 'id')} with several questions: each question is a separate item")
     if len(found.generations) > 1:
         emit(f"generations {cell_text(', '.join(found.generations))}: matched by the other fields")
     emit()
@@ -131,11 +131,11 @@ def print_matrix_text(sides: Sequence[Side], found: Matrix, limit: int) -> None:
     print_items("upsets: the best runs fail, weaker ones pass", found.upsets, limit)
 
 
-def _ranking(sides: Sequence[Side], found: Matrix) -> list[list[str]]:
+def _ranking(sides: Sequence[Side], found: RunMatrix) -> list[list[str]]:
     return [
         [
             str(each.rank), str(sides[each.run].row.run), cell_text(sides[each.run].row.info.model),
-            rate(each.passed, each.known), f"{each.passed:,}", f"{each.known:,}",
+            format_rate(each.passed, each.known), f"{each.passed:,}", f"{each.known:,}",
         ]
         for each in found.ranking
     ]  # fmt: skip
@@ -154,7 +154,7 @@ def print_items(heading: str, items: Sequence[MatrixItem], limit: int) -> None:
     marks = MARKS if (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" else PLAIN_MARKS
     rows = [
         [
-            cell_text(item.row.place.id), cell_text(item.row.place.category), f"{item.passing} of {item.known}",
+            cell_text(item.aligned_item.question_key.id), cell_text(item.aligned_item.question_key.category), f"{item.passing} of {item.known}",
             _marks([marks[verdict] for verdict in item.verdicts]),
         ]
         for item in items[:limit]
@@ -173,28 +173,28 @@ ID_WIDTH = 44
 """Width of item ids in the list of flips, in cells."""
 
 
-def print_pair(sides: tuple[Side, Side], found: Comparison, limit: int | None, *, as_json: bool) -> None:
+def print_pair(sides: tuple[Side, Side], found: RunComparison, limit: int | None, *, as_json: bool) -> None:
     if as_json:
         print_pair_json(sides, found, limit)
     else:
         print_pair_text(sides, found, DEFAULT_LIMIT if limit is None else limit)
 
 
-def print_pair_json(sides: tuple[Side, Side], found: Comparison, limit: int | None) -> None:
+def print_pair_json(sides: tuple[Side, Side], found: RunComparison, limit: int | None) -> None:
     """Print a JSON object overall, for each category and for each flip; `kind` names which."""
     emit_json(
         {"kind": "overall", "a": sides[0].as_json(), "b": sides[1].as_json()}
         | part_json(found.overall)
         | {
-            "level": LEVEL,
-            "method": METHOD,
-            "test": TEST,
-            "judged_a": found.judged[0],
-            "judged_b": found.judged[1],
-            "without_partner_a": found.lonely[0],
-            "without_partner_b": found.lonely[1],
-            "other_question": found.asked_otherwise,
-            "independent": not found.in_groups,
+            "level": CONFIDENCE_LEVEL,
+            "method": INTERVAL_METHOD,
+            "test": TEST_METHOD,
+            "judged_a": found.n_verdicts[0],
+            "judged_b": found.n_verdicts[1],
+            "without_partner_a": found.n_unmatched[0],
+            "without_partner_b": found.n_unmatched[1],
+            "other_question": found.n_other_question,
+            "independent": not found.has_grouped_items,
         }
     )
     for part in found.categories:
@@ -203,14 +203,14 @@ def print_pair_json(sides: tuple[Side, Side], found: Comparison, limit: int | No
         emit_json(flip_json(flip))
 
 
-def part_json(part: Part) -> dict[str, Any]:
+def part_json(part: ComparisonGroup) -> dict[str, Any]:
     """JSON fields {of, n, both_pass, both_fail, only_a, only_b, rate_a, rate_b, difference, low, high, p}.
 
     Rates and differences are shares from 0 to 1.
     """
     counts, found = part.counts, part.difference
     return {
-        "of": part.of,
+        "of": part.n_pairs,
         "n": counts.n,
         **asdict(counts),
         "rate_a": counts.rate_a,
@@ -226,13 +226,13 @@ def flip_json(flip: Flip) -> dict[str, Any]:
     """JSON object {kind, benchmark, generation, language, category, id, passes, same_prediction, golden_differs, cause,
     a, b}, where a and b are {verdict, error_type, first_difference}."""
 
-    def fields(side: Outcome) -> dict[str, Any]:
-        return {"verdict": side.verdict, "error_type": side.error, "first_difference": side.difference}
+    def fields(side: ItemOutcome) -> dict[str, Any]:
+        return {"verdict": side.verdict, "error_type": side.error_type, "first_difference": side.first_difference}
 
     return {
         "kind": "flip",
-        **flip.a.place._asdict(),
-        "passes": flip.passes,
+        **flip.a.question_key._asdict(),
+        "passes": flip.passing_side,
         "same_prediction": flip.same_prediction,
         "golden_differs": flip.golden_differs,
         "cause": flip.cause,
@@ -241,12 +241,12 @@ def flip_json(flip: Flip) -> dict[str, Any]:
     }
 
 
-def print_pair_text(sides: tuple[Side, Side], found: Comparison, limit: int) -> None:
+def print_pair_text(sides: tuple[Side, Side], found: RunComparison, limit: int) -> None:
     a, b = sides
-    comparable = tellable(found, a.source, b.source)
+    comparable = are_rates_comparable(found, a.source, b.source)
     emit(f"A  {a.name}")
     emit(f"B  {b.name}")
-    for remark in remarks(found, a.source, b.source):
+    for remark in list_caveats(found, a.source, b.source):
         emit(remark)
     emit()
     parts = [found.overall, *(found.categories if len(found.categories) > 1 else ())]
@@ -254,31 +254,31 @@ def print_pair_text(sides: tuple[Side, Side], found: Comparison, limit: int) -> 
     for line in format_table(headers, [_row(part, comparable) for part in parts], right=range(1, 8), widest=36):
         emit(line)
     emit()
-    emit(f"[ ]: {INTERVAL}. p: {P_VALUE}" + ("; not corrected for the number of categories." if parts[1:] else "."))
+    emit(f"[ ]: {INTERVAL_DESCRIPTION}. p: {TEST_DESCRIPTION}" + ("; not corrected for the number of categories." if parts[1:] else "."))
     print_flips(found.flips, limit)
 
 
-def _row(part: Part, comparable: bool) -> list[str]:
+def _row(part: ComparisonGroup, comparable: bool) -> list[str]:
     counts = part.counts
-    rates = [rate(counts.both_pass + only, counts.n) if comparable else "·" for only in (counts.only_a, counts.only_b)]
+    rates = [format_rate(counts.both_pass + only, counts.n) if comparable else "·" for only in (counts.only_a, counts.only_b)]
     numbers = [counts.both_pass, counts.both_fail, counts.only_a, counts.only_b]
     return [
-        "all items" if part.category is None else visible(part.category),
+        "all items" if part.category is None else sanitize(part.category),
         f"{counts.n:,}",
         *rates,
         *(f"{number:,}" for number in numbers),
-        difference_of(part) if comparable else "·",
-        p_value(part.difference.p) if comparable else "·",
+        format_difference(part) if comparable else "·",
+        format_p_value(part.difference.p) if comparable else "·",
     ]
 
 
 def print_flips(found: Sequence[Flip], limit: int) -> None:
     for side in ("a", "b"):
-        flips = [flip for flip in found if flip.passes == side]
+        flips = [flip for flip in found if flip.passing_side == side]
         if flips:
             emit()
-            emit(f"only {side.upper()} passes: {count_of(len(flips), 'item')}")
-        rows = [[cell_text(flip.a.place.id), visible(flip.cause)] for flip in flips[:limit]]
+            emit(f"only {side.upper()} passes: {format_count(len(flips), 'item')}")
+        rows = [[cell_text(flip.a.question_key.id), sanitize(flip.cause)] for flip in flips[:limit]]
         for line in format_table(["item", "cause"], rows, widest=ID_WIDTH) if rows else ():
             emit(f"  {line}")
         if len(flips) > limit:
@@ -330,19 +330,19 @@ def compare(
         session.print_policy(as_json=as_json)
         view = session.view(where, queue="dataset")
         chosen = _chosen(session, runs or [])
-        counts = given or usual_source(row.official_known for row in chosen)
+        counts = given or default_source(row.official_known for row in chosen)
         if len(chosen) == 2:
             a, b = Side(chosen[0], counts), Side(chosen[1], other or counts)
             if a == b:
                 raise UsageError("both sides are the same: choose another run, or --source and --against")
-            found = compared(_outcomes(session, view, a), _outcomes(session, view, b))
+            found = compare_runs(_outcomes(session, view, a), _outcomes(session, view, b))
             print_pair((a, b), found, limit, as_json=as_json)
         elif other:
             raise UsageError("--against needs two runs; the same run may be given twice")
         else:
             sides = [Side(row, counts) for row in {row.run: row for row in chosen}.values()]
-            runs_of = session.store.told.outcomes(view, [side.row.run for side in sides], counts)
-            print_matrix(sides, matrix([runs_of[side.row.run] for side in sides]), limit, as_json=as_json)
+            runs_of = session.store.analysis.fetch_outcomes(view, [side.row.run for side in sides], counts)
+            print_matrix(sides, build_run_matrix([runs_of[side.row.run] for side in sides]), limit, as_json=as_json)
 
 
 def _source(names: str | None) -> VerdictSource | None:
@@ -358,5 +358,5 @@ def _chosen(session: WorkspaceSession, names: Sequence[str]) -> list[RunRow]:
     return chosen
 
 
-def _outcomes(session: WorkspaceSession, view: View, side: Side) -> list[Outcome]:
-    return session.store.told.outcomes(view, [side.row.run], side.source)[side.row.run]
+def _outcomes(session: WorkspaceSession, view: View, side: Side) -> list[ItemOutcome]:
+    return session.store.analysis.fetch_outcomes(view, [side.row.run], side.source)[side.row.run]

@@ -43,7 +43,7 @@ def demo(
             note(f"sample runs and your reviews: {folder}")
             return
         view = session.view()
-        clusters = session.store.clusters(view)
+        clusters = session.store.fetch_clusters(view)
         print_triage(session, view, TriageTable(clusters, sum(cluster.count for cluster in clusters)))
     name = cell_text(str(folder))
     emit()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.config import load_config
-from fcreview.cli.errors import FAILED
+from fcreview.cli.errors import EXIT_FAILURE
 from fcreview.cli.options import AsJson, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, on_terminal
 from fcreview.cli.workspace import (
@@ -24,10 +24,10 @@ from fcreview.cli.workspace import (
     remembered_datasets,
     workspace_of,
 )
-from fcreview.model.wording import count_of
+from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
-    from fcreview.run_plan import Found
+    from fcreview.run_plan import DiscoveredRuns
     from fcreview.store.workspace import Workspace
 
 PACKAGES = ("fcreview", "textual", "rich", "duckdb", "orjson", "pydantic", "typer", "bfcl-eval")
@@ -78,7 +78,7 @@ def doctor(options: WorkspaceOptions, as_json: AsJson = False) -> None:
             mark = "!" if fact["problem"] else " "
             emit(f"{mark} {fact['kind']:<15} {cell_text(': '.join(filter(None, (fact['name'], fact['value']))))}")
     if damaged:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(EXIT_FAILURE)
 
 
 def _fact(kind: str, value: str, name: str = "", *, problem: bool = False) -> Fact:
@@ -105,17 +105,17 @@ def _journals(home: Workspace) -> Iterator[Fact]:
     if not reports:
         yield _fact("journal", "no reviews yet")
     for report in reports:
-        state = "intact" if not report.warnings else f"{count_of(len(report.warnings), 'problem')}"
+        state = "intact" if not report.warnings else f"{format_count(len(report.warnings), 'problem')}"
         retracted = f", {report.retracted} retracted" if report.retracted else ""
-        yield _fact("journal", f"{count_of(report.events, 'review')}{retracted}; {state}", report.annotator)
+        yield _fact("journal", f"{format_count(report.events, 'review')}{retracted}; {state}", report.annotator)
         for warning in report.warnings:
             yield _fact("journal", warning, report.annotator, problem=True)
         for torn in report.torn:
             yield _fact("journal", f"set aside earlier: {torn}", report.annotator)
 
 
-def _runs(found: Found, options: WorkspaceOptions) -> Iterator[Fact]:
-    from fcreview.store.importing.dataset_paths import missing, supplying
+def _runs(found: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:
+    from fcreview.store.importing.dataset_paths import find_missing_folder, select_dataset_folders
 
     remembered = remembered_datasets(options)
     for plan in found.plans:
@@ -127,12 +127,12 @@ def _runs(found: Found, options: WorkspaceOptions) -> Iterator[Fact]:
             (plan.data, "dataset file"),
             (plan.logs, "log"),
         ]
-        parts.append(", ".join(count_of(len(files), what) for files, what in counts if files))
+        parts.append(", ".join(format_count(len(files), what) for files, what in counts if files))
         yield _fact("run", "; ".join(part for part in parts if part), run.model)
         if not plan.scores and plan.needs_scores:
             yield _fact("missing", "no score files: recomputed verdicts only", run.model, problem=True)
-        given_now = bool(supplying(named_folders(options), plan))
-        before = None if given_now or remembered is None else missing(plan, remembered.of(run))
+        given_now = bool(select_dataset_folders(named_folders(options), plan))
+        before = None if given_now or remembered is None else find_missing_folder(plan, remembered.folders_of(run))
         if before:
             what = f"dataset no longer in {before}: pass --data DIR"
             yield _fact("missing", what, run.model, problem=True)

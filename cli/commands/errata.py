@@ -20,8 +20,8 @@ from fcreview.cli.import_options import load_errata, workspace_errata
 from fcreview.cli.options import AsJson, workspace_command
 from fcreview.cli.output import emit, emit_json, note
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
-from fcreview.model.sanitize import visible
-from fcreview.model.wording import count_of
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
 
 FileArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="Errata file from `errata create`.", show_default=False)
@@ -42,12 +42,12 @@ def check(file: FileArgument, as_json: AsJson = False) -> None:
         head = {"file": str(file), "date": errata.date, "who": errata.who, "digest": errata.digest}
         emit_json({**head, "goldens": len(errata.entries), "rules": rules})
         return
-    emit(f"{visible(errata.date)}  {visible(errata.who)}  digest {errata.digest[:16]}… verified")
+    emit(f"{sanitize(errata.date)}  {sanitize(errata.who)}  digest {errata.digest[:16]}… verified")
     counts = Counter((entry.title or entry.benchmark, entry.category) for entry in errata.entries.values())
     for (title, category), number in counts.items():
-        emit(f"  {count_of(number, 'golden answer')}  {visible(title)}  {visible(category)}")
+        emit(f"  {format_count(number, 'golden answer')}  {sanitize(title)}  {sanitize(category)}")
     for rule in rules:
-        emit(f"  rule  {visible(rule)}")
+        emit(f"  rule  {sanitize(rule)}")
 
 
 @workspace_command("policy")
@@ -66,15 +66,15 @@ def create(
     Example: fcreview errata create result/ -o errata.jsonl
     """
     from fcreview.cli.wiring import benchmark_services
-    from fcreview.corrections.errata_file import write_errata
+    from fcreview.corrections.errata_file import serialize_errata
     from fcreview.exporters.base import Source
     from fcreview.exporters.export import write_file
     from fcreview.exporters.golden_patch import settled
-    from fcreview.store.labels.read import EVERY_LABEL
+    from fcreview.store.labels.read import ALL_LABELS
 
     with open_workspace(options) as session:
         before = workspace_errata(session.workspace)
-        source = Source(session.store, session.view(), EVERY_LABEL, benchmark_services(options))
+        source = Source(session.store, session.view(), ALL_LABELS, benchmark_services(options))
         entries = dict(before.entries) if before else {}
         entries.update((entry.key, entry) for entry in (fix.entry() for fix in settled(source).fixes))
         rules = list(dict.fromkeys([*(before.rules if before else ()), *load_rules(session.workspace)]))
@@ -83,8 +83,8 @@ def create(
                 "no golden fixes and no accepted rules: use fcreview label --golden-fix or fcreview rules add"
             )
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        write_file(out, write_errata(list(entries.values()), rules, now, session.annotator))
-    note(f"{count_of(len(entries), 'golden answer')} and {count_of(len(rules), 'rule')} in {visible(str(out))}")
+        write_file(out, serialize_errata(list(entries.values()), rules, now, session.annotator))
+    note(f"{format_count(len(entries), 'golden answer')} and {format_count(len(rules), 'rule')} in {sanitize(str(out))}")
 
 
 def issue(
@@ -106,7 +106,7 @@ def issue(
 
     errata = load_errata(file)
     if not errata.entries:
-        raise CommandError(f"{visible(str(file))} has no golden answers, rules only: nothing to report to maintainers")
+        raise CommandError(f"{sanitize(str(file))} has no golden answers, rules only: nothing to report to maintainers")
     text = issue_text(list(errata.entries.values()), patch=False)
     if out is not None:
         write_file(out, text.encode())

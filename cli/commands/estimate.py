@@ -11,13 +11,13 @@ from fcreview.cli.errors import UsageError
 from fcreview.cli.options import AsJson, RunOption, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table, note
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
-from fcreview.model.metric import Figure, RunItems, Scored
-from fcreview.model.wording import count_of, number
+from fcreview.model.metric import Metric, RunItems, ScoredItem
+from fcreview.model.wording import format_count, format_metric_value
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.stats.estimation import Estimate, Run
-    from fcreview.store.queries.estimation import Standings
+    from fcreview.stats.estimation import MetricEstimate, EstimationInput
+    from fcreview.store.queries.estimation import RunSampleStatus
     from fcreview.store.rows import RunRow
 
 HALF_WIDTH = 2.0
@@ -50,7 +50,7 @@ def estimate(
         problems: list[str] = []
         rows = session.select_runs(run)
         for row in rows:
-            known = session.store.told.standings(row.run)
+            known = session.store.analysis.fetch_sample_status(row.run)
             problems += [each for each in known.problems if each not in problems]
             found = list(estimates_of(session, row, known, half_width, seed))
             print_estimates([row], found, half_width, as_json=as_json)
@@ -69,11 +69,11 @@ def check_half_width(points: float) -> None:
 
 
 def estimates_of(
-    session: WorkspaceSession, row: RunRow, known: Standings, half_width: float, seed: int = 0
-) -> Iterator[Estimate]:
-    from fcreview.stats.estimation import estimates
+    session: WorkspaceSession, row: RunRow, known: RunSampleStatus, half_width: float, seed: int = 0
+) -> Iterator[MetricEstimate]:
+    from fcreview.stats.estimation import estimate_metrics
 
-    return estimates(run_of(session, row, known), half_width, seed)
+    return estimate_metrics(run_of(session, row, known), half_width, seed)
 
 
 def together(rows: Sequence[RunRow]) -> list[list[RunRow]]:
@@ -90,30 +90,30 @@ def together(rows: Sequence[RunRow]) -> list[list[RunRow]]:
 
 def estimates_together(
     session: WorkspaceSession, rows: Sequence[RunRow], half_width: float, seed: int = 0
-) -> Iterator[Estimate]:
+) -> Iterator[MetricEstimate]:
     """Estimates of combined metrics, from the samples of each run; empty if the runs are incomplete."""
     from fcreview.importers.registry import combined
-    from fcreview.stats.estimation import estimates, joined
+    from fcreview.stats.estimation import estimate_metrics, combine_runs
 
-    def figures(items: Sequence[Sequence[Scored]]) -> list[Figure]:
+    def figures(items: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
         return combined([RunItems(row.info, some) for row, some in zip(rows, items, strict=True)])
 
-    parts = [run_of(session, row, session.store.told.standings(row.run)) for row in rows]
-    if figures([part.before for part in parts]):
-        yield from estimates(joined(parts, figures), half_width, seed)
+    parts = [run_of(session, row, session.store.analysis.fetch_sample_status(row.run)) for row in rows]
+    if figures([part.automatic_items for part in parts]):
+        yield from estimate_metrics(combine_runs(parts, figures), half_width, seed)
 
 
-def run_of(session: WorkspaceSession, row: RunRow, known: Standings) -> Run:
+def run_of(session: WorkspaceSession, row: RunRow, known: RunSampleStatus) -> EstimationInput:
     """Input of the estimation for a run."""
     from fcreview.importers.registry import figures
-    from fcreview.stats.estimation import Run
+    from fcreview.stats.estimation import EstimationInput
 
-    told = session.store.told
-    after = told.scored(row.run)["corrected"]
-    return Run(told.unreviewed(row.run), after, known.items, lambda rows: figures(rows, row.info), known.asked)
+    told = session.store.analysis
+    after = told.fetch_scored_items(row.run)["corrected"]
+    return EstimationInput(told.fetch_items_before_reviews(row.run), after, known.items, lambda rows: figures(rows, row.info), known.criterion_answers)
 
 
-def print_estimates(rows: Sequence[RunRow], found: Sequence[Estimate], half_width: float, *, as_json: bool) -> None:
+def print_estimates(rows: Sequence[RunRow], found: Sequence[MetricEstimate], half_width: float, *, as_json: bool) -> None:
     """Print estimates of one run, or of several combined."""
     if not as_json:
         if len(rows) == 1 or found:
@@ -123,25 +123,25 @@ def print_estimates(rows: Sequence[RunRow], found: Sequence[Estimate], half_widt
         emit_json(_fields(rows, each))
 
 
-def _fields(rows: Sequence[RunRow], one: Estimate) -> dict[str, Any]:
+def _fields(rows: Sequence[RunRow], one: MetricEstimate) -> dict[str, Any]:
     """JSON object {run, benchmark, table, level, name, unit, automatic, corrected, low, high, n_random, n_known,
     method, why, needed}.
 
     Values are in `unit`. `run` is null for combined metrics. Without an interval, `low` and `high` are null and `why`
     gives the reason.
     """
-    from fcreview.stats.estimation import why
+    from fcreview.stats.estimation import explain_method
 
     return {
         "run": rows[0].run if len(rows) == 1 else None, "benchmark": rows[0].info.benchmark,
         "table": one.table, "level": one.level, "name": one.name,
         "unit": one.unit, "automatic": one.automatic, "corrected": one.corrected, "low": one.low, "high": one.high,
-        "n_random": one.n_random, "n_known": one.n_known, "method": one.method, "why": why(one.method, one.criteria),
+        "n_random": one.n_random, "n_known": one.n_known, "method": one.method, "why": explain_method(one.method, one.criteria),
         "needed": one.needed,
     }  # fmt: skip
 
 
-def print_text(rows: Sequence[RunRow], found: Sequence[Estimate], half_width: float) -> None:
+def print_text(rows: Sequence[RunRow], found: Sequence[MetricEstimate], half_width: float) -> None:
     info, languages = rows[0].info, "+".join(dict.fromkeys(row.info.language for row in rows))
     words = [cell_text(name) for name in (info.benchmark, info.generation, languages, info.model)]
     first = f"run {rows[0].run}" if len(rows) == 1 else "together"
@@ -152,8 +152,8 @@ def print_text(rows: Sequence[RunRow], found: Sequence[Estimate], half_width: fl
         cells = [
             [
                 "  " * one.level + cell_text(one.name),
-                number(one.automatic, one.unit, one.digits),
-                number(one.corrected, one.unit, one.digits),
+                format_metric_value(one.automatic, one.unit, one.digits),
+                format_metric_value(one.corrected, one.unit, one.digits),
                 interval(one),
                 f"{one.n_random:,}",
                 f"{one.n_known:,}",
@@ -177,27 +177,27 @@ def print_text(rows: Sequence[RunRow], found: Sequence[Estimate], half_width: fl
     emit()
 
 
-def reasons(found: Sequence[Estimate]) -> Iterator[str]:
+def reasons(found: Sequence[MetricEstimate]) -> Iterator[str]:
     """Reasons why metrics have no interval."""
-    from fcreview.stats.estimation import why
+    from fcreview.stats.estimation import explain_method
 
     methods = {one.method for one in found}
     if "known only" in methods:
         known = max((one.n_known for one in found), default=0)
-        reviewed = f"{count_of(known, 'item')} reviewed, but not in a random sample" if known else "nothing reviewed"
+        reviewed = f"{format_count(known, 'item')} reviewed, but not in a random sample" if known else "nothing reviewed"
         yield f"no intervals: {reviewed}. Use fcreview queue create to draw a sample."
     reasons: dict[str, list[str]] = {}
     for one in found:
         if one.method in ("not sampled", "not asked", "other verdicts"):
-            reasons.setdefault(why(one.method, one.criteria), []).append(one.name)
+            reasons.setdefault(explain_method(one.method, one.criteria), []).append(one.name)
     for reason, names in reasons.items():
         shown = ", ".join(map(cell_text, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
         yield f"no interval for {shown}: {reason}"
 
 
-def interval(one: Estimate) -> str:
+def interval(one: MetricEstimate) -> str:
     """`[69.8, 79.6]`"""
     if one.low is None or one.high is None:
         return "·"
-    low, high = (number(each, one.unit, one.digits).removesuffix(" %") for each in (one.low, one.high))
+    low, high = (format_metric_value(each, one.unit, one.digits).removesuffix(" %") for each in (one.low, one.high))
     return f"[{low}, {high}]"

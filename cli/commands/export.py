@@ -13,11 +13,11 @@ from fcreview.cli.output import Progress, note, stdout_writer
 from fcreview.cli.program import UNWRAPPED
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.exporters.base import FORMATS
-from fcreview.model.wording import count_of
+from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.store.labels.read import Choice
+    from fcreview.store.labels.read import LabelSelection
     from fcreview.store.rows import View
 
 
@@ -87,32 +87,32 @@ def export(
     if format == "native":
         print_lost_datasets(Path(out))
     if out != exports.STANDARD_OUTPUT:
-        note(f"{' and '.join(count_of(number, noun) for noun, number in counts.items())} in {out}")
+        note(f"{' and '.join(format_count(number, noun) for noun, number in counts.items())} in {out}")
 
 
 def _check_queue(queue: str | None) -> str | None:
-    from fcreview.store.rows import CHOOSING, QUEUES
+    from fcreview.store.rows import PARTIAL_QUEUES, BUILTIN_QUEUES
 
-    if queue in QUEUES and queue not in CHOOSING:
-        raise UsageError(f"--queue {queue} only orders items: choose a queue file, {' or '.join(CHOOSING)}")
+    if queue in BUILTIN_QUEUES and queue not in PARTIAL_QUEUES:
+        raise UsageError(f"--queue {queue} only orders items: choose a queue file, {' or '.join(PARTIAL_QUEUES)}")
     return queue
 
 
-def _choice(only: str, content: str | None) -> Choice:
-    from fcreview.store.labels.read import ONLY, Choice
+def _choice(only: str, content: str | None) -> LabelSelection:
+    from fcreview.store.labels.read import LABEL_SUBSETS, LabelSelection
 
-    which = next((each for each in ONLY if each == only), None)
+    which = next((each for each in LABEL_SUBSETS if each == only), None)
     if which is None:
-        raise UsageError(f"--only {only}: choose {', '.join(ONLY)}")
+        raise UsageError(f"--only {only}: choose {', '.join(LABEL_SUBSETS)}")
     if content not in (None, "content"):
         raise UsageError(f"--with {content}: choose content")
-    return Choice(which, content is not None)
+    return LabelSelection(which, content is not None)
 
 
-def _explain_empty(session: WorkspaceSession, view: View, choice: Choice) -> str:
+def _explain_empty(session: WorkspaceSession, view: View, choice: LabelSelection) -> str:
     """The likely reason for an export without rows."""
-    count = session.store.count(view)
+    count = session.store.count_items(view)
     if not count:
         return session.explain_empty(view)
-    reason = f"none {choice.only} yet" if choice.only != "all" else "none with a verdict"
-    return f"{count_of(count, 'item')}, {reason}"
+    reason = f"none {choice.subset} yet" if choice.subset != "all" else "none with a verdict"
+    return f"{format_count(count, 'item')}, {reason}"

@@ -13,7 +13,7 @@ from fcreview.cli.options import AsJson, RunOption, workspace_command
 from fcreview.cli.output import emit, emit_json
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace, read_input
 from fcreview.exporters.base import FORMATS, FileFormat
-from fcreview.model.wording import count_of
+from fcreview.model.wording import format_count
 
 READABLE = {each.name: each for each in FORMATS if isinstance(each, FileFormat) and each.read}
 UNITS = {"labelstudio": "task"}
@@ -66,7 +66,7 @@ def record_labels(
         said_by: the annotator's name in the file.
         not_blind: record lines without a time as not blind; otherwise it stays unknown.
     """
-    from fcreview.store.labels.import_labels import File, as_adjudication, as_said_here, take_in
+    from fcreview.store.labels.import_labels import ReviewFile, to_adjudication, mark_not_blind, import_reviews
 
     load = READABLE[format].read
     if load is None:
@@ -77,16 +77,16 @@ def record_labels(
         raise CommandError(f"{file}: {error.strerror or error}") from error
     reviews = list(load()(content))
     if not_blind:
-        reviews = list(map(as_said_here, reviews))
+        reviews = list(map(mark_not_blind, reviews))
     if adjudicate:
-        reviews = list(map(as_adjudication, reviews))
+        reviews = list(map(to_adjudication, reviews))
     number = session.run(run) if run is not None else None
-    source = File(file.name, reviews, UNITS.get(format, "line"), number, session.scope)
-    result = take_in(session.store, session.journal(), source, said_by)
+    source = ReviewFile(file.name, reviews, UNITS.get(format, "line"), number, session.scope)
+    result = import_reviews(session.store, session.journal(), source, said_by)
     if as_json:
         emit_json(asdict(result) | {"written": len(result.written)})
         return
-    emit(f"{count_of(len(result.written), 'review')} by {session.annotator} written")
+    emit(f"{format_count(len(result.written), 'review')} by {session.annotator} written")
     if result.already:
         emit(f"{result.already:,} already recorded, skipped")
     if result.older:

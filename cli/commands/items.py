@@ -11,8 +11,8 @@ import typer
 from fcreview.cli.options import AsJson, Queue, RunOption, Seed, WhereOption, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_row, note, truncate
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
-from fcreview.model.sanitize import visible, width
-from fcreview.model.wording import count_of, word
+from fcreview.model.sanitize import sanitize, display_width
+from fcreview.model.wording import format_count, format_verdict
 
 if TYPE_CHECKING:
     from fcreview.store.rows import QueueRow, RunRow, View
@@ -46,12 +46,12 @@ def items(
         if as_json:
             runs = {row.run: row for row in session.runs}
             for rows in row_windows(session, view, limit):
-                judged = session.store.told.judged([row.item for row in rows])
+                judged = session.store.analysis.fetch_judge_verdicts([row.item for row in rows])
                 for row in rows:
                     emit_json(fields_of(row, runs[row.run]) | {"judged": judged.get(row.item, [])})
         else:
             print_rows(session, view, limit)
-        if limit != 0 and not session.store.count(view):
+        if limit != 0 and not session.store.count_items(view):
             note(f"fcreview: {session.explain_empty(view)}")
 
 
@@ -63,7 +63,7 @@ def row_windows(session: WorkspaceSession, view: View, limit: int | None) -> Ite
     """Rows in windows, so that memory does not grow with the list."""
     offset = 0
     while limit is None or offset < limit:
-        window = session.store.page(view, offset, WINDOW if limit is None else min(WINDOW, limit - offset))
+        window = session.store.fetch_page(view, offset, WINDOW if limit is None else min(WINDOW, limit - offset))
         yield window
         offset += len(window)
         if len(window) < WINDOW:
@@ -96,14 +96,14 @@ def print_rows(session: WorkspaceSession, view: View, limit: int | None) -> None
             printed, batch = printed + len(batch), []
     _print_batch(headers, batch, sizes)
     printed += len(batch)
-    total = session.store.count(view)
-    note(f"{printed:,} of {count_of(total, 'item')}" if printed < total else count_of(total, "item"))
+    total = session.store.count_items(view)
+    note(f"{printed:,} of {format_count(total, 'item')}" if printed < total else format_count(total, "item"))
 
 
 def _cells_of(row: QueueRow) -> list[str]:
     error = row.error_type or row.rule_error_type
     return [
-        visible(row.id), cell_text(row.category), word(row.official), word(row.rule), word(row.judge), word(row.human),
+        sanitize(row.id), cell_text(row.category), format_verdict(row.official), format_verdict(row.rule), format_verdict(row.judge), format_verdict(row.human),
         cell_text(error), cell_text(row.first_difference),
     ]  # fmt: skip
 
@@ -113,10 +113,10 @@ def _print_batch(headers: list[str], batch: list[list[str]], sizes: list[int]) -
     if not batch:
         return sizes
     if not sizes:
-        sizes = [min(max(map(width, column)), MAX_COLUMN) for column in zip(headers, *batch, strict=True)]
+        sizes = [min(max(map(display_width, column)), MAX_COLUMN) for column in zip(headers, *batch, strict=True)]
         batch = [headers, *batch]
     ids = headers.index("item")
     for row in batch:
-        own = [max(size, width(row[at])) if at in (ids, len(row) - 1) else size for at, size in enumerate(sizes)]
+        own = [max(size, display_width(row[at])) if at in (ids, len(row) - 1) else size for at, size in enumerate(sizes)]
         emit(truncate(format_row(row, own)))
     return sizes

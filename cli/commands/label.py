@@ -16,12 +16,12 @@ from fcreview.cli.errors import CommandError, UsageError, check_choice
 from fcreview.cli.options import AsJson, RunOption, workspace_command
 from fcreview.cli.output import emit, emit_json, note
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace, read_input
-from fcreview.model.address import FORMS, ITEM, is_address
-from fcreview.model.decision import SETTLING
-from fcreview.model.review import CORRECT, FAULTS, OWN, Act, Fault, Said
-from fcreview.model.sanitize import visible
-from fcreview.model.verdict import ABSTENTIONS, ASKED, Scale, scale_of
-from fcreview.model.wording import word
+from fcreview.model.address import ADDRESS_FORMS, ITEM, is_address
+from fcreview.model.decision import RESOLUTION_REQUIREMENT
+from fcreview.model.review import CORRECT, FAULTS, ITEM_CORRECT, Act, Fault, Annotation
+from fcreview.model.sanitize import sanitize
+from fcreview.model.verdict import ABSTENTIONS, UNIVERSAL_CRITERIA, Scale, find_scale
+from fcreview.model.wording import format_verdict
 
 if TYPE_CHECKING:
     from fcreview.model.review import Event
@@ -45,14 +45,14 @@ def label(
     ] = None,
     target: Annotated[
         str,
-        typer.Option("--target", metavar="ADDRESS", help=f"{FORMS}."),
+        typer.Option("--target", metavar="ADDRESS", help=f"{ADDRESS_FORMS}."),
     ] = ITEM,
     criterion: Annotated[
         str,
         typer.Option(
             "--criterion",
             metavar="NAME",
-            help=f"{', '.join(ASKED)}, or another criterion with a benchmark verdict on the item.",
+            help=f"{', '.join(UNIVERSAL_CRITERIA)}, or another criterion with a benchmark verdict on the item.",
         ),
     ] = CORRECT,
     fault: Annotated[
@@ -115,7 +115,7 @@ def label(
     if not undo and (item is None or not given):
         raise UsageError("pass ITEM and at least one of --verdict, --fault, --tag, --reason and --golden-fix")
     if adjudicate and (verdict in ABSTENTIONS or (verdict is None and fault is None)):
-        raise UsageError(f"--adjudicate must resolve the target: {SETTLING}")
+        raise UsageError(f"--adjudicate must resolve the target: {RESOLUTION_REQUIREMENT}")
     blamed = _fault(fault)
     with open_workspace(options) as session:
         if undo:
@@ -125,7 +125,7 @@ def label(
             _print_event(event, as_json, undone=True)
             return
         chosen = find_item(session, item or "", run)
-        detail = session.store.detail(chosen)
+        detail = session.store.read_detail(chosen)
         _check_target(detail, target)
         scale = _scale(detail, target, criterion)
         if verdict == GOLDEN_WRONG:
@@ -136,7 +136,7 @@ def label(
             value = _value(verdict, criterion, scale)
         fix = None if golden_fix is None else _golden_fix(golden_fix, detail, target, criterion)
         act: Act = "adjudicate" if adjudicate else "review"
-        review = Said(
+        review = Annotation(
             act=act,
             target=target,
             criterion=criterion,
@@ -161,7 +161,7 @@ def _golden_fix(given: str, detail: ItemDetail, target: str, criterion: str) -> 
     """
     from fcreview.importers.registry import golden_problem
 
-    if (target, criterion) != OWN:
+    if (target, criterion) != ITEM_CORRECT:
         raise UsageError("--golden-fix applies to the whole item: omit --target and --criterion")
     text = given
     if not given.lstrip().startswith("{"):
@@ -185,11 +185,11 @@ def _scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
     """Scale of a criterion. UsageError unless it is a common one or the benchmark has a verdict on it in this item."""
     automatic = [v for v in detail.item.verdicts if v.criterion == criterion]
     values = [v.value for v in automatic if v.target == target]
-    scale = scale_of(criterion, values)
+    scale = find_scale(criterion, values)
     if scale is None:
-        scale = scale_of(criterion, [v.value for v in automatic])
-    if scale is None or not (automatic or criterion in ASKED):
-        known = dict.fromkeys([*ASKED, *(visible(v.criterion) for v in detail.item.verdicts)])
+        scale = find_scale(criterion, [v.value for v in automatic])
+    if scale is None or not (automatic or criterion in UNIVERSAL_CRITERIA):
+        known = dict.fromkeys([*UNIVERSAL_CRITERIA, *(sanitize(v.criterion) for v in detail.item.verdicts)])
         raise UsageError(f"no criterion {criterion!r} here: choose {', '.join(known)}")
     return scale
 
@@ -199,9 +199,9 @@ def _value(verdict: str | None, criterion: str, scale: Scale) -> Any:
     if verdict is None:
         return None
     try:
-        return scale.value(verdict)
+        return scale.parse_typed_answer(verdict)
     except ValueError:
-        words = f"{scale.allowed()}, {GOLDEN_WRONG}" if criterion == CORRECT else scale.allowed()
+        words = f"{scale.describe_answers()}, {GOLDEN_WRONG}" if criterion == CORRECT else scale.describe_answers()
         raise UsageError(f"no verdict {verdict!r} on {criterion}: choose {words}") from None
 
 
@@ -210,7 +210,7 @@ def _check_target(detail: ItemDetail, target: str) -> None:
     from fcreview.store.labels.import_labels import check_target
 
     if not is_address(target):
-        raise UsageError(f"no target {target!r}: {FORMS}")
+        raise UsageError(f"no target {target!r}: {ADDRESS_FORMS}")
     pairs = Counter(pair.turn for pair in detail.item.pairs)
     try:
         check_target(target, detail.row.id, max([detail.item.n_turns, *(turn + 1 for turn in pairs)]), pairs)
@@ -225,17 +225,17 @@ def _print_event(event: Event, as_json: bool, *, undone: bool = False) -> None:
     parts: Sequence[str] = [
         part
         for part in (
-            f"{visible(event.criterion)} {word(event.verdict, event.criterion) or 'none'}"
+            f"{sanitize(event.criterion)} {format_verdict(event.verdict, event.criterion) or 'none'}"
             if event.verdict is not None
             else "",
             f"fault {event.fault}" if event.fault else "",
-            f"tags {visible(', '.join(event.tags))}" if event.tags else "",
+            f"tags {sanitize(', '.join(event.tags))}" if event.tags else "",
             "with a note" if event.note else "",
             "with a golden fix" if event.golden_fix else "",
         )
         if part
     ]
-    target = "" if event.target == ITEM else f" {visible(event.target)}"
+    target = "" if event.target == ITEM else f" {sanitize(event.target)}"
     prefix = "undone: " if undone else "adjudicated: " if event.act == "adjudicate" else ""
-    emit(f"{prefix}{visible(event.key.id)}{target}: {', '.join(parts)}")
+    emit(f"{prefix}{sanitize(event.key.id)}{target}: {', '.join(parts)}")
     note(f"event {event.event} by {event.annotator}")

@@ -14,10 +14,10 @@ from fcreview.cli.options import AsJson, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, note
 from fcreview.cli.workspace import WorkspaceOptions, workspace_of
 from fcreview.errors import FcreviewError
-from fcreview.model.wording import count_of
+from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
-    from fcreview.corrections.erratum import Key
+    from fcreview.corrections.erratum import ErrataKey
     from fcreview.store.queues.create import MergedQueue
     from fcreview.store.reviews.journal_merge import MergedJournal
     from fcreview.store.workspace import Workspace
@@ -38,7 +38,7 @@ class MergedErrata:
     known: int = 0
     rules: int = 0
     """New rules in `errata`."""
-    conflicts: Sequence[Key] = field(default_factory=list)
+    conflicts: Sequence[ErrataKey] = field(default_factory=list)
     """[benchmark, generation, language, category, id] of items with another correction here, which stays."""
     kept_as: str = ""
     """If there are conflicts, the file in .fcreview with all errata of the other workspace."""
@@ -58,18 +58,18 @@ def merge_errata(workspace: Workspace, other: Workspace) -> Iterator[MergedErrat
 
 def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
     from fcreview.cli.import_options import load_errata, read_bytes, workspace_errata
-    from fcreview.corrections.errata_file import Errata, united
-    from fcreview.safe_files import write_whole
+    from fcreview.corrections.errata_file import Errata, combine_errata
+    from fcreview.safe_files import write_atomically
 
     raw, there, here = read_bytes(other.errata), load_errata(other.errata), workspace_errata(workspace)
-    found = united(here or Errata(), there)
+    found = combine_errata(here or Errata(), there)
     kept_as = ""
     if found.conflicts:
         kept_as = f"errata-{there.digest[:8]}.jsonl"
-        write_whole(workspace.root / kept_as, raw)
-    if found.file is not None:
-        write_whole(workspace.errata, found.file if here is not None else raw)
-    return MergedErrata("errata", found.new, found.known, found.rules, found.conflicts, kept_as)
+        write_atomically(workspace.root / kept_as, raw)
+    if found.content is not None:
+        write_atomically(workspace.errata, found.content if here is not None else raw)
+    return MergedErrata("errata", found.n_new, found.n_known, found.n_new_rules, found.conflicts, kept_as)
 
 
 def _merge_rules(workspace: Workspace, other: Workspace) -> MergedErrata:
@@ -90,14 +90,14 @@ def print_errata(found: MergedErrata) -> None:
     if found.kind == "rules":
         emit(f"accepted rules: {found.new:,} new, {known}")
         return
-    emit(f"errata: {count_of(found.new, 'new golden answer')}, {known}; {count_of(found.rules, 'new rule')}")
+    emit(f"errata: {format_count(found.new, 'new golden answer')}, {known}; {format_count(found.rules, 'new rule')}")
     if found.new or found.rules:
         note("fcreview: runs are rescored with these errata when next opened; pass --errata none to remove them")
     for key in found.conflicts[:MAX_CONFLICTS]:
         note(f"fcreview: {cell_text(' '.join(filter(None, key)))}: another correction exists here and stays")
     if found.conflicts:
         more = len(found.conflicts) - MAX_CONFLICTS
-        rest = f"and {count_of(more, 'item')} more; " if more > 0 else ""
+        rest = f"and {format_count(more, 'item')} more; " if more > 0 else ""
         note(f"fcreview: {rest}all errata of the other workspace are saved as .fcreview/{found.kept_as}")
 
 
@@ -126,7 +126,7 @@ def merge(
     Example: fcreview merge runs/gpt4o ~/from-alice/gpt4o
     """
     from fcreview.store.queues.create import merge_queues
-    from fcreview.store.reviews.journal_merge import merge as merge_journals
+    from fcreview.store.reviews.journal_merge import merge_journals as merge_journals
     from fcreview.store.workspace import find_workspace
 
     if not other.exists():
@@ -148,7 +148,7 @@ def merge(
 
 
 def print_journal(merged: MergedJournal) -> None:
-    emit(f"{cell_text(merged.annotator)}: {count_of(merged.new, 'new event')}, {merged.known:,} already here")
+    emit(f"{cell_text(merged.annotator)}: {format_count(merged.new, 'new event')}, {merged.known:,} already here")
     for warning in merged.warnings:
         note(f"fcreview: {warning}")
 

@@ -17,15 +17,15 @@ from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import AsJson, RunOption, WhereOption, split_names, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table, note
 from fcreview.cli.workspace import WorkspaceOptions, format_runs, open_workspace
-from fcreview.model.sanitize import visible
-from fcreview.model.wording import count_of
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.model.metric import Figure
-    from fcreview.stats.estimation import Draws
-    from fcreview.store.queries.estimation import Sample, Standings
-    from fcreview.store.queues.queue_file import Progress, QueueFile
+    from fcreview.model.metric import Metric
+    from fcreview.stats.estimation import MetricDraws
+    from fcreview.store.queries.estimation import QueueSample, RunSampleStatus
+    from fcreview.store.queues.queue_file import ShareProgress, QueueFile
     from fcreview.store.rows import RunRow
 
 
@@ -51,13 +51,13 @@ def list_(
                 emit_json(summary(session, queue))
             return
         rows = [
-            [cell_text(queue.name), f"{len(queue.items):,}", cell_text(each.annotator), each.said]
+            [cell_text(queue.name), f"{len(queue.items):,}", cell_text(each.annotator), each.summary]
             for queue in queues
-            for each in session.store.progress(queue.name)
+            for each in session.store.measure_progress(queue.name)
         ]
         for line in format_table(["queue", "items", "annotator", "done"], rows, right=(1,)) if rows else ():
             emit(line)
-    note(count_of(len(queues), "queue file"))
+    note(format_count(len(queues), "queue file"))
 
 
 def summary(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def summary(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
         "created": queue.created,
         **{name: getattr(design, name) for name in ("seed", "where", "stratify", "size")},
         **{name: getattr(design, name) for name in ("overlap", "repeats", "population")},
-        "annotators": session.store.progress(queue.name),
+        "annotators": session.store.measure_progress(queue.name),
     }
 
 
@@ -89,13 +89,13 @@ def show(
     Example: fcreview queue show runs/gpt4o pilot
     """
     with open_workspace(options) as session:
-        queue = session.store.take_queue(name)
+        queue = session.store.load_queue(name)
         if as_json:
             emit_json(summary(session, queue) | {"strata": stratum_fields(queue), "runs": queue.design.runs})
             for item in item_fields(queue):
                 emit_json(item)
             return
-        for line in queue_lines(queue, session.store.progress(name)):
+        for line in queue_lines(queue, session.store.measure_progress(name)):
             emit(line)
 
 
@@ -117,13 +117,13 @@ def item_fields(queue: QueueFile) -> Iterator[dict[str, Any]]:
         yield {**item.key._asdict(), **chance, "annotators": owners.get(at, [])}
 
 
-def queue_lines(queue: QueueFile, done: list[Progress]) -> Iterator[str]:
+def queue_lines(queue: QueueFile, done: list[ShareProgress]) -> Iterator[str]:
     """A queue as lines of safe text."""
     design = queue.design
-    by = f" in proportion to {visible(design.stratify)}" if design.stratify else ""
-    yield f"{visible(queue.name)}: {design.size:,} of {count_of(design.population, 'item')}{by}, seed {design.seed}"
-    yield f"from: {visible(design.where) or 'all items'}; created {visible(queue.created)}"
-    yield f"{design.overlap:,} shared by all annotators, {count_of(design.repeats, 'hidden duplicate')} in each share"
+    by = f" in proportion to {sanitize(design.stratify)}" if design.stratify else ""
+    yield f"{sanitize(queue.name)}: {design.size:,} of {format_count(design.population, 'item')}{by}, seed {design.seed}"
+    yield f"from: {sanitize(design.where) or 'all items'}; created {sanitize(queue.created)}"
+    yield f"{design.overlap:,} shared by all annotators, {format_count(design.repeats, 'hidden duplicate')} in each share"
     yield ""
     chances = [
         [cell_text(s.name) or "all", f"{s.size:,}", f"{s.drawn:,}", f"{s.probability:.4g}"] for s in queue.strata
@@ -131,7 +131,7 @@ def queue_lines(queue: QueueFile, done: list[Progress]) -> Iterator[str]:
     yield from format_table(["stratum", "items", "drawn", "probability"], chances, right=(1, 2, 3))
     yield ""
     yield from format_table(
-        ["annotator", "done", "missing"], [[cell_text(d.annotator), d.said, str(d.missing)] for d in done]
+        ["annotator", "done", "missing"], [[cell_text(d.annotator), d.summary, str(d.missing)] for d in done]
     )
 
 
@@ -170,23 +170,23 @@ def create(
     Example: fcreview queue create runs/gpt4o --name pilot --where official:fail --size 200 --stratify category
     --overlap 50 --annotators alice,bob,carol --repeats 10 --seed 7
     """
-    from fcreview.stats.sampling import Sharing
-    from fcreview.store.queues.create import Wanted
+    from fcreview.stats.sampling import ShareOptions
+    from fcreview.store.queues.create import QueueRequest
     from fcreview.store.queues.queue_file import write_queue
 
     names = split_names(annotators)
     with open_workspace(options) as session:
-        sharing = Sharing(names, overlap, repeats, seed)
-        wanted = Wanted(name, session.view(where, run=run), size, stratify, sharing)
-        queue = session.store.drawn(wanted)
+        sharing = ShareOptions(names, overlap, repeats, seed)
+        wanted = QueueRequest(name, session.view(where, run=run), size, stratify, sharing)
+        queue = session.store.create_queue(wanted)
         file = write_queue(session.workspace, queue)
         if as_json:
             emit_json(summary(session, queue))
         else:
-            for line in queue_lines(queue, session.store.progress(name)):
+            for line in queue_lines(queue, session.store.measure_progress(name)):
                 emit(line)
     note(
-        f"queue {visible(name)}: {count_of(len(queue.items), 'item')} for {count_of(len(names), 'annotator')} in {file}"
+        f"queue {sanitize(name)}: {format_count(len(queue.items), 'item')} for {format_count(len(names), 'annotator')} in {file}"
     )
 
 
@@ -224,8 +224,8 @@ def extend(
 
     Example: fcreview queue extend runs/gpt4o --name pilot --target "BFCL overall" --half-width 2
     """
-    from fcreview.stats.estimation import Wanted, extension
-    from fcreview.store.queues.extend import Extension, extended, waiting
+    from fcreview.stats.estimation import ExtensionGoal, plan_extension
+    from fcreview.store.queues.extend import ExtensionRequest, create_extension, undecided_positions
     from fcreview.store.queues.queue_file import write_queue
 
     check_half_width(half_width)
@@ -236,34 +236,34 @@ def extend(
         points = {"share": 0.01, "percent": 1.0}.get(figure.unit)
         if points is None:
             raise UsageError(f"--target {figure.name}: only a rate has an interval in points")
-        ahead = waiting(known, sample)
-        wanted = Wanted(figure.key, half_width * points, known.samples.index(sample), ahead, size)
-        parts = extension(draws, wanted)
+        ahead = undecided_positions(known, sample)
+        wanted = ExtensionGoal(figure.key, half_width * points, known.samples.index(sample), ahead, size)
+        parts = plan_extension(draws, wanted)
         if not parts:
-            first = f" once {count_of(len(ahead), 'unreviewed item')} of the queue are reviewed" if ahead else ""
-            note(f"nothing to draw: the interval of {visible(figure.name)} is within ±{half_width:g}{first}")
+            first = f" once {format_count(len(ahead), 'unreviewed item')} of the queue are reviewed" if ahead else ""
+            note(f"nothing to draw: the interval of {sanitize(figure.name)} is within ±{half_width:g}{first}")
             return
-        queue = extended(session.workspace, known, Extension(sample, row, figure.name, parts, names, seed))
+        queue = create_extension(session.workspace, known, ExtensionRequest(sample, row, figure.name, parts, names, seed))
         file = write_queue(session.workspace, queue)
         if as_json:
             emit_json(summary(session, queue) | {"extends": name, "target": figure.name, "waiting": len(ahead)})
         else:
-            for line in queue_lines(queue, session.store.progress(queue.name)):
+            for line in queue_lines(queue, session.store.measure_progress(queue.name)):
                 emit(line)
-    first = f" after {len(ahead):,} unreviewed of {visible(name)}" if ahead else ""
-    more = count_of(len(queue.items), "item")
-    note(f"queue {visible(queue.name)}: {more} more for ±{half_width:g}{first}, in {file}")
+    first = f" after {len(ahead):,} unreviewed of {sanitize(name)}" if ahead else ""
+    more = format_count(len(queue.items), "item")
+    note(f"queue {sanitize(queue.name)}: {more} more for ±{half_width:g}{first}, in {file}")
 
 
-def _sampled(session: WorkspaceSession, name: str, run: str | None) -> tuple[RunRow, Standings, Sample]:
+def _sampled(session: WorkspaceSession, name: str, run: str | None) -> tuple[RunRow, RunSampleStatus, QueueSample]:
     """The run of the queue's items. CommandError for several runs, or if the queue is no random sample."""
     queue = session.queue_file(name)
     found = []
     problems: list[str] = []
     for row in session.select_runs(run):
-        known = session.store.told.standings(row.run)
+        known = session.store.analysis.fetch_sample_status(row.run)
         problems += known.problems
-        found += [(row, known, sample) for sample in known.samples if name in sample.names]
+        found += [(row, known, sample) for sample in known.samples if name in sample.queue_names]
     if len(found) > 1:
         runs = format_runs([row for row, _, _ in found])
         raise CommandError(f"queue {name} has items of several runs: choose --run {runs}")
@@ -273,29 +273,29 @@ def _sampled(session: WorkspaceSession, name: str, run: str | None) -> tuple[Run
     return found[0]
 
 
-def _drawn(session: WorkspaceSession, row: RunRow, known: Standings, target: str) -> tuple[Draws, Figure]:
-    from fcreview.stats.estimation import Depends, draws_of, why
-    from fcreview.stats.estimation_answers import Answers
+def _drawn(session: WorkspaceSession, row: RunRow, known: RunSampleStatus, target: str) -> tuple[MetricDraws, Metric]:
+    from fcreview.stats.estimation import MetricDependencies, draw_metrics, explain_method
+    from fcreview.stats.estimation_answers import AnswerModel
 
     run = run_of(session, row, known)
-    figure = figure_called(target, run.figures(run.after), (row.info.benchmark, row.info.title))
-    draws = draws_of(run)
+    figure = figure_called(target, run.compute_metrics(run.reviewed_items), (row.info.benchmark, row.info.title))
+    draws = draw_metrics(run)
     if draws is None:
         raise CommandError("no item of the queue is reviewed yet: review some first")
-    depends = Depends(run, [Answers(run.before, run.standings, asked) for asked in run.asked], sampled=True)
+    depends = MetricDependencies(run, [AnswerModel(run.automatic_items, run.statuses, asked) for asked in run.criterion_answers], sampled=True)
     if criteria := depends.criteria(figure.key):
         raise CommandError(
             f"{figure.name} depends on {' and '.join(criteria)}, but extend supports metrics of item verdicts only. Use"
             " fcreview queue create to draw more items"
         )
     if (method := depends.method(figure.key)) == "other verdicts":
-        raise CommandError(f"{figure.name} cannot be estimated: {why(method)}")
+        raise CommandError(f"{figure.name} cannot be estimated: {explain_method(method)}")
     if figure.key not in draws.values:
         raise CommandError(f"{figure.name} cannot be estimated: run fcreview estimate for the reason")
     return draws, figure
 
 
-def figure_called(target: str, figures: Sequence[Figure], titles: tuple[str, ...]) -> Figure:
+def figure_called(target: str, figures: Sequence[Metric], titles: tuple[str, ...]) -> Metric:
     """The metric of this name, with or without benchmark and table. UsageError unless it is unique."""
     wanted = target.strip().casefold()
     for title in titles:

@@ -14,7 +14,7 @@ from fcreview.cli.output import alert, emit, emit_data, emit_json, note
 from fcreview.cli.report_data import metric_lines, report_parts
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.exporters.report.metrics import FigureLine, sources_of
-from fcreview.model.wording import NO_DATASET
+from fcreview.model.wording import NO_DATASET_MESSAGE
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -51,7 +51,7 @@ def report(
         for found in report_parts(session, run):
             print_part(found.head, found.lines)
             if found.row is not None and found.row.info.lacks_dataset:
-                alert(f"run {found.row.run}: {NO_DATASET}")
+                alert(f"run {found.row.run}: {NO_DATASET_MESSAGE}")
 
 
 def write_page(session: WorkspaceSession, run: str | None, html: Path | None) -> None:

@@ -20,12 +20,12 @@ from fcreview.cli.import_options import applies_equivalences, workspace_errata
 from fcreview.cli.options import AsJson, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table, note
 from fcreview.cli.workspace import WorkspaceOptions, discover_runs, open_workspace, set_import_options, workspace_of
-from fcreview.corrections.errata_file import read_rules, write_rules
-from fcreview.model.sanitize import visible
-from fcreview.model.wording import count_of
+from fcreview.corrections.errata_file import parse_rules, serialize_rules
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
-    from fcreview.corrections.equivalence import Rule
+    from fcreview.corrections.equivalence import EquivalenceRule
     from fcreview.model.item import Item, Run
     from fcreview.run_plan import RunPlan
     from fcreview.store.workspace import Workspace
@@ -57,7 +57,7 @@ class Flip:
         }
 
 
-def find_flips(options: WorkspaceOptions, rule: Rule) -> Iterator[Flip]:
+def find_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[Flip]:
     """Verdicts that the rule changes, in addition to the workspace's errata. CommandError if it applies to no run."""
     plans = list(_plans(options, rule))
     if not plans:
@@ -66,7 +66,7 @@ def find_flips(options: WorkspaceOptions, rule: Rule) -> Iterator[Flip]:
         yield from _flips_of_run(plan, rule)
 
 
-def _plans(options: WorkspaceOptions, rule: Rule) -> Iterator[RunPlan]:
+def _plans(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RunPlan]:
     config, workspace = load_config(), workspace_of(options, create=False)
     found = discover_runs(options, config).plans
     set_import_options(found, replace(options, decoder=None, errata=None), config, workspace)
@@ -75,7 +75,7 @@ def _plans(options: WorkspaceOptions, rule: Rule) -> Iterator[RunPlan]:
             yield plan
 
 
-def _flips_of_run(plan: RunPlan, rule: Rule) -> Iterator[Flip]:
+def _flips_of_run(plan: RunPlan, rule: EquivalenceRule) -> Iterator[Flip]:
     from fcreview.corrections.errata_file import Errata
 
     before = {item.id: item for item in _items(plan)}
@@ -106,7 +106,7 @@ def print_flips(found: Sequence[Flip], *, as_json: bool) -> None:
     gained = sum(flip.passes for flip in found)
     items, runs = len({(flip.category, flip.id) for flip in found}), len({id(flip.run) for flip in found})
     emit(
-        f"{count_of(len(found), 'verdict')} would change, of {count_of(items, 'item')} in {count_of(runs, 'run')}:"
+        f"{format_count(len(found), 'verdict')} would change, of {format_count(items, 'item')} in {format_count(runs, 'run')}:"
         f" {gained:,} fail -> pass, {len(found) - gained:,} pass -> fail"
     )
     cells = [
@@ -119,18 +119,18 @@ def print_flips(found: Sequence[Flip], *, as_json: bool) -> None:
             emit(line.rstrip())
 
 
-def load_rules(workspace: Workspace) -> list[Rule]:
+def load_rules(workspace: Workspace) -> list[EquivalenceRule]:
     """Accepted rules of the workspace, oldest first. ErrataError for an invalid line."""
     from fcreview.cli.import_options import read_bytes
 
-    return read_rules(read_bytes(workspace.rules), str(workspace.rules)) if workspace.rules.exists() else []
+    return parse_rules(read_bytes(workspace.rules), str(workspace.rules)) if workspace.rules.exists() else []
 
 
-def save_rules(workspace: Workspace, rules: Sequence[Rule]) -> None:
+def save_rules(workspace: Workspace, rules: Sequence[EquivalenceRule]) -> None:
     """Replace the accepted rules of the workspace."""
-    from fcreview.safe_files import write_whole
+    from fcreview.safe_files import write_atomically
 
-    write_whole(workspace.rules, write_rules(rules))
+    write_atomically(workspace.rules, serialize_rules(rules))
 
 
 @workspace_command()
@@ -209,11 +209,11 @@ def add(options: WorkspaceOptions, rule: RuleArgument) -> None:
     with open_workspace(options) as session:
         known = load_rules(session.workspace)
         if parsed in known:
-            raise CommandError(f"already accepted: {visible(str(parsed))}")
+            raise CommandError(f"already accepted: {sanitize(str(parsed))}")
         print_flips(list(find_flips(options, parsed)), as_json=False)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         save_rules(session.workspace, [*known, replace(parsed, who=session.annotator, date=now)])
-    note(f"accepted: {visible(str(parsed))}; {NEXT_STEP}")
+    note(f"accepted: {sanitize(str(parsed))}; {NEXT_STEP}")
 
 
 @workspace_command()
@@ -228,9 +228,9 @@ def remove(options: WorkspaceOptions, rule: RuleArgument) -> None:
     with open_workspace(options) as session:
         known = load_rules(session.workspace)
         if parsed not in known:
-            raise CommandError(f"not accepted: {visible(str(parsed))}; run fcreview rules list")
+            raise CommandError(f"not accepted: {sanitize(str(parsed))}; run fcreview rules list")
         save_rules(session.workspace, [each for each in known if each != parsed])
-    note(f"removed: {visible(str(parsed))}")
+    note(f"removed: {sanitize(str(parsed))}")
 
 
 COMMANDS = {"preview": preview, "add": add, "remove": remove, "list": list_}

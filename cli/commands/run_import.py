@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.config import load_config
-from fcreview.cli.errors import FAILED, CommandError
+from fcreview.cli.errors import EXIT_FAILURE, CommandError
 from fcreview.cli.options import PATHS, AsJson, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table
 from fcreview.cli.workspace import (
@@ -19,7 +19,7 @@ from fcreview.cli.workspace import (
     import_found,
     print_missing_datasets,
 )
-from fcreview.model.wording import count_of, kind_of, official_rate
+from fcreview.model.wording import format_count, format_dataset_name, format_official_rate
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -61,7 +61,7 @@ def import_(
         raise CommandError(explain_nothing_found(options, summary))
     print_missing_datasets(summary)
     if any(row["status"] in ("failed", "outdated") for row in rows):
-        raise typer.Exit(FAILED)
+        raise typer.Exit(EXIT_FAILURE)
 
 
 def _scores(home: Workspace) -> dict[int, dict[str, int]]:
@@ -72,21 +72,21 @@ def _scores(home: Workspace) -> dict[int, dict[str, int]]:
         return {}
     store = Store.open(home)
     try:
-        return {row.run: {name: getattr(row, name) for name in UNSCORED} for row in store.runs()}
+        return {row.run: {name: getattr(row, name) for name in UNSCORED} for row in store.fetch_runs()}
     finally:
         store.close()
 
 
 def _official(row: dict[str, Any]) -> str:
     stated = {name: row[name] for name in ("stated_pass", "stated_of")}
-    return official_rate(row["official_pass"], row["official_known"], row["official_known"], **stated)
+    return format_official_rate(row["official_pass"], row["official_known"], row["official_known"], **stated)
 
 
 def _print(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, seconds: float) -> None:
     if rows:
         table = [
             [
-                cell_text(kind_of(row["benchmark"], row["generation"], row["language"])),
+                cell_text(format_dataset_name(row["benchmark"], row["generation"], row["language"])),
                 cell_text(row["model"]), f"{row['items']:,}", _official(row), f"{row['issues']:,}", row["status"],
             ]
             for row in rows
@@ -100,10 +100,10 @@ def _print(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, 
     known = sum(row["issues"] for row in rows if row["status"] not in ("imported", "failed"))
     if known:
         emit()
-        emit(f"{count_of(known, 'issue')} of unchanged runs not repeated: query import_issues with fcreview sql")
+        emit(f"{format_count(known, 'issue')} of unchanged runs not repeated: query import_issues with fcreview sql")
     emit()
     n_items = sum(row["items"] for row in rows)
-    emit(f"{count_of(n_items, 'item')} in {count_of(len(rows), 'run')}, {seconds:.1f} s, saved in {cell_text(root)}")
+    emit(f"{format_count(n_items, 'item')} in {format_count(len(rows), 'run')}, {seconds:.1f} s, saved in {cell_text(root)}")
 
 
 def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
@@ -113,7 +113,7 @@ def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
     counts = Counter(issue["what"] for issue in issues)
     first = {issue["what"]: issue for issue in reversed(issues)}
     emit()
-    emit(count_of(len(issues), severity))
+    emit(format_count(len(issues), severity))
     for what, count in counts.most_common(MAX_KINDS):
         issue = first[what]
         where = cell_text(issue["file"]) + (f":{issue['line']}" if issue["line"] else "")

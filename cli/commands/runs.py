@@ -11,22 +11,22 @@ from fcreview.cli.errors import check_choice
 from fcreview.cli.options import AsJson, workspace_command
 from fcreview.cli.output import alert, cell_text, emit, emit_json, format_table
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
-from fcreview.model.wording import NO_DATASET, count_of, kind_of, rate_of, recomputed
-from fcreview.store.queries.run_lists import GROUPED_BY, SORTED_BY, folder_of, grouped, matching, ordered
+from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_dataset_name, format_rate_of_known, format_recomputed_rate
+from fcreview.store.queries.run_lists import GROUP_LABELS, SORT_KEYS, folder_label, group_runs, search_runs, sort_runs
 
 if TYPE_CHECKING:
     from fcreview.store.rows import RunRow
 
 
 SortOption = Annotated[
-    str, typer.Option("--sort", metavar="KEY", help=f"Sort by {', '.join(SORTED_BY)}; numbers highest first.")
+    str, typer.Option("--sort", metavar="KEY", help=f"Sort by {', '.join(SORT_KEYS)}; numbers highest first.")
 ]
 GroupOption = Annotated[
     str | None,
     typer.Option(
         "--group",
         metavar="BY",
-        help=f"Group by {', '.join(GROUPED_BY)}; the date comes from a folder name.",
+        help=f"Group by {', '.join(GROUP_LABELS)}; the date comes from a folder name.",
         show_default=False,
     ),
 ]
@@ -52,12 +52,12 @@ def runs(
 
     Example: fcreview runs result/ --sort official --group model --only v3
     """
-    check_choice(SORTED_BY, sort, "--sort")
-    by = check_choice(GROUPED_BY, group, "--group") if group else ""
+    check_choice(SORT_KEYS, sort, "--sort")
+    by = check_choice(GROUP_LABELS, group, "--group") if group else ""
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
-        selected = ordered(matching(session.runs, only), sort, reverse=reverse)
-        groups = grouped(selected, by)
+        selected = sort_runs(search_runs(session.runs, only), sort, reverse=reverse)
+        groups = group_runs(selected, by)
         if as_json:
             for part in groups:
                 for row in part.runs:
@@ -72,23 +72,23 @@ def runs(
         emit(first)
         for part in groups:
             if by:
-                emit(f"{cell_text(part.name) or '(none)'}: {count_of(len(part.runs), 'run')}")
+                emit(f"{cell_text(part.name) or '(none)'}: {format_count(len(part.runs), 'run')}")
             for _ in part.runs:
                 emit(lines.pop(0))
         emit()
-        emit(count_of(len(selected), "run") + ". 'rule' shows how many items can be recomputed if not all.")
+        emit(format_count(len(selected), "run") + ". 'rule' shows how many items can be recomputed if not all.")
         lacking = [str(row.run) for row in selected if row.info.lacks_dataset]
         if lacking:
-            alert(f"run {', '.join(lacking)}: {NO_DATASET}")
+            alert(f"run {', '.join(lacking)}: {NO_DATASET_MESSAGE}")
 
 
 def cells_of(row: RunRow) -> list[str]:
     info = row.info
     return [
-        str(row.run), cell_text(kind_of(info.benchmark, info.generation, info.language)), cell_text(info.model),
+        str(row.run), cell_text(format_dataset_name(info.benchmark, info.generation, info.language)), cell_text(info.model),
         f"{row.n_items:,}", row.official_rate,
-        recomputed(row.rule_pass, row.rule_known, row.n_items),
-        rate_of(row.effective_pass, row.effective_known, row.n_items),
+        format_recomputed_rate(row.rule_pass, row.rule_known, row.n_items),
+        format_rate_of_known(row.effective_pass, row.effective_known, row.n_items),
         f"{row.reviewed:,}", f"{row.in_part:,}", f"{row.n_issues:,}",
     ]  # fmt: skip
 
@@ -96,4 +96,4 @@ def cells_of(row: RunRow) -> list[str]:
 def run_json(row: RunRow) -> dict[str, Any]:
     """JSON object of a run with flat fields. `date` is the date in a folder name above the run, else the folder."""
     fields = asdict(row)
-    return {"run": fields.pop("run"), **fields.pop("info"), "date": folder_of(row), **fields}
+    return {"run": fields.pop("run"), **fields.pop("info"), "date": folder_label(row), **fields}

@@ -15,8 +15,8 @@ from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import AsJson, ItemArgument, RunOption, workspace_command
 from fcreview.cli.output import emit, emit_json, note, terminal_width
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, format_runs, open_workspace
-from fcreview.model.sanitize import visible
-from fcreview.model.wording import word
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_verdict
 
 if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
@@ -52,7 +52,7 @@ def show(
                 raise UsageError("--html and --json exclude each other")
             _write_page(session, chosen, html)
         elif as_json:
-            emit_json(item_json(session.store.detail(chosen)))
+            emit_json(item_json(session.store.read_detail(chosen)))
         else:
             print_item(session, chosen, full=full)
 
@@ -62,7 +62,7 @@ def _write_page(session: WorkspaceSession, item: int, file: Path) -> None:
     from fcreview.cli.item_page import item_page
     from fcreview.exporters.export import write_file
 
-    detail = session.store.detail(item)
+    detail = session.store.read_detail(item)
     page = item_page(detail, session.annotator, heading(detail))
     write_file(file, page.encode("utf-8", "replace"))
     note(f"written: {file}")
@@ -70,7 +70,7 @@ def _write_page(session: WorkspaceSession, item: int, file: Path) -> None:
 
 def find_item(session: WorkspaceSession, named: str, run: str | None) -> int:
     """Row key of the item with this id. The CommandError for an unknown or ambiguous id lists candidates."""
-    found = [(row, item) for row in session.select_runs(run) for item in session.store.find(named, row.run)]
+    found = [(row, item) for row in session.select_runs(run) for item in session.store.find_items(named, row.run)]
     if len(found) == 1:
         return found[0][1]
     if not found:
@@ -104,33 +104,37 @@ def _shallow(value: Any) -> dict[str, Any]:
 
 
 def print_item(session: WorkspaceSession, item: int, *, full: bool = False) -> None:
-    for line in item_lines(session.store.detail(item), session.annotator, terminal_width(), full=full):
+    for line in item_lines(session.store.read_detail(item), session.annotator, terminal_width(), full=full):
         emit(line)
 
 
 def item_lines(detail: ItemDetail, annotator: str, width: int, *, full: bool = False) -> Iterator[str]:
     """The item as lines of safe text. Without `full`, long texts are cut and show their size."""
-    from fcreview.tui.item_view.blocks import Options
-    from fcreview.tui.item_view.document import document
-    from fcreview.tui.text.lines import plain
+    from fcreview.tui.item_view.blocks import DisplayOptions
+    from fcreview.tui.item_view.document import build_document
+    from fcreview.tui.text.lines import plain_text
 
     yield heading(detail)
-    for block in document(detail, annotator, Options(dialogue=full, open_all=full, in_print=FULL_HINT)):
-        yield from _full_text(block, width) if full and block.folded and block.full else map(plain, block.lines(width))
+    for block in build_document(
+        detail, annotator, DisplayOptions(full_dialogue=full, unfold_all=full, print_hint=FULL_HINT)
+    ):
+        yield from (
+            _full_text(block, width) if full and block.folded and block.full_text else map(plain_text, block.lines(width))
+        )
 
 
 def heading(detail: ItemDetail) -> str:
     """`live_simple_3-2-1   official fail   rule fail   judge -   human -   value_error:string`"""
     row = detail.row
-    verdicts = [f"{name} {word(getattr(row, name))}" for name in ("official", "rule", "judge", "human")]
-    error = visible(row.error_type or row.rule_error_type or "")
-    return "   ".join([visible(row.id), *verdicts, error, "STALE REVIEW" if row.stale else ""]).rstrip()
+    verdicts = [f"{name} {format_verdict(getattr(row, name))}" for name in ("official", "rule", "judge", "human")]
+    error = sanitize(row.error_type or row.rule_error_type or "")
+    return "   ".join([sanitize(row.id), *verdicts, error, "STALE REVIEW" if row.stale else ""]).rstrip()
 
 
 def _full_text(block: Block, width: int) -> Iterator[str]:
     """The full text of a block that screens open in the pager."""
     from fcreview.tui.text.lines import wrap_text
 
-    yield f"{visible(block.title)}:"
-    for line in wrap_text(block.full() if block.full else "", width - 8):
+    yield f"{sanitize(block.title)}:"
+    for line in wrap_text(block.full_text() if block.full_text else "", width - 8):
         yield "        " + line

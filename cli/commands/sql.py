@@ -13,7 +13,7 @@ from fcreview.cli.errors import UsageError
 from fcreview.cli.options import AsJson, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_data, emit_json, format_table, note
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
-from fcreview.model.wording import count_of
+from fcreview.model.wording import format_count
 
 
 @workspace_command()
@@ -37,7 +37,7 @@ def sql(
     if as_json and as_csv:
         raise UsageError("--json and --csv exclude each other")
     with open_workspace(options) as session:
-        columns, rows = session.store.sql(query, seconds)
+        columns, rows = session.store.run_sql(query, seconds)
         if as_json:
             for row in rows:
                 emit_json(dict(zip(columns, row, strict=True)))
@@ -48,7 +48,7 @@ def sql(
                 [cell_text(column) for column in columns], ([cell_text(cell) for cell in row] for row in rows)
             ):
                 emit(line)
-            note(count_of(len(rows), "row"))
+            note(format_count(len(rows), "row"))
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> bytes:

@@ -11,11 +11,11 @@ import typer
 from fcreview.cli.options import AsJson, WhereOption, workspace_command
 from fcreview.cli.output import alert, emit, emit_json, terminal_width
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
-from fcreview.model.sanitize import visible
-from fcreview.model.wording import NO_DATASET, count_of
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
 
 if TYPE_CHECKING:
-    from fcreview.golden_audit.case import Alternative
+    from fcreview.golden_audit.case import AlternativeAnswer
     from fcreview.golden_audit.score import Suspect
 
 DEFAULT_LIMIT = 20
@@ -56,16 +56,16 @@ def suspects(
             print_suspects(found, limit or DEFAULT_LIMIT)
         lacking = sum(run.info.lacks_dataset for run in session.runs)
         if lacking:
-            alert(f"{lacking:,} of {count_of(len(session.runs), 'run')}: {NO_DATASET}. {ONLY_FAILING}")
+            alert(f"{lacking:,} of {format_count(len(session.runs), 'run')}: {NO_DATASET_MESSAGE}. {ONLY_FAILING}")
 
 
 def ranked(session: WorkspaceSession, where: str) -> list[Suspect]:
     """Items that the filter selects, most suspect first."""
-    from fcreview.golden_audit.score import suspects as rank
+    from fcreview.golden_audit.score import rank_suspects as rank
 
-    panel = session.store.told.panel(session.view(where))
-    found = rank(panel.cases, panel.witnesses)
-    return [each for each in found if panel.chosen is None or each.case.key in panel.chosen]
+    panel = session.store.analysis.fetch_audit_input(session.view(where))
+    found = rank(panel.questions, panel.run_profiles)
+    return [each for each in found if panel.selected_keys is None or each.question.key in panel.selected_keys]
 
 
 def fields_of(rank: int, suspect: Suspect) -> dict[str, Any]:
@@ -78,10 +78,10 @@ def fields_of(rank: int, suspect: Suspect) -> dict[str, Any]:
     return {
         "rank": rank,
         "score": round(suspect.score, 4),
-        **suspect.case.key._asdict(),
+        **suspect.question.key._asdict(),
         "reasons": [reason.text for reason in suspect.reasons],
-        "n_runs": len(suspect.case.runs),
-        "n_failing": suspect.case.n_failing,
+        "n_runs": len(suspect.question.runs),
+        "n_failing": suspect.question.n_failing,
         "alternative": {"answer": other.answer, "models": list(other.models), "families": list(other.families)}
         if other
         else None,
@@ -90,7 +90,7 @@ def fields_of(rank: int, suspect: Suspect) -> dict[str, Any]:
 
 def print_suspects(found: Sequence[Suspect], limit: int) -> None:
     with_reason = sum(bool(each.reasons) for each in found)
-    emit(f"{count_of(len(found), 'golden answer')}, {with_reason:,} with a reason for doubt")
+    emit(f"{format_count(len(found), 'golden answer')}, {with_reason:,} with a reason for doubt")
     for rank, suspect in enumerate(found[:limit], 1):
         emit()
         for line in suspect_lines(rank, suspect):
@@ -99,15 +99,15 @@ def print_suspects(found: Sequence[Suspect], limit: int) -> None:
         emit()
         emit(ACTIONS)
     if len(found) > limit:
-        emit(f"… {count_of(len(found) - limit, 'more golden answer')}: use --limit N, or --json for all")
+        emit(f"… {format_count(len(found) - limit, 'more golden answer')}: use --limit N, or --json for all")
 
 
 def suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
     """`  1  0.92  simple_3  12 of 12 runs fail`, the question, the reasons, the competing answer."""
-    case = suspect.case
-    failing = f"{case.n_failing} of {count_of(len(case.runs), 'run')} fail"
-    yield f"{rank:>3}  {suspect.score:.2f}  {visible(case.key.id)}  {visible(case.key.category)}  {failing}"
-    question = " ".join(case.question.split())
+    case = suspect.question
+    failing = f"{case.n_failing} of {format_count(len(case.runs), 'run')} fail"
+    yield f"{rank:>3}  {suspect.score:.2f}  {sanitize(case.key.id)}  {sanitize(case.key.category)}  {failing}"
+    question = " ".join(case.text.split())
     if question:
         yield from wrapped(
             "question:", question if len(question) <= MAX_QUESTION else question[: MAX_QUESTION - 1] + "…"
@@ -115,12 +115,12 @@ def suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
     for reason in suspect.reasons[:MAX_REASONS]:
         yield from wrapped("-", reason.text)
     if len(suspect.reasons) > MAX_REASONS:
-        yield from wrapped("-", f"and {count_of(len(suspect.reasons) - MAX_REASONS, 'more reason')}")
+        yield from wrapped("-", f"and {format_count(len(suspect.reasons) - MAX_REASONS, 'more reason')}")
     if suspect.alternative:
         yield from wrapped("alternative:", _who(suspect.alternative))
 
 
-def _who(other: Alternative) -> str:
+def _who(other: AlternativeAnswer) -> str:
     if not other.models:
         return other.answer
     more = f" and {len(other.models) - MAX_MODELS} more" if len(other.models) > MAX_MODELS else ""
@@ -132,5 +132,5 @@ def wrapped(mark: str, text: str) -> list[str]:
     indent = " " * 11
     first = f"{indent}{mark} "
     return textwrap.wrap(
-        visible(text), max(terminal_width(), 60), initial_indent=first, subsequent_indent=indent + "  "
+        sanitize(text), max(terminal_width(), 60), initial_indent=first, subsequent_indent=indent + "  "
     )

@@ -13,27 +13,27 @@ from fcreview.cli.options import AsJson, RunOption, WhereOption, workspace_comma
 from fcreview.cli.output import emit, emit_json, format_row, note, truncate
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
 from fcreview.matching.clusters import (
-    ARGUMENT,
-    CATEGORY,
-    ERROR,
-    FUNCTION,
+    BY_ARGUMENT,
+    BY_CATEGORY,
+    BY_ERROR_TYPE,
+    BY_FUNCTION,
     GROUPINGS,
-    HEADINGS,
-    MANY,
-    UNNAMED,
-    VALUE,
+    GROUPING_HEADINGS,
+    GROUPING_PLURALS,
+    UNNAMED_GROUPS,
+    BY_VALUE,
     Cluster,
     ClusterGroup,
-    bar,
-    grouped,
-    meaning,
-    named,
-    others,
-    place_of,
-    shared,
+    draw_bar,
+    group_clusters,
+    explain_error_type,
+    select_informative,
+    subdivisions,
+    describe_cluster,
+    group_by_shared_name,
 )
-from fcreview.model.sanitize import clip, visible, width
-from fcreview.model.wording import count_of, rate
+from fcreview.model.sanitize import clip, sanitize, display_width
+from fcreview.model.wording import format_count, format_rate
 
 if TYPE_CHECKING:
     from fcreview.store.rows import View
@@ -48,7 +48,7 @@ SIZES = (6, 5, 5, 29, 27)
 NAME_COLUMN, ID_COLUMN = 3, 4
 INDENT = " " * 22
 """Indent of lines below a group's name."""
-BY = {"error": ERROR, "function": FUNCTION, "argument": ARGUMENT, "category": CATEGORY, "value": VALUE}
+BY = {"error": BY_ERROR_TYPE, "function": BY_FUNCTION, "argument": BY_ARGUMENT, "category": BY_CATEGORY, "value": BY_VALUE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +84,14 @@ def triage(
     """
     grouping = BY[check_choice(BY, by, "grouping")]
     with open_workspace(options) as session:
-        from fcreview.store.filters.build import FAILING, narrowed
+        from fcreview.store.filters.build import FAILING_FILTER, add_terms
 
         view = session.view(where, run=run)
-        clusters = session.store.clusters(view, by=grouping)
+        clusters = session.store.fetch_clusters(view, by=grouping)
         failing = sum(cluster.count for cluster in clusters)
-        if grouping == VALUE and clusters:
-            failing = session.store.count(replace(view, where=narrowed(view.where, FAILING)))
-        if not clusters and not session.store.count(view):
+        if grouping == BY_VALUE and clusters:
+            failing = session.store.count_items(replace(view, where=add_terms(view.where, FAILING_FILTER)))
+        if not clusters and not session.store.count_items(view):
             note(f"fcreview: {session.explain_empty(view)}")
         if as_json:
             for cluster in clusters[:limit]:
@@ -107,13 +107,13 @@ def _fields(cluster: Cluster, failing: int, by: int) -> dict[str, object]:
     object has category, error_type, function; by value golden_value, predicted_value, function, argument. Values are
     JSON; a list of accepted values is `"km" or 2 more`.
     """
-    names: dict[str, object] = {"category": cluster.category} if by == CATEGORY else {}
-    if by == VALUE:
+    names: dict[str, object] = {"category": cluster.category} if by == BY_CATEGORY else {}
+    if by == BY_VALUE:
         names = {"golden_value": cluster.golden, "predicted_value": cluster.predicted}
     else:
         names["error_type"] = cluster.error_type or None
     names["function"] = cluster.function
-    if by != CATEGORY:
+    if by != BY_CATEGORY:
         names["argument"] = cluster.argument
     return {
         **names,
@@ -132,7 +132,7 @@ class TriageTable:
     clusters: Sequence[Cluster]
     failing: int
     """Failing items, with or without a cluster."""
-    by: int = ERROR
+    by: int = BY_ERROR_TYPE
     limit: int = MAX_GROUPS
 
 
@@ -146,20 +146,20 @@ def print_triage(session: WorkspaceSession, view: View, table: TriageTable) -> N
 def table_lines(table: TriageTable) -> Iterator[str]:
     """The table as lines of safe text; none without failures."""
     failing, by, limit = table.failing, table.by, table.limit
-    groups = grouped(table.clusters, by)
+    groups = group_clusters(table.clusters, by)
     if not groups:
         return
     yield ""
-    yield format_row(["count", "share", "", HEADINGS[by], "examples"], SIZES, right=(0, 1))
+    yield format_row(["count", "share", "", GROUPING_HEADINGS[by], "examples"], SIZES, right=(0, 1))
     for group in groups[:limit]:
         yield from group_lines(group, failing, by)
     if len(groups) > limit:
         rest = sum(group.count for group in groups[limit:])
-        more = count_of(len(groups) - limit, f"more {GROUPINGS[by]}", f"more {MANY[by]}")
-        yield f"… {more} with {count_of(rest, 'item')}: --limit {len(groups)}"
+        more = format_count(len(groups) - limit, f"more {GROUPINGS[by]}", f"more {GROUPING_PLURALS[by]}")
+        yield f"… {more} with {format_count(rest, 'item')}: --limit {len(groups)}"
     rarer = failing - sum(group.count for group in groups)
     if rarer:
-        yield f"… {count_of(rarer, 'item')} with rarer values"
+        yield f"… {format_count(rarer, 'item')} with rarer values"
 
 
 def summary(session: WorkspaceSession, view: View, failing: int) -> list[str]:
@@ -167,13 +167,13 @@ def summary(session: WorkspaceSession, view: View, failing: int) -> list[str]:
 
     def count(term: str) -> int:
         both = f"({view.where}) {term}" if view.where.strip() else term
-        return session.store.count(replace(view, where=both))
+        return session.store.count_items(replace(view, where=both))
 
-    total, passed, failed = session.store.count(view), count("official:pass"), count("official:fail")
+    total, passed, failed = session.store.count_items(view), count("official:pass"), count("official:fail")
     differ = count("official:fail rule:pass") + count("official:pass rule:fail")
     runs = len(view.runs) or len(session.runs)
-    parts = [count_of(total, "item") + (f" in {count_of(runs, 'run')}" if runs > 1 else "")]
-    parts += [f"official {rate(passed, passed + failed)}" if passed + failed else "no official scores"]
+    parts = [format_count(total, "item") + (f" in {format_count(runs, 'run')}" if runs > 1 else "")]
+    parts += [f"official {format_rate(passed, passed + failed)}" if passed + failed else "no official scores"]
     parts += [
         f"{failing:,} failing",
         f"official and rule differ on {differ:,}" if differ else "official and rule agree",
@@ -181,18 +181,18 @@ def summary(session: WorkspaceSession, view: View, failing: int) -> list[str]:
     return [" · ".join(parts)]
 
 
-def group_lines(group: ClusterGroup, failing: int, by: int = ERROR) -> list[str]:
+def group_lines(group: ClusterGroup, failing: int, by: int = BY_ERROR_TYPE) -> list[str]:
     """A group's line, and below it the places that several of its items share."""
-    name = visible(group.name) if group.name else UNNAMED[by]
+    name = sanitize(group.name) if group.name else UNNAMED_GROUPS[by]
     share = f"{100 * group.count / failing:.0f} %"
-    lines = [_row((f"{group.count:,}", share, bar(group.count, failing, SIZES[2]), name), examples_of(group))]
-    words, example = meaning(group) if by != VALUE else "", group.example
-    if by == ERROR and words:
+    lines = [_row((f"{group.count:,}", share, draw_bar(group.count, failing, SIZES[2]), name), examples_of(group))]
+    words, example = explain_error_type(group) if by != BY_VALUE else "", group.example
+    if by == BY_ERROR_TYPE and words:
         words = words.removeprefix(f"{name}: ")
     if words:
         lines.append(INDENT + words)
     if example is not None:
-        lines.append(f"{INDENT}{visible(example.examples[0])}: {visible(example.difference)}")
+        lines.append(f"{INDENT}{sanitize(example.examples[0])}: {sanitize(example.difference)}")
     found = find_places(group, by)
     return [*lines, *(_row((f"{place.count:,}", "", "", "  " + place.where), place.examples) for place in found)]
 
@@ -204,16 +204,16 @@ def examples_of(group: ClusterGroup) -> list[str]:
     return [*firsts, *others][:MAX_PLACES]
 
 
-def find_places(group: ClusterGroup, by: int = ERROR) -> list[FailingPlace]:
+def find_places(group: ClusterGroup, by: int = BY_ERROR_TYPE) -> list[FailingPlace]:
     """Places at which two or more items of the group fail, most items first.
 
     A place is a function with an argument (or another pair of fields), or an argument in several functions.
     """
-    outer, inner = others(by)
-    named_clusters = named(group.clusters, by)
-    found = [FailingPlace(place_of(each, by), each.count, _others(each)) for each in named_clusters if each.count > 1]
-    for name, of in shared((each for each in named_clusters if each.count == 1), inner).items():
-        where = f"{count_of(len(of), GROUPINGS[outer])} · {visible(name)}"
+    outer, inner = subdivisions(by)
+    named_clusters = select_informative(group.clusters, by)
+    found = [FailingPlace(describe_cluster(each, by), each.count, _others(each)) for each in named_clusters if each.count > 1]
+    for name, of in group_by_shared_name((each for each in named_clusters if each.count == 1), inner).items():
+        where = f"{format_count(len(of), GROUPINGS[outer])} · {sanitize(name)}"
         found.append(FailingPlace(where, len(of), [each for cluster in of[1:] for each in cluster.examples]))
     most = sorted(found, key=lambda place: -place.count)[:MAX_PLACES]
     return most[:1] + [place for place in most[1:] if place.count >= MIN_SHARE * group.count]
@@ -227,22 +227,22 @@ def _others(cluster: Cluster) -> list[str]:
 def _row(cells: tuple[str, str, str, str], examples: Sequence[str]) -> str:
     """A line of count, share, bar, name and example ids."""
     shown = [*cells[:NAME_COLUMN], _shorten(cells[NAME_COLUMN], SIZES[NAME_COLUMN]), _fit(examples, SIZES[ID_COLUMN])]
-    return format_row(shown, [*SIZES[:ID_COLUMN], max(SIZES[ID_COLUMN], width(shown[ID_COLUMN]))], right=(0, 1))
+    return format_row(shown, [*SIZES[:ID_COLUMN], max(SIZES[ID_COLUMN], display_width(shown[ID_COLUMN]))], right=(0, 1))
 
 
 def _shorten(name: str, size: int) -> str:
     """Shorten an error type but keep the part after its last colon, which tells it from others."""
     head, colon, tail = name.rpartition(":")
-    if width(name) <= size or not colon or width(tail) > size - 6:
+    if display_width(name) <= size or not colon or display_width(tail) > size - 6:
         return clip(name, size)
-    return clip(head, size - width(tail) - 1) + colon + tail
+    return clip(head, size - display_width(tail) - 1) + colon + tail
 
 
 def _fit(examples: Sequence[str], size: int) -> str:
     """As many whole ids as fit, and at least one."""
-    shown = visible(examples[0]) if examples else ""
-    for name in map(visible, examples[1:]):
-        if width(shown) + 1 + width(name) > size:
+    shown = sanitize(examples[0]) if examples else ""
+    for name in map(sanitize, examples[1:]):
+        if display_width(shown) + 1 + display_width(name) > size:
             break
         shown += " " + name
     return shown

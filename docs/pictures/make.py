@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model.review import Said
+from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
@@ -52,11 +52,11 @@ def prepared(benchmark: str, place: Path) -> Workspace:
     """The sample runs of a benchmark in a workspace of their own; two annotators differ on three items."""
     shutil.copytree(SAMPLES / benchmark, place / benchmark)
     workspace = find_workspace(place / benchmark, place / benchmark)
-    import_runs(workspace, discover([place / benchmark]).plans, read_plan, jobs=1)
+    import_runs(workspace, discover([place / benchmark]).plans, read_plan, n_workers=1)
     for who, verdict, note in (("bob", True, "the same city"), ("carol", False, "another argument than asked for")):
         with Store.open(workspace, who) as store:
-            for row in store.page(View(queue="failures"), 0, 3):
-                Reviewer(store, Journal(workspace, who)).review(row.item, Said(verdict=verdict, note=note))
+            for row in store.fetch_page(View(queue="failures"), 0, 3):
+                Reviewer(store, Journal(workspace, who)).review(row.item, Annotation(verdict=verdict, note=note))
     return workspace
 
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from fcreview.exporters.report.sections import Bar, Page, Section, Table, TableRow, Text
-from fcreview.model.metric import SOURCES, FigureSource
-from fcreview.model.sanitize import visible
+from fcreview.model.metric import METRIC_SOURCES, MetricSource
+from fcreview.model.sanitize import sanitize
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; --official: #8a8f98; --rule: #4f8fd0; --corrected: #2e9e6b; }
@@ -85,7 +85,7 @@ td:last-child:not(.right) { font-size: .9em; }
 HEIGHT = 6
 """Of a bar with the gap below it; 100 is the width."""
 THICK = 5
-COLOURS: dict[FigureSource, str] = {"official": "#8a8f98", "rule": "#4f8fd0", "corrected": "#2e9e6b"}
+COLOURS: dict[MetricSource, str] = {"official": "#8a8f98", "rule": "#4f8fd0", "corrected": "#2e9e6b"}
 
 
 def bars(found: Sequence[Bar]) -> str:
@@ -93,8 +93,8 @@ def bars(found: Sequence[Bar]) -> str:
     if not found:
         return ""
     said = escape(", ".join(map(_said, found)), quote=True)
-    head = f'<svg viewBox="0 0 100 {HEIGHT * len(SOURCES)}" preserveAspectRatio="none" role="img" aria-label="{said}">'
-    return head + "".join(part for bar in found for part in _bar(bar, HEIGHT * SOURCES.index(bar.source))) + "</svg>"
+    head = f'<svg viewBox="0 0 100 {HEIGHT * len(METRIC_SOURCES)}" preserveAspectRatio="none" role="img" aria-label="{said}">'
+    return head + "".join(part for bar in found for part in _bar(bar, HEIGHT * METRIC_SOURCES.index(bar.source))) + "</svg>"
 
 
 def _bar(bar: Bar, top: int) -> Iterator[str]:
@@ -113,7 +113,7 @@ def _said(bar: Bar) -> str:
     return f"{bar.source} {100 * bar.value:.1f} %{interval}"
 
 
-LEGEND = " ".join(f'<span class="key {source}"></span> {source}' for source in SOURCES)
+LEGEND = " ".join(f'<span class="key {source}"></span> {source}' for source in METRIC_SOURCES)
 DEEPEST = 4
 """Levels of indentation that the style knows."""
 MOST_NUMBERS = 5
@@ -139,7 +139,7 @@ def html(page: Page) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(visible(text), quote=True)
+    return escape(sanitize(text), quote=True)
 
 
 def _contents(page: Page) -> Iterator[str]:

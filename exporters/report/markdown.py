@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fcreview.exporters.report.sections import Page, Section, Table, Text
-from fcreview.model.sanitize import visible, visible_lines
+from fcreview.model.sanitize import sanitize, sanitize_lines
 
 TICKS = re.compile(r"`+")
 
@@ -17,12 +17,12 @@ TICKS = re.compile(r"`+")
 def block(text: str, language: str = "") -> list[str]:
     """A fenced block: nothing in it is markup, no mention, no link. The fence is longer than any in the text."""
     fence = "`" * max(3, 1 + _longest(text))
-    return [fence + language, *visible_lines(text), fence]
+    return [fence + language, *sanitize_lines(text), fence]
 
 
 def code(text: str) -> str:
     """A code span on one line."""
-    shown = " ".join(visible(text).split()) or "(none)"
+    shown = " ".join(sanitize(text).split()) or "(none)"
     ticks = "`" * (1 + _longest(shown))
     pad = " " if shown.startswith("`") or shown.endswith("`") else ""
     return f"{ticks}{pad}{shown}{pad}{ticks}"
@@ -60,7 +60,7 @@ def markdown(page: Page) -> str:
 
 def inline(text: str) -> str:
     """As it is if nothing in it is markup, else as a code span: then nothing is, no mention and no link either."""
-    shown = visible(text)
+    shown = sanitize(text)
     if _PLAIN.fullmatch(shown) and not _LINK.search(shown):
         return _BRACKET.sub(r"\\\g<0>", shown)
     return code(text)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fcreview.exporters.report.sections import Bar, Table, TableRow
-from fcreview.model.metric import SOURCES, WITH_ERRATA, Figure, FigureSource, Key, Unit
-from fcreview.model.wording import count_of, number
+from fcreview.model.metric import METRIC_SOURCES, METRIC_SOURCES_WITH_ERRATA, Metric, MetricSource, MetricKey, MetricUnit
+from fcreview.model.wording import format_count, format_metric_value
 
-_WHOLE: dict[Unit, float] = {"share": 1.0, "percent": 100.0}
+_WHOLE: dict[MetricUnit, float] = {"share": 1.0, "percent": 100.0}
 """Units that are drawn as bars, and what fills one."""
 
 
@@ -30,47 +30,47 @@ class FigureLine:
 
     table: str
     name: str
-    unit: Unit
+    unit: MetricUnit
     level: int
     note: str
     digits: int
     counted: str
     of: int | None = None
     """How many verdicts there would be."""
-    n: dict[FigureSource, int | None] = field(default_factory=dict)
+    n: dict[MetricSource, int | None] = field(default_factory=dict)
     """How many there are, by source."""
-    values: dict[FigureSource, float | None] = field(default_factory=dict)
+    values: dict[MetricSource, float | None] = field(default_factory=dict)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> MetricKey:
         return self.table, self.level, self.name
 
 
-Intervals = dict[Key, Interval]
+Intervals = dict[MetricKey, Interval]
 """By figure; a figure that nobody estimated, or of which nothing was drawn at random, is not in it."""
 
 
 def lines_of(
-    figures: Callable[[FigureSource], Iterable[Figure]], sources: Iterable[FigureSource] = SOURCES
+    figures: Callable[[MetricSource], Iterable[Metric]], sources: Iterable[MetricSource] = METRIC_SOURCES
 ) -> list[FigureLine]:
     """The lines of the figures of each source, in the order in which they first come."""
-    lines: dict[Key, FigureLine] = {}
+    lines: dict[MetricKey, FigureLine] = {}
     for source in sources:
         for one in figures(source):
             line = lines.get(one.key)
             if line is None:
-                line = FigureLine(one.table, one.name, one.unit, one.level, one.note, one.digits, one.counted, one.of)
+                line = FigureLine(one.table, one.name, one.unit, one.level, one.note, one.digits, one.counted_noun, one.total)
                 lines[one.key] = line
             line.values[source], line.n[source] = one.value, one.n
     return list(lines.values())
 
 
-def sources_of(lines: Sequence[FigureLine]) -> tuple[FigureSource, ...]:
+def sources_of(lines: Sequence[FigureLine]) -> tuple[MetricSource, ...]:
     """Official, rule, errata where these are applied, corrected."""
-    return WITH_ERRATA if any("errata" in line.values for line in lines) else SOURCES
+    return METRIC_SOURCES_WITH_ERRATA if any("errata" in line.values for line in lines) else METRIC_SOURCES
 
 
-def shown_value(line: FigureLine, source: FigureSource) -> float | None:
+def shown_value(line: FigureLine, source: MetricSource) -> float | None:
     """None for what is recomputed of a part only: which part is no accident, so that it is not to be compared."""
     n = line.n.get(source)
     partial = source in ("rule", "errata") and n is not None and line.of is not None and n < line.of
@@ -82,7 +82,7 @@ def basis(line: FigureLine) -> str:
     if line.of is None:
         return ""
     fewer = [f"{source} {n:,}" for source, n in line.n.items() if n is not None and n < line.of]
-    return count_of(line.of, line.counted.removesuffix("s")) + (f" ({', '.join(fewer)})" if fewer else "")
+    return format_count(line.of, line.counted.removesuffix("s")) + (f" ({', '.join(fewer)})" if fewer else "")
 
 
 def figure_table(title: str, lines: Sequence[FigureLine], intervals: Intervals) -> Table:
@@ -94,9 +94,9 @@ def figure_table(title: str, lines: Sequence[FigureLine], intervals: Intervals) 
     return Table(heads, rows, frozenset(range(1, len(heads) - 1)))
 
 
-def _cells(line: FigureLine, sources: Sequence[FigureSource], intervals: Intervals, estimated: bool) -> list[str]:
+def _cells(line: FigureLine, sources: Sequence[MetricSource], intervals: Intervals, estimated: bool) -> list[str]:
     def shown(value: float | None) -> str:
-        return number(value, line.unit, line.digits)
+        return format_metric_value(value, line.unit, line.digits)
 
     found = intervals.get(line.key)
     interval = f"[{shown(found.low)}, {shown(found.high)}]" if found else ""
@@ -114,7 +114,7 @@ def _bars(line: FigureLine, intervals: Intervals) -> list[Bar]:
     if whole is None:
         return []
     found = []
-    for source in SOURCES:
+    for source in METRIC_SOURCES:
         value = shown_value(line, source)
         estimate = intervals.get(line.key) if source == "corrected" else None
         if estimate is not None:

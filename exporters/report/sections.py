@@ -19,17 +19,17 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fcreview.matching.clusters import ERROR, Cluster, grouped, mostly, share
-from fcreview.model.metric import SOURCES, FigureSource
-from fcreview.model.wording import NOTHING, count_of, official_rate, rate_of, recomputed, word
-from fcreview.stats.agreement import HOW, Given, name_of
-from fcreview.stats.agreement import value_of as agreement_value_of
-from fcreview.stats.calibration import METRICS, NONE, NOTES, WORST, by_metric, chosen, named, said_of, value_of
+from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, group_clusters, summarize_group, format_share
+from fcreview.model.metric import METRIC_SOURCES, MetricSource
+from fcreview.model.wording import NO_VALUE, format_count, format_official_rate, format_rate_of_known, format_recomputed_rate, format_verdict
+from fcreview.stats.agreement import BLIND_STATUS_LABELS, BlindStatus, format_coefficient_name
+from fcreview.stats.agreement import format_value_and_interval as agreement_value_of
+from fcreview.stats.calibration import MEASURE_LABELS, NO_PAIRS_MESSAGE, NOTES, MAX_ERROR_GROUPS, format_measures, format_selection_method, format_source_and_criterion, format_error, format_measure
 
 if TYPE_CHECKING:
     from fcreview.golden_audit.score import Suspect
-    from fcreview.stats.agreement import AgreementFigure
-    from fcreview.stats.calibration import Calibration, Metric, Scope, WrongKind
+    from fcreview.stats.agreement import AgreementCoefficient
+    from fcreview.stats.calibration import Calibration, MeasureName, CalibrationScope, ErrorGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Text:
 class Bar:
     """A share as a bar."""
 
-    source: FigureSource
+    source: MetricSource
     value: float
     """0 to 1."""
     low: float | None = None
@@ -90,7 +90,7 @@ class Page:
 TITLE = "How far automatic verdicts can be believed"
 GROUPS = 40
 """Rows of one table, those with most cases; `fcreview calibrate` has all."""
-GROUPED: tuple[Metric, ...] = ("tpr", "tnr", "kappa", "agreement")
+GROUPED: tuple[MeasureName, ...] = ("tpr", "tnr", "kappa", "agreement")
 """Figures of groups: a page has room for so many beside each other."""
 LABELS = 4
 """Labels up to which a confusion matrix is drawn as one, else as a list of what occurs."""
@@ -106,14 +106,14 @@ class Calibrated:
     """Paragraphs: what the figures rest on."""
     figures: Sequence[Calibration] = ()
     """In the order of scopes, the overall ones first."""
-    wrong: Sequence[WrongKind] = field(default=())
-    scopes: Sequence[Scope] = ()
+    wrong: Sequence[ErrorGroup] = field(default=())
+    scopes: Sequence[CalibrationScope] = ()
     """By which groups the figures are told, beside the overall ones."""
 
 
 def calibration_section(found: Calibrated) -> Section:
     if not found.figures:
-        return Section(TITLE, [Text(NONE[0].upper() + NONE[1:] + ".")])
+        return Section(TITLE, [Text(NO_PAIRS_MESSAGE[0].upper() + NO_PAIRS_MESSAGE[1:] + ".")])
     overall = [_source(each) for each in found.figures if each.scope == "overall"]
     parts = [_groups(scope, [each for each in found.figures if each.scope == scope]) for scope in found.scopes]
     texts = [Text(text) for text in (*found.basis, *NOTES)]
@@ -122,51 +122,51 @@ def calibration_section(found: Calibrated) -> Section:
 
 def _source(of: Calibration) -> Section:
     rates = [
-        [METRICS[rate.metric], *value_of(rate), f"{rate.n:,}"]
-        for rate in sorted(of.rates, key=lambda rate: list(METRICS).index(rate.metric))
+        [MEASURE_LABELS[rate.metric], *format_measure(rate), f"{rate.n:,}"]
+        for rate in sorted(of.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric))
     ]
-    says = Text(f"{count_of(of.n, 'verdict')} on what people settled; how the items were chosen: {chosen(of)}.")
+    says = Text(f"{format_count(of.n, 'verdict')} on what people settled; how the items were chosen: {format_selection_method(of)}.")
     figures = table(["figure", "value", "95 % interval", "over"], rows=rates, right=(1, 2, 3))
-    return Section(" · ".join(named(of)), [says, _matrix(of), figures])
+    return Section(" · ".join(format_source_and_criterion(of)), [says, _matrix(of), figures])
 
 
 def _matrix(of: Calibration) -> Table:
     """A row what it says, a column what people say; of many labels a line each pair that occurs."""
-    if of.binary or len({str(each) for cell in of.cells for each in (cell.said, cell.settled)}) <= LABELS:
-        pairs = {(word(cell.said, of.criterion), word(cell.settled, of.criterion)): cell.n for cell in of.cells}
-        labels = [word(each, of.criterion) for each in (True, False)] if of.binary else sorted({*sum(pairs, ())})
+    if of.binary or len({str(each) for cell in of.cells for each in (cell.automatic, cell.human)}) <= LABELS:
+        pairs = {(format_verdict(cell.automatic, of.criterion), format_verdict(cell.human, of.criterion)): cell.n for cell in of.cells}
+        labels = [format_verdict(each, of.criterion) for each in (True, False)] if of.binary else sorted({*sum(pairs, ())})
         rows = [[f"says {one}", *(f"{pairs.get((one, other), 0):,}" for other in labels)] for one in labels]
         return table(["", *(f"people: {label}" for label in labels)], rows, range(1, len(labels) + 1))
     most = sorted(of.cells, key=lambda cell: -cell.n)[:PAIRS]
-    listed = [[word(cell.said, of.criterion), word(cell.settled, of.criterion), f"{cell.n:,}"] for cell in most]
+    listed = [[format_verdict(cell.automatic, of.criterion), format_verdict(cell.human, of.criterion), f"{cell.n:,}"] for cell in most]
     rest = sum(cell.n for cell in of.cells) - sum(cell.n for cell in most)
     return table(["it says", "people", "n"], [*listed, *([["others", "", f"{rest:,}"]] if rest else [])], (2,))
 
 
-def _groups(scope: Scope, figures: Sequence[Calibration]) -> Section | None:
+def _groups(scope: CalibrationScope, figures: Sequence[Calibration]) -> Section | None:
     """None where there is one group only: that is the overall one."""
     if len({each.name for each in figures}) < 2:
         return None
     kept = {id(each) for each in sorted(figures, key=lambda each: -each.n)[:GROUPS]}
     rows = [
-        [each.name or "", " · ".join(named(each)), f"{each.n:,}", chosen(each),
-         *(by_metric(each.rates)[metric] for metric in GROUPED)]
+        [each.name or "", " · ".join(format_source_and_criterion(each)), f"{each.n:,}", format_selection_method(each),
+         *(format_measures(each.rates)[metric] for metric in GROUPED)]
         for each in figures if id(each) in kept
     ]  # fmt: skip
     rest = len(figures) - len(kept)
-    more = [Text(f"{count_of(rest, 'smaller group')} not shown: `fcreview calibrate --by {scope}`.")] if rest else []
-    heads = [scope, "verdicts", "n", "chosen", *(METRICS[metric] for metric in GROUPED)]
+    more = [Text(f"{format_count(rest, 'smaller group')} not shown: `fcreview calibrate --by {scope}`.")] if rest else []
+    heads = [scope, "verdicts", "n", "chosen", *(MEASURE_LABELS[metric] for metric in GROUPED)]
     return Section(f"by {scope}", [table(heads, rows, (2, *range(4, len(heads)))), *more])
 
 
-def _wrong(kinds: Sequence[WrongKind]) -> Iterator[Section]:
+def _wrong(kinds: Sequence[ErrorGroup]) -> Iterator[Section]:
     rows = []
-    for _, found in groupby(kinds, named):
-        for kind in sorted(found, key=lambda kind: -kind.wrong)[:WORST]:
+    for _, found in groupby(kinds, format_source_and_criterion):
+        for kind in sorted(found, key=lambda kind: -kind.wrong)[:MAX_ERROR_GROUPS]:
             share = f"{kind.wrong:,} of {kind.of:,}"
-            rows.append([f"{kind.by} {kind.name}", " · ".join(named(kind)), said_of(kind), share])
+            rows.append([f"{kind.by} {kind.name}", " · ".join(format_source_and_criterion(kind)), format_error(kind), share])
     if rows:
-        says = f"Of each source the {WORST} most frequent kinds, and how often it says so at all in cases of that kind."
+        says = f"Of each source the {MAX_ERROR_GROUPS} most frequent kinds, and how often it says so at all in cases of that kind."
         yield Section(
             "where they are wrong", [Text(says), table(["cases", "verdicts", "it says", "wrong"], rows, (3,))]
         )
@@ -203,16 +203,16 @@ def _part(part: Failing) -> Section:
     if not failing:
         return Section(part.title, [Text("No item fails.")])
     errors = [
-        [group.name or UNNAMED, f"{group.count:,}", share(group.count, failing), mostly(group, ERROR)]
-        for group in grouped(part.clusters, ERROR)
+        [group.name or UNNAMED, f"{group.count:,}", format_share(group.count, failing), summarize_group(group, BY_ERROR_TYPE)]
+        for group in group_clusters(part.clusters, BY_ERROR_TYPE)
     ]
     rest = len(part.clusters) - len(part.examples)
     rows = [_row(cluster, example) for cluster, example in zip(part.clusters, part.examples, strict=False)]
-    more = [Text(f"{count_of(rest, 'smaller group')} not shown.")] if rest else []
+    more = [Text(f"{format_count(rest, 'smaller group')} not shown.")] if rest else []
     return Section(
         part.title,
         [
-            Text(f"{count_of(failing, 'item')} failing, after reviews, in all of these runs."),
+            Text(f"{format_count(failing, 'item')} failing, after reviews, in all of these runs."),
             table(["error type", "items", "share", "mostly in"], errors, (1, 2)),
             table(["items", "fails alike", "example", "what differs first", "question"], rows, (0,)),
             *more,
@@ -247,7 +247,7 @@ class RunPasses:
 
 def passing_section(runs: Sequence[RunPasses]) -> Section:
     blocks: list[Text | Table] = [Text(WHAT)]
-    heads = ["items", *SOURCES]
+    heads = ["items", *METRIC_SOURCES]
     for kind in dict.fromkeys(run.kind for run in runs):
         of = sorted((run for run in runs if run.kind == kind), key=_share, reverse=True)
         blocks.append(Table([kind, *heads], [_passing_row(run) for run in of], frozenset(range(1, 1 + len(heads)))))
@@ -264,12 +264,12 @@ def _passing_row(run: RunPasses) -> TableRow:
     cells = [
         run.name,
         f"{run.items:,}",
-        official_rate(*run.official, run.items, stated_pass=passed, stated_of=of),
-        recomputed(*run.rule, run.items),
-        rate_of(*run.corrected, run.items),
+        format_official_rate(*run.official, run.items, stated_pass=passed, stated_of=of),
+        format_recomputed_rate(*run.rule, run.items),
+        format_rate_of_known(*run.corrected, run.items),
     ]
-    shares = zip(SOURCES, (run.official, run.rule, run.corrected), strict=True)
-    cells = ["·" if cell == NOTHING else cell for cell in cells]
+    shares = zip(METRIC_SOURCES, (run.official, run.rule, run.corrected), strict=True)
+    cells = ["·" if cell == NO_VALUE else cell for cell in cells]
     return TableRow(cells, bars=[Bar(source, ok / known) for source, (ok, known) in shares if 0 < known == run.items])
 
 
@@ -302,7 +302,7 @@ class Drawn:
     """Annotator -> `12 of 80`."""
 
 
-def agreement_section(found: Mapping[Given, Sequence[AgreementFigure]]) -> Section:
+def agreement_section(found: Mapping[BlindStatus, Sequence[AgreementCoefficient]]) -> Section:
     """Overall figures, each way in which reviews were given apart."""
     title = "How far annotators agree"
     if not found:
@@ -311,11 +311,11 @@ def agreement_section(found: Mapping[Given, Sequence[AgreementFigure]]) -> Secti
     parts = []
     for how, figures in found.items():
         rows = [
-            [each.criterion, name_of(each), ", ".join(each.annotators), *agreement_value_of(each), f"{each.n_units:,}",
+            [each.criterion, format_coefficient_name(each), ", ".join(each.annotators), *agreement_value_of(each), f"{each.n_units:,}",
              f"{each.n_labels:,}"]
             for each in figures
         ]  # fmt: skip
-        parts.append(Section(HOW[how], [table(heads, rows, (3, 4, 5, 6))]))
+        parts.append(Section(BLIND_STATUS_LABELS[how], [table(heads, rows, (3, 4, 5, 6))]))
     return Section(title, [Text("Adjudications, stale and retracted reviews do not count; unsure is no label.")], parts)
 
 
@@ -337,7 +337,7 @@ def chosen_section(queues: Sequence[Drawn]) -> Section:
         for queue in queues
     ]  # fmt: skip
     heads = ["queue", "drawn", "from", "strata", "seed", "made"]
-    said = count_of(len(queues), "queue was", "queues were") + " drawn at random." if queues else "No queue was drawn."
+    said = format_count(len(queues), "queue was", "queues were") + " drawn at random." if queues else "No queue was drawn."
     text = Text(f"{said} {BY_HAND}")
     return Section("How items were chosen", [text, table(heads, rows)] if rows else [text])
 
@@ -356,14 +356,14 @@ def suspects_section(found: Sequence[Suspect]) -> Section:
     telling = [suspect for suspect in found if suspect.reasons]
     if not telling:
         return Section(title, [Text("Nothing speaks against any golden answer.")])
-    says = f"{count_of(len(telling), 'question')} with a reason to doubt the golden answer, the question or the checker"
+    says = f"{format_count(len(telling), 'question')} with a reason to doubt the golden answer, the question or the checker"
     rest = f"; the {SHOWN} most suspect." if len(telling) > SHOWN else "."
     heads = ["score", "item", "runs fail", "why", "instead", "question"]
     return Section(title, [Text(says + rest), table(heads, [_suspected_row(each) for each in telling[:SHOWN]], (0,))])
 
 
 def _suspected_row(suspect: Suspect) -> list[str]:
-    case, other = suspect.case, suspect.alternative
+    case, other = suspect.question, suspect.alternative
     who = f" ({', '.join(other.models[:MODELS])}{', ...' if len(other.models) > MODELS else ''})" if other else ""
     return [
         f"{suspect.score:.2f}",
@@ -371,7 +371,7 @@ def _suspected_row(suspect: Suspect) -> list[str]:
         f"{case.n_failing} of {len(case.runs)}",
         "; ".join(reason.text for reason in suspect.reasons[:REASONS]),
         f"{other.answer}{who if other.models else ''}" if other else "",
-        _beginning(" ".join(case.question.split())),
+        _beginning(" ".join(case.text.split())),
     ]
 
 

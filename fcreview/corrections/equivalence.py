@@ -17,9 +17,9 @@ from typing import Any
 
 from fcreview.corrections.erratum import ErrataError
 from fcreview.matching import diff as exact
-from fcreview.model.function_schema import MISSING, Parameter
+from fcreview.model.function_schema import NO_DEFAULT, Parameter
 
-MEANS = {
+RULE_DESCRIPTIONS = {
     "number-equal": "numbers are equal whatever their type: 5.0 for 5",
     "default-omittable": "an argument may be left out if the default its document states is golden",
     "ignore-case": "texts are equal whatever their case",
@@ -27,13 +27,13 @@ MEANS = {
     "accept": "one value for another",
 }
 """Every kind, and what it says."""
-SPOKEN = {
+RULE_PHRASES = {
     "a default may be left out": "default-omittable",
     "ignore case": "ignore-case",
     "x^2 is x**2": "power-notation",
 }
 """What people say for some kinds."""
-GRAMMAR = (
+RULE_GRAMMAR = (
     "number-equal, default-omittable, ignore-case, power-notation or accept VALUE for VALUE;"
     " then [in ARGUMENT] [of FUNCTION] [on BENCHMARK]"
 )
@@ -41,7 +41,7 @@ _SCOPE = {"in": "argument", "of": "function", "on": "benchmark"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rule:
+class EquivalenceRule:
     """Two are one if they say the same: `accept 1 for 0` and `accept 1.0 for 0` do not, and values may be lists."""
 
     kind: str
@@ -58,11 +58,11 @@ class Rule:
     """Accepted it, on the date (ISO 8601)."""
     date: str = ""
 
-    def covers(self, function: str, argument: str) -> bool:
+    def applies_to(self, function: str, argument: str) -> bool:
         return self.function in ("", function) and self.argument in ("", argument)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Rule) and str(self) == str(other)
+        return isinstance(other, EquivalenceRule) and str(self) == str(other)
 
     def __hash__(self) -> int:
         return hash(str(self))
@@ -79,10 +79,10 @@ class Rule:
         return found if self.kind == "accept" else {k: v for k, v in found.items() if k not in ("given", "wanted")}
 
     @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Rule:
+    def from_json(cls, raw: Mapping[str, Any]) -> EquivalenceRule:
         kind = raw.get("rule")
-        if not isinstance(kind, str) or kind not in MEANS:
-            raise ErrataError(f"no rule {kind!r}: there are {', '.join(MEANS)}")
+        if not isinstance(kind, str) or kind not in RULE_DESCRIPTIONS:
+            raise ErrataError(f"no rule {kind!r}: there are {', '.join(RULE_DESCRIPTIONS)}")
         scope = {name: raw.get(name, "") for name in (*_SCOPE.values(), "who", "date")}
         if not all(isinstance(name, str) for name in scope.values()):
             raise ErrataError("benchmark, function, argument, who and date of a rule are texts")
@@ -91,13 +91,13 @@ class Rule:
         return cls(kind, **scope, given=raw.get("given"), wanted=raw.get("wanted"))
 
 
-def parse_rule(text: str) -> Rule:
+def parse_rule(text: str) -> EquivalenceRule:
     """ErrataError for what is no rule."""
     left = text.strip()
-    spoken = next((said for said in SPOKEN if left == said or left.startswith(f"{said} ")), None)
-    kind, _, left = left.partition(" ") if spoken is None else (SPOKEN[spoken], "", left[len(spoken) :])
-    if kind not in MEANS:
-        raise ErrataError(f"no rule {text!r}: a rule is {GRAMMAR}")
+    spoken = next((said for said in RULE_PHRASES if left == said or left.startswith(f"{said} ")), None)
+    kind, _, left = left.partition(" ") if spoken is None else (RULE_PHRASES[spoken], "", left[len(spoken) :])
+    if kind not in RULE_DESCRIPTIONS:
+        raise ErrataError(f"no rule {text!r}: a rule is {RULE_GRAMMAR}")
     values: dict[str, Any] = {}
     if kind == "accept":
         values["given"], left = _value(left, text)
@@ -109,10 +109,10 @@ def parse_rule(text: str) -> Rule:
     while left.strip():
         word, _, left = left.strip().partition(" ")
         if word not in _SCOPE or _SCOPE[word] in scope or not left.strip():
-            raise ErrataError(f"no rule {text!r}: at {word!r}; a rule is {GRAMMAR}")
+            raise ErrataError(f"no rule {text!r}: at {word!r}; a rule is {RULE_GRAMMAR}")
         name, left = _value(left, text)
         scope[_SCOPE[word]] = name if isinstance(name, str) else json.dumps(name)
-    return Rule(kind, **scope, **values)
+    return EquivalenceRule(kind, **scope, **values)
 
 
 def _value(left: str, text: str) -> tuple[Any, str]:
@@ -152,45 +152,45 @@ OMITTED = ""
 """Among the accepted values of a field inside an object: it may be left out."""
 
 
-def same(rules: Sequence[Rule], wanted: Any, given: Any, depth: int = 0) -> bool:
+def is_equivalent(rules: Sequence[EquivalenceRule], wanted: Any, given: Any, depth: int = 0) -> bool:
     """Whether `given` is what golden wants, exactly or by one of the rules at each place. Lists go element by element;
     of objects `wanted` has either a list of accepted values for each field or a value."""
-    if exact.same(wanted, given) or any(_by(rule, wanted, given) for rule in rules):
+    if exact.is_same_value(wanted, given) or any(_by(rule, wanted, given) for rule in rules):
         return True
     if depth >= DEEP:
         return False
     if isinstance(wanted, (list, tuple)) and isinstance(given, (list, tuple)):
         return len(wanted) == len(given) and all(
-            same(rules, one, other, depth + 1) for one, other in zip(wanted, given, strict=True)
+            is_equivalent(rules, one, other, depth + 1) for one, other in zip(wanted, given, strict=True)
         )
     if isinstance(wanted, Mapping) and isinstance(given, Mapping):
         fields = {name: one if isinstance(one, list) else [one] for name, one in wanted.items()}
         return given.keys() <= fields.keys() and all(
-            any(same(rules, one, given[name], depth + 1) for one in any_of) if name in given else OMITTED in any_of
+            any(is_equivalent(rules, one, given[name], depth + 1) for one in any_of) if name in given else OMITTED in any_of
             for name, any_of in fields.items()
         )
     return False
 
 
-def may_be_left_out(rules: Sequence[Rule], parameter: Parameter, accepted: Sequence[Any]) -> bool:
+def can_be_omitted(rules: Sequence[EquivalenceRule], parameter: Parameter, accepted: Sequence[Any]) -> bool:
     """Whether a rule lets the argument be left out: its stated default is one of the accepted values, or says so."""
-    if parameter.default is MISSING or not any(rule.kind == "default-omittable" for rule in rules):
+    if parameter.default is NO_DEFAULT or not any(rule.kind == "default-omittable" for rule in rules):
         return False
     said = str(parameter.default).casefold()
     return any(
-        same(_NUMBERS, one, parameter.default) or (isinstance(one, (str, bool, int, float)) and _word(one) == said)
+        is_equivalent(_NUMBERS, one, parameter.default) or (isinstance(one, (str, bool, int, float)) and _word(one) == said)
         for one in accepted
     )
 
 
-_NUMBERS = (Rule("number-equal"),)
+_NUMBERS = (EquivalenceRule("number-equal"),)
 
 
 def _word(value: Any) -> str:
     return str(value).casefold()
 
 
-def _by(rule: Rule, wanted: Any, given: Any) -> bool:
+def _by(rule: EquivalenceRule, wanted: Any, given: Any) -> bool:
     match rule.kind:
         case "number-equal":
             return _is_number(wanted) and _is_number(given) and bool(wanted == given)
@@ -199,7 +199,7 @@ def _by(rule: Rule, wanted: Any, given: Any) -> bool:
         case "power-notation":
             return isinstance(wanted, str) and isinstance(given, str) and _powers(wanted) == _powers(given)
         case "accept":
-            return exact.same(rule.wanted, wanted) and exact.same(rule.given, given)
+            return exact.is_same_value(rule.wanted, wanted) and exact.is_same_value(rule.given, given)
     return False
 
 

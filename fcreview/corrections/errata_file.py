@@ -16,9 +16,9 @@ from typing import Any
 
 import orjson
 
-from fcreview.corrections.equivalence import Rule
-from fcreview.corrections.erratum import Entry, ErrataError, Key
-from fcreview.model.json_value import MAX_DEPTH, canonical_json, deeper_than
+from fcreview.corrections.equivalence import EquivalenceRule
+from fcreview.corrections.erratum import ErrataEntry, ErrataError, ErrataKey
+from fcreview.model.json_value import MAX_DEPTH, canonical_json, is_nested_deeper
 
 FORMAT, VERSION = "fcreview-errata", 1
 
@@ -27,15 +27,15 @@ FORMAT, VERSION = "fcreview-errata", 1
 class Errata:
     """What runs are read with. Small and picklable."""
 
-    entries: dict[Key, Entry] = field(default_factory=dict)
-    rules: tuple[Rule, ...] = ()
+    entries: dict[ErrataKey, ErrataEntry] = field(default_factory=dict)
+    rules: tuple[EquivalenceRule, ...] = ()
     digest: str = ""
     date: str = ""
     who: str = ""
     path: str = ""
     """Where it was read."""
 
-    def of(self, benchmark: str, *, rules: bool = True) -> Errata | None:
+    def for_benchmark(self, benchmark: str, *, rules: bool = True) -> Errata | None:
         """What of it concerns a benchmark, or only its golden answers; None if nothing does. The digest is of that
         part."""
         entries = {key: one for key, one in self.entries.items() if one.benchmark == benchmark}
@@ -45,13 +45,13 @@ class Errata:
         body = b"".join(_lines([*entries.values()], rules_of))
         return Errata(entries, rules_of, _hash(body), self.date, self.who, self.path)
 
-    def with_rules(self, *rules: Rule) -> Errata:
+    def with_rules(self, *rules: EquivalenceRule) -> Errata:
         """With further rules; of no file."""
         every = tuple(dict.fromkeys([*self.rules, *rules]))
         return Errata(self.entries, every, _hash(b"".join(_lines([*self.entries.values()], every))), path=self.path)
 
 
-def write_errata(entries: Sequence[Entry], rules: Sequence[Rule], date: str, who: str) -> bytes:
+def serialize_errata(entries: Sequence[ErrataEntry], rules: Sequence[EquivalenceRule], date: str, who: str) -> bytes:
     """The file. `date` is ISO 8601."""
     body = b"".join(_lines(entries, rules))
     header = {"format": FORMAT, "version": VERSION, "date": date, "who": who}
@@ -59,7 +59,7 @@ def write_errata(entries: Sequence[Entry], rules: Sequence[Rule], date: str, who
     return _line({**header, "digest": _digest(header, body)}) + body
 
 
-def read_errata(raw: bytes, name: str = "") -> Errata:
+def parse_errata(raw: bytes, name: str = "") -> Errata:
     """ErrataError, with the line, for what is no such file, was changed, or names an item twice."""
     first, _, body = raw.partition(b"\n")
     header = _object(first, f"{name}:1")
@@ -68,8 +68,8 @@ def read_errata(raw: bytes, name: str = "") -> Errata:
     stated = header.pop("digest", None)
     if stated != _digest(header, body):
         raise ErrataError(f"{name}: changed since it was written: its digest does not fit")
-    entries: dict[Key, Entry] = {}
-    rules: list[Rule] = []
+    entries: dict[ErrataKey, ErrataEntry] = {}
+    rules: list[EquivalenceRule] = []
     for number, line in enumerate(body.split(b"\n"), 2):
         where = f"{name}:{number}"
         if not line.strip():
@@ -77,11 +77,11 @@ def read_errata(raw: bytes, name: str = "") -> Errata:
         record = _object(line, where)
         try:
             if record.get("kind") == "rule":
-                rules.append(Rule.from_json(record))
+                rules.append(EquivalenceRule.from_json(record))
                 continue
             if record.get("kind") != "golden":
                 raise ErrataError(f"kind {record.get('kind')!r}: there are golden and rule")
-            entry = Entry.from_json(record, number)
+            entry = ErrataEntry.from_json(record, number)
         except ErrataError as error:
             raise ErrataError(f"{where}: {error}") from None
         if entry.key in entries:
@@ -91,24 +91,24 @@ def read_errata(raw: bytes, name: str = "") -> Errata:
     return Errata(entries, tuple(rules), str(stated), date, who, name)
 
 
-def write_rules(rules: Sequence[Rule]) -> bytes:
+def serialize_rules(rules: Sequence[EquivalenceRule]) -> bytes:
     """A workspace's accepted rules: the lines that errata have of them."""
     return b"".join(_lines([], rules))
 
 
-def read_rules(raw: bytes, name: str) -> list[Rule]:
+def parse_rules(raw: bytes, name: str) -> list[EquivalenceRule]:
     """ErrataError for a line that is no rule: what was accepted does not silently get lost."""
     found = []
     for number, line in enumerate(raw.split(b"\n"), 1):
         if line.strip():
             try:
-                found.append(Rule.from_json(_object(line, f"{name}:{number}")))
+                found.append(EquivalenceRule.from_json(_object(line, f"{name}:{number}")))
             except ErrataError as error:
                 raise ErrataError(f"{name}:{number}: {error}") from None
     return found
 
 
-def _lines(entries: Sequence[Entry], rules: Sequence[Rule]) -> Iterator[bytes]:
+def _lines(entries: Sequence[ErrataEntry], rules: Sequence[EquivalenceRule]) -> Iterator[bytes]:
     yield from (_line(one.as_json()) for one in entries)
     yield from (_line({"kind": "rule", **rule.as_json(), "says": str(rule)}) for rule in rules)
 
@@ -124,7 +124,7 @@ def _object(line: bytes, where: str) -> dict[str, Any]:
         raise ErrataError(f"{where}: no JSON") from None
     if not isinstance(value, dict):
         raise ErrataError(f"{where}: no JSON object")
-    if deeper_than(value, MAX_DEPTH):
+    if is_nested_deeper(value, MAX_DEPTH):
         raise ErrataError(f"{where}: nested deeper than {MAX_DEPTH} levels")
     return value
 
@@ -138,20 +138,20 @@ def _hash(data: bytes) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class United:
-    file: bytes | None
+class MergedErrataFile:
+    content: bytes | None
     """All of it as one file; None if nothing is to be added."""
-    new: int
+    n_new: int
     """Golden answers that were not here."""
-    known: int
+    n_known: int
     """Golden answers that both have; reasons and names of either side are kept."""
-    rules: int
+    n_new_rules: int
     """Rules that were not here."""
-    conflicts: tuple[Key, ...]
+    conflicts: tuple[ErrataKey, ...]
     """Items that the two correct otherwise, or whose question or old answer is another one: what is here stays."""
 
 
-def united(here: Errata, there: Errata) -> United:
+def combine_errata(here: Errata, there: Errata) -> MergedErrataFile:
     """What `here` is with the errata of `there`. The other way round gives the same but for conflicts and order."""
     entries = dict(here.entries)
     new, known, conflicts = 0, 0, []
@@ -168,18 +168,18 @@ def united(here: Errata, there: Errata) -> United:
     rules = tuple(dict.fromkeys([*here.rules, *there.rules]))
     same = [*map(_said, entries.values())] == [*map(_said, here.entries.values())] and len(rules) == len(here.rules)
     who = ", ".join(_union(here.who.split(", "), there.who.split(", ")))
-    file = None if same else write_errata([*entries.values()], rules, max(here.date, there.date), who)
-    return United(file, new, known, len(rules) - len(here.rules), tuple(conflicts))
+    file = None if same else serialize_errata([*entries.values()], rules, max(here.date, there.date), who)
+    return MergedErrataFile(file, new, known, len(rules) - len(here.rules), tuple(conflicts))
 
 
-def _alike(one: Entry, other: Entry) -> bool:
+def _alike(one: ErrataEntry, other: ErrataEntry) -> bool:
     """Whether both correct the same answer to the same question in the same way."""
     return [canonical_json(each) for each in (one.question_hash, one.old, one.new)] == [
         canonical_json(each) for each in (other.question_hash, other.old, other.new)
     ]
 
 
-def _both(one: Entry, other: Entry) -> Entry:
+def _both(one: ErrataEntry, other: ErrataEntry) -> ErrataEntry:
     """With what either says of it, and the evidence of more runs."""
     return replace(
         one,
@@ -193,5 +193,5 @@ def _union(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for each in (*one, *other) if each))
 
 
-def _said(entry: Entry) -> bytes:
+def _said(entry: ErrataEntry) -> bytes:
     return canonical_json(entry.as_json())

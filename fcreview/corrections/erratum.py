@@ -15,7 +15,7 @@ class ErrataError(FcreviewError):
     """A file of errata, or a rule, that cannot be used; the message says where and why."""
 
 
-Key = tuple[str, str, str, str, str]
+ErrataKey = tuple[str, str, str, str, str]
 """(benchmark, generation, language, category, id)"""
 
 
@@ -30,7 +30,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ErrataEntry:
     benchmark: str
     generation: str
     language: str
@@ -56,7 +56,7 @@ class Entry:
     """Where it stands in the file of errata, from 1."""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> ErrataKey:
         return self.benchmark, self.generation, self.language, self.category, self.id
 
     def as_json(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Entry:
         return found
 
     @classmethod
-    def from_json(cls, raw: Mapping[str, Any], line: int) -> Entry:
+    def from_json(cls, raw: Mapping[str, Any], line: int) -> ErrataEntry:
         """ErrataError without the line's place if a field is missing or of another kind."""
         given = {name: raw[name] for name in _TEXTS if isinstance(raw.get(name), str)}
         lacking = [name for name in _NEEDED if name not in (given if name in _TEXTS else raw)]
@@ -88,7 +88,7 @@ class Entry:
         )
 
 
-_TEXTS = tuple(one.name for one in fields(Entry) if one.type == "str")
+_TEXTS = tuple(one.name for one in fields(ErrataEntry) if one.type == "str")
 _NEEDED = ("benchmark", "generation", "language", "category", "id", "question_hash", "old", "new")
 
 
@@ -96,13 +96,13 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
 
 
-def question_hash(messages: Iterable[Message]) -> str:
+def hash_question(messages: Iterable[Message]) -> str:
     """blake2b-8 hex of what users say to open the turns, as JSON `[[turn, text], ...]`: the same in every run, and
     whatever system message a runner puts before it."""
     said = [[one.turn, one.content] for one in messages if one.role == "user" and one.step == -1]
     return json_hash(said, 8)
 
 
-def question_text(messages: Iterable[Message]) -> str:
+def join_user_messages(messages: Iterable[Message]) -> str:
     """What users say, a blank line between."""
     return "\n\n".join(one.content for one in messages if one.role == "user")

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from fcreview.model.item import Call, Pair
+from fcreview.model.item import Call, CallPair
 
 
-class CaseKey(NamedTuple):
+class QuestionKey(NamedTuple):
     """Which question, whoever answered it."""
 
     benchmark: str
@@ -21,38 +21,38 @@ class CaseKey(NamedTuple):
 
 
 @dataclass(slots=True)
-class Answer:
+class DistinctAnswer:
     """One answer, and the runs that gave it. Calls and pairs only of answers that fail or differ from golden."""
 
     runs: list[int]
     passed: bool | None
     """By the benchmark: official, else rule, else judge."""
-    contradicted: bool = False
+    has_verdict_conflict: bool = False
     """The official and the recomputed verdict differ."""
     calls: list[Call] = field(default_factory=list)
-    pairs: list[Pair] = field(default_factory=list)
+    pairs: list[CallPair] = field(default_factory=list)
     items: list[int] = field(default_factory=list)
     """Where the store has it, one a run."""
 
     @property
-    def readable(self) -> bool:
+    def is_readable(self) -> bool:
         return all(call.decode_error is None and call.arguments is not None for call in self.calls)
 
 
 @dataclass(slots=True)
-class Case:
+class AuditedQuestion:
     """A question, its golden answer, and the answers of all runs in scope."""
 
-    key: CaseKey
-    question: str
+    key: QuestionKey
+    text: str
     """All that was said up to the user's last message."""
     golden: list[Call]
     functions: list[dict[str, Any]]
     group: str | None = None
     """Of the conversation that several items belong to."""
-    complete: bool = True
+    is_self_contained: bool = True
     """Nothing but the question is needed: the golden calls do not depend on what tools return."""
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[DistinctAnswer] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
     """Settled in the workspace: how many runs' answers have each fault. A case has one vote, see `learning`."""
 
@@ -61,30 +61,30 @@ class Case:
         return [run for answer in self.answers for run in answer.runs]
 
     @property
-    def failing(self) -> list[Answer]:
+    def failing_answers(self) -> list[DistinctAnswer]:
         return [answer for answer in self.answers if answer.passed is False]
 
     @property
     def n_failing(self) -> int:
-        return sum(len(answer.runs) for answer in self.failing)
+        return sum(len(answer.runs) for answer in self.failing_answers)
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
+class RunProfile:
     """A run, and how often it passes."""
 
     model: str
     family: str
-    rate: float
+    pass_rate: float
     """Share of all its verdicts that are passes, 0 to 1."""
-    by_category: Mapping[str, float] = field(default_factory=dict)
+    pass_rate_by_category: Mapping[str, float] = field(default_factory=dict)
     """The same by category, drawn towards a half where there are few items."""
-    contradicted: float = 0.0
+    conflict_rate: float = 0.0
     """Share of its items on which the official and the recomputed verdict differ."""
 
 
 @dataclass(frozen=True, slots=True)
-class Alternative:
+class AlternativeAnswer:
     """A competing answer and who gave it."""
 
     answer: str
@@ -104,4 +104,4 @@ class Reason:
     """How clearly it is there, 0 to 1."""
     text: str
     """Why, in words. Not safe to draw before `sanitise.visible`."""
-    alternative: Alternative | None = None
+    alternative: AlternativeAnswer | None = None

@@ -6,104 +6,104 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.golden_audit.case import Alternative, Answer, Case, Witness
+from fcreview.golden_audit.case import AlternativeAnswer, AuditedQuestion, DistinctAnswer, RunProfile
 from fcreview.golden_audit.facts import (
-    Place,
-    Voices,
-    by_alike,
-    places,
-    voices,
+    AnswerDifference,
+    RunWeights,
+    compute_run_weights,
+    find_differences,
+    group_equal_differences,
 )
-from fcreview.model.function_schema import FunctionSchema, Parameter, read_function_schema, schema_of
-from fcreview.model.item import Accept, Call
+from fcreview.model.function_schema import FunctionSchema, Parameter, find_schema, read_function_schema
+from fcreview.model.item import AcceptedValues, Call
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedDifference:
     """A difference that answers have alike, and the runs that have it."""
 
-    place: Place
+    difference: AnswerDifference
     runs: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class GoldenArgument:
     """One argument of a golden call, with what is written of it."""
 
     call: Call
     name: str
-    accept: Accept
-    document: FunctionSchema
+    accept: AcceptedValues
+    function_schema: FunctionSchema
     parameter: Parameter | None
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """`argument unit of convert`."""
         return f"{self.name} of {self.call.name}"
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class QuestionEvidence:
     """One case, ready to be judged."""
 
-    case: Case
-    voices: Voices
-    witnesses: Mapping[int, Witness]
-    documents: Sequence[FunctionSchema]
-    differences: Sequence[tuple[Answer, list[Place]]]
+    question: AuditedQuestion
+    run_weights: RunWeights
+    run_profiles: Mapping[int, RunProfile]
+    function_schemas: Sequence[FunctionSchema]
+    differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]]
     """Of the failing answers that can be read and have something to compare; not what passes in another answer."""
-    shared: Sequence[Shared]
-    passing: frozenset[tuple[Any, ...]]
+    shared_differences: Sequence[SharedDifference]
+    passing_differences: frozenset[tuple[Any, ...]]
     """`Place.alike` of what differs from golden in answers that pass."""
-    wanted: Sequence[Wanted]
+    golden_arguments: Sequence[GoldenArgument]
     """Every golden argument whose function has a document that says which parameters there are."""
 
-    def parameter(self, function: str, argument: str) -> Parameter | None:
-        document = schema_of(function, self.documents)
+    def find_parameter(self, function: str, argument: str) -> Parameter | None:
+        document = find_schema(function, self.function_schemas)
         return document.parameters.get(argument) if document else None
 
-    def demanded(self, call: Call, argument: str) -> bool:
+    def is_required(self, call: Call, argument: str) -> bool:
         """Whether an answer without the argument fails, as far as answers tell."""
-        return (call.turn, call.index, call.name, argument, "-", "") not in self.passing
+        return (call.turn, call.index, call.name, argument, "-", "") not in self.passing_differences
 
-    def alternative(self, place: Place, runs: Iterable[int]) -> Alternative:
+    def build_alternative(self, place: AnswerDifference, runs: Iterable[int]) -> AlternativeAnswer:
         given = list(runs)
-        several = sum(call.name == place.function for call in self.case.golden) > 1 and bool(place.path)
-        words = f"call {place.call + 1}, {place.words}" if several else place.words
-        return Alternative(words, self.voices.names(given), self.voices.families_of(given), tuple(given))
+        several = sum(call.name == place.function for call in self.question.golden) > 1 and bool(place.path)
+        words = f"call {place.golden_index + 1}, {place.label}" if several else place.label
+        return AlternativeAnswer(words, self.run_weights.models_of(given), self.run_weights.families_of(given), tuple(given))
 
 
-def evidence(
-    case: Case, witnesses: Mapping[int, Witness], read: Callable[[dict[str, Any]], FunctionSchema]
-) -> Evidence:
+def collect_evidence(
+    case: AuditedQuestion, witnesses: Mapping[int, RunProfile], read: Callable[[dict[str, Any]], FunctionSchema]
+) -> QuestionEvidence:
     """`read` gives the document of a raw one, each once."""
-    heard = voices(case, witnesses)
-    passing = frozenset(place.alike for answer in case.answers if answer.passed for place in places(case, answer))
+    heard = compute_run_weights(case, witnesses)
+    passing = frozenset(place.match_key for answer in case.answers if answer.passed for place in find_differences(case, answer))
     differences = [
         (answer, kept)
-        for answer in case.failing
-        if answer.readable and (kept := [place for place in places(case, answer) if place.alike not in passing])
+        for answer in case.failing_answers
+        if answer.is_readable and (kept := [place for place in find_differences(case, answer) if place.match_key not in passing])
     ]
     shared = [
-        Shared(place, tuple(run for run in runs if run in heard.of)) for place, runs in by_alike(differences).values()
+        SharedDifference(place, tuple(run for run in runs if run in heard.bits)) for place, runs in group_equal_differences(differences).values()
     ]
     documents = [read(raw) for raw in case.functions]
     arguments = _wanted(case.golden, documents)
-    return Evidence(case, heard, witnesses, documents, differences, shared, passing, arguments)
+    return QuestionEvidence(case, heard, witnesses, documents, differences, shared, passing, arguments)
 
 
-def _wanted(golden: Sequence[Call], documents: Sequence[FunctionSchema]) -> list[Wanted]:
+def _wanted(golden: Sequence[Call], documents: Sequence[FunctionSchema]) -> list[GoldenArgument]:
     found = []
     for call in golden:
-        document = schema_of(call.name, documents)
-        if document is None or not document.stated:
+        document = find_schema(call.name, documents)
+        if document is None or not document.lists_parameters:
             continue
         for name, accept in (call.arguments or {}).items():
-            found.append(Wanted(call, name, accept, document, document.parameters.get(name)))
+            found.append(GoldenArgument(call, name, accept, document, document.parameters.get(name)))
     return found
 
 
-def reader() -> Callable[[dict[str, Any]], FunctionSchema]:
+def cached_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:
     """Reads function documents; the same object once."""
     known: dict[int, tuple[dict[str, Any], FunctionSchema]] = {}
 

@@ -23,10 +23,10 @@ from functools import lru_cache
 from math import log2
 from typing import Any
 
-from fcreview.golden_audit.case import Answer, Case, Witness
-from fcreview.matching.first_difference import NOTHING, locate
-from fcreview.model.item import Accept, Call, Fields, Pair
-from fcreview.model.json_value import brief, brief_golden, steps, to_json_text
+from fcreview.golden_audit.case import AuditedQuestion, DistinctAnswer, RunProfile
+from fcreview.matching.first_difference import NO_VALUE, find_values_at
+from fcreview.model.item import AcceptedValues, Call, CallPair, GoldenObject
+from fcreview.model.json_value import abbreviate, abbreviate_golden, split_path, to_json_text
 
 _MEMBERS = {
     "gpt": ("gpt", "chatgpt", "o1", "o3", "o4", "davinci"),
@@ -45,7 +45,7 @@ _MAKERS = ("meta", "open", "openai", "anthropic", "google", "nvidia", "databrick
 
 
 @lru_cache(1 << 12)
-def family(model: str) -> str:
+def model_family(model: str) -> str:
     """`gpt` of `gpt-4o-2024-08-06-FC`, `llama` of `meta-llama_Meta-Llama-3-70B-Instruct`, else the name's first word
     that is no maker's: `functionary` of `meetkai/functionary-small`. Of a fine-tuned model it is the tuner's name."""
     own = re.split(r"[/_]", model.lower(), maxsplit=1)[-1] if re.search(r"[/_]", model) else model.lower()
@@ -91,24 +91,24 @@ _NAMED = re.compile(r"^(?:(\d{1,2})(?:st|nd|rd|th)?\s+)?([a-z]{3,9})\.?\s+(?:(\d
 _LAMBDA = re.compile(r"^\s*(?:lambda\s+\w+\s*:|[a-z]\s*\(\s*\w\s*\)\s*=|y\s*=)\s*")
 _POWER = re.compile(r"[\w)]\s*(?:\^|\*\*)\s*[-\w(]")
 _MARKS = re.compile(r"[^a-z0-9+<>=%]+")
-DEEPEST = 2
-LONGEST_LIST = 50
+MAX_LIST_DEPTH = 2
+MAX_LIST_LENGTH = 50
 """Elements of lists that are compared in any order."""
 _LONGEST = 400
 """Characters of a text that is looked at closely."""
 
 
-def same_meaning(golden: Any, given: Any, depth: int = 0) -> str | None:
+def describe_equivalence(golden: Any, given: Any, depth: int = 0) -> str | None:
     """How two values that are not equal may mean the same, in words; None if they do not seem to. Lists are looked into
     to `DEEPEST`."""
     if isinstance(golden, str) and isinstance(given, str):
         return _texts(golden, given)
     if isinstance(golden, list) or isinstance(given, (list, tuple)):
-        return _lists(golden, given, depth + 1) if depth < DEEPEST else None
+        return _lists(golden, given, depth + 1) if depth < MAX_LIST_DEPTH else None
     if isinstance(golden, bool) or isinstance(given, bool):
         same = {str(golden).lower(), str(given).lower()} in ({"true"}, {"false"})
         return "true or false as a text" if same else None
-    one, other = number(golden), number(given)
+    one, other = parse_number(golden), parse_number(given)
     if one is None or other is None:
         return None
     if _near(one, other):
@@ -122,7 +122,7 @@ def _near(one: float, other: float) -> bool:
     return abs(one - other) <= 1e-9 * max(abs(one), abs(other))
 
 
-def number(value: Any) -> float | None:
+def parse_number(value: Any) -> float | None:
     """Of a number, or a text that is one: `5`, `"1,000"`, `"$5"`, `"5%"` (a twentieth)."""
     if isinstance(value, bool):
         return None
@@ -139,19 +139,19 @@ def number(value: Any) -> float | None:
 
 def _texts(golden: str, given: str) -> str | None:
     if len(golden) > _LONGEST or len(given) > _LONGEST:
-        return "only case, blanks or marks differ" if plain(golden) == plain(given) else None
-    forms = (_FORMULA, *_FORMS) if is_power(golden) else _FORMS
+        return "only case, blanks or marks differ" if normalize_text(golden) == normalize_text(given) else None
+    forms = (_FORMULA, *_FORMS) if is_power_formula(golden) else _FORMS
     for words, form in forms:
         one = form(golden)
         if one is not None and one == form(given):
             return words
-    if short_for(golden, given) or short_for(given, golden):
+    if is_short_for(golden, given) or is_short_for(given, golden):
         return "one is short for the other"
     return None
 
 
 @lru_cache(1 << 16)
-def plain(text: str) -> str:
+def normalize_text(text: str) -> str:
     """Letters and digits in lower case, without accents."""
     if text.isascii():
         return _MARKS.sub("", text.lower())
@@ -160,11 +160,11 @@ def plain(text: str) -> str:
 
 
 def _number_text(text: str) -> str | None:
-    value = number(text)
+    value = parse_number(text)
     return None if value is None else repr(value)
 
 
-def formula(text: str) -> str | None:
+def normalize_formula(text: str) -> str | None:
     """A formula in one notation: `3x^2 + 2x` and `lambda x: 3*x**2 + 2*x` alike; None if it is none."""
     if not any(mark in text for mark in "^*+-/=") or not re.search(r"[\dxyzt]", text):
         return None
@@ -173,7 +173,7 @@ def formula(text: str) -> str | None:
     return re.sub(r"[\s*]|(?<=⌃)\((?=\w\))|(?<=⌃\w)\)", "", bare).strip("'\"") or None
 
 
-def is_power(text: str) -> bool:
+def is_power_formula(text: str) -> bool:
     """Whether it is a formula that raises something to a power; `m^2` is a unit."""
     return bool(_POWER.search(text)) and re.split(r"\^|\*\*", text.lower(), maxsplit=1)[0].strip() not in _UNIT
 
@@ -182,7 +182,7 @@ def _unit(text: str) -> str | None:
     return _UNIT.get(re.sub(r"[^a-z ]", "", text.lower().replace("°", "")).strip())
 
 
-def date(text: str) -> str | None:
+def to_iso_date(text: str) -> str | None:
     """`2020-01-31` for a day in the usual notations (month first, where a day could be either); None for other text."""
     text = text.strip().lower()
     if found := _ISO.match(text):
@@ -205,21 +205,21 @@ def _singular(text: str) -> str | None:
 
 
 _SMALL = {"the", "a", "an", "of", "in", "and", "for", "to", "on", "at"}
-_FORMULA = ("the same formula in another notation", formula)
+_FORMULA = ("the same formula in another notation", normalize_formula)
 _FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
-    ("only case, blanks or marks differ", lambda text: plain(text) or None),
+    ("only case, blanks or marks differ", lambda text: normalize_text(text) or None),
     ("the same number, written otherwise", _number_text),
     _FORMULA,
-    ("the same day in another notation", date),
+    ("the same day in another notation", to_iso_date),
     ("the same unit", _unit),
     ("the same words in another form", _singular),
 )
 
 
-def short_for(short: str, long: str) -> bool:
+def is_short_for(short: str, long: str) -> bool:
     """`CA` or `San Francisco` for `San Francisco, CA`, `NYC` for `New York City`."""
     few, many = re.findall(r"\w+", short.lower()), re.findall(r"\w+", long.lower())
-    if not few or len(few) > len(many) or plain(short) == plain(long):
+    if not few or len(few) > len(many) or normalize_text(short) == normalize_text(long):
         return False
     if len(few) < len(many) and any(many[at : at + len(few)] == few for at in range(len(many) - len(few) + 1)):
         return True
@@ -229,17 +229,17 @@ def short_for(short: str, long: str) -> bool:
 def is_initials(short: str, long: str) -> bool:
     """`ny` of `New York`."""
     words = re.findall(r"\w+", long.lower())
-    return len(words) > 1 and plain(short) == "".join(word[0] for word in words)
+    return len(words) > 1 and normalize_text(short) == "".join(word[0] for word in words)
 
 
 def _lists(golden: Any, given: Any, depth: int) -> str | None:
     if isinstance(golden, list) and isinstance(given, (list, tuple)):
-        return _elements(golden, list(given), depth) if len(golden) == len(given) <= LONGEST_LIST else None
+        return _elements(golden, list(given), depth) if len(golden) == len(given) <= MAX_LIST_LENGTH else None
     one, other = (golden, given) if isinstance(golden, list) else (given, golden)
-    if len(one) == 1 and (one[0] == other or same_meaning(one[0], other, depth)):
+    if len(one) == 1 and (one[0] == other or describe_equivalence(one[0], other, depth)):
         return "one value, in a list or bare"
     if isinstance(other, str) and all(isinstance(each, str) for each in one):
-        return "a list as a text" if plain("".join(one)) == plain(other) else None
+        return "a list as a text" if normalize_text("".join(one)) == normalize_text(other) else None
     return None
 
 
@@ -250,7 +250,7 @@ def _elements(golden: list[Any], given: list[Any], depth: int) -> str | None:
         if value in left:
             left.remove(value)
             continue
-        alike = ((word, at) for at, each in enumerate(left) if (word := same_meaning(value, each, depth)))
+        alike = ((word, at) for at, each in enumerate(left) if (word := describe_equivalence(value, each, depth)))
         words, at = next(alike, (None, -1))
         if words is None:
             return None
@@ -260,163 +260,163 @@ def _elements(golden: list[Any], given: list[Any], depth: int) -> str | None:
     return words or "the same elements in another order"
 
 
-MOST = 30
+MAX_DIFFERENCES = 30
 """Places of one answer: who differs in more has another answer altogether."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AnswerDifference:
     """One difference."""
 
     turn: int
-    call: int
+    golden_index: int
     """Of the golden call in its turn; -1 for a call that golden does not have."""
     function: str
     path: str
     """Empty for the call as a whole."""
     state: str
-    given: Any
+    predicted: Any
     """What the answer has there; NOTHING if it has nothing."""
     golden: Any
     """What golden has there: an `Accept`, a value, or NOTHING."""
 
     @property
-    def alike(self) -> tuple[Any, ...]:
+    def match_key(self) -> tuple[Any, ...]:
         """The same for answers that differ alike here."""
-        text = "" if self.given is NOTHING else plain(to_json_text(self.given)) or to_json_text(self.given)
-        return (self.turn, self.call, self.function, self.path, "-" if self.given is NOTHING else "", text)
+        text = "" if self.predicted is NO_VALUE else normalize_text(to_json_text(self.predicted)) or to_json_text(self.predicted)
+        return (self.turn, self.golden_index, self.function, self.path, "-" if self.predicted is NO_VALUE else "", text)
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """`unit: "km"`, `without unit`, `no call of f`."""
         if not self.path:
             if self.state == "-":
                 return f"no call of {self.function}"
-            return f"{self.function}({_inside(self.given)})"
-        return f"without {self.path}" if self.given is NOTHING else f"{self.path}: {brief(self.given, 80)}"
+            return f"{self.function}({_inside(self.predicted)})"
+        return f"without {self.path}" if self.predicted is NO_VALUE else f"{self.path}: {abbreviate(self.predicted, 80)}"
 
     @property
-    def wanted(self) -> str:
+    def golden_label(self) -> str:
         """What golden has there, in words: `"km" or 2 more`, `nothing`."""
-        nothing = self.golden is NOTHING or (isinstance(self.golden, Accept) and not self.golden.any_of)
-        return "nothing" if nothing else brief_golden(self.golden)
+        nothing = self.golden is NO_VALUE or (isinstance(self.golden, AcceptedValues) and not self.golden.any_of)
+        return "nothing" if nothing else abbreviate_golden(self.golden)
 
 
 def _inside(arguments: Any) -> str:
     if not isinstance(arguments, dict):
         return "…"
-    text = ", ".join(f"{name}={brief(value, 30)}" for name, value in list(arguments.items())[:6])
+    text = ", ".join(f"{name}={abbreviate(value, 30)}" for name, value in list(arguments.items())[:6])
     return text if len(text) <= 100 else text[:99] + "…"
 
 
-def places(case: Case, answer: Answer) -> list[Place]:
+def find_differences(case: AuditedQuestion, answer: DistinctAnswer) -> list[AnswerDifference]:
     """What is neither equal nor equal by the benchmark's normalisation."""
     golden, given = _by_place(case.golden), _by_place(answer.calls)
-    found: list[Place] = []
+    found: list[AnswerDifference] = []
     for pair in answer.pairs:
         one = golden.get((pair.turn, pair.golden)) if pair.golden is not None else None
         other = given.get((pair.turn, pair.predicted)) if pair.predicted is not None else None
         found += _of_pair(pair, one, other)
-        if len(found) > MOST:
+        if len(found) > MAX_DIFFERENCES:
             break
-    return found[:MOST]
+    return found[:MAX_DIFFERENCES]
 
 
 def _by_place(calls: Sequence[Call]) -> dict[tuple[int, int], Call]:
     return {(call.turn, call.index): call for call in calls}
 
 
-def _of_pair(pair: Pair, golden: Call | None, given: Call | None) -> list[Place]:
+def _of_pair(pair: CallPair, golden: Call | None, given: Call | None) -> list[AnswerDifference]:
     at = -1 if pair.golden is None else pair.golden
     if golden is None or given is None:
-        whole = NOTHING if given is None else given.arguments
-        return [Place(pair.turn, at, pair.name, "", pair.state, whole, NOTHING)]
+        whole = NO_VALUE if given is None else given.arguments
+        return [AnswerDifference(pair.turn, at, pair.name, "", pair.state, whole, NO_VALUE)]
     other = next((one for one in pair.diff if not one.path and one.state == "!"), None)
     if other is not None:
-        return [Place(pair.turn, at, given.name, "", "!", given.arguments, NOTHING)]
-    found: dict[str, Place] = {}
+        return [AnswerDifference(pair.turn, at, given.name, "", "!", given.arguments, NO_VALUE)]
+    found: dict[str, AnswerDifference] = {}
     for one in pair.diff:
         if one.state == "~":
             continue
-        name, *inside = steps(one.path)
-        left = (golden.arguments or {}).get(str(name), NOTHING)
-        right = (given.arguments or {}).get(str(name), NOTHING)
+        name, *inside = split_path(one.path)
+        left = (golden.arguments or {}).get(str(name), NO_VALUE)
+        right = (given.arguments or {}).get(str(name), NO_VALUE)
         if _whole(left) or one.state in "+-" or not inside:  # a list or scalar is one answer, an object many
-            found.setdefault(str(name), Place(pair.turn, at, pair.name, str(name), one.state, right, left))
+            found.setdefault(str(name), AnswerDifference(pair.turn, at, pair.name, str(name), one.state, right, left))
         else:
-            left, right = locate(left, right, inside)
-            found.setdefault(one.path, Place(pair.turn, at, pair.name, one.path, one.state, right, left))
+            left, right = find_values_at(left, right, inside)
+            found.setdefault(one.path, AnswerDifference(pair.turn, at, pair.name, one.path, one.state, right, left))
     return list(found.values())
 
 
 def _whole(golden: Any) -> bool:
     """Whether an argument is compared as one value."""
-    values = golden.any_of if isinstance(golden, Accept) else [golden]
-    return not any(isinstance(value, Fields) or _holds_fields(value) for value in values)
+    values = golden.any_of if isinstance(golden, AcceptedValues) else [golden]
+    return not any(isinstance(value, GoldenObject) or _holds_fields(value) for value in values)
 
 
 def _holds_fields(value: Any) -> bool:
-    return isinstance(value, list) and any(isinstance(one, (Fields, dict)) for one in value)
+    return isinstance(value, list) and any(isinstance(one, (GoldenObject, dict)) for one in value)
 
 
-def by_alike(found: Sequence[tuple[Answer, list[Place]]]) -> dict[tuple[Any, ...], tuple[Place, list[int]]]:
+def group_equal_differences(found: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]]) -> dict[tuple[Any, ...], tuple[AnswerDifference, list[int]]]:
     """Places that several answers have alike: one of them, and the runs that have it."""
-    groups: dict[tuple[Any, ...], tuple[Place, list[int]]] = {}
+    groups: dict[tuple[Any, ...], tuple[AnswerDifference, list[int]]] = {}
     runs: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
     for answer, each in found:
         for place in each:
-            groups.setdefault(place.alike, (place, []))
-            runs[place.alike].update(answer.runs)
+            groups.setdefault(place.match_key, (place, []))
+            runs[place.match_key].update(answer.runs)
     return {alike: (place, sorted(runs[alike])) for alike, (place, _) in groups.items()}
 
 
-UNHEARD = 3.0
+ABSENT_RUN_BITS = 3.0
 """Bits of a run that is not there and has no opinion: so one failing run is no unanimity."""
 
 
 @dataclass(frozen=True, slots=True)
-class Voices:
+class RunWeights:
     """Of the runs that answered one case."""
 
-    of: Mapping[int, float]
+    bits: Mapping[int, float]
     """Bits, by run."""
     families: Mapping[int, str]
     models: Mapping[int, str]
 
     def share(self, runs: Iterable[int]) -> float:
         """What part of all voices these are, 0 to below 1."""
-        return sum(self.of.get(run, 0.0) for run in runs) / (sum(self.of.values()) + UNHEARD)
+        return sum(self.bits.get(run, 0.0) for run in runs) / (sum(self.bits.values()) + ABSENT_RUN_BITS)
 
-    def names(self, runs: Iterable[int]) -> tuple[str, ...]:
+    def models_of(self, runs: Iterable[int]) -> tuple[str, ...]:
         return tuple(sorted({self.models[run] for run in runs}))
 
     def families_of(self, runs: Iterable[int]) -> tuple[str, ...]:
         return tuple(sorted({self.families[run] for run in runs}))
 
 
-def voices(case: Case, witnesses: Mapping[int, Witness]) -> Voices:
+def compute_run_weights(case: AuditedQuestion, witnesses: Mapping[int, RunProfile]) -> RunWeights:
     """Of every run with a verdict whose answer could be read."""
     heard = [
         run
         for answer in case.answers
-        if answer.passed is not None and (answer.passed or answer.readable)
+        if answer.passed is not None and (answer.passed or answer.is_readable)
         for run in answer.runs
         if run in witnesses
     ]
     members = Counter(witnesses[run].family for run in heard)
-    bits = {run: surprise(witnesses[run].by_category.get(case.key.category, 0.5)) for run in heard}
-    return Voices(
+    bits = {run: failure_bits(witnesses[run].pass_rate_by_category.get(case.key.category, 0.5)) for run in heard}
+    return RunWeights(
         {run: bits[run] / members[witnesses[run].family] for run in heard},
         {run: witnesses[run].family for run in heard},
         {run: witnesses[run].model for run in heard},
     )
 
 
-def surprise(rate: float) -> float:
+def failure_bits(rate: float) -> float:
     """Bits of a failure of a run that passes at this rate."""
     return -log2(max(1.0 - rate, 1e-3))
 
 
-def smoothed(passed: int, known: int) -> float:
+def smooth_rate(passed: int, known: int) -> float:
     """The rate drawn towards a half by two more items, of which one passes."""
     return (passed + 1) / (known + 2)

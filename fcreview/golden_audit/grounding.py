@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from fcreview.golden_audit.case import Reason
-from fcreview.golden_audit.evidence import Evidence, Wanted
-from fcreview.golden_audit.facts import number
-from fcreview.model.function_schema import MISSING
-from fcreview.model.item import Accept, Fields
-from fcreview.model.json_value import brief, to_json_text
+from fcreview.golden_audit.evidence import GoldenArgument, QuestionEvidence
+from fcreview.golden_audit.facts import parse_number
+from fcreview.model.function_schema import NO_DEFAULT
+from fcreview.model.item import AcceptedValues, GoldenObject
+from fcreview.model.json_value import abbreviate, to_json_text
 
 _COUNTED = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty"
 )
-MORE = {
+OTHER_NUMBER_WORDS = {
     "a": 1.0,
     "an": 1.0,
     "single": 1.0,
@@ -44,47 +44,47 @@ MORE = {
     "month": 30.0,
     "year": 12.0,
 }
-SPOKEN = {word: float(value) for value, word in enumerate(_COUNTED.split())} | MORE
-SCALES = (1.0, 100.0, 0.01, 1000.0, 0.001, 1e6, 12.0, 60.0, 3600.0)
+NUMBER_WORDS = {word: float(value) for value, word in enumerate(_COUNTED.split())} | OTHER_NUMBER_WORDS
+UNIT_SCALES = (1.0, 100.0, 0.01, 1000.0, 0.001, 1e6, 12.0, 60.0, 3600.0)
 """Percent, thousands, millions, dozens and months, minutes: a number in the question in another size."""
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{3,}")
-STEM = 4
+STEM_LENGTH = 4
 """Letters by which words are compared: `predict` and `prediction`."""
 
 
-def grounding(seen: Evidence) -> list[Reason]:
-    if not seen.case.complete or not seen.case.question.strip():
+def find_ungrounded_values(seen: QuestionEvidence) -> list[Reason]:
+    if not seen.question.is_self_contained or not seen.question.text.strip():
         return []
-    question = Spoken(seen.case.question)
+    question = TextContent(seen.question.text)
     found: list[Reason] = []
-    for each in seen.wanted:
+    for each in seen.golden_arguments:
         found += _of(each, question, seen)
     return found
 
 
-class Spoken:
+class TextContent:
     """What a text speaks of."""
 
     __slots__ = ("numbers", "scaled", "stems", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text.casefold()
-        self.numbers = numbers_in(self.text)
-        self.scaled = {_rounded(one * scale) for one in self.numbers for scale in SCALES}
-        self.stems = {word[:STEM] for word in _WORD.findall(self.text)}
+        self.numbers = find_numbers(self.text)
+        self.scaled = {_rounded(one * scale) for one in self.numbers for scale in UNIT_SCALES}
+        self.stems = {word[:STEM_LENGTH] for word in _WORD.findall(self.text)}
 
-    def number(self, value: float) -> bool:
+    def has_number(self, value: float) -> bool:
         """Whether it has the number, whatever its sign and size."""
         return _rounded(abs(value)) in self.scaled
 
-    def words(self, text: str) -> bool:
+    def has_words(self, text: str) -> bool:
         """Whether it has any word of the text, or the text itself as in writing without blanks."""
         low = text.casefold()
         words = _WORD.findall(low)
         if low in self.text or not words:
             return True
-        return any(word[:STEM] in self.stems or (not word.isascii() and _shares(word, self.text)) for word in words)
+        return any(word[:STEM_LENGTH] in self.stems or (not word.isascii() and _shares(word, self.text)) for word in words)
 
 
 def _rounded(value: float) -> str:
@@ -95,51 +95,51 @@ def _shares(word: str, text: str) -> bool:
     return any(word[at : at + 2] in text for at in range(len(word) - 1))
 
 
-def numbers_in(text: str) -> set[float]:
-    found = {value for part in _NUMBER.findall(text) if (value := number(part)) is not None}
-    return found | {SPOKEN[word] for word in re.findall(r"[a-z]+", text) if word in SPOKEN}
+def find_numbers(text: str) -> set[float]:
+    found = {value for part in _NUMBER.findall(text) if (value := parse_number(part)) is not None}
+    return found | {NUMBER_WORDS[word] for word in re.findall(r"[a-z]+", text) if word in NUMBER_WORDS}
 
 
-def _of(each: Wanted, question: Spoken, seen: Evidence) -> Iterable[Reason]:
+def _of(each: GoldenArgument, question: TextContent, seen: QuestionEvidence) -> Iterable[Reason]:
     accept, parameter = each.accept, each.parameter
     if parameter is None or parameter.choices or not accept.any_of or _any_default(each):
         return
     if not all(_loose_ends(value, question) for value in accept.any_of):
         return
-    document = Spoken(f"{parameter.name.replace('_', ' ')} {parameter.description} {each.document.description}")
+    document = TextContent(f"{parameter.name.replace('_', ' ')} {parameter.description} {each.function_schema.description}")
     ungrounded = [value for value in accept.any_of if _loose_ends(value, question, document)]
     if len(ungrounded) < len(accept.any_of):
         return
     first = next(iter(_leaves(ungrounded[0])), None)
     if isinstance(first, str):
-        yield Reason("ungrounded", 0.5, f"golden's {each.words}, {brief(first, 50)}, is not in the question")
+        yield Reason("ungrounded", 0.5, f"golden's {each.label}, {abbreviate(first, 50)}, is not in the question")
         return
-    unused = sorted(question.numbers - _all_numbers(seen) - set(MORE.values()) - {0.0, 1.0, 2.0})
+    unused = sorted(question.numbers - _all_numbers(seen) - set(OTHER_NUMBER_WORDS.values()) - {0.0, 1.0, 2.0})
     clear, more = (1.0, f", which has {_short(unused[0])} that golden does not use") if unused else (0.6, "")
     yield Reason(
-        "ungrounded", clear, f"golden's {each.words}, {brief(ungrounded[0], 50)}, is not in the question{more}"
+        "ungrounded", clear, f"golden's {each.label}, {abbreviate(ungrounded[0], 50)}, is not in the question{more}"
     )
 
 
-def _any_default(each: Wanted) -> bool:
-    return each.accept.optional and each.parameter is not None and each.parameter.default is not MISSING
+def _any_default(each: GoldenArgument) -> bool:
+    return each.accept.optional and each.parameter is not None and each.parameter.default is not NO_DEFAULT
 
 
 def _short(value: float) -> str:
     return to_json_text(int(value) if value.is_integer() else value)
 
 
-def _loose_ends(value: Any, *texts: Spoken) -> bool:
+def _loose_ends(value: Any, *texts: TextContent) -> bool:
     """Whether some part of it stands in none of the texts."""
     return any(not any(_stands(leaf, text) for text in texts) for leaf in _leaves(value))
 
 
-def _stands(leaf: Any, text: Spoken) -> bool:
+def _stands(leaf: Any, text: TextContent) -> bool:
     if isinstance(leaf, bool):
         return True
     if isinstance(leaf, (int, float)):
-        return leaf in (0, 1) or text.number(float(leaf))
-    return text.words(leaf)
+        return leaf in (0, 1) or text.has_number(float(leaf))
+    return text.has_words(leaf)
 
 
 def _leaves(value: Any) -> Iterable[Any]:
@@ -149,9 +149,9 @@ def _leaves(value: Any) -> Iterable[Any]:
         one, depth = todo.pop()
         if depth > 8:
             continue
-        if isinstance(one, Accept):
+        if isinstance(one, AcceptedValues):
             todo += [(each, depth + 1) for each in one.any_of[:1]]
-        elif isinstance(one, Fields):
+        elif isinstance(one, GoldenObject):
             todo += [(each, depth + 1) for each in one.fields.values()]
         elif isinstance(one, dict):
             todo += [(each, depth + 1) for each in one.values()]
@@ -161,12 +161,12 @@ def _leaves(value: Any) -> Iterable[Any]:
             yield one
 
 
-def _all_numbers(seen: Evidence) -> set[float]:
+def _all_numbers(seen: QuestionEvidence) -> set[float]:
     """Of all golden values, numbers in their texts too."""
     found: set[float] = set()
-    for call in seen.case.golden:
+    for call in seen.question.golden:
         for accept in (call.arguments or {}).values():
-            for value in accept.any_of if isinstance(accept, Accept) else ():
+            for value in accept.any_of if isinstance(accept, AcceptedValues) else ():
                 for leaf in _leaves(value):
-                    found |= numbers_in(leaf.casefold()) if isinstance(leaf, str) else {abs(float(leaf))}
-    return {one * scale for one in found for scale in SCALES}
+                    found |= find_numbers(leaf.casefold()) if isinstance(leaf, str) else {abs(float(leaf))}
+    return {one * scale for one in found for scale in UNIT_SCALES}

@@ -15,20 +15,20 @@ from math import inf
 from typing import Any
 
 from fcreview.matching.diff import (
-    EXACT,
-    NORMALISED,
-    SCALARS,
-    Rules,
-    Work,
-    accepts,
+    EXACT_RULES,
+    NORMALISED_WEIGHT,
+    SCALAR_TYPES,
+    ComparisonRules,
+    ComparisonBudget,
+    is_accepted,
     diff_call,
-    explain_accept,
-    same_arguments,
-    same_function,
-    same_scalar,
-    weight,
+    diff_accepted_values,
+    are_arguments_accepted,
+    is_same_function,
+    is_equivalent_scalar,
+    difference_weight,
 )
-from fcreview.model.item import Accept, Call, Pair
+from fcreview.model.item import AcceptedValues, Call, CallPair
 
 OTHER_FUNCTION = 1e6
 UNPAIRED = 0.6e6
@@ -37,7 +37,7 @@ UNREADABLE = 100.0
 LEAST = 1e-3
 """Of the arguments of a call of another function: such a pair may come apart and must not part others."""
 APART = 1e-5
-MAX_COSTS = 3600
+MAX_COMPARED_PAIRS = 3600
 """Beyond this many possible pairs (60 by 60), calls are paired by function and position instead."""
 
 ALIKE = 0.8
@@ -48,8 +48,8 @@ Places = list[tuple[int, int]]
 
 
 def align_turns(
-    golden: Sequence[Call], predicted: Sequence[Call], rules: Rules = EXACT, *, ordered: bool = False
-) -> list[Pair]:
+    golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, ordered: bool = False
+) -> list[CallPair]:
     """`align` within each turn, turns ascending."""
     turns: defaultdict[int, tuple[list[Call], list[Call]]] = defaultdict(lambda: ([], []))
     for call in golden:
@@ -60,8 +60,8 @@ def align_turns(
 
 
 def align(
-    golden: Sequence[Call], predicted: Sequence[Call], rules: Rules = EXACT, *, ordered: bool = False
-) -> list[Pair]:
+    golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, ordered: bool = False
+) -> list[CallPair]:
     """The calls of one turn. Pairs are in golden order; predicted calls without a partner follow.
 
     `ordered`: partners stand in the same order on both sides, as where the benchmark compares sequences.
@@ -80,32 +80,32 @@ def align(
     pairs = [
         _compared(call, predicted[partners[at]], rules)
         if at in partners
-        else Pair(call.turn, call.index, None, call.name, "-")
+        else CallPair(call.turn, call.index, None, call.name, "-")
         for at, call in enumerate(golden)
     ]
     taken = set(partners.values())
     extra = (call for at, call in enumerate(predicted) if at not in taken)
-    return pairs + [Pair(call.turn, None, call.index, call.name, "+") for call in extra]
+    return pairs + [CallPair(call.turn, None, call.index, call.name, "+") for call in extra]
 
 
 def _instead(
     golden: Sequence[Call],
     predicted: Sequence[Call],
     at: tuple[int, int],
-    rules: Rules,
+    rules: ComparisonRules,
     names: tuple[set[str], set[str]],
 ) -> bool:
     """Whether the two calls are of one function, or the predicted one was made instead of the golden one. `names` are
     those of both sides: of very many calls spellings that the rules take for the same are not looked for."""
     wanted, made = golden[at[0]], predicted[at[1]]
-    if same_function(wanted, made, rules) or _alike(wanted.name, made.name):
+    if is_same_function(wanted, made, rules) or _alike(wanted.name, made.name):
         return True
     if len(golden) != len(predicted) or made.name in names[0] or wanted.name in names[1]:
         return False
-    if len(golden) * len(predicted) > MAX_COSTS:
+    if len(golden) * len(predicted) > MAX_COMPARED_PAIRS:
         return True
-    asked = any(same_function(each, made, rules) for each in golden)
-    return not asked and not any(same_function(wanted, each, rules) for each in predicted)
+    asked = any(is_same_function(each, made, rules) for each in golden)
+    return not asked and not any(is_same_function(wanted, each, rules) for each in predicted)
 
 
 def _alike(one: str, other: str) -> bool:
@@ -116,18 +116,18 @@ def _alike(one: str, other: str) -> bool:
     return SequenceMatcher(None, one, other, autojunk=False).ratio() >= ALIKE
 
 
-def _same_call(golden: Call, predicted: Call, rules: Rules) -> bool:
+def _same_call(golden: Call, predicted: Call, rules: ComparisonRules) -> bool:
     wanted, given = golden.arguments, predicted.arguments
-    if wanted is None or given is None or not same_arguments(wanted, given):
+    if wanted is None or given is None or not are_arguments_accepted(wanted, given):
         return False
-    return same_function(golden, predicted, rules)
+    return is_same_function(golden, predicted, rules)
 
 
-def _equal(golden: Call, predicted: Call) -> Pair:
-    return Pair(golden.turn, golden.index, predicted.index, golden.name, "=")
+def _equal(golden: Call, predicted: Call) -> CallPair:
+    return CallPair(golden.turn, golden.index, predicted.index, golden.name, "=")
 
 
-def _compared(golden: Call, predicted: Call, rules: Rules) -> Pair:
+def _compared(golden: Call, predicted: Call, rules: ComparisonRules) -> CallPair:
     pair = _equal(golden, predicted)
     pair.diff = diff_call(golden, predicted, rules)
     if pair.diff:
@@ -135,11 +135,11 @@ def _compared(golden: Call, predicted: Call, rules: Rules) -> Pair:
     return pair
 
 
-def _partners(golden: Sequence[Call], predicted: Sequence[Call], rules: Rules, ordered: bool) -> Places:
+def _partners(golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules, ordered: bool) -> Places:
     """Places in the two sequences that are paired."""
     if not golden or not predicted:
         return []
-    if len(golden) * len(predicted) > MAX_COSTS:
+    if len(golden) * len(predicted) > MAX_COMPARED_PAIRS:
         return _by_position(golden, predicted, ordered)
     if ordered:
         return _in_order(_costs(golden, predicted, rules, range(len(golden)), range(len(predicted))))
@@ -153,12 +153,12 @@ def _partners(golden: Sequence[Call], predicted: Sequence[Call], rules: Rules, o
     return found
 
 
-def _by_name(golden: Sequence[Call], predicted: Sequence[Call], rules: Rules) -> dict[int, int]:
+def _by_name(golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules) -> dict[int, int]:
     """Partners that no pairing of least cost can part: neither side has another call of their function."""
     only: dict[int, int] = {}
     counts = [0] * len(predicted)
     for i, one in enumerate(golden):
-        alike = [j for j, other in enumerate(predicted) if same_function(one, other, rules)]
+        alike = [j for j, other in enumerate(predicted) if is_same_function(one, other, rules)]
         for j in alike:
             counts[j] += 1
         if len(alike) == 1:
@@ -167,18 +167,18 @@ def _by_name(golden: Sequence[Call], predicted: Sequence[Call], rules: Rules) ->
 
 
 def _costs(
-    golden: Sequence[Call], predicted: Sequence[Call], rules: Rules, rows: Sequence[int], columns: Sequence[int]
+    golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules, rows: Sequence[int], columns: Sequence[int]
 ) -> list[list[float]]:
     return [[_cost(golden[i], predicted[j], rules) + APART * abs(i - j) for j in columns] for i in rows]
 
 
-def _cost(golden: Call, predicted: Call, rules: Rules) -> float:
-    if not same_function(golden, predicted, rules):
+def _cost(golden: Call, predicted: Call, rules: ComparisonRules) -> float:
+    if not is_same_function(golden, predicted, rules):
         return OTHER_FUNCTION + LEAST * _arguments_cost(golden, predicted, rules)
     return _arguments_cost(golden, predicted, rules)
 
 
-def _arguments_cost(golden: Call, predicted: Call, rules: Rules) -> float:
+def _arguments_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> float:
     cost = 0.0
     if golden.arguments is None or predicted.arguments is None:
         return cost + UNREADABLE
@@ -191,13 +191,13 @@ def _arguments_cost(golden: Call, predicted: Call, rules: Rules) -> float:
     return cost + sum(name not in golden.arguments for name in given)
 
 
-def _argument_cost(accept: Accept, value: Any, rules: Rules) -> float:
+def _argument_cost(accept: AcceptedValues, value: Any, rules: ComparisonRules) -> float:
     """As `weight` has it, at most one; of a scalar without putting the difference into words."""
-    if accepts(accept, value):
+    if is_accepted(accept, value):
         return 0
-    if type(value) in SCALARS:
-        return NORMALISED if any(same_scalar(one, value, rules) for one in accept.any_of) else 1
-    return min(1.0, weight(explain_accept(accept, value, "", 0, Work(rules))))
+    if type(value) in SCALAR_TYPES:
+        return NORMALISED_WEIGHT if any(is_equivalent_scalar(one, value, rules) for one in accept.any_of) else 1
+    return min(1.0, difference_weight(diff_accepted_values(accept, value, "", 0, ComparisonBudget(rules))))
 
 
 def _in_any_order(costs: list[list[float]]) -> Places:

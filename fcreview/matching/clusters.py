@@ -6,19 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from fcreview.model.sanitize import visible
-from fcreview.model.wording import count_of, error_words
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count, describe_error_type
 
 GROUPINGS = ("error type", "function", "argument", "category", "value")
 """In the order of `Cluster.names`. A value is a golden one against a predicted one, at the first difference."""
-ERROR, FUNCTION, ARGUMENT, CATEGORY, VALUE = range(5)
-_WITHIN = ((FUNCTION, ARGUMENT), (ERROR, ARGUMENT), (ERROR, FUNCTION), (ERROR, FUNCTION), (FUNCTION, ARGUMENT))
+BY_ERROR_TYPE, BY_FUNCTION, BY_ARGUMENT, BY_CATEGORY, BY_VALUE = range(5)
+_WITHIN = ((BY_FUNCTION, BY_ARGUMENT), (BY_ERROR_TYPE, BY_ARGUMENT), (BY_ERROR_TYPE, BY_FUNCTION), (BY_ERROR_TYPE, BY_FUNCTION), (BY_FUNCTION, BY_ARGUMENT))
 """By which two a group is divided, by what it is grouped by."""
-ARROW = " -> "
+VALUE_ARROW = " -> "
 """Between a golden and a predicted value."""
-MANY = ("error types", "functions", "arguments", "categories", "values")
-HEADINGS = ("error type", "function", "argument", "category", f"golden{ARROW}predicted")
-UNNAMED = (*(f"(no {name} given)" for name in GROUPINGS[:VALUE]), "(no value differs)")
+GROUPING_PLURALS = ("error types", "functions", "arguments", "categories", "values")
+GROUPING_HEADINGS = ("error type", "function", "argument", "category", f"golden{VALUE_ARROW}predicted")
+UNNAMED_GROUPS = (*(f"(no {name} given)" for name in GROUPINGS[:BY_VALUE]), "(no value differs)")
 """What a group without a name is called."""
 
 
@@ -57,7 +57,7 @@ class Cluster:
         if self.golden is None and self.predicted is None:
             return None
         golden = "(not in golden)" if self.golden is None else self.golden
-        return golden + ARROW + ("(missing)" if self.predicted is None else self.predicted)
+        return golden + VALUE_ARROW + ("(missing)" if self.predicted is None else self.predicted)
 
 
 @dataclass(slots=True)
@@ -79,37 +79,37 @@ class ClusterGroup:
         return max((each for each in self.clusters if each.difference), key=lambda each: each.count, default=None)
 
 
-def grouped(clusters: Iterable[Cluster], by: int) -> list[ClusterGroup]:
+def group_clusters(clusters: Iterable[Cluster], by: int) -> list[ClusterGroup]:
     """Most items first; behind all values what does not differ in one. `by` is a place in GROUPINGS."""
     groups: dict[tuple[str, str | None], ClusterGroup] = {}
     for cluster in clusters:
         name = cluster.terms[by], cluster.names[by]
         group = groups.setdefault(name, ClusterGroup(*name))
         group.clusters.append(cluster)
-    return sorted(groups.values(), key=lambda group: (by == VALUE and group.name is None, -group.count))
+    return sorted(groups.values(), key=lambda group: (by == BY_VALUE and group.name is None, -group.count))
 
 
-def others(by: int) -> tuple[int, int]:
+def subdivisions(by: int) -> tuple[int, int]:
     """What a group is divided by."""
     return _WITHIN[by]
 
 
-def counted(by: int) -> int:
+def stored_grouping(by: int) -> int:
     """The grouping whose clusters are those of this one: error types, functions and arguments have the same."""
-    return by if by in (CATEGORY, VALUE) else ERROR
+    return by if by in (BY_CATEGORY, BY_VALUE) else BY_ERROR_TYPE
 
 
-def named(clusters: Iterable[Cluster], by: int) -> list[Cluster]:
+def select_informative(clusters: Iterable[Cluster], by: int) -> list[Cluster]:
     """Those of a group by `by` that say more than what it is grouped by."""
-    return [cluster for cluster in clusters if any(cluster.names[place] for place in others(by))]
+    return [cluster for cluster in clusters if any(cluster.names[place] for place in subdivisions(by))]
 
 
-def place_of(cluster: Cluster, by: int, between: str = "·") -> str:
+def describe_cluster(cluster: Cluster, by: int, between: str = "·") -> str:
     """`get_weather · city`: where in its group a cluster lies."""
-    return f" {between} ".join(visible(name) for place in others(by) if (name := cluster.names[place]))
+    return f" {between} ".join(sanitize(name) for place in subdivisions(by) if (name := cluster.names[place]))
 
 
-def shared(clusters: Iterable[Cluster], by: int) -> dict[str, list[Cluster]]:
+def group_by_shared_name(clusters: Iterable[Cluster], by: int) -> dict[str, list[Cluster]]:
     """Clusters by the name they have in common, where several have it: an argument of several functions."""
     alike: dict[str, list[Cluster]] = {}
     for cluster in clusters:
@@ -118,39 +118,39 @@ def shared(clusters: Iterable[Cluster], by: int) -> dict[str, list[Cluster]]:
     return {name: of for name, of in alike.items() if len(of) > 1}
 
 
-def mostly(group: ClusterGroup, by: int, between: str = "·") -> str:
+def summarize_group(group: ClusterGroup, by: int, between: str = "·") -> str:
     """`23 get_weather · city`: where most of its items fail alike. `9 city · 5 functions`: in the same argument of
     several functions. `40 functions`: nothing stands out."""
-    outer, inner = others(by)
-    speaking = named(group.clusters, by)
+    outer, inner = subdivisions(by)
+    speaking = select_informative(group.clusters, by)
     if len(speaking) == 1:
-        return place_of(speaking[0], by, between)
-    found = [(each.count, place_of(each, by, between)) for each in speaking if each.count > 1]
-    for name, of in shared(speaking, inner).items():
-        everywhere = f"{visible(name)} {between} {count_of(len(of), GROUPINGS[outer])}"
+        return describe_cluster(speaking[0], by, between)
+    found = [(each.count, describe_cluster(each, by, between)) for each in speaking if each.count > 1]
+    for name, of in group_by_shared_name(speaking, inner).items():
+        everywhere = f"{sanitize(name)} {between} {format_count(len(of), GROUPINGS[outer])}"
         found.append((sum(cluster.count for cluster in of), everywhere))
     if found:
         most, place = max(found, key=lambda each: each[0])
         return f"{most:,} {place}"
     different = {cluster.names[outer] for cluster in speaking}
-    return count_of(len(different), GROUPINGS[outer]) if different else ""
+    return format_count(len(different), GROUPINGS[outer]) if different else ""
 
 
-def bar(number: int, total: int, cells: int) -> str:
+def draw_bar(number: int, total: int, cells: int) -> str:
     """A share as a bar of eighths of a cell; one at least."""
     eighths = max(round(8 * cells * number / total), 1) if number else 0
     whole, rest = divmod(eighths, 8)
     return "█" * whole + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
 
 
-def meaning(group: ClusterGroup) -> str:
+def explain_error_type(group: ClusterGroup) -> str:
     """`value_error:string: a text is none of the accepted ones`: the error type of its items, or of most of them
     (`mostly value_error:string: ...`), in plain words; empty for one that has none."""
-    largest = grouped(group.clusters, ERROR)
-    words = error_words(largest[0].name or "")
-    return f"{'mostly ' if len(largest) > 1 else ''}{visible(largest[0].name or '')}: {words}" if words else ""
+    largest = group_clusters(group.clusters, BY_ERROR_TYPE)
+    words = describe_error_type(largest[0].name or "")
+    return f"{'mostly ' if len(largest) > 1 else ''}{sanitize(largest[0].name or '')}: {words}" if words else ""
 
 
-def share(number: int, total: int) -> str:
+def format_share(number: int, total: int) -> str:
     """`17 %`; `<1 %` rather than nothing."""
     return f"{100 * number / total:.0f} %" if 100 * number >= total else "<1 %"

@@ -12,7 +12,7 @@ import unicodedata
 from difflib import SequenceMatcher
 
 AROUND_MARKS = re.compile(r" *(['\"]) *")
-LONGEST = 2000
+MAX_TEXT_LENGTH = 2000
 """Characters beyond which nothing is said."""
 NAMED = 3
 """Characters of a difference that are named."""
@@ -23,17 +23,17 @@ _MARKS = dict(zip("‘’‚′“”„″‐‑‒–—−⁄∕×…", "''''
 _TABLE = str.maketrans(_LETTERS | _MARKS)
 
 
-def looks_like(text: str) -> str:
+def confusable_skeleton(text: str) -> str:
     """The same for texts that look alike: letters of one script, one kind of mark and blank, nothing invisible."""
     plain = unicodedata.normalize("NFKC", text.translate(_TABLE))
     shown = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Mn"))
     return AROUND_MARKS.sub(r"\1", " ".join(shown.split()))
 
 
-def hidden_difference(golden: str, predicted: str) -> str | None:
+def describe_hidden_difference(golden: str, predicted: str) -> str | None:
     """In words, for two texts that look alike: `looks alike: U+0430 CYRILLIC SMALL LETTER A for U+0061 LATIN SMALL
     LETTER A at character 5`. None for all others."""
-    if golden == predicted or max(len(golden), len(predicted)) > LONGEST or looks_like(golden) != looks_like(predicted):
+    if golden == predicted or max(len(golden), len(predicted)) > MAX_TEXT_LENGTH or confusable_skeleton(golden) != confusable_skeleton(predicted):
         return None
     for kind, a, b, c, d in SequenceMatcher(None, golden, predicted, autojunk=False).get_opcodes():
         if kind != "equal":

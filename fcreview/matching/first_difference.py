@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.matching.diff import EXACT, Rules, closest
-from fcreview.model.item import Accept, ArgumentDiff, Call, Fields, Item, Pair, State
-from fcreview.model.json_value import brief, brief_golden, child, steps, to_json_text
+from fcreview.matching.diff import EXACT_RULES, ComparisonRules, find_closest_value
+from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, GoldenObject, Item, CallPair, DiffState
+from fcreview.model.json_value import abbreviate, abbreviate_golden, child_path, split_path, to_json_text
 
 MAX_INDENT = 3
-NOTHING: Any = object()
+NO_VALUE: Any = object()
 """Stands for the value of a side that has none at a place."""
 
 
@@ -27,7 +27,7 @@ class ArgumentRow:
     """"" is the call as a whole: then golden and predicted are function names."""
     depth: int
     """0 for an argument; places inside have more, at most 3, to indent by."""
-    state: State
+    state: DiffState
     golden: str | None
     """Accepted values as JSON joined with " or "; None where there is none."""
     predicted: str | None
@@ -36,30 +36,30 @@ class ArgumentRow:
     optional: bool = False
 
     @property
-    def wanted(self) -> bool:
+    def is_required_by_function(self) -> bool:
         """Left out, which golden allows and the function does not."""
         return self.state == "-" and self.optional and self.reason is not None
 
 
-def argument_rows(
-    golden: Call | None, predicted: Call | None, diff: Sequence[ArgumentDiff], rules: Rules = EXACT
+def build_argument_rows(
+    golden: Call | None, predicted: Call | None, diff: Sequence[ArgumentDiff], rules: ComparisonRules = EXACT_RULES
 ) -> list[ArgumentRow]:
     """Rows in golden order, then arguments not in golden. Each has below it the places inside that differ.
 
     `diff` is the pair's. Without a partner all rows are `-` (no prediction) or `+` (no golden). An optional argument
     that was left out is `=` with no predicted text.
     """
-    wanted: dict[str, Accept] = (golden.arguments if golden else None) or {}
+    wanted: dict[str, AcceptedValues] = (golden.arguments if golden else None) or {}
     given: dict[str, Any] = (predicted.arguments if predicted else None) or {}
     places: defaultdict[str, list[ArgumentDiff]] = defaultdict(list)
     for place in diff:
         if place.path:
-            places[str(steps(place.path)[0])].append(place)
+            places[str(split_path(place.path)[0])].append(place)
     names = (golden.name if golden else None, predicted.name if predicted else None)
     rows = [ArgumentRow("", 0, place.state, *names, place.reason) for place in diff if not place.path]
     unread = predicted is None or predicted.arguments is None
     for name, accept in wanted.items():
-        rows += _rows(name, accept, given.get(name, NOTHING), places[name], rules, unread)
+        rows += _rows(name, accept, given.get(name, NO_VALUE), places[name], rules, unread)
     for name, value in given.items():
         if name not in wanted:
             rows += _rows(name, None, value, places[name], rules, unread)
@@ -67,9 +67,9 @@ def argument_rows(
 
 
 def _rows(
-    name: str, accept: Accept | None, value: Any, places: list[ArgumentDiff], rules: Rules, unread: bool
+    name: str, accept: AcceptedValues | None, value: Any, places: list[ArgumentDiff], rules: ComparisonRules, unread: bool
 ) -> list[ArgumentRow]:
-    path, optional = child("", name), accept is not None and accept.optional
+    path, optional = child_path("", name), accept is not None and accept.optional
     state, reason = _state(path, accept, value, places, unread)
     top = ArgumentRow(path, 0, state, _text(accept) if accept else None, _text(value), reason, optional)
     inner = [place for place in places if place.path != path]
@@ -77,12 +77,12 @@ def _rows(
 
 
 def _state(
-    path: str, accept: Accept | None, value: Any, places: list[ArgumentDiff], unread: bool
-) -> tuple[State, str | None]:
+    path: str, accept: AcceptedValues | None, value: Any, places: list[ArgumentDiff], unread: bool
+) -> tuple[DiffState, str | None]:
     if not places:
         if accept is None:
             return "+", None
-        if value is not NOTHING:
+        if value is not NO_VALUE:
             return "=", None
         return ("=", "optional, left out") if accept.optional and not unread else ("-", None)
     own = [place for place in places if place.path == path]
@@ -96,39 +96,39 @@ def _state(
     return "!", f"{count} {'differs' if inner == 1 else 'differ'}"
 
 
-def _inner_row(place: ArgumentDiff, accept: Accept | None, value: Any, rules: Rules) -> ArgumentRow:
-    inside = steps(place.path)[1:]
-    golden, predicted = locate(accept, value, inside, rules)
+def _inner_row(place: ArgumentDiff, accept: AcceptedValues | None, value: Any, rules: ComparisonRules) -> ArgumentRow:
+    inside = split_path(place.path)[1:]
+    golden, predicted = find_values_at(accept, value, inside, rules)
     depth = min(len(inside), MAX_INDENT)
-    optional = isinstance(golden, Accept) and golden.optional
+    optional = isinstance(golden, AcceptedValues) and golden.optional
     left = None if place.state == "+" else _text(golden)
     right = None if place.state == "-" else _text(predicted)
     return ArgumentRow(place.path, depth, place.state, left, right, place.reason, optional)
 
 
-def locate(golden: Any, predicted: Any, inside: Sequence[str | int], rules: Rules = EXACT) -> tuple[Any, Any]:
+def find_values_at(golden: Any, predicted: Any, inside: Sequence[str | int], rules: ComparisonRules = EXACT_RULES) -> tuple[Any, Any]:
     """What stands at a place inside an argument on both sides, `NOTHING` on a side that has no such place.
 
     Golden values are followed through the alternative closest to the prediction.
     """
     for step in inside:
-        if isinstance(golden, Accept):
-            golden = closest(golden, predicted, rules)
-        golden = _item(golden.fields if isinstance(golden, Fields) else golden, step)
+        if isinstance(golden, AcceptedValues):
+            golden = find_closest_value(golden, predicted, rules)
+        golden = _item(golden.fields if isinstance(golden, GoldenObject) else golden, step)
         predicted = _item(predicted, step)
     return golden, predicted
 
 
 def _item(value: Any, step: str | int) -> Any:
     if isinstance(value, dict):
-        return value.get(step, NOTHING)
+        return value.get(step, NO_VALUE)
     if isinstance(value, (list, tuple)) and isinstance(step, int) and 0 <= step < len(value):
         return value[step]
-    return NOTHING
+    return NO_VALUE
 
 
 def _text(value: Any) -> str | None:
-    return None if value is NOTHING else to_json_text(value)
+    return None if value is NO_VALUE else to_json_text(value)
 
 
 TEXT = 60
@@ -139,7 +139,7 @@ VALUE = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class FirstDifference:
     """Where a prediction fails first, and in what."""
 
     function: str | None = None
@@ -151,12 +151,12 @@ class Difference:
     predicted: str | None = None
     """The two values of the argument as they read; None on the side that has none."""
 
-    def put(self, item: Item) -> None:
+    def apply_to(self, item: Item) -> None:
         item.diff_function, item.diff_argument, item.first_difference = self.function, self.argument, self.text
         item.diff_golden, item.diff_predicted = self.golden, self.predicted
 
 
-def blame(item: Item, function: str | None, argument: str | None) -> None:
+def set_difference_location(item: Item, function: str | None, argument: str | None) -> None:
     """The benchmark's rule names this place: an argument as a whole, where the first difference lies inside of it.
     Values of another place are not its."""
     inside = argument is not None and (item.diff_argument or "").startswith(argument)
@@ -165,9 +165,9 @@ def blame(item: Item, function: str | None, argument: str | None) -> None:
     item.diff_function, item.diff_argument = function, argument
 
 
-def first_difference(
-    pairs: Sequence[Pair], golden: Sequence[Call], predicted: Sequence[Call], rules: Rules = EXACT
-) -> Difference:
+def find_first_difference(
+    pairs: Sequence[CallPair], golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES
+) -> FirstDifference:
     """Of the first pair that is neither `=` nor `~`; an empty one if there is none.
 
     Texts read `location "Hangzhou, CN" (golden "Hangzhou, China")`, `days 3 (not in golden)`, `get_weather not called`,
@@ -176,49 +176,49 @@ def first_difference(
     """
     for pair in pairs:
         if pair.state == "-":
-            return Difference(pair.name, None, f"{pair.name} not called")
+            return FirstDifference(pair.name, None, f"{pair.name} not called")
         if pair.state == "+":
-            return Difference(pair.name, None, f"{pair.name} called, not in golden")
+            return FirstDifference(pair.name, None, f"{pair.name} called, not in golden")
         if pair.state == "!":
             return _inside(
                 pair, _find(golden, pair.turn, pair.golden), _find(predicted, pair.turn, pair.predicted), rules
             )
-    return Difference()
+    return FirstDifference()
 
 
 def _find(calls: Sequence[Call], turn: int, index: int | None) -> Call | None:
     return next((call for call in calls if call.index == index and call.turn == turn), None)
 
 
-def _inside(pair: Pair, golden: Call | None, predicted: Call | None, rules: Rules) -> Difference:
+def _inside(pair: CallPair, golden: Call | None, predicted: Call | None, rules: ComparisonRules) -> FirstDifference:
     place = next((place for place in pair.diff if place.state != "~"), None)
     if place is None:
-        return Difference(pair.name)
+        return FirstDifference(pair.name)
     if not place.path:
         other = golden is not None and predicted is not None and golden.name != predicted.name
         called = place.reason
         if other and predicted and golden:
             called = f"{predicted.name} called" if predicted.name else "a call that cannot be decoded"
             called += f" (golden {golden.name})"
-        return Difference(pair.name, None, called)
+        return FirstDifference(pair.name, None, called)
     wanted = (golden.arguments if golden else None) or {}
     given = (predicted.arguments if predicted else None) or {}
-    name, *inside = steps(place.path)
-    left, right = locate(wanted.get(str(name), NOTHING), given.get(str(name), NOTHING), inside, rules)
-    return Difference(
+    name, *inside = split_path(place.path)
+    left, right = find_values_at(wanted.get(str(name), NO_VALUE), given.get(str(name), NO_VALUE), inside, rules)
+    return FirstDifference(
         pair.name,
         place.path,
         f"{place.path} {_line(place, left, right)}",
-        None if left is NOTHING else brief_golden(left, VALUE),
-        None if right is NOTHING else brief(right, VALUE),
+        None if left is NO_VALUE else abbreviate_golden(left, VALUE),
+        None if right is NO_VALUE else abbreviate(right, VALUE),
     )
 
 
 def _line(place: ArgumentDiff, golden: Any, predicted: Any) -> str:
     if place.state == "-":
-        return "missing" if golden is NOTHING else f"missing (golden {brief_golden(golden, TEXT)})"
-    if predicted is NOTHING or place.reason.startswith("length ") or isinstance(predicted, (dict, list, tuple)):
+        return "missing" if golden is NO_VALUE else f"missing (golden {abbreviate_golden(golden, TEXT)})"
+    if predicted is NO_VALUE or place.reason.startswith("length ") or isinstance(predicted, (dict, list, tuple)):
         return place.reason
     if place.state == "+":
-        return f"{brief(predicted, TEXT)} (not in golden)"
-    return f"{brief(predicted, TEXT)} (golden {brief_golden(golden, TEXT)})" if golden is not NOTHING else place.reason
+        return f"{abbreviate(predicted, TEXT)} (not in golden)"
+    return f"{abbreviate(predicted, TEXT)} (golden {abbreviate_golden(golden, TEXT)})" if golden is not NO_VALUE else place.reason

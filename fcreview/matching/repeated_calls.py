@@ -7,8 +7,8 @@ from bisect import bisect_left
 from collections.abc import Hashable
 from typing import Any
 
-from fcreview.matching.diff import same
-from fcreview.model.item import GOLDEN_CALL, Call, Item, step_numbers
+from fcreview.matching.diff import is_same_value
+from fcreview.model.item import GOLDEN_CALL, Call, Item, number_steps
 from fcreview.model.json_value import MAX_DEPTH
 
 MAX_TEXT = 200_000
@@ -16,7 +16,7 @@ _Place = tuple[int, int, int]
 """Turn, step and index."""
 
 
-def calls_told(text: str) -> list[Call]:
+def parse_quoted_calls(text: str) -> list[Call]:
     """The calls of a message named `GOLDEN_CALL`: `{"name": "f", "arguments": {}}`, `{"f": {}}` or a list of such.
 
     Empty if it is nothing of the kind. Arguments are plain JSON values, as a model would give them.
@@ -44,28 +44,28 @@ def _told(entry: Any) -> list[tuple[str, dict[str, Any]]]:
     return []
 
 
-def same_call(one: Call, other: Call) -> bool:
+def is_same_call(one: Call, other: Call) -> bool:
     """Of one function with the very same arguments. Calls that could not be read are like none."""
     if one.arguments is None or other.arguments is None:
         return False
-    return one.name == other.name and same(one.arguments, other.arguments)
+    return one.name == other.name and is_same_value(one.arguments, other.arguments)
 
 
-class Repeats:
+class RepeatedCalls:
     """Where in an item calls were made before, by the model or in the dialogue it goes on from. Thousands of calls are
     told apart by what they hold, not each by all others."""
 
     def __init__(self, item: Item) -> None:
-        self._steps = step_numbers(item)
+        self._steps = number_steps(item)
         self._predicted: dict[Hashable, list[tuple[_Place, Call]]] = {}
         self._told: dict[Hashable, list[tuple[_Place, Call]]] = {}
         for call in sorted(item.predicted, key=_place):
             self._predicted.setdefault(_key(call), []).append((_place(call), call))
         for message in item.messages:
-            for call in calls_told(message.content) if message.name == GOLDEN_CALL else ():
+            for call in parse_quoted_calls(message.content) if message.name == GOLDEN_CALL else ():
                 self._told.setdefault(_key(call), []).append(((message.turn, message.step, 0), call))
 
-    def before(self, call: Call) -> str | None:
+    def find_earlier(self, call: Call) -> str | None:
         """Where the very same call was made before this one: `turn 1 step 2`. The model's latest counts, else the
         latest of the dialogue, in the order of its messages."""
         key, place = _key(call), _place(call)
@@ -73,7 +73,7 @@ class Repeats:
         made = made[: bisect_left(made, place, key=lambda each: each[0])][-1:]
         told = [each for each in self._told.get(key, ()) if each[0][:2] < place[:2]][-1:]
         for (turn, step, _), one in [*made, *told]:
-            if same_call(one, call):
+            if is_same_call(one, call):
                 return f"turn {turn + 1} step {self._steps.get((turn, step), step + 1)}"
         return None
 

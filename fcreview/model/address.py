@@ -1,8 +1,8 @@
-"""Addresses of what a verdict is about: `item`, `response`, `turn:2`, `turn:2/call:1`, `turn:2/call:1/arg:city`.
+"""Addresses of the targets of a verdict: `item`, `response`, `turn:2`, `turn:2/call:1`, `turn:2/call:1/arg:city`.
 
-Turns and calls count from 1, as people do; everywhere else in the program they count from 0. A call's number is its
-place among the call pairs of its turn, so missing and extra calls have one too. An argument is a path as in
-`fcreview.model.json_value`, and may hold `/` and `:` itself. Here they are written, read and worded, and nowhere else.
+Addresses count turns and calls from 1; the rest of the program counts from 0. A call's number is the position of its
+call pair in the turn, so a missing or extra call has an address too. An argument is a path as in
+`fcreview.model.json_value`, and may itself contain `/` and `:`. Only this module formats and parses addresses.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from dataclasses import dataclass
 
 ITEM = "item"
 RESPONSE = "response"
-WHOLE = (ITEM, RESPONSE)
+WHOLE_TARGETS = (ITEM, RESPONSE)
 """Targets that are not a part of the trajectory."""
-FORMS = "item, response, turn:1, turn:1/call:2 or turn:1/call:2/arg:city"
-"""For help texts and messages."""
+ADDRESS_FORMS = "item, response, turn:1, turn:1/call:2 or turn:1/call:2/arg:city"
+"""Examples of addresses, for help texts and messages."""
 
 _PART = re.compile(r"turn:([1-9]\d{0,8})(?:/call:([1-9]\d{0,8})(?:/arg:(.+))?)?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A part of a trajectory. `turn` and `call` count from 0."""
+class PartAddress:
+    """Address of a turn, a call pair or an argument. `turn` and `call` count from 0; `str()` gives the address."""
 
     turn: int
     call: int | None = None
@@ -37,39 +37,45 @@ class Target:
 
 
 def turn_address(turn: int) -> str:
+    """Format the address of a turn, given from 0: `turn:1`."""
     return f"turn:{turn + 1}"
 
 
 def call_address(turn: int, position: int) -> str:
-    """`position` is the pair's place among the pairs of its turn, from 0."""
+    """Format the address of a call pair: `turn:1/call:2`. `position` is its index in the turn, from 0."""
     return f"turn:{turn + 1}/call:{position + 1}"
 
 
 def argument_address(turn: int, position: int, path: str) -> str:
+    """Format the address of an argument or a path inside one: `turn:1/call:2/arg:city`."""
     return f"{call_address(turn, position)}/arg:{path}"
 
 
-def part_of(address: str) -> Target | None:
-    """The part that an address names; None for `item`, `response` and what is no address at all."""
-    found = _PART.fullmatch(address)
-    if found is None:
+def parse_address(address: str) -> PartAddress | None:
+    """Parse the address of a turn, call or argument. Returns None for `item`, `response` and any other text."""
+    match = _PART.fullmatch(address)
+    if match is None:
         return None
-    turn, call, argument = found.groups()
-    return Target(int(turn) - 1, int(call) - 1 if call else None, argument)
+    turn, call, argument = match.groups()
+    return PartAddress(int(turn) - 1, int(call) - 1 if call else None, argument)
 
 
 def is_address(text: str) -> bool:
-    return text in WHOLE or part_of(text) is not None
+    """Whether the text is the address of a target."""
+    return text in WHOLE_TARGETS or parse_address(text) is not None
 
 
-def call_of(address: str) -> str | None:
-    """The call an address lies in: `turn:2/call:1` of `turn:2/call:1/arg:city`, None of `turn:2` or `item`."""
-    part = part_of(address)
+def enclosing_call(address: str) -> str | None:
+    """Return the address of the call that contains an address.
+
+    `turn:2/call:1/arg:city` and `turn:2/call:1` give `turn:2/call:1`; `turn:2` and `item` give None.
+    """
+    part = parse_address(address)
     return None if part is None or part.call is None else call_address(part.turn, part.call)
 
 
-def words(address: str) -> str:
-    """`turn:2/call:1/arg:city` as people say it: `turn 2 call 1 city`. Not safe to draw before `sanitise.visible`."""
+def describe_address(address: str) -> str:
+    """Format an address for people: `turn 2 call 1 city`. The result must be sanitized before it is drawn."""
     head, _, path = address.partition("/arg:")
-    said = head.replace("/", " ").replace(":", " ")
-    return f"{said} {path}" if path else said
+    words = head.replace("/", " ").replace(":", " ")
+    return f"{words} {path}" if path else words

@@ -1,280 +1,299 @@
-"""What annotators hold of an item and its parts, before it is decided. Pure.
+"""Decisions on an item from the reviews of all annotators. Pure: events in, values out.
 
-What annotators do not agree on, for an adjudicator: which targets, and their answers under letters.
-
-A target is disputed on a criterion if current verdicts differ, or if all let it pass and do not name the same fault: a
-pass that calls the golden answer wrong is another label than a plain one (`correct+fault` in `ratings`). It is settled
-by an adjudication that is not stale, so it comes back when the prediction or the golden answer changes.
-
-From acts to opinions to decisions. Pure: events in, values out.
-
-An opinion is what one annotator now thinks of one target on one criterion; a decision is what all of them together say:
-an adjudication, else the unanimous verdict, else the majority's if that is the policy, else disputed. "unsure" is an
-opinion but decides nothing.
+* `fold_events` folds the events of a journal into opinions. An opinion is an annotator's current review of one target
+  and criterion.
+* `decide` combines the opinions of all annotators into decisions: the adjudicated verdict, else the unanimous verdict,
+  else the majority verdict if the policy allows it, else "disputed". An "unsure" opinion never decides.
+* `find_disagreements` lists the targets that an adjudicator has to resolve: those with different current verdicts, and
+  those that all annotators pass with different faults, because "pass" and "pass, the golden answer is wrong" are
+  different labels. An adjudication becomes stale when the prediction or the golden answer changes; the disagreement is
+  then open again.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Reversible, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
 from fcreview.model.address import ITEM
-from fcreview.model.review import CORRECT, OWN, PARTS, UNSURE, Event, ItemKey, Opinion, Said
+from fcreview.model.review import ANNOTATION_FIELDS, CORRECT, ITEM_CORRECT, UNSURE, Annotation, Event, ItemKey, Opinion
 from fcreview.model.verdict import (
     DISPUTED,
-    PASSING,
-    SETTLED,
+    PASS_FAIL_CRITERIA,
+    RESOLUTIONS,
     UNANIMOUS,
-    Build,
     DecidedBy,
     Policy,
-    agreed,
-    alike,
+    RollUpContext,
+    agreed_verdict,
     contradicts,
     decides,
-    majority,
-    unreviewed,
-    whole,
+    majority_verdict,
+    roll_up_benchmark,
+    roll_up_parts,
+    same_verdict,
 )
 
-ROLLING = (CORRECT, "equivalent")
-"""Pass/fail criteria of parts that say something of the item; of two on one part the first counts."""
+ROLL_UP_CRITERIA = (CORRECT, "equivalent")
+"""Criteria on which the verdicts on parts roll up to the item. If a part has both, the first one counts."""
 
-Question = tuple[str, str]
+TargetCriterion = tuple[str, str]
 """(target, criterion)"""
 
 
 @dataclass(slots=True)
-class Held:
-    """What is held of one target on one criterion, before it is decided."""
+class VerdictsByAnnotator:
+    """Current verdicts on one target and criterion, before they are combined into a decision."""
 
     verdicts: dict[str, Any]
-    """By annotator: current verdicts, "unsure" included; of adjudicators none."""
-    ruling: Any = None
-    """The adjudicated verdict."""
-    alone: dict[str, Any] = field(default_factory=dict)
-    """By annotator: what follows from their own words, whatever others say."""
+    """Annotator -> verdict, "unsure" included. Adjudications are not included."""
+    adjudication: Any = None
+    """Adjudicated verdict; None if there is none."""
+    independent: dict[str, Any] = field(default_factory=dict)
+    """Annotator -> verdict that follows from the annotator's own reviews alone."""
 
 
-def held(opinions: Sequence[Opinion], build: Build) -> dict[Question, Held]:
-    """What is held of one item: `item`/`correct` first, its own verdicts completed by the roll-up of what was said of
-    its parts; then every target spoken of."""
-    about: dict[Question, list[Opinion]] = {OWN: []}
-    for opinion in opinions:
-        about.setdefault((opinion.target, opinion.criterion), []).append(opinion)
-    found = {question: Held(_verdicts(said), _ruling(said)) for question, said in about.items()}
-    for there in found.values():
-        there.alone = dict(there.verdicts)
-    parts = of_parts(opinions)
-    if parts:
-        _roll_up(found[OWN], parts, build)
-    return found
+def collect_verdicts(opinions: Sequence[Opinion], context: RollUpContext) -> dict[TargetCriterion, VerdictsByAnnotator]:
+    """Collect the current verdicts on an item and its parts.
 
-
-def _roll_up(own: Held, parts: Sequence[Opinion], build: Build) -> None:
-    """What was said of an item's parts, for those who said nothing decided of the item itself.
-
-    Who only confirms the benchmark says nothing of the item, unless another overruled the very thing: then they hold
-    that the item is as the benchmark has it.
+    `item`/`correct` is always present and comes first. An annotator without a deciding verdict on the item gets the one
+    that their verdicts on its parts roll up to.
     """
-    settled = _part_values([o for o in parts if o.adjudicated])
-    if own.ruling is None:
-        own.ruling = whole(settled, build)
-    names = dict.fromkeys(o.annotator for o in parts if not o.adjudicated)
-    said = {name: _part_values([o for o in parts if o.annotator == name and not o.adjudicated]) for name in names}
-    after = {name: {**values, **settled} for name, values in said.items()}
-    follows = {name: whole(values, build) for name, values in after.items()}
-    overruling = [after[name] for name, value in follows.items() if value is not None]
+    by_target = _group_by_target(opinions)
+    by_target = {ITEM_CORRECT: by_target.pop(ITEM_CORRECT, []), **by_target}
+    collected = {}
+    for question, about in by_target.items():
+        last = latest_adjudication(about)
+        verdicts = {o.annotator: o.verdict for o in about if _is_current(o) and o.verdict is not None}
+        collected[question] = VerdictsByAnnotator(verdicts, last.verdict if last else None, dict(verdicts))
+    parts = select_part_opinions(opinions)
+    if parts:
+        _complete_from_parts(collected[ITEM_CORRECT], parts, context)
+    return collected
+
+
+def _group_by_target(opinions: Iterable[Opinion]) -> dict[TargetCriterion, list[Opinion]]:
+    groups: dict[TargetCriterion, list[Opinion]] = {}
+    for opinion in opinions:
+        groups.setdefault((opinion.target, opinion.criterion), []).append(opinion)
+    return groups
+
+
+def _is_current(opinion: Opinion) -> bool:
+    return not opinion.stale and not opinion.is_adjudication
+
+
+def _complete_from_parts(on_item: VerdictsByAnnotator, parts: Sequence[Opinion], context: RollUpContext) -> None:
+    """Add the item verdicts that follow from verdicts on parts, for annotators without a deciding item verdict.
+
+    An annotator who only confirms the benchmark's verdicts on parts gets no item verdict, unless another annotator
+    overrides one of the same verdicts: then the confirmation counts as the benchmark's verdict on the item.
+    """
+    adjudicated = _verdicts_on_parts([o for o in parts if o.is_adjudication])
+    if on_item.adjudication is None:
+        on_item.adjudication = roll_up_parts(adjudicated, context)
+    names = dict.fromkeys(o.annotator for o in parts if not o.is_adjudication)
+    own = {name: _verdicts_on_parts([o for o in parts if o.annotator == name and _is_current(o)]) for name in names}
+    combined = {name: {**verdicts, **adjudicated} for name, verdicts in own.items()}
+    rolled_up = {name: roll_up_parts(verdicts, context) for name, verdicts in combined.items()}
+    overriding = [combined[name] for name, verdict in rolled_up.items() if verdict is not None]
     for name in names:
-        value = follows[name]
-        if value is None and any(contradicts(after[name], other) for other in overruling):
-            value = unreviewed(build)
-        _complete(own.verdicts, name, value)
-        _complete(own.alone, name, whole(said[name], build))
+        verdict = rolled_up[name]
+        if verdict is None and any(contradicts(combined[name], other) for other in overriding):
+            verdict = roll_up_benchmark(context)
+        _set_unless_decided(on_item.verdicts, name, verdict)
+        _set_unless_decided(on_item.independent, name, roll_up_parts(own[name], context))
 
 
-def _complete(verdicts: dict[str, Any], annotator: str, value: Any) -> None:
-    if value is not None and not decides(verdicts.get(annotator)):
-        verdicts[annotator] = value
+def _set_unless_decided(verdicts: dict[str, Any], annotator: str, verdict: Any) -> None:
+    if verdict is not None and not decides(verdicts.get(annotator)):
+        verdicts[annotator] = verdict
 
 
-def of_parts(opinions: Iterable[Opinion]) -> list[Opinion]:
-    """Those that say something of the item by what they say of its parts."""
-    return [o for o in opinions if not o.stale and o.criterion in ROLLING and o.target != ITEM]
+def select_part_opinions(opinions: Iterable[Opinion]) -> list[Opinion]:
+    """Return the current opinions on parts whose verdicts roll up to the item."""
+    return [o for o in opinions if not o.stale and o.criterion in ROLL_UP_CRITERIA and o.target != ITEM]
 
 
-def _verdicts(said: Iterable[Opinion]) -> dict[str, Any]:
-    """Current verdicts of those who annotate."""
-    return {o.annotator: o.verdict for o in said if not o.stale and not o.adjudicated and o.verdict is not None}
+def latest_adjudication(opinions: Iterable[Opinion]) -> Opinion | None:
+    """Return the latest current adjudication with a deciding verdict, or None."""
+    found = [o for o in opinions if o.is_adjudication and not o.stale and decides(o.verdict)]
+    return max(found, key=lambda o: o.time) if found else None
 
 
-def _ruling(said: Iterable[Opinion]) -> Any:
-    """The latest adjudication; one that is "unsure" settles nothing."""
-    last = ruler(said)
-    return None if last is None else last.verdict
+def _verdicts_on_parts(opinions: Iterable[Opinion]) -> dict[str, Any]:
+    """Target -> latest verdict. The first of `ROLL_UP_CRITERIA` takes precedence."""
+    verdicts: dict[str, Any] = {}
+    for criterion in reversed(ROLL_UP_CRITERIA):
+        by_time = sorted((o for o in opinions if o.criterion == criterion), key=lambda o: o.time)
+        verdicts.update({o.target: o.verdict for o in by_time if o.verdict is not None})
+    return verdicts
 
 
-def ruler(said: Iterable[Opinion]) -> Opinion | None:
-    rulings = [o for o in said if o.adjudicated and not o.stale and decides(o.verdict)]
-    return max(rulings, key=lambda o: o.time) if rulings else None
-
-
-def _part_values(opinions: Iterable[Opinion]) -> dict[str, Any]:
-    """The verdict on each part, later ones over earlier."""
-    values: dict[str, Any] = {}
-    for criterion in reversed(ROLLING):
-        rows = sorted((o for o in opinions if o.criterion == criterion), key=lambda o: o.time)
-        values.update({o.target: o.verdict for o in rows if o.verdict is not None})
-    return values
-
-
-SETTLING = "say a verdict that is not unsure, or who is wrong"
-"""What an adjudication must do, for messages."""
+RESOLUTION_REQUIREMENT = "give a verdict other than unsure, or a fault"
+"""Instruction for an annotation that cannot resolve a disagreement, for error messages."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dispute:
-    """One target of one item on one criterion."""
+class Disagreement:
+    """An open disagreement of annotators on one target and criterion of an item."""
 
     target: str
     criterion: str
     answers: list[Opinion]
-    """A current verdict an annotator, "unsure" among them; shuffled, so that the place of an answer does not tell whose
-    it is. Of an item an answer may only follow from what the annotator said of its parts."""
+    """One opinion with a current verdict ("unsure" included) for each annotator, shuffled so that the order does not
+    reveal the annotator. A verdict on the item may be rolled up from the annotator's verdicts on parts."""
     majority: Any
-    """What more than half say, for the adjudicator to see; None if nothing."""
+    """Verdict of more than half of the annotators, shown to the adjudicator; None if there is none."""
 
 
-def settles(said: Said) -> bool:
-    """Whether the act can settle something: it has a verdict that is not "unsure", or says who is wrong."""
-    return decides(said.verdict) or (said.verdict is None and said.fault is not None)
+def can_resolve(annotation: Annotation) -> bool:
+    """Whether an adjudication with this annotation resolves a disagreement: it decides, or names only a fault."""
+    return decides(annotation.verdict) or (annotation.verdict is None and annotation.fault is not None)
 
 
-def disputes(key: ItemKey, opinions: Sequence[Opinion], build: Build) -> list[Dispute]:
-    """What is not settled of one item, the item's own verdict first."""
+def find_disagreements(key: ItemKey, opinions: Sequence[Opinion], context: RollUpContext) -> list[Disagreement]:
+    """Return the open disagreements on an item. The one on the item's own verdict comes first."""
     found = []
-    current: defaultdict[tuple[str, str], list[Opinion]] = defaultdict(list)
-    for opinion in opinions:
-        if not opinion.stale:
-            current[opinion.target, opinion.criterion].append(opinion)
-    for (target, criterion), there in held(opinions, build).items():
-        said = current[target, criterion]
-        if _differ(said, there, criterion):
-            answers = [_answer(each, said, target, criterion, there.verdicts[each]) for each in there.verdicts]
-            most = majority(there.verdicts.values())
-            found.append(Dispute(target, criterion, shuffled(key, answers), most))
+    current = _group_by_target(o for o in opinions if not o.stale)
+    for (target, criterion), collected in collect_verdicts(opinions, context).items():
+        about = current.get((target, criterion), [])
+        if _is_disputed(about, collected, criterion):
+            answers = [
+                _opinion_with_verdict(name, about, target, criterion, verdict)
+                for name, verdict in collected.verdicts.items()
+            ]
+            majority = majority_verdict(collected.verdicts.values())
+            found.append(Disagreement(target, criterion, shuffle_opinions(key, answers), majority))
     return found
 
 
-def shuffled(key: ItemKey, answers: Iterable[Opinion]) -> list[Opinion]:
-    """In an order that the item, the target and the names decide: the same at every call, on every machine, and
-    another one for the next target."""
+def shuffle_opinions(key: ItemKey, opinions: Iterable[Opinion]) -> list[Opinion]:
+    """Shuffle by a hash of item, target, criterion and annotator.
 
-    def place(answer: Opinion) -> bytes:
-        text = "\0".join([*key, answer.target, answer.criterion, answer.annotator])
+    The order is the same in every call and on every machine, and differs between targets.
+    """
+
+    def digest(opinion: Opinion) -> bytes:
+        text = "\0".join([*key, opinion.target, opinion.criterion, opinion.annotator])
         return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
-    return sorted(answers, key=place)
+    return sorted(opinions, key=digest)
 
 
-def letter(place: int) -> str:
-    """A, B ... Z, then AA, AB ..., from 0."""
-    more, last = divmod(place, 26)
-    return (letter(more - 1) if more else "") + chr(ord("A") + last)
+def answer_letter(index: int) -> str:
+    """Return the label of the answer at an index, from 0: A, B ... Z, AA, AB ..."""
+    quotient, last = divmod(index, 26)
+    return (answer_letter(quotient - 1) if quotient else "") + chr(ord("A") + last)
 
 
-def _differ(said: Sequence[Opinion], there: Held, criterion: str) -> bool:
-    if there.ruling is not None:
+def _is_disputed(about: Sequence[Opinion], collected: VerdictsByAnnotator, criterion: str) -> bool:
+    """Whether current opinions on a target disagree in verdict, or in fault if all of them pass."""
+    if collected.adjudication is not None:
         return False
-    together = agreed(there.verdicts.values())
-    if together == DISPUTED:
+    agreed = agreed_verdict(collected.verdicts.values())
+    if agreed == DISPUTED:
         return True
-    if together is not True or criterion not in PASSING or any(o.adjudicated and settles(o) for o in said):
+    if agreed is not True or criterion not in PASS_FAIL_CRITERIA:
         return False
-    return len({o.fault for o in said if o.verdict is True and not o.adjudicated}) > 1
+    if any(o.is_adjudication and can_resolve(o) for o in about):
+        return False
+    return len({o.fault for o in about if o.verdict is True and not o.is_adjudication}) > 1
 
 
-def _answer(annotator: str, said: Iterable[Opinion], target: str, criterion: str, verdict: Any) -> Opinion:
-    """Their opinion; one that follows from parts has no fault."""
-    own = next((o for o in said if o.annotator == annotator and not o.adjudicated), None)
+def _opinion_with_verdict(
+    annotator: str, about: Iterable[Opinion], target: str, criterion: str, verdict: Any
+) -> Opinion:
+    """Return the annotator's opinion. If its verdict was rolled up from parts, return a copy with it and no fault."""
+    own = next((o for o in about if o.annotator == annotator and not o.is_adjudication), None)
     if own is not None and decides(own.verdict):
         return own
-    given = own or Opinion(annotator=annotator, target=target, criterion=criterion)
-    return Opinion(
-        annotator=annotator, target=target, criterion=criterion, verdict=verdict, tags=given.tags, note=given.note
-    )
+    tags, note = (own.tags, own.note) if own is not None else (None, None)
+    return Opinion(annotator=annotator, target=target, criterion=criterion, verdict=verdict, tags=tags, note=note)
 
 
 @dataclass(slots=True)
 class Decision:
-    """What the annotators say of one target on one criterion."""
+    """The combined reviews of all annotators on one target and criterion.
+
+    Each field is a column of the table `human_labels`, under the name in its metadata or its own name.
+    """
 
     target: str
     criterion: str
     human: Any = None
-    """The settled value, "disputed", "unsure" (nobody decided), or None (only tags or notes, or all stale)."""
+    """The decided verdict, "disputed", "unsure" (no verdict decides), or None (no current verdict)."""
     decided_by: DecidedBy | None = None
-    """None leaves it to the benchmark's own verdict."""
-    you: Any = None
-    """The asking annotator's own value."""
+    """None if no annotator decided. The automatic verdict then counts."""
+    mine: Any = field(default=None, metadata={"column": "you"})
+    """Verdict of the current annotator."""
     fault: str | None = None
-    """The adjudicator's, none if that is a plain pass; else the one all agree on (all of the majority, where it
-    settled), else "disputed"."""
+    """Fault named by the adjudicator (None for an adjudicated pass without a fault), else the one on which all
+    annotators agree (those of the majority if it decided), else "disputed"."""
     golden_fix: dict[str, Any] | None = None
-    """The adjudicator's, else the one that all who gave one agree on."""
+    """Golden fix of the adjudicator, else the one on which all annotators who gave one agree."""
     tags: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     annotators: list[str] = field(default_factory=list)
-    """Who has a current opinion, by name."""
+    """Names of annotators with a current opinion, sorted."""
     n_verdicts: int = 0
-    """Annotators (adjudicators included) with a current verdict, "unsure" included."""
+    """Number of annotators and adjudicators with a current verdict, "unsure" included."""
     stale: bool = False
-    """There is an opinion on an earlier prediction or golden answer; it is not counted."""
-    n_parts: int = field(default=0, compare=False)
-    """Of the item's own decision: parts and other criteria that somebody judged, `your_parts`: that you did."""
-    your_parts: int = field(default=0, compare=False)
-    your_stale: bool = False
-    """One of the asking annotator's own."""
+    """Whether an annotator reviewed an earlier prediction or golden answer. Stale opinions do not count."""
+    n_part_verdicts: int = field(default=0, compare=False, metadata={"column": "n_parts"})
+    """Number of targets and criteria other than `item`/`correct` with a current verdict. Set for `item`/`correct`."""
+    n_my_part_verdicts: int = field(default=0, compare=False, metadata={"column": "your_parts"})
+    """The part of `n_part_verdicts` with a verdict of the current annotator."""
+    mine_stale: bool = field(default=False, metadata={"column": "your_stale"})
+    """Whether the current annotator has a stale opinion."""
 
     @property
-    def settled(self) -> bool:
-        return self.decided_by in SETTLED
+    def is_resolved(self) -> bool:
+        """Whether the annotators or an adjudicator decided on a verdict."""
+        return self.decided_by in RESOLUTIONS
 
 
-def retractions(events: Iterable[Event]) -> set[tuple[str, str]]:
-    """(event, annotator) of what was taken back. Nobody takes back what another said."""
+def find_retracted_events(events: Iterable[Event]) -> set[tuple[str, str]]:
+    """Return (event, annotator) of each retracted event. Annotators can retract only their own events."""
     return {(event.retracts, event.annotator) for event in events if event.act == "retract" and event.retracts}
 
 
-def last_act(events: Reversible[Event], annotator: str, gone: set[tuple[str, str]]) -> Event | None:
-    """The annotator's latest act that is not among the retracted ones."""
+def find_last_event(events: Reversible[Event], annotator: str, retracted: set[tuple[str, str]]) -> Event | None:
+    """Return the annotator's latest event that is neither retracted nor a retraction."""
     for event in reversed(events):
-        mine = event.annotator == annotator and event.act != "retract"
-        if mine and (event.event, annotator) not in gone:
+        is_own = event.annotator == annotator and event.act != "retract"
+        if is_own and (event.event, annotator) not in retracted:
             return event
     return None
 
 
 def is_stale(event: Event, prediction_hash: str, golden_hash: str) -> bool:
-    """Whether the event is about another prediction or golden answer. A hash that is not known says nothing."""
-    return _differs(event.prediction_hash, prediction_hash) or _differs(event.golden_hash, golden_hash)
+    """Whether the event reviews another prediction or golden answer. An empty hash is unknown and never stale."""
+    hashes = ((event.prediction_hash, prediction_hash), (event.golden_hash, golden_hash))
+    return any(recorded and current and recorded != current for recorded, current in hashes)
 
 
-def fold(
+def fold_events(
     events: Iterable[Event],
     retracted: set[tuple[str, str]],
     prediction_hash: str = "",
     golden_hash: str = "",
     presentation: int = 1,
 ) -> list[Opinion]:
-    """Opinions on one item, in order of first mention. An event changes only the fields it carries, later over earlier;
-    one with a verdict also takes back the fault named before it (see `fcreview.model.review`).
+    """Fold the events of one item into opinions, in the order in which each target first occurs.
 
-    As soon as an annotator has said anything of the present answer, what they said of an earlier one no longer shows.
-    What was said when the item came a second time is no opinion; with `presentation` 2 it is taken instead.
+    An event changes only the fields that it contains. One with a verdict also clears the earlier fault (see
+    `fcreview.model.review`). Once an annotator has reviewed the current answer of a target, their stale opinion on it
+    is dropped.
+
+    Args:
+        events: events of one item, by time.
+        retracted: result of `find_retracted_events`.
+        prediction_hash: hash of the current prediction; empty if unknown.
+        golden_hash: hash of the current golden answer; empty if unknown.
+        presentation: 1 for normal reviews, 2 for those of a hidden duplicate. Only events of this presentation count.
     """
     opinions: dict[tuple[str, str, str, str], Opinion] = {}
     for event in events:
@@ -283,76 +302,103 @@ def fold(
         if (event.presentation or 1) != presentation:
             continue
         stale = is_stale(event, prediction_hash, golden_hash)
-        who = (event.annotator, event.target, event.criterion, event.act)
-        opinion = opinions.get(who)
+        subject = (event.annotator, event.target, event.criterion, event.act)
+        opinion = opinions.get(subject)
         if opinion is None or (opinion.stale and not stale):
-            opinion = opinions[who] = Opinion(
+            opinion = opinions[subject] = Opinion(
                 annotator=event.annotator, target=event.target, criterion=event.criterion, act=event.act, stale=stale
             )
         elif stale and not opinion.stale:
             continue
-        _apply(opinion, event)
+        _update_opinion(opinion, event)
     return list(opinions.values())
 
 
-def has_seen(
+def _update_opinion(opinion: Opinion, event: Event) -> None:
+    opinion.time = event.time
+    opinion.prediction_hash, opinion.golden_hash = event.prediction_hash, event.golden_hash
+    if event.verdict is not None:
+        opinion.fault = opinion.overrules = None
+        opinion.blind = event.blind
+    for name in ANNOTATION_FIELDS:
+        value = getattr(event, name)
+        if value is not None:
+            setattr(opinion, name, None if value == "" else value)
+
+
+def has_seen_other_verdicts(
     events: Sequence[Event],
-    build: Build,
+    context: RollUpContext,
     annotator: str,
     prediction_hash: str = "",
     golden_hash: str = "",
     presentation: int = 1,
 ) -> bool:
-    """Whether what others found on an item was open to this annotator where it came the first (1) or the second time:
-    from the first verdict of theirs there that decides the item, taken back or not, and wherever they spoke of it when
-    nothing was hidden. What their first verdict opened is hidden again when the item comes a second time.
+    """Whether other verdicts on an item are visible to an annotator, in the given presentation (1 or 2) of the item.
 
-    `events` are all of the item, by time.
+    They become visible when the annotator submits a verdict that decides the item, and stay visible if it is retracted.
+    They are always visible after an event that was recorded without blinding. A hidden duplicate (presentation 2) is
+    blind again.
+
+    Args:
+        events: all events of the item, by time.
+        context: roll-up data of the item.
+        annotator: name of the annotator.
+        prediction_hash: hash of the current prediction; empty if unknown.
+        golden_hash: hash of the current golden answer; empty if unknown.
+        presentation: 1 for the item, 2 for its hidden duplicate.
     """
     decided = {1: False, 2: False}
     for number, event in enumerate(events, 1):
         if event.annotator != annotator or is_stale(event, prediction_hash, golden_hash):
             continue
-        here = event.presentation or 1
-        if decided[here]:
+        shown_as = event.presentation or 1
+        if decided[shown_as]:
             continue
         if event.blind is False:
             return True
         until = events[:number]
-        opinions = fold(until, retractions(until), prediction_hash, golden_hash, here)
-        decided[here] = decide(opinions, build, annotator)[0].you is not None
+        opinions = fold_events(until, find_retracted_events(until), prediction_hash, golden_hash, shown_as)
+        decided[shown_as] = decide(opinions, context, annotator)[0].mine is not None
     return decided[presentation]
 
 
 def decide(
-    opinions: Sequence[Opinion], build: Build, you: str | None = None, policy: Policy = UNANIMOUS
+    opinions: Sequence[Opinion], context: RollUpContext, annotator: str | None = None, policy: Policy = UNANIMOUS
 ) -> list[Decision]:
-    """Decisions of one item: `item`/`correct` first (empty if nothing bears on it), then every target spoken of."""
-    if len(opinions) == 1 and _simple(opinions[0]):
-        return [_alone(opinions[0], you)]
-    about: dict[Question, list[Opinion]] = {}
-    for opinion in opinions:
-        about.setdefault((opinion.target, opinion.criterion), []).append(opinion)
-    there = held(opinions, build)
-    decisions = [_item(about.get(OWN, []), opinions, there[OWN], you, policy)]
-    for question, said in about.items():
-        if question != OWN:
-            decisions.append(_settle(question, said, there[question], you, policy))
+    """Combine the opinions on one item into decisions.
+
+    Args:
+        opinions: opinions of all annotators on the item and its parts.
+        context: roll-up data of the item.
+        annotator: the current annotator, for `Decision.mine`.
+        policy: verdict that counts without an adjudication.
+
+    Returns:
+        The decision on `item`/`correct`, which is empty without opinions, then one for each other reviewed target.
+    """
+    if len(opinions) == 1 and _is_plain_item_opinion(opinions[0]):
+        return [_decide_single(opinions[0], annotator)]
+    by_target = _group_by_target(opinions)
+    collected = collect_verdicts(opinions, context)
+    decisions = [_decide_item(by_target.pop(ITEM_CORRECT, []), opinions, collected[ITEM_CORRECT], annotator, policy)]
+    for question, about in by_target.items():
+        decisions.append(_decide_target(question, about, collected[question], annotator, policy))
     return decisions
 
 
-def _simple(opinion: Opinion) -> bool:
-    return (opinion.target, opinion.criterion) == OWN and not opinion.stale and not opinion.adjudicated
+def _is_plain_item_opinion(opinion: Opinion) -> bool:
+    return (opinion.target, opinion.criterion) == ITEM_CORRECT and _is_current(opinion)
 
 
-def _alone(opinion: Opinion, you: str | None) -> Decision:
-    """What `_item` says of a single opinion; nearly every item of a large workspace has just one."""
+def _decide_single(opinion: Opinion, annotator: str | None) -> Decision:
+    """Return the result of `_decide_item` for a single opinion, faster: most reviewed items have just one."""
     verdict = opinion.verdict
     return Decision(
-        *OWN,
+        *ITEM_CORRECT,
         human=verdict,
         decided_by="unanimous" if decides(verdict) else None,
-        you=verdict if opinion.annotator == you else None,
+        mine=verdict if opinion.annotator == annotator else None,
         fault=opinion.fault,
         golden_fix=opinion.golden_fix,
         tags=list(dict.fromkeys(opinion.tags or ())),
@@ -362,80 +408,82 @@ def _alone(opinion: Opinion, you: str | None) -> Decision:
     )
 
 
-def _item(
-    said: Sequence[Opinion], opinions: Sequence[Opinion], there: Held, you: str | None, policy: Policy
+def _decide_item(
+    about: Sequence[Opinion],
+    opinions: Sequence[Opinion],
+    collected: VerdictsByAnnotator,
+    annotator: str | None,
+    policy: Policy,
 ) -> Decision:
-    decision = _settle(OWN, said, there, you, policy)
-    spoke = {o.annotator for o in of_parts(opinions) if o.annotator in there.verdicts or o.adjudicated}
-    decision.annotators = sorted({*decision.annotators, *spoke})
-    decision.n_verdicts = decision.n_verdicts or int(there.ruling is not None)
+    """Decide on `item`/`correct` from the opinions `about` it and all `opinions` on the item."""
+    decision = _decide_target(ITEM_CORRECT, about, collected, annotator, policy)
+    from_parts = {
+        o.annotator for o in select_part_opinions(opinions) if o.annotator in collected.verdicts or o.is_adjudication
+    }
+    decision.annotators = sorted({*decision.annotators, *from_parts})
+    decision.n_verdicts = decision.n_verdicts or int(collected.adjudication is not None)
     decision.stale = any(o.stale for o in opinions)
-    judged = [o for o in opinions if not o.stale and o.verdict is not None and (o.target, o.criterion) != OWN]
-    decision.n_parts = len({(o.target, o.criterion) for o in judged})
-    decision.your_parts = len({(o.target, o.criterion) for o in judged if o.annotator == you and not o.adjudicated})
-    decision.your_stale = any(o.stale for o in opinions if o.annotator == you)
+    on_parts = [
+        o for o in opinions if not o.stale and o.verdict is not None and (o.target, o.criterion) != ITEM_CORRECT
+    ]
+    mine = [o for o in on_parts if o.annotator == annotator and not o.is_adjudication]
+    decision.n_part_verdicts = len({(o.target, o.criterion) for o in on_parts})
+    decision.n_my_part_verdicts = len({(o.target, o.criterion) for o in mine})
+    decision.mine_stale = any(o.stale for o in opinions if o.annotator == annotator)
     return decision
 
 
-def _settle(question: Question, said: Sequence[Opinion], there: Held, you: str | None, policy: Policy) -> Decision:
-    verdicts, ruling = there.verdicts, there.ruling
-    fresh = [opinion for opinion in said if not opinion.stale]
-    rulers = [opinion for opinion in fresh if opinion.adjudicated]
+def _decide_target(
+    question: TargetCriterion,
+    about: Sequence[Opinion],
+    collected: VerdictsByAnnotator,
+    annotator: str | None,
+    policy: Policy,
+) -> Decision:
+    verdicts, adjudication = collected.verdicts, collected.adjudication
+    current = [o for o in about if not o.stale]
+    adjudications = [o for o in current if o.is_adjudication]
     decision = Decision(
         *question,
-        you=there.alone.get(you) if you else None,
-        fault=_settled_fault(rulers, fresh),
-        golden_fix=_fix(rulers) or _fix(fresh),
-        tags=list(dict.fromkeys(tag for opinion in fresh for tag in opinion.tags or ())),
-        notes=[opinion.note for opinion in fresh if opinion.note],
-        annotators=sorted({opinion.annotator for opinion in fresh}),
-        n_verdicts=len({*verdicts, *(o.annotator for o in rulers if o.verdict is not None)}),
-        stale=any(opinion.stale for opinion in said),
-        your_stale=any(opinion.stale for opinion in said if opinion.annotator == you),
+        mine=collected.independent.get(annotator) if annotator else None,
+        fault=_decided_fault(adjudications, current),
+        golden_fix=_common_golden_fix(adjudications) or _common_golden_fix(current),
+        tags=list(dict.fromkeys(tag for o in current for tag in o.tags or ())),
+        notes=[o.note for o in current if o.note],
+        annotators=sorted({o.annotator for o in current}),
+        n_verdicts=len({*verdicts, *(o.annotator for o in adjudications if o.verdict is not None)}),
+        stale=any(o.stale for o in about),
+        mine_stale=any(o.stale for o in about if o.annotator == annotator),
     )
-    together = agreed(verdicts.values())
-    most = majority(verdicts.values()) if together == DISPUTED and policy == "majority" else None
-    if ruling is not None:
-        decision.human, decision.decided_by = ruling, "adjudication"
-    elif most is not None:
-        decision.human, decision.decided_by = most, "majority"
-        decision.fault = _fault(o for o in fresh if not decides(o.verdict) or alike(o.verdict, most))
-    elif together is None:
+    agreed = agreed_verdict(verdicts.values())
+    majority = majority_verdict(verdicts.values()) if agreed == DISPUTED and policy == "majority" else None
+    if adjudication is not None:
+        decision.human, decision.decided_by = adjudication, "adjudication"
+    elif majority is not None:
+        decision.human, decision.decided_by = majority, "majority"
+        decision.fault = _common_fault(
+            o for o in current if not decides(o.verdict) or same_verdict(o.verdict, majority)
+        )
+    elif agreed is None:
         decision.human = UNSURE if verdicts else None
     else:
-        decision.human, decision.decided_by = together, "disputed" if together == DISPUTED else "unanimous"
+        decision.human, decision.decided_by = agreed, "disputed" if agreed == DISPUTED else "unanimous"
     return decision
 
 
-def _fault(opinions: Iterable[Opinion]) -> str | None:
+def _common_fault(opinions: Iterable[Opinion]) -> str | None:
     faults = {opinion.fault for opinion in opinions if opinion.fault}
     return faults.pop() if len(faults) == 1 else DISPUTED if faults else None
 
 
-def _settled_fault(rulers: Sequence[Opinion], fresh: Iterable[Opinion]) -> str | None:
-    """A settled pass says itself who is wrong, or nobody; where it is a fail, what annotators say of it still holds."""
-    last = ruler(rulers)
+def _decided_fault(adjudications: Sequence[Opinion], current: Iterable[Opinion]) -> str | None:
+    """Return the fault of an adjudicated pass, which may be None; otherwise the common fault of the opinions."""
+    last = latest_adjudication(adjudications)
     if last is not None and last.verdict is True:
         return last.fault
-    return _fault(rulers) or _fault(fresh)
+    return _common_fault(adjudications) or _common_fault(current)
 
 
-def _fix(opinions: Iterable[Opinion]) -> dict[str, Any] | None:
+def _common_golden_fix(opinions: Iterable[Opinion]) -> dict[str, Any] | None:
     fixes = [opinion.golden_fix for opinion in opinions if opinion.golden_fix]
     return fixes[0] if fixes and all(fix == fixes[0] for fix in fixes) else None
-
-
-def _apply(opinion: Opinion, event: Event) -> None:
-    opinion.time = event.time
-    opinion.prediction_hash, opinion.golden_hash = event.prediction_hash, event.golden_hash
-    if event.verdict is not None:
-        opinion.fault = opinion.overrules = None
-        opinion.blind = event.blind
-    for name in PARTS:
-        value = getattr(event, name)
-        if value is not None:
-            setattr(opinion, name, None if value == "" else value)
-
-
-def _differs(one: str, other: str) -> bool:
-    return bool(one and other and one != other)

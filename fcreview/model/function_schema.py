@@ -35,9 +35,9 @@ JSON_TYPES = {
     "hashmap": "object",
 }
 """Type names of Python, Java, JavaScript and JSON Schema -> the kind of JSON value. Other names allow any value."""
-SPELLINGS = ("parameters", "inputSchema", "input_schema", "arguments")
+PARAMETER_KEYS = ("parameters", "inputSchema", "input_schema", "arguments")
 """Keys under which interfaces put the schema of the parameters."""
-MISSING: Any = object()
+NO_DEFAULT: Any = object()
 """`Parameter.default` of a parameter without a default."""
 
 
@@ -77,25 +77,25 @@ class FunctionSchema:
 
     name: str
     parameters: Mapping[str, Parameter]
-    stated: bool
+    lists_parameters: bool
     """Whether the document lists its parameters."""
     description: str = ""
 
 
-def parameters_schema(document: Mapping[str, Any], spellings: Sequence[str] = SPELLINGS[:1]) -> dict[str, Any]:
+def get_parameters_schema(document: Mapping[str, Any], spellings: Sequence[str] = PARAMETER_KEYS[:1]) -> dict[str, Any]:
     """The JSON Schema object of the parameters; empty if the document has none."""
     return next((schema for key in spellings if isinstance(schema := document.get(key), dict)), {})
 
 
-def declared_parameters(
-    document: Mapping[str, Any], spellings: Sequence[str] = SPELLINGS[:1], *, strict: bool = False
+def read_declared_parameters(
+    document: Mapping[str, Any], spellings: Sequence[str] = PARAMETER_KEYS[:1], *, strict: bool = False
 ) -> DeclaredParameters:
     """Properties and required names of a document.
 
     Raises:
         MalformedSchema: with `strict`, if one of them is present in another form.
     """
-    schema = parameters_schema(document, spellings)
+    schema = get_parameters_schema(document, spellings)
     properties, required = schema.get("properties"), schema.get("required")
     if strict:
         if not schema and any(document.get(key) for key in spellings):
@@ -117,7 +117,7 @@ def read_function_schema(document: Mapping[str, Any]) -> FunctionSchema:
     """Parse a function document, bare or as the `function` of a tool."""
     inner = document.get("function")
     body = inner if isinstance(inner, Mapping) else document
-    schema = parameters_schema(body, SPELLINGS)
+    schema = get_parameters_schema(body, PARAMETER_KEYS)
     while isinstance(wrapped := schema.get("json"), dict):
         schema = wrapped
     declared = _declared(schema.get("properties"), schema.get("required"))
@@ -141,7 +141,7 @@ def _parameter(name: str, schema: Mapping[str, Any], required: bool) -> Paramete
         JSON_TYPES.get(str(schema.get("type")).lower()),
         required,
         tuple(choices) if not isinstance(choices, str) else (),
-        schema["default"] if schema.get("default") is not None else default_in(description),
+        schema["default"] if schema.get("default") is not None else parse_default(description),
         description,
         JSON_TYPES.get(str(element.get("type")).lower()),
     )
@@ -166,19 +166,19 @@ _SPELLED_OUT = {"zero": "0", "one": "1", "two": "2", "true": "True", "false": "F
 _NO_DEFAULT = re.compile(r"(?:none|null|is|to|value|the|an?|any|not|no|empty|current|use)?(?:\s.*)?", re.IGNORECASE)
 
 
-def default_in(description: str) -> Any:
+def parse_default(description: str) -> Any:
     """The default that a description states: `Default is 'km'.` gives `km`; MISSING if it states none."""
     found = _DEFAULT.search(description)
     if not found:
-        return MISSING
+        return NO_DEFAULT
     text = _APPROXIMATION.sub("", found["stated"] or found["bare"]).strip().rstrip(".").strip("'\"")
-    return MISSING if _NO_DEFAULT.fullmatch(text) else _SPELLED_OUT.get(text.lower(), text)
+    return NO_DEFAULT if _NO_DEFAULT.fullmatch(text) else _SPELLED_OUT.get(text.lower(), text)
 
 
 _NUMBERED = re.compile(r"[ _]\d+$")
 
 
-def schema_of(name: str, schemas: Sequence[FunctionSchema]) -> FunctionSchema | None:
+def find_schema(name: str, schemas: Sequence[FunctionSchema]) -> FunctionSchema | None:
     """The schema of a called function.
 
     Dots and underscores are equal, because model interfaces allow no dots. A number after the name is ignored: early

@@ -1,15 +1,8 @@
-"""What an item may have besides messages, calls and verdicts.
+"""The data model of an imported run: runs, items, messages, calls, call pairs and verdicts.
 
-Whatever a screen or the store looks for by name is a field here. Everything else a benchmark has goes into
-`Extra.more`, which is listed and never looked into. The store keeps it as one JSON object, see `Extra.as_json`.
-
-The vocabulary: what a run holds, in the words that screens, columns and docs use.
-
-These are plain slotted dataclasses rather than pydantic models, because every item of an import passes through
-them (a pydantic model costs four times as much to build); orjson writes them as they are. Where data comes from
-people rather than from an importer (reviews, the generic format) pydantic validates it.
-
-Steps as people count them: 1, 2, 3 in each turn, without the numbers at which nothing happened. Pure.
+The classes are plain slotted dataclasses, because every imported item passes through them: building a pydantic model
+takes four times as long, and orjson writes dataclasses directly. pydantic validates data that people write instead
+(reviews, the generic format).
 """
 
 from __future__ import annotations
@@ -21,32 +14,33 @@ from typing import Any, Literal, TypeVar
 
 
 @dataclass(slots=True)
-class RecordPlace:
-    """Where a record stands in a file: it is read there when somebody asks for it."""
+class RecordLocation:
+    """Location of a record in a file, from which it is read when a screen shows it."""
 
     file: str
     line: int = 0
-    """From 1; 0 if it is not known."""
+    """Line number from 1; 0 if unknown."""
     offset: int = 0
-    """Bytes, as `length`."""
+    """Start of the record, in bytes."""
     length: int = 0
+    """Length of the record, in bytes."""
 
 
 ABSENT = "(not there)"
-"""Stands for the side of a `StateDifference` that has no such attribute."""
+"""Value of the side of a `StateDifference` that does not have the attribute."""
 
 
 @dataclass(slots=True)
 class StateDifference:
-    """An attribute of the environment that ended up otherwise than after the golden calls. Both sides are JSON."""
+    """Values of an environment attribute after the golden calls and after the predicted calls; both are JSON."""
 
     golden: Any
     predicted: Any
 
 
 @dataclass(slots=True)
-class Automatic:
-    """A verdict of the benchmark's rules on an item."""
+class RecomputedVerdict:
+    """Verdict on an item that was recomputed from the benchmark's rules."""
 
     valid: bool | None
     error_type: str | None = None
@@ -54,63 +48,69 @@ class Automatic:
 
 @dataclass(slots=True)
 class Erratum:
-    """A correction of the item's golden answer, by errata that the run was read with."""
+    """Correction of an item's golden answer, from the errata that the run was imported with."""
 
     who: list[str]
-    """Settled it; may be empty."""
+    """Annotators who decided on the correction; may be empty."""
     date: str
-    """Of the file of errata, ISO 8601."""
+    """Date of the errata file, ISO 8601."""
     reasons: list[str]
     old: Any = None
-    """The golden answer as the dataset has it; JSON."""
+    """Golden answer in the dataset; JSON."""
     stale: str = ""
-    """Why it is not applied; then the golden answer that is shown is the dataset's."""
+    """Why the correction is not applied; empty if it is. Without it the item has the dataset's golden answer."""
 
 
-def _as_object(value: Any) -> dict[str, Any]:
+def _to_dict(value: Any) -> dict[str, Any]:
     return {each.name: getattr(value, each.name) for each in fields(value)}
+
+
+_JSON_KEYS = {"compared_with": "held_against", "metadata": "more"}
+"""Fields of `Extra` that have another name in JSON."""
 
 
 @dataclass(slots=True)
 class Extra:
-    """All fields may stay as they are: a benchmark sets those it has something for."""
+    """Optional data of an item. Screens and queries use the fields by name; `metadata` is only listed.
+
+    Each benchmark sets the fields that it has data for. The store keeps them as one JSON object.
+    """
 
     failing_turn: int | None = None
-    """The turn, from 0, at which the checker stopped: marked, unfolded and opened first on the item screen."""
+    """Turn, from 0, at which the checker stopped. The item screen marks it, unfolds it and opens there."""
     state_differences: dict[str, StateDifference] | None = None
-    """By attribute: a table at the end of the failing turn, of the last one if none is named, golden beside
-    predicted."""
+    """Attribute -> difference. Shown as a table at the end of the failing turn, or of the last turn if none failed."""
     golden_reply: str | None = None
-    """Where a reply is judged and no calls: the golden one, or what a reply must say. Shown beside the predicted one,
-    to blind annotators too."""
+    """Golden reply, or what a reply must contain, if the benchmark judges a reply instead of calls. Shown beside the
+    predicted reply, also in blind review."""
     golden_labels: list[str] | None = None
-    """The labels of the golden reply: beside those that a judge gave the predicted one."""
-    held_against: dict[str, int] | None = None
-    """Which golden call (`Call.index`) a predicted one without a partner was compared with by the benchmark, by the
-    predicted one's address: both are shown."""
+    """Labels of the golden reply. Shown beside the labels that a judge gave to the predicted reply."""
+    compared_with: dict[str, int] | None = None
+    """Address of an unpaired predicted call -> `Call.index` of the golden call that the benchmark compared it with. The
+    item screen shows both."""
     accepted_answers: list[Any] | None = None
-    """Where a final answer is judged and no calls: JSON values, usually texts, any one of which is right. Shown with
-    `final_answer` below them, to blind annotators too."""
+    """Accepted final answers, if the benchmark judges an answer instead of calls: JSON values, any one of which passes.
+    Shown together with `final_answer`, also in blind review."""
     final_answer: str | None = None
-    """The answer that was given; None if there was none."""
-    score_record: RecordPlace | None = None
-    """The score file's own entry of this item: shown with the raw records."""
+    """Final answer of the model; None if it gave none."""
+    score_record: RecordLocation | None = None
+    """Location of the item's entry in the score file. Shown with the raw records."""
     needs: list[list[str]] | None = None
-    """Which parts make the item right, as addresses: of every list one must be right; an empty list is never met.
-    With it a person's verdict on a part rolls up by the benchmark's own rule, without it by the common one (all call
-    pairs of all turns)."""
-    without_errata: Automatic | None = None
-    """The rule verdict by the dataset's own golden answer, where errata changed it."""
+    """Lists of addresses: the item passes if one part of each list passes. An empty list never passes. An annotator's
+    verdict on a part rolls up by these lists, or by the common rule (all call pairs of all turns) if this is None."""
+    without_errata: RecomputedVerdict | None = None
+    """Recomputed verdict with the dataset's own golden answer, if errata changed the golden answer."""
     erratum: Erratum | None = None
-    """Shown below the calls: where the golden answer that is shown comes from, or that a correction does not fit."""
+    """Correction of the golden answer, applied or stale. Shown below the calls."""
     redacted: bool = False
-    """The item was read without third-party keys (`fcreview.model.redact`): its raw records are shown without them."""
-    more: dict[str, Any] = field(default_factory=dict)
-    """What only this benchmark has: name -> any JSON, a line each under *more*, in this order, hidden from blind
-    annotators. The benchmark's own `figures` may read it (as `Scored.more`); nobody else looks into it by name."""
+    """Whether third-party keys were removed from the item (`fcreview.model.redact`). Its raw records are then shown
+    without keys too."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """Name -> any JSON that only this benchmark has. The item screen lists it in this order and hides it in blind
+    review. Only the benchmark's own metrics may read it by name, as `ScoredItem.metadata`."""
 
     def as_json(self) -> dict[str, Any]:
-        """The fields that are set, under their own names: `{}` for most items.
+        """Return the fields that are set; `{}` for most items.
 
         `{"failing_turn": 1, "state_differences": {"root": {"golden": "b", "predicted": "c"}},
         "golden_reply": "No tool fits.", "golden_labels": ["inform"], "held_against": {"turn:1/call:9": 5},
@@ -124,24 +124,27 @@ class Extra:
         for each in fields(self):
             value = getattr(self, each.name)
             if each.name == "state_differences" and value is not None:
-                value = {name: _as_object(one) for name, one in value.items()}
+                value = {name: _to_dict(one) for name, one in value.items()}
             elif is_dataclass(value):
-                value = _as_object(value)
-            if value is not None and value is not False and (each.name != "more" or value):
-                found[each.name] = value
+                value = _to_dict(value)
+            if value is not None and value is not False and (each.name != "metadata" or value):
+                found[_JSON_KEYS.get(each.name, each.name)] = value
         return found
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any] | None) -> Extra:
-        """The opposite of `as_json`. TypeError for names that are no fields."""
+        """Build from the result of `as_json`. Raises TypeError for an unknown key."""
         given: dict[str, Any] = dict(value or {})
+        for name, key in _JSON_KEYS.items():
+            if key in given:
+                given[name] = given.pop(key)
         if "state_differences" in given:
             differences = given["state_differences"].items()
             given["state_differences"] = {name: StateDifference(**one) for name, one in differences}
         if "score_record" in given:
-            given["score_record"] = RecordPlace(**given["score_record"])
+            given["score_record"] = RecordLocation(**given["score_record"])
         if "without_errata" in given:
-            given["without_errata"] = Automatic(**given["without_errata"])
+            given["without_errata"] = RecomputedVerdict(**given["without_errata"])
         if "erratum" in given:
             given["erratum"] = Erratum(**given["erratum"])
         return cls(**given)
@@ -149,247 +152,270 @@ class Extra:
 
 Side = Literal["golden", "predicted"]
 Role = Literal["system", "user", "assistant", "tool", "state", "log"]
-"""`state` is a snapshot of the environment, `log` a remark of the benchmark's runner: the model saw neither."""
+"""Role of a message. The model did not see `state` (a snapshot of the environment) or `log` (a remark of the
+benchmark's runner)."""
 GOLDEN_CALL = "golden call"
-"""`Message.name` of an earlier golden call that the dialogue goes on from: its content is the call as JSON."""
-Source = Literal["official", "rule", "judge", "human"]
-State = Literal["=", "~", "!", "-", "+"]
-"""Equal, equal after the benchmark's normalisation, differs, missing in prediction, not in golden."""
+"""`Message.name` of a golden call from earlier in the dialogue. The content of the message is the call as JSON."""
+SourceName = Literal["official", "rule", "judge", "human"]
+"""Source of a verdict. `rule` is a verdict that fcreview recomputed."""
+DiffState = Literal["=", "~", "!", "-", "+"]
+"""Result of a comparison: equal, equal after the benchmark's normalisation, different, missing in the prediction, or
+not in the golden answer."""
 
 T = TypeVar("T")
 
 
-class Repeated(list[T]):
-    """A list that many items have in common, one object for all of them and never changed: whoever writes items out
-    keeps its JSON with it."""
+class SharedList(list[T]):
+    """An immutable list that many items share as one object, so that its JSON is computed only once."""
 
-    __slots__ = ("__weakref__", "text")
+    __slots__ = ("__weakref__", "json_text")
 
     def __init__(self, values: Iterable[T] = ()) -> None:
         super().__init__(values)
-        self.text: bytes | None = None
+        self.json_text: bytes | None = None
 
 
 @dataclass(slots=True)
-class Common:
-    """What items of several runs have in common: everything but `OWN`, `issues` and the run. Whoever writes items out
-    keeps its JSON here."""
+class SharedContent:
+    """Cached JSON of everything that an item has in common with the same item of other runs.
 
-    text: bytes | None = None
+    Covers all fields except the run, `issues` and `RUN_SPECIFIC_FIELDS`.
+    """
+
+    json_text: bytes | None = None
 
 
-OWN = ("tokens_in", "tokens_out", "latency", "seconds", "file", "line", "offset", "length")
-"""Fields of an item that differ between runs in which a model says the same."""
+RUN_SPECIFIC_FIELDS = ("tokens_in", "tokens_out", "latency", "seconds", "file", "line", "offset", "length")
+"""Fields of an item that differ between runs even if the model's answer is the same."""
 
 
 @dataclass(slots=True)
 class Message:
+    """One message of a dialogue."""
+
     turn: int
     step: int
-    """-1 for what opens a turn (the user's or system's messages), 0, 1, ... for the model's steps in it."""
+    """The model's step in the turn, from 0; -1 for the messages that open the turn (by the user or system)."""
     role: Role
     content: str
     name: str | None = None
-    """Of a tool, an environment class or a speaker, where the role alone does not tell."""
+    """Tool, environment class or speaker, if the role alone does not identify the author."""
 
 
 @dataclass(slots=True)
-class Accept:
-    """What one golden argument accepts: any one of the values; left out too, if optional.
+class AcceptedValues:
+    """Values that a golden answer accepts for one argument.
 
-    A value is plain JSON, or `Fields` where an object's own fields have alternatives again (also inside lists).
+    A value is plain JSON, or a `GoldenObject` at any depth if the fields of an object have alternatives too.
     """
 
     any_of: list[Any]
     optional: bool = False
+    """Whether the argument may be omitted."""
 
 
 @dataclass(slots=True)
-class Fields:
-    """A golden object whose fields each accept alternatives.
+class GoldenObject:
+    """A golden object with accepted values for each field.
 
     Stored as `{"fields": {name: {"any_of": [...], "optional": false}}}`.
     """
 
-    fields: dict[str, Accept]
+    fields: dict[str, AcceptedValues]
 
 
 @dataclass(slots=True)
 class Call:
-    """One call. `arguments`: a JSON object if predicted, `{name: Accept}` if golden, None if undecodable."""
+    """A golden or predicted function call."""
 
     side: Side
     name: str
     arguments: dict[str, Any] | None
+    """Name -> JSON value in a predicted call, name -> `AcceptedValues` in a golden one; None if not decodable."""
     turn: int = 0
     step: int = 0
     index: int = 0
-    """Position within its side of the turn, from 0 (over all steps)."""
+    """Position among the calls of the same side of the turn, from 0, across all steps."""
     raw: str | None = None
-    """The text it was decoded from, where that says more than name and arguments."""
+    """Text that the call was decoded from, if it contains more than the name and arguments."""
     decode_error: str | None = None
 
 
 @dataclass(slots=True)
 class ArgumentDiff:
-    """One argument (or a place inside one) that is not simply equal."""
+    """A difference in one argument, or at a path inside one."""
 
     path: str
-    """`city`, `filter.price`, `items[2].name`."""
-    state: State
+    """`city`, `filter.price`, `items[2].name`; empty for the call as a whole."""
+    state: DiffState
     reason: str
 
 
 @dataclass(slots=True)
-class Pair:
-    """Which predicted call answers which golden call. Either side may be absent: a missing or an extra call."""
+class CallPair:
+    """A golden call and the predicted call that answers it. One of them is absent for a missing or extra call."""
 
     turn: int
     golden: int | None
     """`Call.index` of the golden call in this turn."""
     predicted: int | None
+    """`Call.index` of the predicted call in this turn."""
     name: str
-    """The golden call's function, else the predicted call's."""
-    state: State
-    """Worst state of the pair: `-` no prediction, `+` no golden, `!` something differs, `~` or `=`."""
+    """Function of the golden call, or of the predicted call if there is no golden one."""
+    state: DiffState
+    """Most severe difference between the two calls: `-` prediction missing, `+` unexpected prediction, `!` arguments
+    differ, `~` equivalent, `=` equal."""
     diff: list[ArgumentDiff] = field(default_factory=list)
-    """Only what is not `=`; every other argument of the two calls is equal."""
+    """Differences. All other arguments of the two calls are equal."""
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What a source says of a target on a criterion.
+    """The verdict of one source on a target and criterion.
 
-    `value` is JSON: true/false, a number, a list of labels, or null (asked, no answer).
+    `value` is JSON: true or false, a number, a list of labels, or null if the source was asked and gave no answer.
     """
 
-    source: Source
+    source: SourceName
     value: Any
     target: str = "item"
-    """`item`, `turn:2`, `turn:2/call:1`, `turn:2/call:1/arg:city` or `response`; turns and calls count from 1."""
+    """Address: `item`, `turn:2`, `turn:2/call:1`, `turn:2/call:1/arg:city` or `response`."""
     criterion: str = "correct"
-    """`correct` of `item` is the verdict that counts; any other is shown beside it, see `fcreview.model.verdict`."""
+    """`correct` on `item` is the verdict that counts. The others are shown beside it, see `fcreview.model.verdict`."""
     error_type: str | None = None
     rationale: str | None = None
     by: str | None = None
-    """The judge model, the checker's tier or the score file that said so."""
+    """Judge model, tier of the checker, or score file."""
 
 
 @dataclass(slots=True)
 class ImportIssue:
-    """Something that could not be read or joined as it should; nothing is dropped without one."""
+    """A problem found during import. Data is never dropped without an issue."""
 
     file: str
     line: int | None
     what: str
+    """Message, one line."""
     raw: str | None = None
+    """Beginning of the affected record."""
     item: str | None = None
+    """Id of the affected item."""
     severity: Literal["error", "warning", "notice"] = "warning"
 
 
 @dataclass(slots=True)
 class Item:
-    """One test case of a run, ready to be stored."""
+    """One test case with one model's answer."""
 
     id: str
     category: str
     group: str | None = None
     """Conversation that several items belong to."""
     question: str = ""
-    """One line for lists."""
+    """The question as one line, for lists."""
     messages: list[Message] = field(default_factory=list)
     golden: list[Call] = field(default_factory=list)
     predicted: list[Call] = field(default_factory=list)
-    pairs: list[Pair] = field(default_factory=list)
+    pairs: list[CallPair] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     functions: list[dict[str, Any]] = field(default_factory=list)
-    """Function documents that were offered, as in the dataset. The same list object may be shared by many items."""
+    """Docs of the available functions, as in the dataset. Many items may share the same list object."""
     official: bool | None = None
     rule: bool | None = None
+    """Recomputed verdict."""
     judge: bool | None = None
     error_type: str | None = None
     rule_error_type: str | None = None
     rule_note: str | None = None
-    """Why `rule` is empty, for the screen: 'multi-turn verdicts are imported, not recomputed'."""
+    """Why there is no recomputed verdict, for the screen: 'multi-turn verdicts are imported, not recomputed'."""
     n_turns: int = 1
     n_steps: int = 1
     tokens_in: int | None = None
     tokens_out: int | None = None
     latency: float | None = None
-    """Seconds, summed over steps."""
+    """Seconds, summed over all steps."""
     seconds: list[float] | None = None
-    """Of each step, where several are told."""
+    """Seconds of each step; None if the source has only the sum."""
     setting: str | None = None
-    """Which of several settings the case was run under, where the benchmark has figures of each."""
+    """Setting that the item was run under, if the benchmark reports metrics by setting."""
     diff_function: str | None = None
+    """Function of the first difference. Clusters are formed by (error_type, diff_function, diff_argument)."""
     diff_argument: str | None = None
-    """Where the first failure lies: clusters are made of (error_type, diff_function, diff_argument)."""
+    """Argument path of the first difference."""
     first_difference: str | None = None
     """One line: `location "Hangzhou, CN" (golden "Hangzhou, China")`."""
     diff_golden: str | None = None
+    """Golden value at the first difference, shortened: `"Hangzhou, China"`. None if there is none."""
     diff_predicted: str | None = None
-    """The values in that line, `"Hangzhou, China"` and `"Hangzhou, CN"`, cut to a length; None on the side that has
-    none, both where no argument differs."""
+    """Predicted value at the first difference, shortened: `"Hangzhou, CN"`. None if there is none."""
     extra: Extra = field(default_factory=Extra)
-    """What there is besides: the turn that failed, a final answer, the benchmark's own fields."""
+    """Optional data, such as the failing turn, a final answer and the benchmark's metadata."""
     prediction_hash: str = ""
     golden_hash: str = ""
     file: str = ""
-    """The result file; `line` counts from 1, `offset` and `length` are bytes. Raw records are read there on demand."""
+    """Result file that contains the raw record."""
     line: int = 0
+    """Line of the raw record, from 1."""
     offset: int = 0
+    """Start of the raw record, in bytes."""
     length: int = 0
+    """Length of the raw record, in bytes."""
     issues: list[ImportIssue] = field(default_factory=list)
-    common: Common | None = field(default=None, compare=False, repr=False)
-    """Shared by the items that are the same in everything it speaks of."""
+    shared_content: SharedContent | None = field(default=None, compare=False, repr=False)
+    """Set if the same item of another run has the same content."""
 
 
 @dataclass(slots=True)
 class Run:
-    """The outputs of one model on one dataset."""
+    """The results of one model on one benchmark."""
 
     benchmark: str
     generation: str
+    """Version of the benchmark, such as `V4`."""
     language: str
     model: str
     path: str
-    """The folder (or file) that was opened as this run."""
+    """Folder or file that was opened as this run."""
     dataset: str | None = None
-    """Where questions and golden answers came from; None if none was found."""
+    """Folder or file with the questions and golden answers; None if none was found."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """Name -> any JSON: how the model was run, as far as the files say. Listed, never looked into by name."""
+    """Name -> any JSON: how the model was run, as far as the files say. Listed, and never read by name."""
     official_metrics: dict[str, Any] = field(default_factory=dict)
-    """As the score files state them: `{category: {"accuracy": 0.9, "correct_count": 9, "total_count": 10}}`."""
+    """Metrics in the score files: `{category: {"accuracy": 0.9, "correct_count": 9, "total_count": 10}}`."""
     tags: list[str] = field(default_factory=list)
-    """What reviewers are offered to tag an item with: the benchmark's own error taxonomy. An importer may leave them
-    to its registry line."""
+    """Error tags that annotators can choose from, in the benchmark's own terms. Default: those of the registry line."""
     title: str = ""
-    """The benchmark's name as people write it; an importer may leave that to its registry line."""
+    """Display name of the benchmark. Default: the one of the registry line."""
     needs_dataset: bool = True
-    """False where questions and golden answers stand in the results."""
+    """False if the results contain the questions and golden answers."""
 
     @property
     def lacks_dataset(self) -> bool:
-        """Golden answers and questions are missing: what is recomputed is then a part that says nothing of the rest."""
+        """Whether questions and golden answers are missing.
+
+        Only failing items then have recomputed verdicts, so a rate over them would mislead.
+        """
         return self.needs_dataset and self.dataset is None
 
     @property
-    def kind(self) -> str:
-        """`BFCL V4`, `ACEBench v1 zh`: English goes without saying."""
+    def full_title(self) -> str:
+        """Title, version and language: `BFCL V4`, `ACEBench v1 zh`. The language is omitted if it is English."""
         language = self.language if self.language != "en" else ""
         return " ".join(word for word in (self.title or self.benchmark, self.generation, language) if word)
 
 
-Steps = Mapping[tuple[int, int], int]
-"""A step's number by (turn, step), both of which count from 0, as `Message` and `Call` have them."""
+StepNumbers = Mapping[tuple[int, int], int]
+"""Maps (turn, step), both from 0 as in `Message` and `Call`, to the number of the step in its turn, from 1."""
 
 
-def step_numbers(item: Item) -> dict[tuple[int, int], int]:
-    """Of every step in which something was said or a call was made. How benchmarks store a dialogue leaves gaps between
-    their own numbers; what opens a turn is none of its steps."""
-    happened = {(message.turn, message.step) for message in item.messages if message.step >= 0}
-    happened |= {(call.turn, call.step) for call in item.predicted}
+def number_steps(item: Item) -> dict[tuple[int, int], int]:
+    """Number the steps of each turn that contain a message or a call: 1, 2, 3.
+
+    Benchmarks leave gaps between their own step numbers. The messages that open a turn (step -1) are not a step.
+    """
+    used = {(message.turn, message.step) for message in item.messages if message.step >= 0}
+    used |= {(call.turn, call.step) for call in item.predicted}
     numbers: dict[tuple[int, int], int] = {}
-    for _, places in groupby(sorted(happened), key=lambda place: place[0]):
-        numbers |= {place: number for number, place in enumerate(places, 1)}
+    for _, steps in groupby(sorted(used), key=lambda step: step[0]):
+        numbers |= {step: number for number, step in enumerate(steps, 1)}
     return numbers

@@ -21,11 +21,11 @@ from typing import Any
 
 import orjson
 
-from fcreview.model.item import Accept, Fields
+from fcreview.model.item import AcceptedValues, GoldenObject
 
 MAX_DEPTH = 100
 """Also keeps the recursion here, and orjson's own limit on what is stored, out of reach."""
-TOO_DEEP = f"… nested deeper than {MAX_DEPTH} levels"
+TOO_DEEP_TEXT = f"… nested deeper than {MAX_DEPTH} levels"
 
 
 def to_json_text(value: Any) -> str:
@@ -37,7 +37,7 @@ def to_json_text(value: Any) -> str:
     return _text(value, 0)
 
 
-def deeper_than(value: Any, levels: int) -> bool:
+def is_nested_deeper(value: Any, levels: int) -> bool:
     """Whether JSON is nested in more levels than that."""
     layer = [value]
     for _ in range(levels + 1):
@@ -45,7 +45,7 @@ def deeper_than(value: Any, levels: int) -> bool:
     return bool(layer)
 
 
-def is_text_list(value: Any) -> bool:
+def is_string_list(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
@@ -53,7 +53,7 @@ def _parts(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else value
 
 
-def brief(value: Any, limit: int = 60) -> str:
+def abbreviate(value: Any, limit: int = 60) -> str:
     """`to_json_text` cut to about `limit` characters, for reasons and lists."""
     if isinstance(value, str):
         value = value[: limit + 1]
@@ -61,12 +61,12 @@ def brief(value: Any, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def brief_golden(value: Any, limit: int = 60) -> str:
+def abbreviate_golden(value: Any, limit: int = 60) -> str:
     """The first of the accepted values, and how many there are besides: `"km" or 2 more`. Else as `brief`."""
-    if not isinstance(value, Accept) or not value.any_of:
-        return brief(value, limit)
+    if not isinstance(value, AcceptedValues) or not value.any_of:
+        return abbreviate(value, limit)
     more = len(value.any_of) - 1
-    return brief(value.any_of[0], limit) + (f" or {more} more" if more else "")
+    return abbreviate(value.any_of[0], limit) + (f" or {more} more" if more else "")
 
 
 def _text(value: Any, depth: int) -> str:
@@ -80,20 +80,20 @@ def _text(value: Any, depth: int) -> str:
     if kind is float:
         return repr(value) if math.isfinite(value) else _non_finite(value)
     if depth >= MAX_DEPTH:
-        return TOO_DEEP
+        return TOO_DEEP_TEXT
     if isinstance(value, dict):
         return _joined("{", [f"{_key(key)}: {_text(one, depth + 1)}" for key, one in value.items()], "}")
     if isinstance(value, list):
         return _joined("[", [_text(one, depth + 1) for one in value], "]")
     if isinstance(value, tuple):
         return _joined("(", [_text(one, depth + 1) for one in value], ",)" if len(value) == 1 else ")")
-    if isinstance(value, (Accept, Fields)):
+    if isinstance(value, (AcceptedValues, GoldenObject)):
         return _golden_text(value, depth)
     return _other(value, depth)
 
 
-def _golden_text(value: Accept | Fields, depth: int) -> str:
-    if isinstance(value, Accept):
+def _golden_text(value: AcceptedValues | GoldenObject, depth: int) -> str:
+    if isinstance(value, AcceptedValues):
         return " or ".join([_text(one, depth) for one in value.any_of]) or "(left out)"
     fields = [
         f"{_key(name)}{'?' if accept.optional else ''}: {_text(accept, depth + 1)}"
@@ -132,7 +132,7 @@ def _other(value: Any, depth: int) -> str:
     return f"<{type(value).__name__}>"
 
 
-def json_safe(value: Any) -> Any:
+def to_plain_json(value: Any) -> Any:
     """`value` as plain JSON that orjson writes: try orjson first, this is for what it refuses.
 
     Integers beyond 64 bits, non-finite numbers, bytes and other literals become text; lone surrogates become
@@ -154,15 +154,15 @@ def _safe(value: Any, depth: int) -> Any:
     if kind is float:
         return value if math.isfinite(value) else _non_finite(value)
     if depth >= MAX_DEPTH:
-        return TOO_DEEP
+        return TOO_DEEP_TEXT
     if isinstance(value, dict):
         return _safe_object(value, depth)
     if isinstance(value, (list, tuple, set, frozenset)):
         parts = sorted(value, key=to_json_text) if isinstance(value, (set, frozenset)) else value
         return [_safe(one, depth + 1) for one in parts]
-    if isinstance(value, Accept):
+    if isinstance(value, AcceptedValues):
         return _safe({"any_of": value.any_of, "optional": bool(value.optional)}, depth)
-    if isinstance(value, Fields):
+    if isinstance(value, GoldenObject):
         return _safe({"fields": value.fields}, depth)
     return _safe(_other(value, depth), depth)
 
@@ -200,11 +200,11 @@ def answer_hash(value: Any) -> str:
     try:
         text = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
-        text = orjson.dumps(json_safe(value))
+        text = orjson.dumps(to_plain_json(value))
     return blake2b(text, digest_size=8).hexdigest()
 
 
-def accept_from_json(stored: Any) -> Accept:
+def parse_accepted_values(stored: Any) -> AcceptedValues:
     """The `Accept` that was stored as `{"any_of": [...], "optional": false}`.
 
     ValueError if `stored` is not of that shape.
@@ -212,10 +212,12 @@ def accept_from_json(stored: Any) -> Accept:
     return _accept(stored, 0)
 
 
-def _accept(stored: Any, depth: int) -> Accept:
+def _accept(stored: Any, depth: int) -> AcceptedValues:
     if not _is_accept(stored):
         raise ValueError('a golden argument must be stored as {"any_of": [...], "optional": true or false}')
-    return Accept([_alternative(one, depth + 1) for one in stored["any_of"]], bool(stored.get("optional", False)))
+    return AcceptedValues(
+        [_alternative(one, depth + 1) for one in stored["any_of"]], bool(stored.get("optional", False))
+    )
 
 
 def _is_accept(stored: Any) -> bool:
@@ -231,7 +233,7 @@ def _alternative(stored: Any, depth: int) -> Any:
         if isinstance(stored, dict):
             fields = stored.get("fields")
             if len(stored) == 1 and isinstance(fields, dict) and all(map(_is_accept, fields.values())):
-                return Fields({name: _accept(one, depth + 1) for name, one in fields.items()})
+                return GoldenObject({name: _accept(one, depth + 1) for name, one in fields.items()})
             return {name: _alternative(one, depth + 1) for name, one in stored.items()}
     return stored
 
@@ -240,7 +242,7 @@ _BARE = re.compile(r'[^.\[\]"]+')
 _STEP = re.compile(r'\[(-?\d{1,18})\]|\[("(?:[^"\\]|\\.)*")\]|\.?([^.\[\]"]+)', re.DOTALL)
 
 
-def child(path: str, step: Any) -> str:
+def child_path(path: str, step: Any) -> str:
     """The path of an argument (`path` empty), of an object's field or of a list's element (`step` an index from 0)."""
     if type(step) is int and abs(step) < 10**18:
         return f"{path}[{step}]"
@@ -250,7 +252,7 @@ def child(path: str, step: Any) -> str:
     return f"{path}[{to_json_text(name)}]"
 
 
-def steps(path: str) -> list[str | int]:
+def split_path(path: str) -> list[str | int]:
     """The names and indices that `child` made the path of, outermost first; none for the call as a whole."""
     found: list[str | int] = []
     at = 0

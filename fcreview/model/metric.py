@@ -1,7 +1,6 @@
-"""A benchmark's published figures as data: each importer computes them from scored items, for one source at a time.
+"""Published metrics of a benchmark. Each importer computes them from items that were scored by one source.
 
-The same pure function serves the official, the recomputed and the corrected figures: only the verdicts it is given
-differ.
+The official, recomputed and corrected metrics come from the same pure function and differ only in the verdicts.
 """
 
 from __future__ import annotations
@@ -14,36 +13,39 @@ from typing import Any, Literal, TypeVar
 
 from fcreview.model.item import Run
 
-Unit = Literal["share", "percent", "score", "count", "seconds", "dollars"]
-"""0 to 1, 0 to 100, a mean on the criterion's own scale, a number of things, a time, a price."""
-FigureSource = Literal["official", "rule", "errata", "corrected"]
-Key = tuple[str, int, str]
+MetricUnit = Literal["share", "percent", "score", "count", "seconds", "dollars"]
+"""`share` is from 0 to 1, `percent` from 0 to 100, and `score` is a mean on the scale of the criterion."""
+MetricSource = Literal["official", "rule", "errata", "corrected"]
+"""Source of the verdicts behind a metric. `rule` is recomputed, `errata` is recomputed with corrected golden answers,
+and `corrected` is the automatic score with reviewed verdicts replaced."""
+MetricKey = tuple[str, int, str]
 """(table, level, name)"""
 T = TypeVar("T")
-SOURCES: tuple[FigureSource, ...] = ("official", "rule", "corrected")
-WITH_ERRATA: tuple[FigureSource, ...] = ("official", "rule", "errata", "corrected")
-"""Of runs that are read with errata: `rule` is by the dataset's own golden answers, `errata` by theirs."""
+METRIC_SOURCES: tuple[MetricSource, ...] = ("official", "rule", "corrected")
+METRIC_SOURCES_WITH_ERRATA: tuple[MetricSource, ...] = ("official", "rule", "errata", "corrected")
+"""Sources for runs that were imported with errata. `rule` then uses the dataset's own golden answers."""
 
 
 @dataclass(slots=True)
-class Scored:
-    """An item as one source sees it."""
+class ScoredItem:
+    """An item with the verdicts of one source, or several equal items (see `n_items`)."""
 
     id: str
     category: str
     group: str | None
     valid: bool | None
+    """Verdict on the item."""
     error_type: str | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
-    """Criterion -> value, of verdicts on the whole item or its response."""
-    parts: Sequence[tuple[str, str, Any]] = ()
-    """(target, criterion, value) of verdicts on calls, arguments and turns."""
-    overruled: Mapping[tuple[str, str], Any] = field(default_factory=dict)
-    """(target, criterion) -> what people say where it differs from what the benchmark says; None while they differ
-    among themselves. A verdict that is confirmed is not here, so that confirming one changes no figure. `valid`,
-    `values` and `parts` hold these values already; this says which other figures follow."""
-    more: Mapping[str, Any] = field(default_factory=dict)
-    """The item's `Extra.more`: what the benchmark's importer has put there for its figures."""
+    """Criterion -> verdict on the item or its response."""
+    part_verdicts: Sequence[tuple[str, str, Any]] = ()
+    """(target, criterion, verdict) on turns, calls and arguments."""
+    overrides: Mapping[tuple[str, str], Any] = field(default_factory=dict)
+    """(target, criterion) -> human verdict that contradicts the automatic one, or None if annotators disagree.
+    Confirmed verdicts are not included, so confirming one changes no metric. `valid`, `values` and `part_verdicts`
+    already contain the overrides; an importer uses this to update values that depend on them."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """`Extra.metadata` of the item."""
     n_golden: int = 0
     n_predicted: int = 0
     n_functions: int = 0
@@ -51,95 +53,102 @@ class Scored:
     tokens_in: int | None = None
     tokens_out: int | None = None
     seconds: tuple[float, ...] = ()
-    """Of each step, of all items that the row stands for; where no steps are told, of the whole item."""
+    """Seconds of each step of all items, or of each item without the time of its steps."""
     setting: str | None = None
-    """The item's own, see `Item.setting`."""
-    times: int = 1
-    """How many items the row stands for: those of a category of which every source says the same, given as one to
-    figures that count them so (`Plugin.counts`). Tokens are then summed; `id`, `more`, `group` and the
-    numbers of calls, functions and turns say nothing."""
+    """See `Item.setting`."""
+    n_items: int = 1
+    """Number of items. Importers with `aggregates_rows` get items of a category that all sources score alike as one,
+    with summed tokens. Its `id`, `metadata`, `group` and numbers of calls, functions and turns have no meaning."""
     tags: Sequence[str] = ()
-    """What people tagged the item and its parts with, each once; of the corrected source only."""
-    kept: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
-    """What `once` has computed of it."""
+    """Distinct error tags by annotators on the item and its parts. Only in the corrected source."""
+    cache: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
+    """Results of functions with the decorator `cached_on_item`."""
 
 
-def once(made: Callable[[Scored], T]) -> Callable[[Scored], T]:
-    """What follows from a row alone, computed once a row: an estimate puts the same rows through a benchmark's figures
-    many hundred times, in other combinations. No row is changed after it was asked."""
+def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem], T]:
+    """Cache the result of a function on the item that it is called with.
 
-    @wraps(made)
-    def found(row: Scored) -> T:
-        kept = row.kept
-        if kept is None:
-            kept = row.kept = {}
-        value: T = kept[made] if made in kept else kept.setdefault(made, made(row))
+    An estimate computes a benchmark's metrics many hundred times from different combinations of the same items. Items
+    must not change after the first call.
+    """
+
+    @wraps(compute)
+    def cached(item: ScoredItem) -> T:
+        cache = item.cache
+        if cache is None:
+            cache = item.cache = {}
+        value: T = cache[compute] if compute in cache else cache.setdefault(compute, compute(item))
         return value
 
-    return found
+    return cached
 
 
-@once
-def chain_of(row: Scored) -> str | None:
-    """With which other rows' answers its own are multiplied: `more.chain.turn`; None if with none."""
-    chain = row.more.get("chain")
+@cached_on_item
+def chain_id(item: ScoredItem) -> str | None:
+    """Return the id of the chain whose scores are multiplied, from `metadata["chain"]["turn"]`, or None."""
+    chain = item.metadata.get("chain")
     return str(chain["turn"]) if isinstance(chain, dict) else None
 
 
 @dataclass(frozen=True, slots=True)
 class RunItems:
-    """A run with its items as one source sees them."""
+    """A run with its items, scored by one source."""
 
     run: Run
-    rows: Sequence[Scored]
+    items: Sequence[ScoredItem]
 
 
 @dataclass(slots=True)
-class Figure:
+class Metric:
+    """One number of a benchmark's results, identified by table, level and name."""
+
     table: str
     name: str
     value: float | None
-    unit: Unit = "share"
+    unit: MetricUnit = "share"
     level: int = 0
-    """Indentation below the figure before it. Table, level and name together tell a figure from any other."""
+    """Indentation of the line, from 0. A line belongs to the one above it with a lower level."""
     note: str = ""
-    """Where the official program has a known fault, or a denominator is not what it seems."""
+    """Remark, such as a known fault of the official program or an unexpected denominator."""
     n: int | None = None
-    """How many verdicts it is over, where that says something; below `of` if some have none of this source."""
-    of: int | None = None
-    """How many there would be."""
-    counted: str = "items"
-    """What `n` and `of` count."""
+    """Number of verdicts that the value is computed from. Less than `total` if this source lacks some."""
+    total: int | None = None
+    """Number of verdicts if the source had all of them."""
+    counted_noun: str = "items"
+    """Plural noun for what `n` and `total` count."""
     digits: int = 1
-    """Decimals that the benchmark prints (of a percentage, a time, a price)."""
+    """Number of decimals that the benchmark prints."""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> MetricKey:
+        """(table, level, name)"""
         return self.table, self.level, self.name
 
 
-def pass_rate(rows: Sequence[Scored]) -> float | None:
-    """Share of passes among the items with a verdict; None if there are none."""
-    known = sum(row.times for row in rows if row.valid is not None)
-    return sum(row.times for row in rows if row.valid) / known if known else None
+def pass_rate(items: Sequence[ScoredItem]) -> float | None:
+    """Compute the share of passes among the items with a verdict. Returns None without verdicts."""
+    known = sum(item.n_items for item in items if item.valid is not None)
+    return sum(item.n_items for item in items if item.valid) / known if known else None
 
 
-def rated(table: str, name: str, rows: Sequence[Scored], level: int = 0) -> Figure:
-    """A pass rate with its denominator."""
-    known = sum(row.times for row in rows if row.valid is not None)
-    return Figure(table, name, pass_rate(rows), level=level, n=known, of=sum(row.times for row in rows))
+def pass_rate_metric(table: str, name: str, items: Sequence[ScoredItem], level: int = 0) -> Metric:
+    """Build a metric from the pass rate, with the number of items and of verdicts."""
+    known = sum(item.n_items for item in items if item.valid is not None)
+    return Metric(table, name, pass_rate(items), level=level, n=known, total=sum(item.n_items for item in items))
 
 
-def tag_counts(rows: Sequence[Scored], known: Sequence[str] = ()) -> list[Figure]:
-    """Items by what people tagged them with: `known` tags first in their order, then others, most first."""
-    counts = Counter(tag for row in rows for tag in row.tags)
-    names = [*(tag for tag in known if tag in counts), *(tag for tag, _ in counts.most_common() if tag not in known)]
-    return [Figure("tags", name, counts[name], "count") for name in names]
+def tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = ()) -> list[Metric]:
+    """Count items by error tag: `first_tags` in their order, then the other tags by frequency."""
+    counts = Counter(tag for item in items for tag in item.tags)
+    names = [tag for tag in first_tags if tag in counts]
+    names += [tag for tag, _ in counts.most_common() if tag not in first_tags]
+    return [Metric("tags", name, counts[name], "count") for name in names]
 
 
-def by_category(rows: Sequence[Scored], table: str = "accuracy") -> list[Figure]:
-    """Overall first, then every category in order of appearance."""
-    categories: dict[str, list[Scored]] = {}
-    for row in rows:
-        categories.setdefault(row.category, []).append(row)
-    return [rated(table, "all items", rows), *(rated(table, name, part, 1) for name, part in categories.items())]
+def metrics_by_category(items: Sequence[ScoredItem], table: str = "accuracy") -> list[Metric]:
+    """Compute the pass rate of all items, then that of each category in order of appearance."""
+    categories: dict[str, list[ScoredItem]] = {}
+    for item in items:
+        categories.setdefault(item.category, []).append(item)
+    rates = [pass_rate_metric(table, name, part, 1) for name, part in categories.items()]
+    return [pass_rate_metric(table, "all items", items), *rates]

@@ -1,12 +1,11 @@
-"""Reviews: what an act says, how it stands in a journal, and what an annotator makes of several acts.
+"""Reviews: the fields of an annotation, the journal event that records it, and an annotator's current opinion.
 
-`Said` is the one place where a field of a review is declared: the journal checks, writes and reads it from there, the
-store makes its column from there, and `opinions.fold` lays later acts over earlier ones by it. A new field is added
-here, and where people give and see it.
+`Annotation` declares the fields of a review in one place. The journal reads, checks and writes them, the store makes a
+column for each, and `fcreview.model.decision` folds events by them.
 
-A verdict begins the question of fault afresh: an act that carries one sets the fault of that annotator's opinion on
-that target and criterion to its own, or to none. So "pass, golden is wrong" followed by "fail" is a plain fail. Tags,
-notes and golden fixes stay until an act sets them, and a fault alone (no verdict) is added to what stands.
+A verdict resets the fault: an event with a verdict replaces the fault of the annotator's opinion by its own fault, or
+by none. So "pass, the golden answer is wrong" followed by "fail" is a plain fail. Tags, notes and golden fixes stay
+until an event sets them. A fault without a verdict is added to the opinion.
 """
 
 from __future__ import annotations
@@ -17,47 +16,46 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple
 
 from fcreview.model.address import ITEM
-from fcreview.model.json_value import is_text_list
+from fcreview.model.json_value import is_string_list
 
 Act = Literal["review", "retract", "adjudicate"]
-"""`review` sets whichever fields are present, `retract` takes back the event named by `retracts`, `adjudicate` is a
-review that settles its target."""
+"""Kind of an event: `review` sets the fields that it contains, `retract` undoes the event named by `retracts`,
+`adjudicate` is a review that resolves its target."""
 ACTS: tuple[Act, ...] = ("review", "retract", "adjudicate")
 Fault = Literal["model", "golden", "checker", "judge", "simulator", "question"]
-"""Who is wrong."""
+"""Who or what is to blame for a failure or a wrong verdict."""
 FAULTS: tuple[Fault, ...] = ("model", "golden", "checker", "judge", "simulator", "question")
 CORRECT = "correct"
 UNSURE = "unsure"
-OWN = (ITEM, CORRECT)
-"""The verdict on the item itself, as against its parts and other criteria."""
-VERSION = 1
+ITEM_CORRECT = (ITEM, CORRECT)
+"""(target, criterion) of the verdict on the item itself, in contrast to its parts and to other criteria."""
+JOURNAL_VERSION = 1
 
-Kind = Literal["text", "texts", "object", "value", "flag", "count"]
-"""What a field of a review is in JSON: a text, a list of texts, an object, a verdict's value, true or false, or a whole
-number from 1."""
+FieldKind = Literal["text", "texts", "object", "value", "flag", "count"]
+"""JSON type of a review field: a string, a list of strings, an object, a verdict, a boolean, or an integer from 1."""
 
 
-def _finite(value: Any) -> bool:
+def _is_finite_float(value: Any) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
-CHECKS: dict[Kind, Callable[[Any], bool]] = {
+_IS_KIND: dict[FieldKind, Callable[[Any], bool]] = {
     "text": lambda value: isinstance(value, str),
-    "texts": is_text_list,
+    "texts": is_string_list,
     "object": lambda value: isinstance(value, dict),
-    "value": lambda value: isinstance(value, (bool, int, str)) or _finite(value) or is_text_list(value),
+    "value": lambda value: isinstance(value, (bool, int, str)) or _is_finite_float(value) or is_string_list(value),
     "flag": lambda value: isinstance(value, bool),
     "count": lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
 }
 
 
-def _part(kind: Kind, allowed: tuple[str, ...] = ()) -> dict[str, Any]:
-    """What is to be known of a field that an act may leave out."""
+def _optional(kind: FieldKind, allowed: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the metadata of an optional field. An empty `allowed` allows every value of the kind."""
     return {"kind": kind, "allowed": allowed}
 
 
 class ItemKey(NamedTuple):
-    """What a review is about, by content and never by row number: it survives re-import, renamed folders and merges."""
+    """Identity of a reviewed item. It survives re-imports, renamed folders and merges, unlike a row number."""
 
     benchmark: str
     generation: str
@@ -68,90 +66,94 @@ class ItemKey(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Said:
-    """What one act says of one target on one criterion. None sets nothing; an empty note or tag list clears."""
+class Annotation:
+    """Review of one target and criterion. None leaves a field unchanged; an empty note or list clears it."""
 
     act: Act = "review"
     target: str = ITEM
     criterion: str = CORRECT
-    verdict: Any = field(default=None, metadata=_part("value"))
+    verdict: Any = field(default=None, metadata=_optional("value"))
     """true, false, "unsure", a finite number, a label or a list of labels."""
-    fault: Fault | None = field(default=None, metadata=_part("text", FAULTS))
-    tags: list[str] | None = field(default=None, metadata=_part("texts"))
-    note: str | None = field(default=None, metadata=_part("text"))
-    golden_fix: dict[str, Any] | None = field(default=None, metadata=_part("object"))
-    overrules: dict[str, Any] | None = field(default=None, metadata=_part("object"))
-    """{source, by, value}: the automatic verdict on this target and criterion that was in sight and that the verdict
-    contradicts; `source` and `by` as in `model.Verdict`. The program finds it. `reason` is why, in a word or two, once
-    the annotator said so: an act of its own, without a verdict."""
+    fault: Fault | None = field(default=None, metadata=_optional("text", FAULTS))
+    tags: list[str] | None = field(default=None, metadata=_optional("texts"))
+    note: str | None = field(default=None, metadata=_optional("text"))
+    golden_fix: dict[str, Any] | None = field(default=None, metadata=_optional("object"))
+    overrules: dict[str, Any] | None = field(default=None, metadata=_optional("object"))
+    """{source, by, value} of the automatic verdict that the annotator's verdict overrides, as in `model.item.Verdict`.
+    fcreview sets it. If the annotator gives a reason, a later event without a verdict adds it as `reason`."""
 
     @property
     def reason(self) -> str:
-        """Why it overrules; empty if that was not said."""
+        """Reason for the override; empty if the annotator gave none."""
         reason = (self.overrules or {}).get("reason")
         return reason if isinstance(reason, str) else ""
 
 
 @dataclass(slots=True, kw_only=True)
-class Event(Said):
-    """One line of `.fcreview/reviews/<annotator>.jsonl`."""
+class Event(Annotation):
+    """One line of a journal, `.fcreview/reviews/<annotator>.jsonl`."""
 
     event: str
-    """Random 128-bit hex: the union of two copies of a journal keeps each event once."""
+    """Random 128-bit id in hex. It identifies the event when copies of a journal are merged."""
     time: str
     """UTC, ISO 8601 with milliseconds."""
     annotator: str
     key: ItemKey
-    """In the journal an object with the fields' names."""
+    """Stored as an object with the field names of `ItemKey`."""
     prediction_hash: str = ""
     golden_hash: str = ""
-    retracts: str | None = field(default=None, metadata=_part("text"))
-    blind: bool | None = field(default=None, metadata=_part("flag"))
-    """Whether the annotator gave this without having seen what others found. A circumstance, not something said: only
-    the program sets it. None is unknown: journals written before it was recorded lack it, retractions too."""
-    queue: str | None = field(default=None, metadata=_part("text"))
-    """The queue file that put the item before the annotator; None: it was found otherwise."""
-    presentation: int | None = field(default=None, metadata=_part("count"))
-    """2: said when the item came a second time. It decides nothing; it is for self-agreement. None: the first."""
+    retracts: str | None = field(default=None, metadata=_optional("text"))
+    """Id of the event that a `retract` event undoes."""
+    blind: bool | None = field(default=None, metadata=_optional("flag"))
+    """Whether other verdicts were hidden from the annotator. Only fcreview sets it. None means unknown: retractions and
+    old journals do not record it."""
+    queue: str | None = field(default=None, metadata=_optional("text"))
+    """Queue file through which the annotator reached the item; None if they reached it another way."""
+    presentation: int | None = field(default=None, metadata=_optional("count"))
+    """2 for a review of a hidden duplicate, which measures self-agreement and never decides. None means 1."""
     previous: str = ""
-    """`hash` of the event before it in the same file; empty for the first."""
+    """`hash` of the previous event in the file; empty for the first one."""
     hash: str = ""
     """blake2b-16 hex of the event's canonical JSON (sorted keys) without this field."""
-    version: int = VERSION
+    version: int = JOURNAL_VERSION
     extra: dict[str, Any] | None = None
-    """Fields of a newer version, kept as they are."""
+    """Fields that only a newer version of fcreview knows, kept unchanged."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Opinion(Said):
-    """What one annotator now thinks of one target on one criterion: the fold of their acts that stand."""
+class Opinion(Annotation):
+    """An annotator's current review of one target and criterion, folded from their events."""
 
     annotator: str
     time: str = ""
+    """Time of the latest event, as in `Event.time`."""
     blind: bool | None = None
-    """Of the act that set the verdict."""
+    """`Event.blind` of the event that set the verdict."""
     prediction_hash: str = ""
-    """Of the answer that was reviewed."""
+    """Hash of the prediction that was reviewed."""
     golden_hash: str = ""
+    """Hash of the golden answer that was reviewed."""
     stale: bool = False
-    """The prediction or the golden answer changed since."""
+    """Whether the prediction or the golden answer changed after the review."""
 
     @property
-    def adjudicated(self) -> bool:
+    def is_adjudication(self) -> bool:
+        """Whether this is the opinion of an adjudicator."""
         return self.act == "adjudicate"
 
 
-PARTS: tuple[str, ...] = tuple(each.name for each in fields(Said) if each.metadata)
-"""What an act may say, or leave out."""
-OPTIONAL: dict[str, Kind] = {each.name: each.metadata["kind"] for each in fields(Event) if each.metadata}
-"""The fields that a line may leave out, `PARTS` among them, and what they are in JSON."""
-ALLOWED: dict[str, tuple[str, ...]] = {each.name: each.metadata["allowed"] for each in fields(Event) if each.metadata}
+ANNOTATION_FIELDS: tuple[str, ...] = tuple(each.name for each in fields(Annotation) if each.metadata)
+"""Names of the optional fields of an annotation."""
+_OPTIONAL = {each.name: each.metadata for each in fields(Event) if each.metadata}
+OPTIONAL_FIELDS: dict[str, FieldKind] = {name: metadata["kind"] for name, metadata in _OPTIONAL.items()}
+"""Optional fields of an event, including `ANNOTATION_FIELDS` -> kind."""
 
 
-def problem(name: str, value: Any) -> str | None:
-    """What is wrong with the value of one of `OPTIONAL`, in a few words; None if nothing is."""
-    if not CHECKS[OPTIONAL[name]](value):
-        return f"{name} is of the wrong type"
-    if ALLOWED[name] and value not in ALLOWED[name]:
-        return f"{name} is none of {', '.join(ALLOWED[name])}"
+def describe_field_error(name: str, value: Any) -> str | None:
+    """Describe why a value is invalid for one of `OPTIONAL_FIELDS`, in a few words. Returns None if it is valid."""
+    kind, allowed = _OPTIONAL[name]["kind"], _OPTIONAL[name]["allowed"]
+    if not _IS_KIND[kind](value):
+        return f"{name} has the wrong type"
+    if allowed and value not in allowed:
+        return f"{name} must be one of {', '.join(allowed)}"
     return None

@@ -116,21 +116,21 @@ def _draw(run: re.Match[str]) -> str:
     return "".join(drawn)
 
 
-def visible(text: str) -> str:
+def sanitize(text: str) -> str:
     """`text` on one line, safe to draw. Idempotent."""
     if text.isascii() and text.isprintable():
         return text
     return _NOT_PLAIN.sub(_draw, text)
 
 
-def visible_lines(text: str) -> list[str]:
+def sanitize_lines(text: str) -> list[str]:
     """`text` split at newlines (at nothing else), each line safe to draw; tabs become blanks up to a tab stop."""
     if "\t" in text:
-        return [visible(line.expandtabs(TAB_STOP)) for line in text.split("\n")]
-    return [visible(line) for line in text.split("\n")]
+        return [sanitize(line.expandtabs(TAB_STOP)) for line in text.split("\n")]
+    return [sanitize(line) for line in text.split("\n")]
 
 
-def width(text: str) -> int:
+def display_width(text: str) -> int:
     """Display cells that visible text takes: 2 for East Asian wide characters, 0 for combining marks, else 1."""
     if text.isascii():
         return len(text)
@@ -139,7 +139,7 @@ def width(text: str) -> int:
 
 def clip(text: str, cells: int) -> str:
     """The beginning of visible text that fits into `cells`, ending in `…` if something was left out."""
-    if len(text) <= cells and (len(text) * 2 <= cells or width(text) <= cells):
+    if len(text) <= cells and (len(text) * 2 <= cells or display_width(text) <= cells):
         return text
     if cells <= 0:
         return ""
@@ -156,4 +156,4 @@ def clip(text: str, cells: int) -> str:
 def pad(text: str, cells: int) -> str:
     """Visible text clipped or filled with blanks to exactly `cells`."""
     text = clip(text, cells)
-    return text + " " * (cells - width(text))
+    return text + " " * (cells - display_width(text))

@@ -1,12 +1,7 @@
-"""What is asked of a target, and what may be answered: the words people give, and the values that are stored.
+"""Verdicts: the answers that a criterion allows, and the verdict that counts.
 
-A criterion is known by its name, else by the values that the benchmark itself gives on it.
-
-The verdict that counts: of several annotators, of several sources, of the parts of an item.
-
-The only definition there is. The store asks the same in SQL, with text generated from the same `SCORING` order
-(`fcreview.store.reviews.verdict_sql`). A verdict is `true`, `false`, "unsure", "disputed", a number or a list of
-labels; None is no verdict.
+A verdict is true, false, "unsure", "disputed", a number or a list of labels; None is no verdict. The store computes the
+effective verdict in SQL too, generated from the same `SCORING_ORDER` (`fcreview.store.reviews.verdict_sql`).
 """
 
 from __future__ import annotations
@@ -16,50 +11,54 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fcreview.model.address import RESPONSE, call_of, part_of, turn_address
-from fcreview.model.item import Item, Source
-from fcreview.model.review import CORRECT, OWN, UNSURE, Said
+from fcreview.model.address import RESPONSE, enclosing_call, parse_address, turn_address
+from fcreview.model.item import Item, SourceName
+from fcreview.model.review import CORRECT, ITEM_CORRECT, UNSURE, Annotation
 
 EQUIVALENT = "equivalent"
 ABSTENTIONS: dict[str, Any] = {"unsure": UNSURE}
-"""Word -> stored verdict of an annotator who answers without deciding."""
+"""Word -> verdict of an annotator who answers without deciding."""
 PASS_FAIL: dict[str, Any] = {"pass": True, "fail": False, **ABSTENTIONS}
 YES_NO: dict[str, Any] = {"yes": True, "no": False, **ABSTENTIONS}
 
 
 def decides(verdict: Any) -> bool:
-    """Whether a verdict counts: not None (no verdict) and no abstention."""
+    """Whether a verdict counts: it is neither None (no verdict) nor an abstention."""
     return verdict is not None and verdict not in ABSTENTIONS.values()
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What may be answered: certain words, and besides them numbers or a set of labels."""
+    """Answers that a criterion allows: words, and possibly a range of numbers or a set of labels."""
 
     words: Mapping[str, Any] = field(default_factory=lambda: ABSTENTIONS)
+    """Word -> verdict that is stored for it."""
     numbers: tuple[float, float] | None = None
-    """Least and greatest, both allowed."""
+    """(lowest, highest) allowed number."""
     labels: bool = False
-    known: tuple[str, ...] = ()
-    """The labels there are, where that is known; others may be given."""
+    """Whether a list of labels is allowed."""
+    known_labels: tuple[str, ...] = ()
+    """Labels to offer. Others are allowed too."""
 
-    def allowed(self) -> str:
-        """`pass, fail, unsure`; `a number from 0 to 1, unsure`."""
-        return ", ".join(filter(None, (self._range(), "labels separated by commas" * self.labels, *self.words)))
+    def describe_answers(self) -> str:
+        """List the allowed answers: `pass, fail, unsure`, `a number from 0 to 1, unsure`."""
+        return ", ".join(
+            filter(None, (self._describe_range(), "labels separated by commas" * self.labels, *self.words))
+        )
 
-    def value(self, text: str) -> Any:
-        """What is stored for what was typed. ValueError if the scale does not have it."""
+    def parse_typed_answer(self, text: str) -> Any:
+        """Return the verdict for a typed answer. Raises ValueError if the scale does not allow it."""
         if text in self.words:
             return self.words[text]
         if self.labels:
             return list(dict.fromkeys(label for part in text.split(",") if (label := part.strip())))
-        if self.numbers is not None and (number := _number(text)) is not None:
+        if self.numbers is not None and (number := _parse_number(text)) is not None:
             low, high = self.numbers
             if low <= number <= high:
                 return number
-        raise ValueError(self.allowed())
+        raise ValueError(self.describe_answers())
 
-    def _range(self) -> str:
+    def _describe_range(self) -> str:
         if self.numbers is None:
             return ""
         low, high = (f"{bound:g}" if math.isfinite(bound) else "" for bound in self.numbers)
@@ -77,7 +76,7 @@ DIALOG_ACTS = (
     "agent_reject_request",
     "agent_other",
 )
-"""CONFETTI's (Figure 5 of its paper)."""
+"""Dialog acts of CONFETTI (Figure 5 of its paper)."""
 
 SCALES: dict[str, Scale] = {
     CORRECT: Scale(PASS_FAIL),
@@ -91,31 +90,31 @@ SCALES: dict[str, Scale] = {
     "correctness": _ZERO_TO_TWO,
     "soft_score": _SHARE,
     "process_accuracy": _SHARE,
-    "dialog_act": Scale(labels=True, known=DIALOG_ACTS),
+    "dialog_act": Scale(labels=True, known_labels=DIALOG_ACTS),
 }
-"""Criteria known by name."""
+"""Criterion -> scale, for the criteria that fcreview knows by name."""
 
-ZERO_TO_TWO = tuple(name for name, scale in SCALES.items() if scale is _ZERO_TO_TWO)
+ZERO_TO_TWO_CRITERIA = tuple(name for name, scale in SCALES.items() if scale is _ZERO_TO_TWO)
 """Criteria that are scored 0, 1 or 2."""
-FAULTY = ("hallucinated",)
-"""Criteria on which true is what is wrong."""
-REMARKS = ("name_matches",)
-"""What a judge notes on the way to its verdict: not what a verdict on the call is about."""
-ASKED = (CORRECT, EQUIVALENT, "hallucinated", "completeness", "correctness")
-"""Criteria that may be asked of any item; every other only where the benchmark itself gives values on it."""
-PASSING = tuple(name for name, scale in SCALES.items() if scale.words is PASS_FAIL)
-"""Criteria on which true means right and is marked so; true on any other means yes."""
+TRUE_MEANS_FAILURE = ("hallucinated",)
+"""Criteria where true means a failure."""
+JUDGE_NOTE_CRITERIA = ("name_matches",)
+"""Criteria that a judge notes in passing, and that are no verdict on the call."""
+UNIVERSAL_CRITERIA = (CORRECT, EQUIVALENT, "hallucinated", "completeness", "correctness")
+"""Criteria on which any item can be reviewed. On any other, only items that have a value from the benchmark."""
+PASS_FAIL_CRITERIA = tuple(name for name, scale in SCALES.items() if scale.words is PASS_FAIL)
+"""Criteria where true means a pass. On any other, true means yes."""
 
 
-def scale_of(criterion: str, seen: Iterable[Any] = ()) -> Scale | None:
-    """The scale of a criterion; None for one that is not known and on which nothing was seen.
+def find_scale(criterion: str, benchmark_values: Iterable[Any] = ()) -> Scale | None:
+    """Return the scale of a criterion, or None for an unknown criterion without values.
 
-    `seen` are the benchmark's own values on it: they decide between labels and words (HammerBench names the
-    hallucinated arguments of an item, CONFETTI says yes or no of each), and are all there is to go by for a criterion
-    without a scale of its own. A number's range is 0 to 1 if the values are parts of 1, else open: whole numbers do
-    not tell where their scale ends.
+    The benchmark's own values decide between labels and words: HammerBench lists the hallucinated arguments of an item,
+    CONFETTI answers yes or no for each argument. They also give the scale of an unknown criterion. Numbers have the
+    range 0 to 1 if there are fractions and none is outside it, otherwise any range, because whole numbers do not reveal
+    where their scale ends.
     """
-    values = [value for value in seen if value is not None]
+    values = [value for value in benchmark_values if value is not None]
     if any(isinstance(value, list) for value in values):
         return Scale(labels=True)
     if criterion in SCALES or not values:
@@ -123,13 +122,13 @@ def scale_of(criterion: str, seen: Iterable[Any] = ()) -> Scale | None:
     if all(isinstance(value, bool) for value in values):
         return Scale({**YES_NO, **PASS_FAIL})
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
-        shares = all(0 <= value <= 1 for value in values) and any(isinstance(value, float) for value in values)
-        return _SHARE if shares else _ANY_NUMBER
+        are_shares = all(0 <= value <= 1 for value in values) and any(isinstance(value, float) for value in values)
+        return _SHARE if are_shares else _ANY_NUMBER
     return Scale(labels=True)
 
 
-def _number(text: str) -> int | float | None:
-    """A finite number as people write it: whole where it is written so."""
+def _parse_number(text: str) -> int | float | None:
+    """Parse a finite number, as an int if the text is one."""
     try:
         number = int(text) if text.lstrip("+-").isdecimal() and len(text) < 16 else float(text)
     except ValueError:
@@ -139,162 +138,188 @@ def _number(text: str) -> int | float | None:
 
 DISPUTED = "disputed"
 DecidedBy = Literal["adjudication", "unanimous", "majority", "disputed"]
-SETTLED: tuple[DecidedBy, ...] = ("adjudication", "unanimous", "majority")
-"""How people decide; where they differ, they do not."""
+RESOLUTIONS: tuple[DecidedBy, ...] = ("adjudication", "unanimous", "majority")
+"""Values of `DecidedBy` with which a human verdict counts. With "disputed", none does."""
 Policy = Literal["unanimous", "majority"]
 POLICIES: tuple[Policy, ...] = ("unanimous", "majority")
-"""What counts where nobody adjudicated: only what all annotators say, or what more than half of them say."""
+"""Which verdict counts without an adjudication: that of all annotators, or that of more than half of them."""
 UNANIMOUS: Policy = "unanimous"
-SCORING: tuple[Source, ...] = ("official", "rule", "judge")
-"""Automatic sources in the order in which the benchmark itself would score: the first that says something counts."""
+SCORING_ORDER: tuple[SourceName, ...] = ("official", "rule", "judge")
+"""Automatic sources, in the order in which the benchmark itself would score. The first one with a verdict counts."""
 
 
-def agreed(verdicts: Iterable[Any]) -> Any:
-    """What the annotators hold together: their unanimous verdict, disputed if they differ, None if nobody has one.
+def agreed_verdict(verdicts: Iterable[Any]) -> Any:
+    """Return the unanimous verdict of the annotators, "disputed" if they disagree, or None without verdicts.
 
     An annotator who is unsure abstains. Lists of labels are compared as sets.
     """
-    held = [*filter(decides, verdicts)]
-    if not held:
+    deciding = [*filter(decides, verdicts)]
+    if not deciding:
         return None
-    return held[0] if all(alike(held[0], other) for other in held[1:]) else DISPUTED
+    return deciding[0] if all(same_verdict(deciding[0], other) for other in deciding[1:]) else DISPUTED
 
 
-def majority(verdicts: Iterable[Any]) -> Any:
-    """What more than half of the annotators say, of those who are not unsure; None if no verdict has so many."""
-    held = [*filter(decides, verdicts)]
-    return next((one for one in held if 2 * sum(alike(one, other) for other in held) > len(held)), None)
+def majority_verdict(verdicts: Iterable[Any]) -> Any:
+    """Return the verdict of more than half of the annotators who are not unsure, or None if there is none."""
+    deciding = [*filter(decides, verdicts)]
+    for verdict in deciding:
+        if 2 * sum(same_verdict(verdict, other) for other in deciding) > len(deciding):
+            return verdict
+    return None
 
 
-def automatic(verdicts: Mapping[Source, Any]) -> Any:
-    """What the benchmark says before anybody reviewed."""
-    return next((verdicts[source] for source in SCORING if verdicts.get(source) is not None), None)
+def automatic_verdict(verdicts: Mapping[SourceName, Any]) -> Any:
+    """Return the first automatic verdict in `SCORING_ORDER`, or None."""
+    return next((verdicts[source] for source in SCORING_ORDER if verdicts.get(source) is not None), None)
 
 
-def effective(own: Any, human: Any = None, decided_by: DecidedBy | None = None) -> Any:
-    """The verdict that counts: people's if they settled it, none while they differ, else the benchmark's `own`."""
-    if decided_by in SETTLED:
+def effective_verdict(automatic: Any, human: Any = None, decided_by: DecidedBy | None = None) -> Any:
+    """Return the verdict that counts: the human one if it is decided, None if disputed, else the automatic one."""
+    if decided_by in RESOLUTIONS:
         return human
-    return None if decided_by == DISPUTED else own
+    return None if decided_by == DISPUTED else automatic
 
 
 @dataclass(slots=True)
-class Build:
-    """What the roll-up must know of an item besides what people say of its parts."""
+class RollUpContext:
+    """Data of an item that the roll-up of verdicts on its parts needs."""
 
-    pairs: Mapping[int, int] = field(default_factory=dict)
-    """Call pairs by turn, from 0."""
-    own: Mapping[str, Any] = field(default_factory=dict)
-    """What the benchmark says of the parts: address -> pass or fail."""
+    n_pairs: Mapping[int, int] = field(default_factory=dict)
+    """Turn, from 0 -> number of call pairs."""
+    benchmark_parts: Mapping[str, Any] = field(default_factory=dict)
+    """Address of a part -> the benchmark's verdict on it."""
     needs: Sequence[Sequence[str]] | None = None
     """See `Extra.needs`."""
-    item: bool | None = None
-    """What the benchmark says of the item itself."""
+    benchmark_item: bool | None = None
+    """The benchmark's verdict on the item."""
 
 
-def whole(verdicts: Mapping[str, Any], build: Build) -> bool | None:
-    """True, False or None (says nothing) for the item, from one person's verdicts on its parts.
+def roll_up_parts(verdicts: Mapping[str, Any], context: RollUpContext) -> bool | None:
+    """Return the item verdict that follows from an annotator's verdicts on its parts, or None if none follows.
 
-    A verdict that only confirms the benchmark's own says nothing, as the item's own verdict has it in already. What the
-    person passes over stands as the benchmark has it.
+    A verdict that only confirms the benchmark's does not count, because the benchmark's verdict on the item already
+    includes it. Parts without a review keep the benchmark's verdict.
+
+    Args:
+        verdicts: address -> verdict of one annotator.
+        context: roll-up data of the item.
     """
-    said = {address: value for address, value in verdicts.items() if not alike(value, build.own.get(address))}
-    if not any(isinstance(value, bool) for value in said.values()):
+    benchmark = context.benchmark_parts
+    overriding = {
+        address: verdict for address, verdict in verdicts.items() if not same_verdict(verdict, benchmark.get(address))
+    }
+    if not any(isinstance(verdict, bool) for verdict in overriding.values()):
         return None
-    if build.needs is None:
-        failed = {call_of(address) for address, value in said.items() if value is False}
-        right = {address: True for address, value in build.own.items() if value is True and address not in failed}
-        return rolled_up({**right, **said}, build.pairs)
-    if said.get(RESPONSE) is False:
+    if context.needs is None:
+        failed = {enclosing_call(address) for address, verdict in overriding.items() if verdict is False}
+        passed = {address: True for address, verdict in benchmark.items() if verdict is True and address not in failed}
+        return roll_up_by_common_rule({**passed, **overriding}, context.n_pairs)
+    if overriding.get(RESPONSE) is False:
         return False
-    met = all(any(_right(address, said, build.own) for address in group) for group in build.needs)
-    return True if met else False if False in said.values() else None
+    if all(any(_part_passes(address, overriding, benchmark) for address in group) for group in context.needs):
+        return True
+    return False if False in overriding.values() else None
 
 
-def unreviewed(build: Build) -> bool | None:
-    """The item as the benchmark has it; what its parts come to, where it says nothing of the item."""
-    if build.item is not None:
-        return build.item
-    if build.needs is None:
-        return rolled_up(build.own, build.pairs)
-    return all(any(build.own.get(address) is True for address in group) for group in build.needs)
+def roll_up_benchmark(context: RollUpContext) -> bool | None:
+    """Return the benchmark's verdict on the item, or the one that its verdicts on the parts roll up to."""
+    if context.benchmark_item is not None:
+        return context.benchmark_item
+    if context.needs is None:
+        return roll_up_by_common_rule(context.benchmark_parts, context.n_pairs)
+    return all(any(context.benchmark_parts.get(address) is True for address in group) for group in context.needs)
 
 
-def contradicts(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two people's verdicts on parts cannot both hold: on the same part, or where one lets pass what lies
-    around a part that the other fails."""
+def contradicts(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    """Whether two annotators' verdicts on parts (address -> verdict) exclude each other.
+
+    They do if the verdicts on one part differ, or if one annotator passes a call or turn that contains a part which the
+    other fails.
+    """
     return any(
-        (address == place and not alike(value, held)) or _within(address, place, value, held)
-        for address, value in one.items()
-        if isinstance(value, bool)
-        for place, held in other.items()
-        if isinstance(held, bool)
+        (first_address == second_address and not same_verdict(first_verdict, second_verdict))
+        or _contains_failure(first_address, first_verdict, second_address, second_verdict)
+        or _contains_failure(second_address, second_verdict, first_address, first_verdict)
+        for first_address, first_verdict in first.items()
+        if isinstance(first_verdict, bool)
+        for second_address, second_verdict in second.items()
+        if isinstance(second_verdict, bool)
     )
 
 
-def _within(address: str, place: str, value: bool, held: bool) -> bool:
-    inner, outer = (value, held) if len(address) > len(place) else (held, value)
-    long, short = sorted((address, place), key=len, reverse=True)
-    return long.startswith(short + "/") and outer and not inner
+def _contains_failure(outer_address: str, outer_verdict: bool, address: str, verdict: bool) -> bool:
+    """Whether a part that passes contains another part that fails."""
+    return outer_verdict and not verdict and address.startswith(outer_address + "/")
 
 
-def _right(address: str, said: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
-    """Whether a call is right, by its turn's verdict, its own, its arguments', the benchmark's: the first there is."""
-    part = part_of(address)
-    turn = said.get(turn_address(part.turn)) if part else None
-    for direct in (turn, said.get(address)):
-        if isinstance(direct, bool):
-            return direct
-    if any(value is False and other != address and call_of(other) == address for other, value in said.items()):
+def _part_passes(address: str, verdicts: Mapping[str, Any], benchmark: Mapping[str, Any]) -> bool:
+    """Whether a call passes. The verdict on its turn counts, else on the call, on its arguments, or the benchmark's."""
+    part = parse_address(address)
+    on_turn = verdicts.get(turn_address(part.turn)) if part else None
+    for verdict in (on_turn, verdicts.get(address)):
+        if isinstance(verdict, bool):
+            return verdict
+    if any(
+        verdict is False and other != address and enclosing_call(other) == address
+        for other, verdict in verdicts.items()
+    ):
         return False
-    return own.get(address) is True
+    return benchmark.get(address) is True
 
 
-def rolled_up(verdicts: Mapping[str, Any], pairs: Mapping[int, int]) -> bool | None:
-    """True, False or None (says nothing) for the item, from `{target: verdict}` and the call pairs of each turn
-    (turns from 0), by the benchmarks' common rule: all calls right, all turns right.
+def roll_up_by_common_rule(verdicts: Mapping[str, Any], n_pairs: Mapping[int, int]) -> bool | None:
+    """Return the item verdict by the rule that benchmarks share: all calls of all turns must pass.
 
-    A part judged wrong makes the whole wrong, unless a verdict on something between the two says otherwise. The
-    whole is right only if every call pair of every turn was judged right, itself or with its turn; where there are no
-    calls to judge (a question that is answered in words), if the response was.
+    A failed part fails the item, unless a call or turn that contains the part has a verdict of its own. The item passes
+    only if each call pair of each turn passes, alone or with its turn. Without call pairs (a question that is answered
+    in words) it passes if the response does.
+
+    Args:
+        verdicts: address -> verdict.
+        n_pairs: turn, from 0 -> number of call pairs.
+
+    Returns:
+        None if the verdicts do not decide the item.
     """
-    turns: dict[int, dict[int | None, list[tuple[str | None, Any]]]] = {turn: {} for turn in pairs}
-    for address, value in verdicts.items():
-        part = part_of(address)
+    turns: dict[int, dict[int | None, list[tuple[str | None, Any]]]] = {turn: {} for turn in n_pairs}
+    for address, verdict in verdicts.items():
+        part = parse_address(address)
         if part is not None:
-            turns.setdefault(part.turn, {}).setdefault(part.call, []).append((part.argument, value))
-    values = [_turn(said, pairs.get(turn, 0)) for turn, said in turns.items()]
-    if False in values or verdicts.get(RESPONSE) is False:
+            turns.setdefault(part.turn, {}).setdefault(part.call, []).append((part.argument, verdict))
+    on_turns = [_roll_up_turn(calls, n_pairs.get(turn, 0)) for turn, calls in turns.items()]
+    if False in on_turns or verdicts.get(RESPONSE) is False:
         return False
-    if not pairs:
-        return True if verdicts.get(RESPONSE) is True and None not in values else None
-    return True if all(value is True for value in values) else None
+    if not n_pairs:
+        return True if verdicts.get(RESPONSE) is True and None not in on_turns else None
+    return True if all(verdict is True for verdict in on_turns) else None
 
 
-def _turn(said: Mapping[int | None, Sequence[tuple[str | None, Any]]], n_pairs: int) -> bool | None:
-    direct = next((value for _, value in said.get(None, ())), None)
-    if isinstance(direct, bool):
-        return direct
-    values = [_call(of) for call, of in said.items() if call is not None]
-    if False in values:
+def _roll_up_turn(calls: Mapping[int | None, Sequence[tuple[str | None, Any]]], n_pairs: int) -> bool | None:
+    """Return the verdict on a turn from (argument, verdict) pairs by call. The call of the turn's own is None."""
+    on_turn = next((verdict for _, verdict in calls.get(None, ())), None)
+    if isinstance(on_turn, bool):
+        return on_turn
+    on_calls = [_roll_up_call(arguments) for call, arguments in calls.items() if call is not None]
+    if False in on_calls:
         return False
-    return True if n_pairs and sum(value is True for value in values) >= n_pairs else None
+    return True if n_pairs and sum(verdict is True for verdict in on_calls) >= n_pairs else None
 
 
-def _call(said: Sequence[tuple[str | None, Any]]) -> bool | None:
-    direct = next((value for argument, value in said if argument is None), None)
-    if isinstance(direct, bool):
-        return direct
-    return False if any(value is False for _, value in said) else None
+def _roll_up_call(arguments: Sequence[tuple[str | None, Any]]) -> bool | None:
+    """Return the verdict on a call from (argument, verdict) pairs. The argument of the call's own verdict is None."""
+    on_call = next((verdict for argument, verdict in arguments if argument is None), None)
+    if isinstance(on_call, bool):
+        return on_call
+    return False if any(verdict is False for _, verdict in arguments) else None
 
 
-def alike(one: Any, other: Any) -> bool:
-    """Whether two verdicts say the same; labels in any order, 1 as 1.0."""
-    if isinstance(one, list) and isinstance(other, list):
-        return set(map(repr, one)) == set(map(repr, other))
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return isinstance(one, bool) is isinstance(other, bool) and one == other
-    return type(one) is type(other) and bool(one == other)
+def same_verdict(first: Any, second: Any) -> bool:
+    """Whether two verdicts are equal. The order of labels does not matter, and 1 equals 1.0 but not true."""
+    if isinstance(first, list) and isinstance(second, list):
+        return set(map(repr, first)) == set(map(repr, second))
+    if isinstance(first, (int, float)) and isinstance(second, (int, float)):
+        return isinstance(first, bool) is isinstance(second, bool) and first == second
+    return type(first) is type(second) and bool(first == second)
 
 
 AutomaticVerdicts = Mapping[str, Mapping[str, Any]]
@@ -302,22 +327,25 @@ AutomaticVerdicts = Mapping[str, Mapping[str, Any]]
 
 
 def first_contradicted(automatic: AutomaticVerdicts, verdict: Any) -> dict[str, Any] | None:
-    """{source, by, value} of the automatic verdict that counts (the first of `SCORING` that has a value), if the
-    annotator's verdict contradicts it. None if it agrees, is "unsure", or there is no automatic verdict."""
+    """Return {source, by, value} of the automatic verdict that counts, if an annotator's verdict contradicts it.
+
+    The first of `SCORING_ORDER` with a value counts. Returns None if the annotator agrees or is unsure, or if no source
+    has a value.
+    """
     if not decides(verdict):
         return None
-    for source in SCORING:
+    for source in SCORING_ORDER:
         own = automatic.get(source)
         if own is not None and own["value"] is not None:
-            return None if alike(verdict, own["value"]) else {"source": source, **own}
+            return None if same_verdict(verdict, own["value"]) else {"source": source, **own}
     return None
 
 
-def contradicted_verdict(item: Item, annotation: Said) -> dict[str, Any] | None:
-    """The automatic verdict of the item that the annotation contradicts; see `first_contradicted`."""
+def contradicted_verdict(item: Item, annotation: Annotation) -> dict[str, Any] | None:
+    """Return the automatic verdict of the item that the annotation contradicts; see `first_contradicted`."""
     found: dict[str, dict[str, Any]] = {}
-    if (annotation.target, annotation.criterion) == OWN:
-        found = {source: {"by": None, "value": getattr(item, source)} for source in SCORING}
+    if (annotation.target, annotation.criterion) == ITEM_CORRECT:
+        found = {source: {"by": None, "value": getattr(item, source)} for source in SCORING_ORDER}
     for each in item.verdicts:
         if (each.target, each.criterion) == (annotation.target, annotation.criterion):
             found[each.source] = {"by": each.by, "value": each.value}

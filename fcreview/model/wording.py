@@ -23,28 +23,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from fcreview.model.json_value import to_json_text
-from fcreview.model.metric import Unit
+from fcreview.model.metric import MetricUnit
 from fcreview.model.review import CORRECT
-from fcreview.model.sanitize import clip, visible, width
-from fcreview.model.verdict import PASS_FAIL, PASSING, SCALES, YES_NO, Scale
+from fcreview.model.sanitize import clip, display_width, sanitize
+from fcreview.model.verdict import PASS_FAIL, PASS_FAIL_CRITERIA, SCALES, YES_NO, Scale
 
 
-def choices(criterion: str) -> dict[str, Any]:
+def scale_words(criterion: str) -> dict[str, Any]:
     """The words of the criterion's scale and what they mean: pass and fail where it has no scale of its own."""
     return dict(SCALES.get(criterion, Scale(PASS_FAIL)).words)
 
 
-def answer(criterion: str, value: Any) -> str:
+def format_answer(criterion: str, value: Any) -> str:
     """The word for a value: `pass`, `yes`, `2`; JSON text for what the scale has no word for."""
-    for word, meant in choices(criterion).items():
+    for word, meant in scale_words(criterion).items():
         if type(meant) is type(value) and meant == value:
             return word
     return to_json_text(value)
 
 
-def answered(criterion: str, word: str) -> Any:
+def parse_answer(criterion: str, word: str) -> Any:
     """What `answer` gave the word for. ValueError for what is neither a word of the scale nor JSON."""
-    words = choices(criterion)
+    words = scale_words(criterion)
     if word in words:
         return words[word]
     try:
@@ -53,7 +53,7 @@ def answered(criterion: str, word: str) -> Any:
         raise ValueError(f"no verdict {word!r} on {criterion}: there are {', '.join(words)}") from None
 
 
-def off_scale(criterion: str, value: Any) -> str | None:
+def describe_scale_error(criterion: str, value: Any) -> str | None:
     """What is wrong with a value that the criterion's scale does not have, in a few words; None if nothing is, or the
     criterion has no scale. Where yes or no is asked, a list may say of what: so HammerBench does."""
     scale = SCALES.get(criterion)
@@ -63,14 +63,14 @@ def off_scale(criterion: str, value: Any) -> str | None:
         return None
     if scale.numbers is not None and type(value) in (int, float) and scale.numbers[0] <= value <= scale.numbers[1]:
         return None
-    return f"no verdict {to_json_text(value)} on {criterion}: there are {scale.allowed()}"
+    return f"no verdict {to_json_text(value)} on {criterion}: there are {scale.describe_answers()}"
 
 
-GAP = 2
+COLUMN_GAP = 2
 """Blanks between columns."""
 
 
-def column_sizes(
+def compute_column_widths(
     titles: Sequence[str],
     rows: Sequence[Sequence[str]],
     *,
@@ -83,14 +83,14 @@ def column_sizes(
     With `cells` for the whole table, the last column gives first where that is too much, then whichever is widest; none
     goes below its `least` or its title.
     """
-    sizes = [max([width(title), *(width(row[at]) for row in rows)]) for at, title in enumerate(titles)]
+    sizes = [max([display_width(title), *(display_width(row[at]) for row in rows)]) for at, title in enumerate(titles)]
     last = len(sizes) - 1
     if widest is not None:
         sizes = [min(size, widest) if at < last else size for at, size in enumerate(sizes)]
     if cells is None:
         return sizes
-    lowest = [max([width(title), *least[at : at + 1]]) for at, title in enumerate(titles)]
-    while sum(sizes) + GAP * last > cells:
+    lowest = [max([display_width(title), *least[at : at + 1]]) for at, title in enumerate(titles)]
+    while sum(sizes) + COLUMN_GAP * last > cells:
         givers = [at for at, size in enumerate(sizes) if size > lowest[at]]
         if not givers:
             break
@@ -98,9 +98,9 @@ def column_sizes(
     return sizes
 
 
-def filled(text: str, cells: int, *, right: bool = False) -> str:
+def pad_cell(text: str, cells: int, *, right: bool = False) -> str:
     """Text that fits, with blanks up to its column's width; `right` for numbers."""
-    blanks = " " * (cells - width(text))
+    blanks = " " * (cells - display_width(text))
     return blanks + text if right else text + blanks
 
 
@@ -113,7 +113,10 @@ def align_row(texts: Sequence[str], sizes: Sequence[int], right: Container[int] 
         right: columns to align right, such as numbers.
     """
     cells = enumerate(zip(texts, sizes, strict=True))
-    return [" " * (GAP * (at > 0)) + filled(clip(text, size), size, right=at in right) for at, (text, size) in cells]
+    return [
+        " " * (COLUMN_GAP * (at > 0)) + pad_cell(clip(text, size), size, right=at in right)
+        for at, (text, size) in cells
+    ]
 
 
 _WORDS = {
@@ -181,13 +184,13 @@ _WORDS = {
 }
 
 
-def error_words(error_type: str) -> str:
+def describe_error_type(error_type: str) -> str:
     """`value_error:string` -> `a text is none of the accepted ones`: by the whole type, its end, then its beginning."""
     names = (error_type, error_type.rpartition(":")[2], error_type.partition(":")[0])
     return next((_WORDS[name] for name in names if name in _WORDS), "")
 
 
-def number(value: float | None, unit: Unit, digits: int = 1) -> str:
+def format_metric_value(value: float | None, unit: MetricUnit, digits: int = 1) -> str:
     """A value in its unit: `57.1 %`, `12`, `0.734`, `0.02 s`, `6.56 $`; `·` for none."""
     if value is None:
         return "·"
@@ -201,73 +204,73 @@ def number(value: float | None, unit: Unit, digits: int = 1) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class HeaderAccuracy:
     """Passes out of the items that were scored, by the header."""
 
     passed: int
-    of: int
+    total: int
 
     @property
-    def words(self) -> str:
+    def message(self) -> str:
         """`the score file says 86.00 % (344 of 400); without results only what failed is known`"""
-        share = f"{100 * self.passed / self.of:.2f} %"
-        return f"the score file says {share} ({self.passed} of {self.of}); without results only what failed is known"
+        share = f"{100 * self.passed / self.total:.2f} %"
+        return f"the score file says {share} ({self.passed} of {self.total}); without results only what failed is known"
 
 
-def stated(header: Any, items: int, passed: int) -> Stated | None:
+def read_header_accuracy(header: Any, items: int, passed: int) -> HeaderAccuracy | None:
     """The header's figure, `{"correct_count": 344, "total_count": 400, ...}`, if the items of the category, none of
     which passed, are no more than the failures that it counts; else None."""
     correct, total = (header.get("correct_count"), header.get("total_count")) if isinstance(header, dict) else (0, 0)
     if not isinstance(correct, int) or not isinstance(total, int) or passed:
         return None
-    return Stated(correct, total) if 0 < correct < total and items <= total - correct else None
+    return HeaderAccuracy(correct, total) if 0 < correct < total and items <= total - correct else None
 
 
-NOTHING = "-"
-NO_DATASET = "no dataset: golden answers and questions missing; --data DIR"
-_WORD_PATTERN = {True: "pass", False: "fail", None: NOTHING}
+NO_VALUE = "-"
+NO_DATASET_MESSAGE = "no dataset: golden answers and questions missing; --data DIR"
+_WORD_PATTERN = {True: "pass", False: "fail", None: NO_VALUE}
 
 
-def count_of(number: int, noun: str, plural: str = "") -> str:
+def format_count(number: int, noun: str, plural: str = "") -> str:
     """`1 item`, `1,234 items`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def kind_of(benchmark: str, generation: str, language: str) -> str:
+def format_dataset_name(benchmark: str, generation: str, language: str) -> str:
     """Of which dataset a run is, as commands name it: `acebench v1 zh`."""
     return " ".join(word for word in (benchmark, generation, language) if word)
 
 
-def rate(passed: int, known: int) -> str:
+def format_rate(passed: int, known: int) -> str:
     """`71.3 %`, or `-` where nothing is known."""
-    return f"{100 * passed / known:.1f} %" if known else NOTHING
+    return f"{100 * passed / known:.1f} %" if known else NO_VALUE
 
 
-def rate_of(passed: int, known: int, items: int) -> str:
+def format_rate_of_known(passed: int, known: int, items: int) -> str:
     """`71.3 %`, and where some items have no such verdict the number of those that have: `71.3 % of 998`."""
-    return rate(passed, known) + (f" of {known:,}" if 0 < known < items else "")
+    return format_rate(passed, known) + (f" of {known:,}" if 0 < known < items else "")
 
 
-def recomputed(passed: int, known: int, items: int, unknown: str = "·") -> str:
+def format_recomputed_rate(passed: int, known: int, items: int, unknown: str = "·") -> str:
     """A rate only where every item could be judged anew, else how many could: `34.3 %`, `· (61 of 1,000)`. Which those
     are is no accident (without a dataset only failing items carry a golden answer), so that a rate misleads."""
-    return rate(passed, known) if known in (0, items) else f"{unknown} ({known:,} of {items:,})"
+    return format_rate(passed, known) if known in (0, items) else f"{unknown} ({known:,} of {items:,})"
 
 
-def official_rate(passed: int, known: int, items: int, *, stated_pass: int = 0, stated_of: int = 0) -> str:
+def format_official_rate(passed: int, known: int, items: int, *, stated_pass: int = 0, stated_of: int = 0) -> str:
     """As `rate_of`; `86.0 % stated` where only the headers of score files say it, the results being missing."""
     if known or not stated_of:
-        return rate_of(passed, known, items)
-    return f"{rate(stated_pass, stated_of)} stated"
+        return format_rate_of_known(passed, known, items)
+    return f"{format_rate(stated_pass, stated_of)} stated"
 
 
-def word(value: Any, criterion: str = CORRECT) -> str:
+def format_verdict(value: Any, criterion: str = CORRECT) -> str:
     """A verdict: pass, fail, or yes, no where true does not mean right; `-` for none, unsure, disputed, a number or
     labels. Visible text."""
-    if isinstance(value, bool) and criterion not in PASSING:
+    if isinstance(value, bool) and criterion not in PASS_FAIL_CRITERIA:
         return "yes" if value else "no"
     if value is None or isinstance(value, bool):
         return _WORD_PATTERN[value]
     if isinstance(value, float):
         return f"{value:.4g}"
-    return visible(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+    return sanitize(", ".join(map(str, value)) if isinstance(value, list) else str(value))

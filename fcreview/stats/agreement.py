@@ -1,11 +1,7 @@
-"""A dispute in words: answers, what the benchmark says, what most say. The same in commands and on screens. Pure.
+"""Ratings by annotators, the groups in which their agreement is measured, and the text of agreement and disagreements.
 
-What annotators said, as figures of agreement are made of it.
-
-A unit is one target of one item on one criterion. "unsure" is no label. Adjudications, stale and retracted reviews are
-left out before anything comes here, and so are verdicts that only follow from those on parts.
-
-Figures of agreement in words: the same in the command and on its screen. Pure.
+A unit is one target of one item on one criterion. "Unsure" is not a label. The store already excludes adjudications,
+stale and retracted reviews, and verdicts that only follow from verdicts on parts.
 """
 
 from __future__ import annotations
@@ -15,80 +11,91 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from fcreview.model.address import ITEM
-from fcreview.model.decision import Dispute
+from fcreview.model.decision import Disagreement
 from fcreview.model.item import Item, Verdict
-from fcreview.model.metric import Unit
+from fcreview.model.metric import MetricUnit
 from fcreview.model.review import CORRECT, Fault, ItemKey, Opinion
-from fcreview.model.sanitize import visible
-from fcreview.model.verdict import DISPUTED, PASSING, SCALES, SCORING, agreed, decides
-from fcreview.model.wording import number, word
+from fcreview.model.sanitize import sanitize
+from fcreview.model.verdict import DISPUTED, PASS_FAIL_CRITERIA, SCALES, SCORING_ORDER, agreed_verdict, decides
+from fcreview.model.wording import format_metric_value, format_verdict
 
-ONLY_FAULT = "all let it pass; who is wrong is open"
-
-
-def automatic_of(item: Item, dispute: Dispute) -> list[Verdict]:
-    """What the benchmark says of the target; an importer may give the item's own verdict as a column only."""
-    said = [v for v in item.verdicts if (v.target, v.criterion) == (dispute.target, dispute.criterion)]
-    if (dispute.target, dispute.criterion) == (ITEM, CORRECT):
-        known = {v.source for v in said}
-        own = {source: getattr(item, source) for source in SCORING if source not in known}
-        said += [Verdict(source, value) for source, value in own.items() if value is not None]
-    return said
+FAULT_UNRESOLVED = "all pass; fault unresolved"
 
 
-def told_of(item: Item, dispute: Dispute) -> list[Verdict]:
-    """The same, and what a judge says of the target on other criteria."""
-    others = [v for v in item.verdicts if (v.source, v.target) == ("judge", dispute.target)]
-    return [*automatic_of(item, dispute), *(v for v in others if v.criterion != dispute.criterion)]
+def list_automatic_verdicts(item: Item, disagreement: Disagreement) -> list[Verdict]:
+    """List the automatic verdicts on the target and criterion of a disagreement.
+
+    Importers may give the verdict on the whole item only as a field of the item, so it is added from there.
+    """
+    about = disagreement.target, disagreement.criterion
+    verdicts = [verdict for verdict in item.verdicts if (verdict.target, verdict.criterion) == about]
+    if about == (ITEM, CORRECT):
+        listed = {verdict.source for verdict in verdicts}
+        own = {source: getattr(item, source) for source in SCORING_ORDER if source not in listed}
+        verdicts += [Verdict(source, value) for source, value in own.items() if value is not None]
+    return verdicts
 
 
-def answer_text(answer: Opinion) -> str:
-    """`pass, wrong: golden`."""
-    said = word(answer.verdict, answer.criterion)
-    return f"{said}, wrong: {answer.fault}" if answer.fault else said
+def list_verdicts_for_adjudication(item: Item, disagreement: Disagreement) -> list[Verdict]:
+    """List the automatic verdicts on a disagreement, then the judge verdicts on the target's other criteria."""
+    others = [v for v in item.verdicts if (v.source, v.target) == ("judge", disagreement.target)]
+    same = list_automatic_verdicts(item, disagreement)
+    return [*same, *(verdict for verdict in others if verdict.criterion != disagreement.criterion)]
 
 
-def verdict_text(verdict: Verdict, criterion: str) -> str:
-    """`gpt-4o equivalent pass: why`; the criterion only where it is another than the one that is disputed."""
-    by = verdict.by if verdict.source == "judge" else ""
+def format_opinion(opinion: Opinion) -> str:
+    """Format an annotator's verdict and fault: `pass, fault: golden`."""
+    verdict = format_verdict(opinion.verdict, opinion.criterion)
+    return f"{verdict}, fault: {opinion.fault}" if opinion.fault else verdict
+
+
+def format_source_verdict(verdict: Verdict, criterion: str) -> str:
+    """Format an automatic verdict: `gpt-4o equivalent pass: rationale`.
+
+    Includes the name of a judge, and the verdict's criterion if it is not `criterion`.
+    """
+    judge = verdict.by if verdict.source == "judge" else ""
     other = verdict.criterion if verdict.criterion != criterion else ""
-    said = " ".join(filter(None, (by, other, word(verdict.value, verdict.criterion))))
-    return ": ".join(filter(None, (said, verdict.error_type, verdict.rationale)))
+    value = " ".join(filter(None, (judge, other, format_verdict(verdict.value, verdict.criterion))))
+    return ": ".join(filter(None, (value, verdict.error_type, verdict.rationale)))
 
 
-def only_fault(dispute: Dispute) -> bool:
-    """All let it pass, and differ in who is wrong."""
-    return bool(agreed(answer.verdict for answer in dispute.answers) != DISPUTED)
+def is_fault_disagreement(disagreement: Disagreement) -> bool:
+    """Whether all annotators pass the target and disagree only on the fault."""
+    return bool(agreed_verdict(answer.verdict for answer in disagreement.answers) != DISPUTED)
 
 
-def majority_text(dispute: Dispute) -> str:
-    if only_fault(dispute):
-        return ONLY_FAULT
-    return "none" if dispute.majority is None else f"{word(dispute.majority, dispute.criterion)} (not taken)"
+def format_majority(disagreement: Disagreement) -> str:
+    """Format the majority verdict, which is shown and not applied."""
+    if is_fault_disagreement(disagreement):
+        return FAULT_UNRESOLVED
+    if disagreement.majority is None:
+        return "none"
+    return f"{format_verdict(disagreement.majority, disagreement.criterion)} (not applied)"
 
 
-Given = Literal["blind", "seen", "unknown", "all"]
-"""How reviews were given: without having seen what others found, having seen it, before that was recorded; or
-taken together."""
-GIVEN: tuple[Given, ...] = ("blind", "seen", "unknown", "all")
-_GIVEN: dict[bool | None, Given] = {True: "blind", False: "seen", None: "unknown"}
+BlindStatus = Literal["blind", "seen", "unknown", "all"]
+"""Whether other verdicts were hidden from the annotator (`blind`), visible (`seen`), or this was not recorded
+(`unknown`). `all` combines the three."""
+BLIND_STATUSES: tuple[BlindStatus, ...] = ("blind", "seen", "unknown", "all")
+_STATUS_OF_RATING: dict[bool | None, BlindStatus] = {True: "blind", False: "seen", None: "unknown"}
 
-Level = Literal["nominal", "ordinal", "masi"]
-"""Of measurement: same or not, numbers in an order, sets of labels that can agree in part."""
+MeasurementLevel = Literal["nominal", "ordinal", "masi"]
+"""How labels are compared: equal or not, by their order, or as sets that may partly agree (MASI)."""
 
-Scope = Literal["overall", "benchmark", "category"]
-SCOPES: tuple[Scope, ...] = ("overall", "benchmark", "category")
+AgreementScope = Literal["overall", "benchmark", "category"]
+AGREEMENT_SCOPES: tuple[AgreementScope, ...] = ("overall", "benchmark", "category")
 
-Category = str | frozenset[str]
-"""A value that can be compared and counted: True and 1 are two, lists in another order are one."""
+LabelKey = str | frozenset[str]
+"""Hashable form of a label: True and 1 differ, and the order of a list does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One annotator's current verdict on one target of one item on one criterion."""
+    """An annotator's current verdict on one target of an item, on one criterion."""
 
     item: int
-    """Which item: the same number for all ratings of it."""
+    """Number of the item. All ratings of an item have the same one."""
     key: ItemKey
     target: str
     criterion: str
@@ -96,167 +103,179 @@ class Rating:
     value: Any
     fault: Fault | None = None
     blind: bool | None = None
+    """Whether other verdicts were hidden; None if not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class RatingGroup:
-    """Ratings that one set of figures is made of. Of one criterion: what is asked on different scales never mixes."""
+    """Ratings on one criterion whose agreement is measured together."""
 
-    given: Given
-    scope: Scope
+    given: BlindStatus
+    scope: AgreementScope
     benchmark: str | None
-    """None overall."""
+    """None in the scope `overall`."""
     category: str | None
-    """None but by category."""
+    """None except in the scope `category`."""
     criterion: str
     ratings: Sequence[Rating]
 
 
-Metric = Literal["percent", "fleiss", "alpha", "ac1", "cohen"]
+CoefficientName = Literal["percent", "fleiss", "alpha", "ac1", "cohen"]
 
 
 @dataclass(frozen=True, slots=True)
-class AgreementFigure:
-    """One coefficient of one group. As JSON one object with these fields."""
+class AgreementCoefficient:
+    """An agreement coefficient of one group of ratings. `fcreview agreement --json` prints these fields."""
 
-    scope: Scope
+    scope: AgreementScope
     benchmark: str | None
-    """None overall."""
+    """None in the scope `overall`."""
     category: str | None
-    """None but by category."""
+    """None except in the scope `category`."""
     criterion: str
-    level: Level
-    """How two labels are compared."""
-    metric: Metric
+    level: MeasurementLevel
+    metric: CoefficientName
     annotators: tuple[str, ...]
-    """Whose labels: two for a pair, else all of the group."""
+    """The two annotators of a pair, or all annotators of the group."""
     value: float | None
-    """1 is perfect agreement, 0 what chance would give (but `percent`: a share, 0 to 1); None: not defined."""
+    """1 is perfect agreement and 0 agreement by chance; `percent` is a share from 0 to 1. None if undefined."""
     low: float | None
+    """Lower end of the 95 % bootstrap interval."""
     high: float | None
-    """Of the 95 % bootstrap interval."""
+    """Upper end of the 95 % bootstrap interval."""
     n_units: int
-    """Units with two labels or more, of a pair with both theirs; for `fleiss` those with the same number of labels."""
+    """Number of units with two labels or more. For a pair, both annotators labelled them; for `fleiss`, they have the
+    same number of labels."""
     n_labels: int
-    """Labels on these units."""
-    given: Given
+    """Number of labels on these units."""
+    given: BlindStatus
 
 
-def apart(ratings: Iterable[Rating]) -> dict[Given, list[Rating]]:
-    """By how they were given; only what there is, in the order of `GIVEN`."""
-    found: dict[Given, list[Rating]] = {given: [] for given in GIVEN}
+def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[Rating]]:
+    """Split ratings by blind status, in the order of `BLIND_STATUSES`, without empty groups."""
+    groups: dict[BlindStatus, list[Rating]] = {status: [] for status in BLIND_STATUSES}
     for rating in ratings:
-        found[_GIVEN[rating.blind]].append(rating)
-    return {given: some for given, some in found.items() if some}
+        groups[_STATUS_OF_RATING[rating.blind]].append(rating)
+    return {status: group for status, group in groups.items() if group}
 
 
-def labels(ratings: Iterable[Rating]) -> list[Rating]:
-    """Those that say something, and again with the fault where that makes a difference: two who let a prediction pass
-    do not agree if one of them calls the golden answer wrong. Criterion `correct+fault`, value `pass:golden`.
+def build_labels(ratings: Iterable[Rating]) -> list[Rating]:
+    """Return the ratings that are labels, and copies that include the fault.
+
+    "Unsure" ratings are omitted. If an annotator passes a target and names a fault, all labels on that criterion are
+    repeated on the criterion `correct+fault`, with values such as `pass:golden`. Annotators who pass an item for
+    different reasons then disagree.
     """
-    sure = [rating for rating in ratings if decides(rating.value)]
-    blamed = {each.criterion for each in sure if _passes(each) and each.fault}
-    return sure + [
-        replace(each, criterion=f"{each.criterion}+fault", value=_with_fault(each))
-        for each in sure
-        if each.criterion in blamed
+    labels = [rating for rating in ratings if decides(rating.value)]
+    with_fault = {label.criterion for label in labels if _passes(label) and label.fault}
+    return labels + [
+        replace(label, criterion=f"{label.criterion}+fault", value=_value_with_fault(label))
+        for label in labels
+        if label.criterion in with_fault
     ]
 
 
-def groups(ratings: Iterable[Rating], scope: Scope, given: Given) -> list[RatingGroup]:
-    """The ratings by scope and criterion; benchmarks and categories by name, criteria in the order of `SCALES`."""
-    found: dict[tuple[str | None, str | None, str], list[Rating]] = {}
+def group_ratings(ratings: Iterable[Rating], scope: AgreementScope, given: BlindStatus) -> list[RatingGroup]:
+    """Group ratings by criterion within each benchmark or category of the scope.
+
+    Benchmarks and categories are in alphabetical order, criteria in the order of `SCALES`.
+    """
+    groups: dict[tuple[str | None, str | None, str], list[Rating]] = {}
     for rating in ratings:
-        found.setdefault((*_place(scope, rating.key), rating.criterion), []).append(rating)
+        benchmark = None if scope == "overall" else rating.key.benchmark
+        category = rating.key.category if scope == "category" else None
+        groups.setdefault((benchmark, category, rating.criterion), []).append(rating)
     order = list(SCALES)
 
-    def sorted_as(names: tuple[str | None, str | None, str]) -> tuple[str, str, int, str]:
+    def sort_key(names: tuple[str | None, str | None, str]) -> tuple[str, str, int, str]:
         benchmark, category, criterion = names
-        known = criterion.removesuffix("+fault")
-        return benchmark or "", category or "", order.index(known) if known in order else len(order), criterion
+        base = criterion.removesuffix("+fault")
+        return benchmark or "", category or "", order.index(base) if base in order else len(order), criterion
 
-    return [RatingGroup(given, scope, *names, found[names]) for names in sorted(found, key=sorted_as)]
+    return [RatingGroup(given, scope, *names, groups[names]) for names in sorted(groups, key=sort_key)]
 
 
-def several(group: RatingGroup, annotators: Sequence[str]) -> list[int]:
-    """The items with a target that two or more of these annotators labelled, in order."""
-    said: dict[tuple[int, str], set[str]] = {}
+def find_multiply_labelled_items(group: RatingGroup, annotators: Sequence[str]) -> list[int]:
+    """Return the sorted numbers of items with a target that at least two of these annotators labelled."""
+    annotators_of: dict[tuple[int, str], set[str]] = {}
     for rating in group.ratings:
         if rating.annotator in annotators:
-            said.setdefault((rating.item, rating.target), set()).add(rating.annotator)
-    return sorted({item for (item, _), names in said.items() if len(names) > 1})
+            annotators_of.setdefault((rating.item, rating.target), set()).add(rating.annotator)
+    return sorted({item for (item, _), names in annotators_of.items() if len(names) > 1})
 
 
-def category(value: Any) -> Category:
+def to_label_key(value: Any) -> LabelKey:
+    """Return the hashable form of a label."""
     return frozenset(map(repr, value)) if isinstance(value, list) else repr(value)
 
 
-def level_of(values: Iterable[Any]) -> Level:
-    """Lists of labels are sets, numbers are ordered, all else is the same or not."""
-    kinds = {type(value) for value in values}
-    if list in kinds:
+def infer_measurement_level(values: Iterable[Any]) -> MeasurementLevel:
+    """Return `masi` if a value is a list of labels, `ordinal` if all are numbers, else `nominal`."""
+    types = {type(value) for value in values}
+    if list in types:
         return "masi"
-    return "ordinal" if kinds and kinds <= {int, float} else "nominal"
+    return "ordinal" if types and types <= {int, float} else "nominal"
 
 
-def categories(criterion: str, values: Sequence[Any]) -> list[Category]:
-    """Those of the criterion's scale, used or not, and others that were used; numbers in their order."""
+def list_label_keys(criterion: str, values: Sequence[Any]) -> list[LabelKey]:
+    """List the labels of the criterion's scale, used or not, and the other labels in `values`; numbers are sorted."""
     words = SCALES[criterion].words if criterion in SCALES else {}
-    scale = [value for value in words.values() if decides(value)]
-    both = [*scale, *values]
-    if level_of(both) == "ordinal":
-        both.sort()
-    return list(dict.fromkeys(map(category, both)))
-
-
-def _place(scope: Scope, key: ItemKey) -> tuple[str | None, str | None]:
-    return None if scope == "overall" else key.benchmark, key.category if scope == "category" else None
+    labels = [*(value for value in words.values() if decides(value)), *values]
+    if infer_measurement_level(labels) == "ordinal":
+        labels.sort()
+    return list(dict.fromkeys(map(to_label_key, labels)))
 
 
 def _passes(rating: Rating) -> bool:
-    return rating.value is True and rating.criterion in PASSING
+    return rating.value is True and rating.criterion in PASS_FAIL_CRITERIA
 
 
-def _with_fault(rating: Rating) -> str:
+def _value_with_fault(rating: Rating) -> str:
     word = "pass" if rating.value is True else "fail"
     return f"{word}:{rating.fault}" if _passes(rating) and rating.fault else word
 
 
-HEADINGS: dict[Scope, str] = {"overall": "overall", "benchmark": "by benchmark", "category": "by category"}
-HOW: dict[Given, str] = {
+SCOPE_HEADINGS: dict[AgreementScope, str] = {
+    "overall": "overall", "benchmark": "by benchmark", "category": "by category"
+}  # fmt: skip
+BLIND_STATUS_LABELS: dict[BlindStatus, str] = {
     "blind": "blind reviews",
     "seen": "reviews that were not blind",
-    "unknown": "reviews of which it was not recorded whether they were blind",
+    "unknown": "reviews with unknown blind status",
     "all": "all reviews, blind or not",
 }
-METRICS: dict[Metric, str] = {
+COEFFICIENT_LABELS: dict[CoefficientName, str] = {
     "percent": "percent", "fleiss": "Fleiss' kappa", "alpha": "alpha", "ac1": "Gwet's AC1", "cohen": "Cohen's kappa"
 }  # fmt: skip
 
 
-def places(figures: Iterable[AgreementFigure], figure: AgreementFigure) -> list[str]:
-    """Where (not overall; a category by its name alone if all are of one benchmark) and on which criterion."""
-    names = [name for name in group_of(figure)[:2] if name is not None]
-    if len(names) > 1 and len({each.benchmark for each in figures}) == 1:
+def format_group_cells(table: Iterable[AgreementCoefficient], coefficient: AgreementCoefficient) -> list[str]:
+    """Return the table cells that name the coefficient's benchmark or category, if any, and its criterion.
+
+    A category is named without its benchmark if all coefficients of the table are of one benchmark.
+    """
+    names = [name for name in group_key(coefficient)[:2] if name is not None]
+    if len(names) > 1 and len({each.benchmark for each in table}) == 1:
         names = names[1:]
-    return [visible(each) for each in (*(["/".join(names)] if names else []), figure.criterion)]
+    return [sanitize(each) for each in (*(["/".join(names)] if names else []), coefficient.criterion)]
 
 
-def name_of(figure: AgreementFigure) -> str:
-    words = {"nominal": "", "ordinal": " (ordinal)", "masi": " (MASI)"}
-    return METRICS[figure.metric] + words[figure.level]
+def format_coefficient_name(coefficient: AgreementCoefficient) -> str:
+    """Return the name of the coefficient, with its level of measurement if that is not nominal."""
+    suffixes = {"nominal": "", "ordinal": " (ordinal)", "masi": " (MASI)"}
+    return COEFFICIENT_LABELS[coefficient.metric] + suffixes[coefficient.level]
 
 
-def value_of(figure: AgreementFigure) -> list[str]:
-    """Value and interval."""
-    unit: Unit = "share" if figure.metric == "percent" else "score"
+def format_value_and_interval(coefficient: AgreementCoefficient) -> list[str]:
+    """Return the table cells of the value and its interval."""
+    unit: MetricUnit = "share" if coefficient.metric == "percent" else "score"
     value, low, high = (
-        number(None if each is None else round(each, 3) + 0.0, unit)  # no -0.000
-        for each in (figure.value, figure.low, figure.high)
+        format_metric_value(None if each is None else round(each, 3) + 0.0, unit)  # + 0.0 turns -0.0 into 0.0
+        for each in (coefficient.value, coefficient.low, coefficient.high)
     )
-    return [value, "·" if figure.low is None else f"[{low}, {high}]"]
+    return [value, "·" if coefficient.low is None else f"[{low}, {high}]"]
 
 
-def group_of(figure: AgreementFigure) -> tuple[str | None, str | None, str]:
-    """(benchmark, category, criterion)"""
-    return figure.benchmark, figure.category, figure.criterion
+def group_key(coefficient: AgreementCoefficient) -> tuple[str | None, str | None, str]:
+    """Return (benchmark, category, criterion)."""
+    return coefficient.benchmark, coefficient.category, coefficient.criterion

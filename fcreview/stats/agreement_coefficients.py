@@ -1,13 +1,14 @@
-"""Coefficients of agreement as functions of how often each kind of unit occurs.
+"""Agreement coefficients with bootstrap intervals.
 
-Units alike (the same number of labels of each category) are one row. A `Statistic` takes weights, (samples, rows): how
-often each row occurs in each sample, and gives one value a sample, NaN where the coefficient is not defined. So the
-data themselves and a thousand resamples of them are a few matrix products, by the same formula.
+Units with the same labels form one pattern. A `Statistic` takes weights of shape (samples, patterns), the number of
+units of each pattern in each sample, and returns one value per sample, NaN where the coefficient is undefined. One
+formula therefore serves the data and its resamples, as a few matrix products.
 
-Rows are counts (rows, categories), but for `cohen`: the categories (rows, 2) that the two annotators chose.
+Patterns are label counts of shape (patterns, categories). `cohen_kappa` takes the categories that the two annotators
+chose, of shape (patterns, 2).
 
-Coefficients with their intervals: units are drawn again with replacement (Efron 1979), and the middle 95 % of what
-comes out is the interval (percentile method; Efron and Tibshirani 1993, chapter 13).
+The bootstrap resamples units with replacement (Efron 1979). An interval contains the middle 95 % of the resampled
+values (percentile method; Efron and Tibshirani 1993, chapter 13).
 """
 
 from __future__ import annotations
@@ -18,182 +19,203 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Statistic = Callable[[Array], Array]
-_NOTHING = 1e-12
+FloatArray = NDArray[np.float64]
+Statistic = Callable[[FloatArray], FloatArray]
+_ZERO_TOLERANCE = 1e-12
 
 
-def agreeing(rows: Array) -> Array:
-    """Of each row the share of pairs of labels that are equal; 0 where there is no pair."""
-    labels = rows.sum(1)
-    share: Array = (rows * (rows - 1)).sum(1) / np.maximum(labels * (labels - 1), 1)
+def pairwise_agreement(counts: FloatArray) -> FloatArray:
+    """Return the share of equal pairs among the pairs of labels in each pattern; 0 for patterns without a pair."""
+    n_labels = counts.sum(1)
+    share: FloatArray = (counts * (counts - 1)).sum(1) / np.maximum(n_labels * (n_labels - 1), 1)
     return share
 
 
-def percent(share: NDArray[np.float64 | np.bool_]) -> Statistic:
-    """The mean over units of `agreeing`."""
+def percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statistic:
+    """Mean over units of `agreement`, the share of equal pairs in each pattern."""
 
-    def statistic(weights: Array) -> Array:
-        return _divided(weights @ share, weights.sum(1))
+    def statistic(weights: FloatArray) -> FloatArray:
+        return _divide_or_nan(weights @ agreement, weights.sum(1))
 
     return statistic
 
 
-def cohen(rows: NDArray[np.int64]) -> Statistic:
-    """Cohen's kappa of two annotators on the units that both labelled; unweighted (Cohen 1960)."""
-    one_hot = np.eye(int(rows.max(initial=0)) + 1)[rows]
+def cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
+    """Unweighted kappa of two annotators (Cohen 1960). `labels`: category numbers of shape (patterns, 2)."""
+    one_hot = np.eye(int(labels.max(initial=0)) + 1)[labels]
     first, second = one_hot[:, 0], one_hot[:, 1]
-    same = (rows[:, 0] == rows[:, 1]).astype(np.float64)
+    equal = (labels[:, 0] == labels[:, 1]).astype(np.float64)
 
-    def statistic(weights: Array) -> Array:
-        units = weights.sum(1)
+    def statistic(weights: FloatArray) -> FloatArray:
+        n_units = weights.sum(1)
         by_chance = ((weights @ first) * (weights @ second)).sum(1)
-        return _beyond_chance(_divided(weights @ same, units), _divided(by_chance, units**2))
+        return _correct_for_chance(_divide_or_nan(weights @ equal, n_units), _divide_or_nan(by_chance, n_units**2))
 
     return statistic
 
 
-def fleiss(rows: Array) -> Statistic:
-    """Fleiss' kappa (Fleiss 1971). The same number of labels on each unit."""
-    share = agreeing(rows)
+def fleiss_kappa(counts: FloatArray) -> Statistic:
+    """Fleiss' kappa (Fleiss 1971). All patterns must have the same number of labels."""
+    agreement = pairwise_agreement(counts)
 
-    def statistic(weights: Array) -> Array:
-        used = weights @ rows
-        chosen = _divided(used, used.sum(1, keepdims=True))
-        return _beyond_chance(_divided(weights @ share, weights.sum(1)), (chosen**2).sum(1))
-
-    return statistic
-
-
-def gwet(rows: Array) -> Statistic:
-    """Gwet's AC1 (Gwet 2008), with missing labels as in his handbook (Gwet 2014): units with one label count for how
-    common a category is, not for agreement. Columns are the categories there are to choose from, used or not."""
-    several = (rows.sum(1) > 1).astype(np.float64)
-    share = agreeing(rows)
-    within = rows / rows.sum(1, keepdims=True)
-    others = rows.shape[1] - 1 or np.nan
-
-    def statistic(weights: Array) -> Array:
-        common = (weights @ within) / weights.sum(1, keepdims=True)
-        by_chance = (common * (1 - common)).sum(1) / others
-        return _beyond_chance(_divided(weights @ share, weights @ several), by_chance)
+    def statistic(weights: FloatArray) -> FloatArray:
+        category_counts = weights @ counts
+        prevalence = _divide_or_nan(category_counts, category_counts.sum(1, keepdims=True))
+        observed = _divide_or_nan(weights @ agreement, weights.sum(1))
+        return _correct_for_chance(observed, (prevalence**2).sum(1))
 
     return statistic
 
 
-def alpha(rows: Array, distance: Array) -> Statistic:
-    """Krippendorff's alpha (Krippendorff 2004, chapter 11) with a fixed squared distance of any two categories. Two
-    labels or more on each unit."""
-    apart = ((rows @ distance) * rows).sum(1) / (rows.sum(1) - 1)
+def gwet_ac1(counts: FloatArray) -> Statistic:
+    """Gwet's AC1 (Gwet 2008), with missing labels as in Gwet's handbook (2014).
 
-    def statistic(weights: Array) -> Array:
-        used = weights @ rows
-        return _alpha(weights @ apart, ((used @ distance) * used).sum(1), used.sum(1))
+    Units with one label count for the prevalence of categories and not for agreement. The columns of `counts` are all
+    categories of the scale, used or not.
+    """
+    has_pairs = (counts.sum(1) > 1).astype(np.float64)
+    agreement = pairwise_agreement(counts)
+    shares = counts / counts.sum(1, keepdims=True)
+    n_other_categories = counts.shape[1] - 1 or np.nan
 
-    return statistic
-
-
-def ordinal_alpha(rows: Array) -> Statistic:
-    """Krippendorff's alpha where categories are in the order of the columns. How far two are apart depends on how many
-    labels lie between them (the square of the difference of their mean ranks), so it differs from sample to sample."""
-    low, high = np.triu_indices(rows.shape[1], 1)
-    apart = rows[:, low] * rows[:, high] / (rows.sum(1, keepdims=True) - 1)
-
-    def statistic(weights: Array) -> Array:
-        used = weights @ rows
-        rank = used.cumsum(1) - used / 2
-        distance = (rank[:, low] - rank[:, high]) ** 2
-        expected = (used[:, low] * used[:, high] * distance).sum(1)
-        return _alpha(((weights @ apart) * distance).sum(1), expected, used.sum(1))
+    def statistic(weights: FloatArray) -> FloatArray:
+        prevalence = (weights @ shares) / weights.sum(1, keepdims=True)
+        by_chance = (prevalence * (1 - prevalence)).sum(1) / n_other_categories
+        return _correct_for_chance(_divide_or_nan(weights @ agreement, weights @ has_pairs), by_chance)
 
     return statistic
 
 
-def nominal(size: int) -> Array:
-    """Distance of categories that are the same or not."""
-    return 1 - np.eye(size)
+def krippendorff_alpha(counts: FloatArray, distance: FloatArray) -> Statistic:
+    """Krippendorff's alpha (Krippendorff 2004, chapter 11) for patterns of two labels or more.
+
+    `distance`: squared distances of shape (categories, categories).
+    """
+    disagreement = ((counts @ distance) * counts).sum(1) / (counts.sum(1) - 1)
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        category_counts = weights @ counts
+        expected = ((category_counts @ distance) * category_counts).sum(1)
+        return _alpha_from_disagreement(weights @ disagreement, expected, category_counts.sum(1))
+
+    return statistic
 
 
-def masi(sets: Sequence[frozenset[str]]) -> Array:
-    """Distance of sets: 1 - Jaccard's index * 1 if they are equal, 2/3 if one holds the other, 1/3 if they share
-    something (Passonneau 2006). 1 if they share nothing."""
+def krippendorff_alpha_ordinal(counts: FloatArray) -> Statistic:
+    """Krippendorff's alpha for ordered categories, given in the order of the columns.
+
+    The distance of two categories is the squared difference of their mean ranks. It depends on the number of labels
+    between them, so it is computed for each sample.
+    """
+    low, high = np.triu_indices(counts.shape[1], 1)
+    pairs = counts[:, low] * counts[:, high] / (counts.sum(1, keepdims=True) - 1)
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        category_counts = weights @ counts
+        mean_rank = category_counts.cumsum(1) - category_counts / 2
+        distance = (mean_rank[:, low] - mean_rank[:, high]) ** 2
+        expected = (category_counts[:, low] * category_counts[:, high] * distance).sum(1)
+        return _alpha_from_disagreement(((weights @ pairs) * distance).sum(1), expected, category_counts.sum(1))
+
+    return statistic
+
+
+def nominal_distance(n_categories: int) -> FloatArray:
+    """Return a (categories, categories) matrix: 0 for equal categories, else 1."""
+    return 1 - np.eye(n_categories)
+
+
+def masi_distance(sets: Sequence[frozenset[str]]) -> FloatArray:
+    """Return the MASI distances of sets of labels (Passonneau 2006), of shape (sets, sets).
+
+    The distance is 1 minus the Jaccard index times 1 for equal sets, 2/3 if one contains the other, and 1/3 if they
+    overlap. Disjoint sets have the distance 1.
+    """
     words = sorted(frozenset().union(*sets))
-    holds = np.array([[word in each for word in words] for each in sets], dtype=np.float64)
-    size = holds.sum(1)
-    common = holds @ holds.T
+    contains = np.array([[word in each for word in words] for each in sets], dtype=np.float64)
+    size = contains.sum(1)
+    common = contains @ contains.T
     union = size[:, None] + size - common
     smaller = np.minimum(size[:, None], size)
-    alike = np.select([common == union, common == smaller], [1.0, 2 / 3], 1 / 3)
-    return 1 - alike * np.where(union > 0, common / np.maximum(union, 1), 1)
+    monotonicity = np.select([common == union, common == smaller], [1.0, 2 / 3], 1 / 3)
+    return 1 - monotonicity * np.where(union > 0, common / np.maximum(union, 1), 1)
 
 
-def _alpha(observed: Array, expected: Array, labels: Array) -> Array:
-    return 1 - _divided(observed * (labels - 1), expected)
+def _alpha_from_disagreement(observed: FloatArray, expected: FloatArray, n_labels: FloatArray) -> FloatArray:
+    return 1 - _divide_or_nan(observed * (n_labels - 1), expected)
 
 
-def _beyond_chance(observed: Array, by_chance: Array) -> Array:
-    return _divided(observed - by_chance, 1 - by_chance)
+def _correct_for_chance(observed: FloatArray, by_chance: FloatArray) -> FloatArray:
+    return _divide_or_nan(observed - by_chance, 1 - by_chance)
 
 
-def _divided(part: Array, whole: Array) -> Array:
-    """NaN where the whole is nothing, to rounding."""
-    something = np.abs(whole) > _NOTHING
-    ratio: Array = np.where(something, part / np.where(something, whole, 1), np.nan)
+def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Divide; NaN where the denominator is 0 except for rounding errors."""
+    is_defined = np.abs(denominator) > _ZERO_TOLERANCE
+    ratio: FloatArray = np.where(is_defined, numerator / np.where(is_defined, denominator, 1), np.nan)
     return ratio
 
 
 RESAMPLES = 1000
 SEED = 0
-MIDDLE = (2.5, 97.5)
-"""Percentiles between which the interval lies."""
-_CELLS = 2_000_000
-"""Weights held at a time."""
+INTERVAL_PERCENTILES = (2.5, 97.5)
+_MAX_WEIGHTS = 2_000_000
+"""Maximum number of weights in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """None is not defined: nothing to compare, or one category only where chance must be taken out."""
+class BootstrapEstimate:
+    """A coefficient and its bootstrap interval.
+
+    The value is None if the coefficient is undefined. The interval is None if the coefficient is undefined in more
+    than half of the resamples.
+    """
 
     value: float | None = None
     low: float | None = None
     high: float | None = None
-    """No interval where the coefficient is defined in less than half of the resamples."""
 
-    def over(self, units: int) -> Estimate:
-        """That of so many units: a single one has no interval, as every resample is that unit again."""
-        return self if units > 1 else Estimate(self.value)
+    def for_units(self, n_units: int) -> BootstrapEstimate:
+        """Return the estimate without its interval for a single unit, because all resamples would be equal."""
+        return self if n_units > 1 else BootstrapEstimate(self.value)
 
 
-def estimates(
-    times: NDArray[np.int64], statistics: Sequence[Statistic], resamples: int = RESAMPLES, seed: int = SEED
-) -> list[Estimate]:
-    """Every statistic of the units and its interval, all from the same resamples.
+def bootstrap(
+    multiplicity: NDArray[np.int64], statistics: Sequence[Statistic], resamples: int = RESAMPLES, seed: int = SEED
+) -> list[BootstrapEstimate]:
+    """Compute each statistic with its interval, all from the same resamples.
 
-    `times`: how often each row that the statistics know occurs among the units. The same seed gives the same intervals.
+    Args:
+        multiplicity: Number of units of each pattern.
+        statistics: Coefficients of these patterns.
+        resamples: Number of resamples.
+        seed: Random seed; the same seed gives the same intervals.
     """
-    values = [float(statistic(times[np.newaxis].astype(np.float64))[0]) for statistic in statistics]
-    drawn: list[list[Array]] = [[] for _ in statistics]
-    for weights in _resampled(times, resamples, seed):
-        for some, statistic in zip(drawn, statistics, strict=True):
-            some.append(statistic(weights))
-    return [_estimate(value, np.concatenate(some)) for value, some in zip(values, drawn, strict=True)]
+    values = [float(statistic(multiplicity[np.newaxis].astype(np.float64))[0]) for statistic in statistics]
+    resampled: list[list[FloatArray]] = [[] for _ in statistics]
+    for weights in _iter_resamples(multiplicity, resamples, seed):
+        for chunks, statistic in zip(resampled, statistics, strict=True):
+            chunks.append(statistic(weights))
+    return [
+        _percentile_interval(value, np.concatenate(chunks)) for value, chunks in zip(values, resampled, strict=True)
+    ]
 
 
-def _estimate(value: float, drawn: Array) -> Estimate:
+def _percentile_interval(value: float, resampled: FloatArray) -> BootstrapEstimate:
     if np.isnan(value):
-        return Estimate()
-    defined = drawn[~np.isnan(drawn)]
-    if len(defined) * 2 < len(drawn):
-        return Estimate(value)
-    low, high = np.percentile(defined, MIDDLE)
-    return Estimate(value, float(low), float(high))
+        return BootstrapEstimate()
+    defined = resampled[~np.isnan(resampled)]
+    if len(defined) * 2 < len(resampled):
+        return BootstrapEstimate(value)
+    low, high = np.percentile(defined, INTERVAL_PERCENTILES)
+    return BootstrapEstimate(value, float(low), float(high))
 
 
-def _resampled(times: NDArray[np.int64], resamples: int, seed: int) -> Iterator[Array]:
-    """How often each row occurs in each resample, a part of them at a time: units alike are drawn together."""
+def _iter_resamples(multiplicity: NDArray[np.int64], resamples: int, seed: int) -> Iterator[FloatArray]:
+    """Yield the number of units of each pattern in each resample, in chunks of at most `_MAX_WEIGHTS` numbers."""
     generator = np.random.default_rng(seed)
-    units = int(times.sum())
-    step = max(1, _CELLS // len(times))
+    n_units = int(multiplicity.sum())
+    step = max(1, _MAX_WEIGHTS // len(multiplicity))
     for start in range(0, resamples, step):
         size = min(step, resamples - start)
-        yield generator.multinomial(units, times / units, size=size).astype(np.float64)
+        yield generator.multinomial(n_units, multiplicity / n_units, size=size).astype(np.float64)

@@ -1,7 +1,4 @@
-"""Ratings of one group as a table: units by annotators, with the number of the category that each chose.
-
-Figures of agreement: every coefficient of every group, with its interval and what it was computed from.
-"""
+"""Agreement of annotators: every coefficient of every group of ratings, with its interval."""
 
 from __future__ import annotations
 
@@ -13,161 +10,171 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fcreview.stats.agreement import (
-    AgreementFigure,
-    Category,
-    Given,
-    Level,
-    Metric,
+    AgreementCoefficient,
+    AgreementScope,
+    BlindStatus,
+    CoefficientName,
+    LabelKey,
+    MeasurementLevel,
     Rating,
     RatingGroup,
-    Scope,
-    categories,
-    category,
-    groups,
-    labels,
-    level_of,
+    build_labels,
+    group_ratings,
+    infer_measurement_level,
+    list_label_keys,
+    to_label_key,
 )
 from fcreview.stats.agreement_coefficients import (
-    Array,
+    FloatArray,
     Statistic,
-    agreeing,
-    alpha,
-    cohen,
-    estimates,
-    fleiss,
-    gwet,
-    masi,
-    nominal,
-    ordinal_alpha,
-    percent,
+    bootstrap,
+    cohen_kappa,
+    fleiss_kappa,
+    gwet_ac1,
+    krippendorff_alpha,
+    krippendorff_alpha_ordinal,
+    masi_distance,
+    nominal_distance,
+    pairwise_agreement,
+    percent_agreement,
 )
 
-Integers = NDArray[np.int64]
-NONE = -1
-"""In a cell: this annotator has no label on this unit."""
+IntArray = NDArray[np.int64]
+NO_LABEL = -1
+"""Cell of an annotator who did not label the unit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """Units that were labelled alike by the same annotators are one row."""
+class RatingTable:
+    """Labels by unit and annotator. Units with the same row are stored once, as a pattern."""
 
     annotators: tuple[str, ...]
-    categories: tuple[Category, ...]
-    level: Level
-    cells: Integers
-    """(rows, annotators)"""
-    times: Integers
-    """How many units each row stands for."""
+    label_keys: tuple[LabelKey, ...]
+    level: MeasurementLevel
+    cells: IntArray
+    """Indexes into `label_keys`, or `NO_LABEL`, of shape (patterns, annotators)."""
+    multiplicity: IntArray
+    """Number of units of each pattern."""
 
-    def counts(self) -> Integers:
-        """(rows, categories): how many annotators chose each."""
-        rows, size = len(self.cells), len(self.categories)
-        numbered = self.cells + size * np.arange(rows)[:, np.newaxis]
-        chosen = np.bincount(numbered[self.cells != NONE], minlength=rows * size)
-        return chosen.reshape(rows, size)
+    def count_labels(self) -> IntArray:
+        """Return the number of annotators who chose each label, of shape (patterns, label_keys)."""
+        n_patterns, size = len(self.cells), len(self.label_keys)
+        numbered = self.cells + size * np.arange(n_patterns)[:, np.newaxis]
+        chosen = np.bincount(numbered[self.cells != NO_LABEL], minlength=n_patterns * size)
+        return chosen.reshape(n_patterns, size)
 
 
-def table_of(criterion: str, ratings: Sequence[Rating]) -> Table:
-    """One rating or more; annotators by name. Of an annotator's labels on one unit the last counts."""
+def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable:
+    """Build the table of at least one rating. If an annotator labelled a unit more than once, the last label counts."""
     annotators = sorted({rating.annotator for rating in ratings})
     values = [rating.value for rating in ratings]
-    chosen = categories(criterion, values)
+    label_keys = list_label_keys(criterion, values)
     column = {name: at for at, name in enumerate(annotators)}
-    code = {each: at for at, each in enumerate(chosen)}
-    unit: dict[tuple[int, str], int] = {}
-    places = [unit.setdefault((rating.item, rating.target), len(unit)) for rating in ratings]
-    cells = np.full((len(unit), len(annotators)), NONE, dtype=np.int64)
-    cells[places, [column[rating.annotator] for rating in ratings]] = [code[category(value)] for value in values]
-    rows, times = np.unique(cells, axis=0, return_counts=True)
-    return Table(tuple(annotators), tuple(chosen), level_of(values), rows, times)
+    code = {key: at for at, key in enumerate(label_keys)}
+    row: dict[tuple[int, str], int] = {}
+    rows = [row.setdefault((rating.item, rating.target), len(row)) for rating in ratings]
+    cells = np.full((len(row), len(annotators)), NO_LABEL, dtype=np.int64)
+    cells[rows, [column[rating.annotator] for rating in ratings]] = [code[to_label_key(value)] for value in values]
+    patterns, multiplicity = np.unique(cells, axis=0, return_counts=True)
+    return RatingTable(tuple(annotators), tuple(label_keys), infer_measurement_level(values), patterns, multiplicity)
 
 
-def agreement(ratings: Iterable[Rating], scopes: Iterable[Scope], given: Given) -> Iterator[AgreementFigure]:
-    """Figures of all groups of these scopes, those of all annotators before those of pairs."""
-    for group in groups_of(ratings, scopes, given):
-        yield from figures_of(group)
+def compute_agreement(
+    ratings: Iterable[Rating], scopes: Iterable[AgreementScope], given: BlindStatus
+) -> Iterator[AgreementCoefficient]:
+    """Compute the coefficients of all groups; in each group those of all annotators come before those of pairs."""
+    for group in build_rating_groups(ratings, scopes, given):
+        yield from compute_coefficients(group)
 
 
-def groups_of(ratings: Iterable[Rating], scopes: Iterable[Scope], given: Given) -> list[RatingGroup]:
-    """What figures are made of, in their order."""
-    said = labels(ratings)
-    return [group for scope in scopes for group in groups(said, scope, given)]
+def build_rating_groups(
+    ratings: Iterable[Rating], scopes: Iterable[AgreementScope], given: BlindStatus
+) -> list[RatingGroup]:
+    """Select the labels among the ratings and group them by each scope."""
+    labels = build_labels(ratings)
+    return [group for scope in scopes for group in group_ratings(labels, scope, given)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A coefficient of some of a table's rows."""
+class _CoefficientRequest:
+    """A coefficient to compute from some patterns of a table."""
 
-    metric: Metric
+    metric: CoefficientName
     annotators: tuple[str, ...]
-    rows: Integers
-    """On which two labels or more are compared."""
+    patterns: IntArray
+    """Indexes of the patterns that count as units."""
     statistic: Statistic
-    level: Level = "nominal"
+    """Statistic of all patterns of the table."""
+    level: MeasurementLevel = "nominal"
 
 
-def figures_of(group: RatingGroup) -> Iterator[AgreementFigure]:
-    table = table_of(group.criterion, group.ratings)
-    asked = [*_of_all(table), *_of_pairs(table)]
-    labelled = (table.cells != NONE).sum(axis=1)
-    for each, found in zip(asked, estimates(table.times, [each.statistic for each in asked]), strict=True):
-        units = int(table.times[each.rows].sum())
-        estimate = found.over(units)
-        yield AgreementFigure(
+def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
+    """Compute the coefficients of all annotators of a group, then those of each pair of annotators."""
+    table = build_rating_table(group.criterion, group.ratings)
+    requests = [*_request_for_all(table), *_request_for_pairs(table)]
+    n_labels = (table.cells != NO_LABEL).sum(axis=1)
+    estimates = bootstrap(table.multiplicity, [request.statistic for request in requests])
+    for request, found in zip(requests, estimates, strict=True):
+        n_units = int(table.multiplicity[request.patterns].sum())
+        estimate = found.for_units(n_units)
+        is_pair = len(request.annotators) == 2
+        yield AgreementCoefficient(
             scope=group.scope,
             benchmark=group.benchmark,
             category=group.category,
             criterion=group.criterion,
-            level=each.level,
-            metric=each.metric,
-            annotators=each.annotators,
+            level=request.level,
+            metric=request.metric,
+            annotators=request.annotators,
             value=estimate.value,
             low=estimate.low,
             high=estimate.high,
-            n_units=units,
-            n_labels=2 * units if len(each.annotators) == 2 else int((table.times * labelled)[each.rows].sum()),
+            n_units=n_units,
+            n_labels=2 * n_units if is_pair else int((table.multiplicity * n_labels)[request.patterns].sum()),
             given=group.given,
         )
 
 
-def _of_all(table: Table) -> Iterator[_Asked]:
-    counts = table.counts().astype(np.float64)
-    labelled = (table.cells != NONE).sum(axis=1)
-    several = np.flatnonzero(labelled > 1)
-    alike = np.flatnonzero(labelled == _usual(labelled, table.times))
-    yield _Asked("percent", table.annotators, several, _among(several, percent(agreeing(counts[several]))))
-    yield _Asked("fleiss", table.annotators, alike, _among(alike, fleiss(counts[alike])))
-    yield _Asked("alpha", table.annotators, several, _among(several, _alpha(table, counts[several])), table.level)
-    yield _Asked("ac1", table.annotators, several, gwet(counts))
+def _request_for_all(table: RatingTable) -> Iterator[_CoefficientRequest]:
+    names, counts = table.annotators, table.count_labels().astype(np.float64)
+    n_labels = (table.cells != NO_LABEL).sum(axis=1)
+    several = np.flatnonzero(n_labels > 1)
+    balanced = np.flatnonzero(n_labels == _most_frequent_label_count(n_labels, table.multiplicity))
+    share = percent_agreement(pairwise_agreement(counts[several]))
+    yield _CoefficientRequest("percent", names, several, _select_patterns(several, share))
+    yield _CoefficientRequest("fleiss", names, balanced, _select_patterns(balanced, fleiss_kappa(counts[balanced])))
+    alpha = _krippendorff_alpha(table, counts[several])
+    yield _CoefficientRequest("alpha", names, several, _select_patterns(several, alpha), table.level)
+    yield _CoefficientRequest("ac1", names, several, gwet_ac1(counts))
 
 
-def _of_pairs(table: Table) -> Iterator[_Asked]:
-    """Of two annotators in all, `_of_all` says the share already."""
+def _request_for_pairs(table: RatingTable) -> Iterator[_CoefficientRequest]:
     for pair in combinations(range(len(table.annotators)), 2):
         names = tuple(table.annotators[at] for at in pair)
         cells = table.cells[:, pair]
-        both = np.flatnonzero((cells != NONE).all(axis=1))
+        both = np.flatnonzero((cells != NO_LABEL).all(axis=1))
         cells = cells[both]
-        if len(table.annotators) > 2:
-            yield _Asked("percent", names, both, _among(both, percent(cells[:, 0] == cells[:, 1])))
-        yield _Asked("cohen", names, both, _among(both, cohen(cells)))
+        if len(table.annotators) > 2:  # else `_request_for_all` has the same percentage
+            equal = percent_agreement(cells[:, 0] == cells[:, 1])
+            yield _CoefficientRequest("percent", names, both, _select_patterns(both, equal))
+        yield _CoefficientRequest("cohen", names, both, _select_patterns(both, cohen_kappa(cells)))
 
 
-def _among(rows: Integers, statistic: Statistic) -> Statistic:
-    return lambda weights: statistic(weights[:, rows])
+def _select_patterns(patterns: IntArray, statistic: Statistic) -> Statistic:
+    """Return a statistic of all patterns of a table that applies `statistic` to some of them."""
+    return lambda weights: statistic(weights[:, patterns])
 
 
-def _usual(labelled: Integers, times: Integers) -> int:
-    """The number of labels, two or more, that most units have; the larger of two. Two if there is none."""
-    often = np.bincount(labelled, times, minlength=3)[2:]
-    return len(often) + 1 - int(often[::-1].argmax())
+def _most_frequent_label_count(n_labels: IntArray, multiplicity: IntArray) -> int:
+    """Return the number of labels, at least two, that most units have; the larger of two that are equally frequent."""
+    frequency = np.bincount(n_labels, multiplicity, minlength=3)[2:]
+    return len(frequency) + 1 - int(frequency[::-1].argmax())
 
 
-def _alpha(table: Table, counts: Array) -> Statistic:
+def _krippendorff_alpha(table: RatingTable, counts: FloatArray) -> Statistic:
     if table.level == "ordinal":
-        return ordinal_alpha(counts)
+        return krippendorff_alpha_ordinal(counts)
     if table.level == "nominal":
-        return alpha(counts, nominal(len(table.categories)))
-    return alpha(
-        counts, masi([each if isinstance(each, frozenset) else frozenset({each}) for each in table.categories])
-    )
+        return krippendorff_alpha(counts, nominal_distance(len(table.label_keys)))
+    sets = [key if isinstance(key, frozenset) else frozenset({key}) for key in table.label_keys]
+    return krippendorff_alpha(counts, masi_distance(sets))

@@ -15,25 +15,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fcreview.stats.agreement import category as label_of
-from fcreview.stats.agreement_coefficients import Array, Statistic, cohen, estimates
+from fcreview.stats.agreement import to_label_key as label_of
+from fcreview.stats.agreement_coefficients import FloatArray, Statistic, bootstrap, cohen_kappa
 from fcreview.stats.calibration import (
-    WRONG_BY,
+    ERROR_GROUPINGS,
     Calibration,
-    Case,
-    CaseGroup,
-    Cell,
-    Metric,
-    Rate,
-    Scope,
-    WrongBy,
-    WrongKind,
-    case_groups,
+    CalibrationMeasure,
+    CalibrationScope,
+    ConfusionCell,
+    ErrorGroup,
+    ErrorGrouping,
+    MeasureName,
+    VerdictPair,
+    VerdictPairGroup,
+    group_verdict_pairs,
 )
-from fcreview.stats.intervals import wilson
+from fcreview.stats.intervals import wilson_interval
 
 
-def binary_rates(counts: Sequence[int]) -> list[Rate]:
+def compute_binary_measures(counts: Sequence[int]) -> list[CalibrationMeasure]:
     """Of (true positives, false positives, false negatives, true negatives); positive is pass or yes, true is what
     people say."""
     tp, fp, fn, tn = counts
@@ -44,105 +44,105 @@ def binary_rates(counts: Sequence[int]) -> list[Rate]:
         _share("tpr", tp, tp + fn),
         _share("tnr", tn, tn + fp),
         _share("precision", tp, tp + fp),
-        *_resampled(np.array(counts, dtype=np.int64), {"f1": _f1, "kappa": cohen(rows)}),
+        *_resampled(np.array(counts, dtype=np.int64), {"f1": _f1, "kappa": cohen_kappa(rows)}),
     ]
 
 
-def other_rates(pairs: Sequence[tuple[int, int]]) -> list[Rate]:
+def compute_multiclass_measures(pairs: Sequence[tuple[int, int]]) -> list[CalibrationMeasure]:
     """Of labels that are more than two: (said, settled) by number, one pair a case."""
     rows, times = np.unique(np.array(pairs, dtype=np.int64).reshape(-1, 2), axis=0, return_counts=True)
     same = int(times[rows[:, 0] == rows[:, 1]].sum())
-    return [_share("agreement", same, int(times.sum())), *_resampled(times, {"kappa": cohen(rows)})]
+    return [_share("agreement", same, int(times.sum())), *_resampled(times, {"kappa": cohen_kappa(rows)})]
 
 
-def _share(metric: Metric, passed: int, n: int) -> Rate:
-    low, high = wilson(passed, n) or (None, None)
-    return Rate(metric, passed / n if n else None, low, high, "wilson", n)
+def _share(metric: MeasureName, passed: int, n: int) -> CalibrationMeasure:
+    low, high = wilson_interval(passed, n) or (None, None)
+    return CalibrationMeasure(metric, passed / n if n else None, low, high, "wilson", n)
 
 
-def _f1(weights: Array) -> Array:
+def _f1(weights: FloatArray) -> FloatArray:
     """2 tp / (2 tp + fp + fn), NaN where nothing is positive."""
     tp, wrong = weights[:, 0], weights[:, 1] + weights[:, 2]
     with np.errstate(invalid="ignore"):
-        value: Array = 2 * tp / (2 * tp + wrong)
+        value: FloatArray = 2 * tp / (2 * tp + wrong)
     return value
 
 
-def _resampled(times: NDArray[np.int64], statistics: dict[Metric, Statistic]) -> list[Rate]:
+def _resampled(times: NDArray[np.int64], statistics: dict[MeasureName, Statistic]) -> list[CalibrationMeasure]:
     n = int(times.sum())
-    found = [each.over(n) for each in estimates(times, list(statistics.values()))]
+    found = [each.for_units(n) for each in bootstrap(times, list(statistics.values()))]
     return [
-        Rate(metric, each.value, each.low, each.high, "bootstrap", n)
+        CalibrationMeasure(metric, each.value, each.low, each.high, "bootstrap", n)
         for metric, each in zip(statistics, found, strict=True)
     ]
 
 
-def calibration(cases: Iterable[Case], scopes: Iterable[Scope]) -> Iterator[Calibration]:
-    yield from map(calibrated, case_groups(cases, scopes))
+def compute_calibrations(cases: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[Calibration]:
+    yield from map(calibrate_group, group_verdict_pairs(cases, scopes))
 
 
-def calibrated(group: CaseGroup) -> Calibration:
-    cells = _cells(group.cases)
+def calibrate_group(group: VerdictPairGroup) -> Calibration:
+    cells = _cells(group.pairs)
     return Calibration(
         scope=group.scope,
         name=group.name,
         source=group.source,
         judge=group.judge,
         criterion=group.criterion,
-        binary=group.binary,
-        chosen=group.chosen,
-        n=len(group.cases),
-        n_random=sum(case.random for case in group.cases),
+        binary=group.is_binary,
+        chosen=group.selection,
+        n=len(group.pairs),
+        n_random=sum(case.is_random for case in group.pairs),
         cells=cells,
         rates=tuple(_rates(group, cells)),
     )
 
 
-def wrong_kinds(cases: Iterable[Case]) -> Iterator[WrongKind]:
+def find_error_groups(cases: Iterable[VerdictPair]) -> Iterator[ErrorGroup]:
     """Of each source, judge and criterion, most cases first."""
-    for group in case_groups(cases, ("overall",)):
-        found = [kind for by in WRONG_BY for kind in _kinds(group, by)]
-        yield from sorted(found, key=lambda kind: (WRONG_BY.index(kind.by), -kind.wrong, kind.name))
+    for group in group_verdict_pairs(cases, ("overall",)):
+        found = [kind for by in ERROR_GROUPINGS for kind in _kinds(group, by)]
+        yield from sorted(found, key=lambda kind: (ERROR_GROUPINGS.index(kind.by), -kind.wrong, kind.name))
 
 
-def _kinds(group: CaseGroup, by: WrongBy) -> Iterator[WrongKind]:
+def _kinds(group: VerdictPairGroup, by: ErrorGrouping) -> Iterator[ErrorGroup]:
     said: Counter[tuple[str, Any]] = Counter()
-    wrong: dict[tuple[str, Any, Any], list[Case]] = {}
-    for case in group.cases:
+    wrong: dict[tuple[str, Any, Any], list[VerdictPair]] = {}
+    for case in group.pairs:
         name = getattr(case, by)
         if name is None:
             continue
-        said[name, label_of(case.said)] += 1
-        if not case.right:
-            wrong.setdefault((name, label_of(case.said), label_of(case.settled)), []).append(case)
+        said[name, label_of(case.automatic)] += 1
+        if not case.is_correct:
+            wrong.setdefault((name, label_of(case.automatic), label_of(case.human)), []).append(case)
     for (name, label, _), some in wrong.items():
         items = tuple(dict.fromkeys(case.item for case in some))
-        yield WrongKind(
+        yield ErrorGroup(
             group.source, group.judge, group.criterion, by, name,
-            some[0].said, some[0].settled, len(some), said[name, label], items,
+            some[0].automatic, some[0].human, len(some), said[name, label], items,
         )  # fmt: skip
 
 
-def _cells(cases: Iterable[Case]) -> tuple[Cell, ...]:
-    found: dict[tuple[Any, Any], list[Case]] = {}
+def _cells(cases: Iterable[VerdictPair]) -> tuple[ConfusionCell, ...]:
+    found: dict[tuple[Any, Any], list[VerdictPair]] = {}
     for case in cases:
-        found.setdefault((label_of(case.said), label_of(case.settled)), []).append(case)
+        found.setdefault((label_of(case.automatic), label_of(case.human)), []).append(case)
     order = sorted(found, key=lambda labels: (labels[0] != labels[1], str(labels[0]) != "True", str(labels)))
     return tuple(
-        Cell(some[0].said, some[0].settled, len(some), tuple(dict.fromkeys(case.item for case in some)))
+        ConfusionCell(some[0].automatic, some[0].human, len(some), tuple(dict.fromkeys(case.item for case in some)))
         for some in (found[labels] for labels in order)
     )
 
 
-def _rates(group: CaseGroup, cells: tuple[Cell, ...]) -> list[Rate]:
-    if group.binary:
-        counts = {(cell.said, cell.settled): cell.n for cell in cells}
-        return binary_rates(
+def _rates(group: VerdictPairGroup, cells: tuple[ConfusionCell, ...]) -> list[CalibrationMeasure]:
+    if group.is_binary:
+        counts = {(cell.automatic, cell.human): cell.n for cell in cells}
+        return compute_binary_measures(
             [counts.get(pair, 0) for pair in ((True, True), (True, False), (False, True), (False, False))]
         )
     number: dict[Any, int] = {}
     pairs = [
-        (number.setdefault(label_of(case.said), len(number)), number.setdefault(label_of(case.settled), len(number)))
-        for case in group.cases
+        (number.setdefault(label_of(case.automatic), len(number)), number.setdefault(label_of(case.human), len(number)))
+        for case in group.pairs
     ]
-    return other_rates(pairs)
+    return compute_multiclass_measures(pairs)

@@ -22,21 +22,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-DRAWS = 1000
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+DEFAULT_DRAWS = 1000
 SEED = 0
 JEFFREYS = 0.5
 _RATES = 100
 """Points of the grid of m; draws are spread evenly between them."""
-LIKENESS = np.geomspace(4.0, 1000.0, 8)
+POOL_STRENGTHS = np.geomspace(4.0, 1000.0, 8)
 """The grid of s, in items: a cell leans on its pool as if s of its items had been seen."""
-APART = 0.4
+INDEPENDENT_CELL_PRIOR = 0.4
 """The chance, before anything is seen, that a cell has nothing to do with its pool."""
-FREE = 0.25
+UNPOOLED_DRAW_SHARE = 0.25
 """Draws in which cells are by themselves, to one in which they meet their pool's rate. Where a sample holds no error,
 or one or two, its pool's rate leaves no room for errors that all lie in one category; a mean of them would show."""
-ALIKE = 1.5
+MAX_PROBABILITY_RATIO = 1.5
 """Parts drawn of two cells that differ by no more than this factor are about the same."""
 _EDGE, _FAR, _HALVINGS = 1e-6, 30.0, 30
 
@@ -45,84 +45,84 @@ _EDGE, _FAR, _HALVINGS = 1e-6, 30.0, 30
 class Cells:
     """One entry a cell in each array."""
 
-    pool: Integers
+    pool: IntArray
     """Cells with the same number lean on each other."""
-    reviewed: Integers
+    reviewed: IntArray
     """Items of the random sample that were reviewed."""
-    passed: Integers
+    passed: IntArray
     """Of these, those that pass."""
-    left: Integers
+    unreviewed: IntArray
     """Items that nobody reviewed."""
-    fraction: Floats
+    inclusion_probability: FloatArray
     """The part of the cell's items that was to be drawn."""
-    apart: Integers | None = None
+    known_outside_sample: IntArray | None = None
     """Items that are known, though not from the sample, and that it spoke for as well when it was drawn."""
-    apart_passed: Integers | None = None
+    passed_outside_sample: IntArray | None = None
     """Of these, those that pass."""
 
     @property
-    def unseen(self) -> Integers:
+    def not_drawn(self) -> IntArray:
         """Items that the sample speaks for and did not draw."""
-        return self.left if self.apart is None else self.left + self.apart
+        return self.unreviewed if self.known_outside_sample is None else self.unreviewed + self.known_outside_sample
 
     def __len__(self) -> int:
         return len(self.pool)
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class PosteriorDraws:
     """What the unreviewed items might be."""
 
-    passes: Integers
+    passes: IntArray
     """(draws, cells): how many of those left pass. The first `met` draws are for figures that weigh items alike, all of
     them for others."""
-    rate: Floats
+    mean_rate: FloatArray
     """Of each cell, the mean of its drawn pass rates."""
-    met: int
+    n_pooled: int
     """Draws in which the cells of a pool have its rate together; in those after them each cell is by itself."""
 
 
-def drawn(cells: Cells, draws: int = DRAWS, seed: int = SEED) -> Drawn:
+def draw_posterior(cells: Cells, draws: int = DEFAULT_DRAWS, seed: int = SEED) -> PosteriorDraws:
     """The same cells and seed draw the same."""
     generator = np.random.default_rng(seed)
-    rates = np.empty((draws + round(FREE * draws), len(cells)))
+    rates = np.empty((draws + round(UNPOOLED_DRAW_SHARE * draws), len(cells)))
     for pool in np.unique(cells.pool):
         at = np.flatnonzero(cells.pool == pool)
         rates[:, at] = _rates(cells, at, draws, generator)
-    passes = generator.binomial(cells.unseen, rates)
-    if cells.apart_passed is not None:  # how many of them pass is known: what is drawn cannot contradict it
-        passes = np.clip(passes - cells.apart_passed, 0, cells.left)
-    return Drawn(passes, rates[:draws].mean(axis=0), draws)
+    passes = generator.binomial(cells.not_drawn, rates)
+    if cells.passed_outside_sample is not None:  # how many of them pass is known: what is drawn cannot contradict it
+        passes = np.clip(passes - cells.passed_outside_sample, 0, cells.unreviewed)
+    return PosteriorDraws(passes, rates[:draws].mean(axis=0), draws)
 
 
-def _rates(cells: Cells, at: Integers, draws: int, generator: np.random.Generator) -> Floats:
+def _rates(cells: Cells, at: IntArray, draws: int, generator: np.random.Generator) -> FloatArray:
     """(draws and those beyond them that are free, cells of a pool)"""
-    every = draws + round(FREE * draws)
+    every = draws + round(UNPOOLED_DRAW_SHARE * draws)
     reviewed, passed = cells.reviewed[at], cells.passed[at]
     if len(at) == 1:
-        rates: Floats = generator.beta(passed + JEFFREYS, reviewed - passed + JEFFREYS, (every, 1))
+        rates: FloatArray = generator.beta(passed + JEFFREYS, reviewed - passed + JEFFREYS, (every, 1))
         return rates
     rates = _of_several(reviewed, passed, every, generator)
-    for of in _drawn_alike(cells.fraction[at]):
+    for of in _drawn_alike(cells.inclusion_probability[at]):
         n, k = int(reviewed[of].sum()), int(passed[of].sum())
         if n:
             together = generator.beta(k + JEFFREYS, n - k + JEFFREYS, draws)
-            rates[:draws, of] = _made_to_meet(rates[:draws, of], (reviewed + cells.unseen[at])[of], together)
+            rates[:draws, of] = _made_to_meet(rates[:draws, of], (reviewed + cells.not_drawn[at])[of], together)
     return rates
 
 
-def _drawn_alike(fraction: Floats) -> list[Integers]:
+def _drawn_alike(fraction: FloatArray) -> list[IntArray]:
     """Cells of which about the same part was to be drawn: taken together they are still a random sample."""
     groups: list[list[int]] = []
     for at in np.argsort(fraction, kind="stable").tolist():
-        if groups and fraction[at] <= ALIKE * fraction[groups[-1][0]]:
+        if groups and fraction[at] <= MAX_PROBABILITY_RATIO * fraction[groups[-1][0]]:
             groups[-1].append(at)
         else:
             groups.append([at])
     return [np.array(group) for group in groups]
 
 
-def _made_to_meet(rates: Floats, sizes: Integers, together: Floats) -> Floats:
+def _made_to_meet(rates: FloatArray, sizes: IntArray, together: FloatArray) -> FloatArray:
     """The rates, shifted on the logit scale so that in each draw all cells together have this rate."""
     if rates.shape[1] == 1:
         return together[:, np.newaxis]
@@ -134,37 +134,37 @@ def _made_to_meet(rates: Floats, sizes: Integers, together: Floats) -> Floats:
         middle = (low + high) / 2
         more = (1 / (1 + np.exp(-logits - middle[:, np.newaxis]))) @ share > together
         high, low = np.where(more, middle, high), np.where(more, low, middle)
-    shifted: Floats = 1 / (1 + np.exp(-logits - ((low + high) / 2)[:, np.newaxis]))
+    shifted: FloatArray = 1 / (1 + np.exp(-logits - ((low + high) / 2)[:, np.newaxis]))
     return shifted
 
 
-def _of_several(reviewed: Integers, passed: Integers, draws: int, generator: np.random.Generator) -> Floats:
+def _of_several(reviewed: IntArray, passed: IntArray, draws: int, generator: np.random.Generator) -> FloatArray:
     """(draws, cells): rates of the cells of a pool, from the posterior of m, s and which cells are apart."""
     step = np.pi / 2 / _RATES
     angles = (np.arange(_RATES) + 0.5) * step  # Jeffreys' prior of a share is even in the arcsine of its root
-    mean, size = (grid.ravel() for grid in np.meshgrid(np.sin(angles) ** 2, LIKENESS, indexing="ij"))
-    like = np.log(1 - APART) + _evidence(mean * size, (1 - mean) * size, reviewed, passed)
+    mean, size = (grid.ravel() for grid in np.meshgrid(np.sin(angles) ** 2, POOL_STRENGTHS, indexing="ij"))
+    like = np.log(1 - INDEPENDENT_CELL_PRIOR) + _evidence(mean * size, (1 - mean) * size, reviewed, passed)
     half = np.array([JEFFREYS])
-    apart = np.log(APART) + _evidence(half, half, reviewed, passed)
+    apart = np.log(INDEPENDENT_CELL_PRIOR) + _evidence(half, half, reviewed, passed)
     either = np.logaddexp(like, apart)
     weight = np.exp(either.sum(axis=1) - either.sum(axis=1).max())
     chosen = generator.choice(weight.size, draws, p=weight / weight.sum())
-    spread = angles[chosen // len(LIKENESS)] + step * (generator.random(draws) - 0.5)
+    spread = angles[chosen // len(POOL_STRENGTHS)] + step * (generator.random(draws) - 0.5)
     mean, size = np.clip(np.sin(spread) ** 2, _EDGE, 1 - _EDGE)[:, np.newaxis], size[chosen][:, np.newaxis]
     own = np.log(generator.random((draws, len(reviewed)))) < (apart - either)[chosen]
     first = np.where(own, JEFFREYS, mean * size) + passed
     second = np.where(own, JEFFREYS, (1 - mean) * size) + (reviewed - passed)
-    rates: Floats = generator.beta(first, second)
+    rates: FloatArray = generator.beta(first, second)
     return rates
 
 
-def _evidence(first: Floats, second: Floats, reviewed: Integers, passed: Integers) -> Floats:
+def _evidence(first: FloatArray, second: FloatArray, reviewed: IntArray, passed: IntArray) -> FloatArray:
     """(priors, cells): log likelihood of each cell under Beta(first, second), but for a constant of the cell."""
     return _rising(first, passed) + _rising(second, reviewed - passed) - _rising(first + second, reviewed)
 
 
-def _rising(base: Floats, count: Integers) -> Floats:
+def _rising(base: FloatArray, count: IntArray) -> FloatArray:
     """(bases, counts): log of base (base + 1) ... (base + count - 1)."""
     logs = np.log(base[:, np.newaxis] + np.arange(count.max(initial=0)))
-    sums: Floats = np.concatenate([np.zeros((len(base), 1)), logs.cumsum(axis=1)], axis=1)
+    sums: FloatArray = np.concatenate([np.zeros((len(base), 1)), logs.cumsum(axis=1)], axis=1)
     return sums[:, count]

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from fcreview.stats.run_comparison import Outcome, Row, aligned
+from fcreview.stats.run_comparison import AlignedItem, ItemOutcome, align_runs
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedRun:
     """A run's place among the others."""
 
     run: int
@@ -31,11 +31,11 @@ class Ranked:
 class MatrixItem:
     """An item with the verdict of every run, best run first."""
 
-    row: Row
+    aligned_item: AlignedItem
     verdicts: tuple[bool | None, ...]
     passing: int
     known: int
-    upset: float
+    upset_score: float
     """How far runs that fail it are the stronger ones: Mann and Whitney's U of the strengths of failing and passing
     runs as a standard score; above 0 the failing are stronger. 0 where all pass or all fail."""
 
@@ -45,47 +45,47 @@ class MatrixItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
-    ranking: list[Ranked]
+class RunMatrix:
+    ranking: list[RankedRun]
     """Best first."""
     items: list[MatrixItem]
     """Hardest first: the smallest share of passing runs; then the most runs, then the dataset's order."""
-    shared: int
+    n_shared: int
     """Items on which every run has a verdict: the ranking is over these. 0: over each run's own."""
-    asked_otherwise: int
+    n_other_question: int
     generations: tuple[str, ...]
 
     @property
     def upsets(self) -> list[MatrixItem]:
         """Items that stronger runs fail and weaker pass, the most striking first."""
-        return sorted((item for item in self.items if item.upset > 0), key=lambda item: -item.upset)
+        return sorted((item for item in self.items if item.upset_score > 0), key=lambda item: -item.upset_score)
 
 
-def matrix(runs: Sequence[Sequence[Outcome]]) -> Matrix:
-    both = aligned(runs)
-    verdicts = [tuple(each.verdict if each else None for each in row.outcomes) for row in both.rows]
+def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
+    both = align_runs(runs)
+    verdicts = [tuple(each.verdict if each else None for each in row.outcomes) for row in both.items]
     shared = [row for row in verdicts if None not in row]
-    ranking = ranked(shared or verdicts, len(runs))
+    ranking = rank_runs(shared or verdicts, len(runs))
     order = [each.run for each in ranking]
     strength = {each.run: each.rate or 0.0 for each in ranking}
-    items = [_item(row, found, order, strength) for row, found in zip(both.rows, verdicts, strict=True)]
+    items = [_item(row, found, order, strength) for row, found in zip(both.items, verdicts, strict=True)]
     known = [item for item in items if item.known]
     hardest = sorted(known, key=lambda item: (item.passing / item.known, -item.known))
-    return Matrix(ranking, hardest, len(shared), both.asked_otherwise, both.generations)
+    return RunMatrix(ranking, hardest, len(shared), both.n_other_question, both.generations)
 
 
-def ranked(rows: Sequence[Sequence[bool | None]], runs: int) -> list[Ranked]:
+def rank_runs(rows: Sequence[Sequence[bool | None]], runs: int) -> list[RankedRun]:
     """Of runs by their pass rate over these rows; equals in the order given."""
     columns = [[row[run] for row in rows if row[run] is not None] for run in range(runs)]
     rates = [sum(map(bool, column)) / len(column) if column else -1.0 for column in columns]
     order = sorted(range(runs), key=lambda run: -rates[run])
     return [
-        Ranked(run, 1 + sum(other > rates[run] for other in rates), sum(map(bool, columns[run])), len(columns[run]))
+        RankedRun(run, 1 + sum(other > rates[run] for other in rates), sum(map(bool, columns[run])), len(columns[run]))
         for run in order
     ]
 
 
-def _item(row: Row, verdicts: Sequence[bool | None], order: Sequence[int], strength: dict[int, float]) -> MatrixItem:
+def _item(row: AlignedItem, verdicts: Sequence[bool | None], order: Sequence[int], strength: dict[int, float]) -> MatrixItem:
     passing = sorted(strength[run] for run, verdict in enumerate(verdicts) if verdict is True)
     failing = [strength[run] for run, verdict in enumerate(verdicts) if verdict is False]
     return MatrixItem(
@@ -93,11 +93,11 @@ def _item(row: Row, verdicts: Sequence[bool | None], order: Sequence[int], stren
         tuple(verdicts[run] for run in order),
         len(passing),
         len(passing) + len(failing),
-        upset(passing, failing),
+        compute_upset_score(passing, failing),
     )
 
 
-def upset(passing: Sequence[float], failing: Sequence[float]) -> float:
+def compute_upset_score(passing: Sequence[float], failing: Sequence[float]) -> float:
     """See `MatrixItem.upset`. `passing` in order; equal strengths count half (Mann and Whitney 1947, no correction of
     the spread for ties)."""
     n, m = len(passing), len(failing)

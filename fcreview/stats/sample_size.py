@@ -12,54 +12,54 @@ from math import ceil
 
 import numpy as np
 
-from fcreview.stats.intervals import NORMAL
-from fcreview.stats.posterior import JEFFREYS, Cells, Drawn, Floats, Integers
+from fcreview.stats.intervals import NORMAL_QUANTILE
+from fcreview.stats.posterior import JEFFREYS, Cells, FloatArray, IntArray, PosteriorDraws
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class VarianceModel:
     """What a figure's variance is made of."""
 
     cells: Cells
-    drawn: Drawn
-    weight: Floats
+    posterior: PosteriorDraws
+    weights: FloatArray
     """Of each cell: by how much one item more that passes raises the figure."""
     variance: float
     """Of the figure, as drawn now."""
 
-    def cells_variance(self, cells: Cells, steps: int = 0) -> Floats:
+    def cell_variances(self, cells: Cells, steps: int = 0) -> FloatArray:
         """(cells, steps + 1): of each cell's part of the figure, and that after so many further reviews."""
-        rate = self.drawn.rate[:, np.newaxis]
+        rate = self.posterior.mean_rate[:, np.newaxis]
         further = np.arange(steps + 1)
-        left = np.maximum(cells.left[:, np.newaxis] - further, 0)
+        left = np.maximum(cells.unreviewed[:, np.newaxis] - further, 0)
         seen = cells.reviewed[:, np.newaxis] + further + 2 * JEFFREYS
-        variance: Floats = self.weight[:, np.newaxis] ** 2 * left * rate * (1 - rate) * (seen + left) / (seen + 1)
+        variance: FloatArray = self.weights[:, np.newaxis] ** 2 * left * rate * (1 - rate) * (seen + left) / (seen + 1)
         return variance
 
 
-def allocated(spread: Spread, more: int) -> Integers:
+def allocate_reviews(spread: VarianceModel, more: int) -> IntArray:
     """So many further reviews, by cell; fewer if there are no more items."""
     gains, owner = _gains(spread, more)
     return np.bincount(owner[:more][gains[:more] > 0], minlength=len(spread.cells))
 
 
-def needed(spread: Spread, half_width: float) -> int | None:
+def count_needed_reviews(spread: VarianceModel, half_width: float) -> int | None:
     """Further reviews until the interval is so narrow: None if it will not be, however many."""
-    now = float(spread.cells_variance(spread.cells).sum())
-    target = (half_width / NORMAL) ** 2
+    now = float(spread.cell_variances(spread.cells).sum())
+    target = (half_width / NORMAL_QUANTILE) ** 2
     if spread.variance <= target:
         return 0
     # what the figure's interval has beyond its cells' own variances (a pool's mean) shrinks as they do
     scale = spread.variance / now if now > 0 else 1.0
-    gains, _ = _gains(spread, int(spread.cells.left.sum()))
+    gains, _ = _gains(spread, int(spread.cells.unreviewed.sum()))
     reached = np.flatnonzero(scale * (now - np.cumsum(gains)) <= target + 1e-15)
     return int(reached[0]) + 1 if len(reached) else None
 
 
-def needed_of_all(variance: float, reviewed: int, left: int, half_width: float) -> int | None:
+def count_needed_uniform_reviews(variance: float, reviewed: int, left: int, half_width: float) -> int | None:
     """The same of a figure whose cells do not tell where more is to be gained: reviews go on as they began, and the
     variance falls as that of a mean over a finite population does."""
-    target, everything = (half_width / NORMAL) ** 2, reviewed + left
+    target, everything = (half_width / NORMAL_QUANTILE) ** 2, reviewed + left
     if variance <= target:
         return 0
     if not reviewed or not left:
@@ -68,12 +68,12 @@ def needed_of_all(variance: float, reviewed: int, left: int, half_width: float) 
     return min(left, ceil(then) - reviewed)
 
 
-def _gains(spread: Spread, most: int) -> tuple[Floats, Integers]:
+def _gains(spread: VarianceModel, most: int) -> tuple[FloatArray, IntArray]:
     """What each further review takes off the variance, largest first, and whose cell it is of."""
-    steps = int(min(most, spread.cells.left.max(initial=0)))
-    variances = spread.cells_variance(spread.cells, steps)
+    steps = int(min(most, spread.cells.unreviewed.max(initial=0)))
+    variances = spread.cell_variances(spread.cells, steps)
     gains = np.maximum(variances[:, :-1] - variances[:, 1:], 0.0)
-    there = spread.cells.left[:, np.newaxis] > np.arange(steps)
+    there = spread.cells.unreviewed[:, np.newaxis] > np.arange(steps)
     owner = np.broadcast_to(np.arange(len(gains))[:, np.newaxis], gains.shape)[there]
     flat = gains[there]
     order = np.argsort(-flat, kind="stable")

@@ -23,13 +23,13 @@ from fcreview.errors import FcreviewError
 T = TypeVar("T")
 
 
-def rank(seed: int, purpose: str, content: str) -> bytes:
+def random_rank(seed: int, purpose: str, content: str) -> bytes:
     return blake2b(f"{seed}\0{purpose}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def shuffled(things: Iterable[T], content: Callable[[T], str], seed: int, purpose: str) -> list[T]:
+def shuffle_by_content(things: Iterable[T], content: Callable[[T], str], seed: int, purpose: str) -> list[T]:
     """In an order that each of all orders is as likely to be as any other."""
-    return sorted(things, key=lambda thing: (rank(seed, purpose, content(thing)), content(thing)))
+    return sorted(things, key=lambda thing: (random_rank(seed, purpose, content(thing)), content(thing)))
 
 
 class SamplingError(FcreviewError):
@@ -50,7 +50,7 @@ class Stratum:
         return self.drawn / self.size
 
 
-def allocated(sizes: Mapping[str, int], total: int) -> list[Stratum]:
+def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratum]:
     """The sample in proportion to the strata, one item at least of each, and never more than there are; in the order of
     names. What is left after whole shares goes to the largest remainders.
 
@@ -79,38 +79,38 @@ def _left(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) -> in
     return total - (len(sizes) - len(quotas))
 
 
-UNIFORM = ""
+UNSTRATIFIED = ""
 """The name of the only stratum of a sample that is not stratified."""
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class StratifiedSample:
     """What was drawn, and from what."""
 
     strata: list[Stratum]
-    sample: list[str]
+    items: list[str]
     """Contents of the items that were drawn, sorted."""
 
 
-def draw(population: Mapping[str, str], size: int, seed: int) -> Drawn:
+def draw_stratified_sample(population: Mapping[str, str], size: int, seed: int) -> StratifiedSample:
     """A sample of `size` from {content: stratum}; of each stratum a simple random sample. The same population, size and
     seed give the same. SamplingError as `allocated`."""
-    strata = allocated(Counter(population.values()), size)
+    strata = allocate_proportionally(Counter(population.values()), size)
     among: dict[str, list[str]] = {stratum.name: [] for stratum in strata}
     for content, name in population.items():
         among[name].append(content)
     sample = [
-        content for stratum in strata for content in shuffled(among[stratum.name], str, seed, "sample")[: stratum.drawn]
+        content for stratum in strata for content in shuffle_by_content(among[stratum.name], str, seed, "sample")[: stratum.drawn]
     ]
-    return Drawn(strata, sorted(sample))
+    return StratifiedSample(strata, sorted(sample))
 
 
-APART = 3
+REPEAT_THIRDS = 3
 """A repeat is of the first third of a share and comes in its last one: at least a third of it lies between the two."""
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class AnnotatorShare:
     """What one annotator reviews, in their order."""
 
     annotator: str
@@ -121,7 +121,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
+class ShareOptions:
     """How a sample is to be shared out."""
 
     annotators: Sequence[str]
@@ -132,7 +132,7 @@ class Sharing:
     seed: int = 0
 
 
-def overlapping(contents: Sequence[str], sharing: Sharing) -> set[int]:
+def draw_overlap(contents: Sequence[str], sharing: ShareOptions) -> set[int]:
     """The numbers of the items that everybody gets: drawn from the sample, each as likely as any other.
 
     SamplingError if there are not so many.
@@ -142,7 +142,7 @@ def overlapping(contents: Sequence[str], sharing: Sharing) -> set[int]:
     return set(_drawn(contents, range(len(contents)), sharing.seed, "overlap")[: sharing.overlap])
 
 
-def shared(contents: Sequence[str], overlap: set[int], sharing: Sharing) -> list[Share]:
+def assign_shares(contents: Sequence[str], overlap: set[int], sharing: ShareOptions) -> list[AnnotatorShare]:
     """A share an annotator: the overlap, and of the other items every n-th, in an order of their own.
 
     `contents` are the sample's items, as what they are known by. SamplingError if a share is too small for its repeats.
@@ -156,8 +156,8 @@ def shared(contents: Sequence[str], overlap: set[int], sharing: Sharing) -> list
     return shares
 
 
-def _repeated(annotator: str, contents: Sequence[str], once: list[int], sharing: Sharing) -> Share:
-    first, last = len(once) // APART, len(once) - len(once) // APART
+def _repeated(annotator: str, contents: Sequence[str], once: list[int], sharing: ShareOptions) -> AnnotatorShare:
+    first, last = len(once) // REPEAT_THIRDS, len(once) - len(once) // REPEAT_THIRDS
     if sharing.repeats > first:
         raise SamplingError(
             f"{sharing.repeats} repeats are too many for {annotator}'s {len(once)} items: {first} at most"
@@ -165,8 +165,8 @@ def _repeated(annotator: str, contents: Sequence[str], once: list[int], sharing:
     again = _drawn(contents, once[:first], sharing.seed, f"repeats {annotator}")[: sharing.repeats]
     late = _drawn(contents, [*once[last:], *again], sharing.seed, f"again {annotator}")
     places = [last + at for at, item in enumerate(late) if item in set(again)]
-    return Share(annotator, [*once[:last], *late], places)
+    return AnnotatorShare(annotator, [*once[:last], *late], places)
 
 
 def _drawn(contents: Sequence[str], items: Sequence[int] | range, seed: int, purpose: str) -> list[int]:
-    return shuffled(items, lambda at: contents[at], seed, purpose)
+    return shuffle_by_content(items, lambda at: contents[at], seed, purpose)

@@ -1,4 +1,4 @@
-"""Self-agreement: how far annotators say the same when an item comes to them a second time without their knowing."""
+"""Self-agreement: whether annotators give the same verdict when a queue shows them an item a second time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from fcreview.model.verdict import decides
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
-    """Both answers of one annotator on one target and criterion."""
+class RepeatedRating:
+    """An annotator's two verdicts on one target and criterion of a hidden duplicate."""
 
     item: int
     key: ItemKey
@@ -20,60 +20,61 @@ class Repeated:
     criterion: str
     annotator: str
     first: Any
-    """What stood when the item came again."""
+    """Current verdict when the item was shown the second time."""
     second: Any
 
 
 @dataclass(frozen=True, slots=True)
 class SelfAgreement:
-    """Of one annotator on one criterion, or of all of them. As JSON one object with these fields."""
+    """Self-agreement of one annotator, or of all, on one criterion. `fcreview agreement --json` prints these fields."""
 
     scope: Literal["self"]
     annotator: str | None
-    """None: of all together."""
+    """None for all annotators together."""
     criterion: str
     n: int
-    """Targets answered twice; "unsure" is no answer."""
+    """Number of targets with two labels; "unsure" is not a label."""
     percent: float | None
-    """A share, 0 to 1."""
+    """Share of equal labels, 0 to 1."""
     percent_low: float | None
+    """Lower end of the 95 % bootstrap interval; None for a single target."""
     percent_high: float | None
-    """Of the 95 % bootstrap interval, as `kappa_low` and `kappa_high`; none of a single target."""
     kappa: float | None
-    """Cohen's, the first answers against the second; None: not defined."""
+    """Cohen's kappa of first and second labels; None if undefined."""
     kappa_low: float | None
+    """Lower end of the 95 % bootstrap interval; None for a single target."""
     kappa_high: float | None
 
 
-def self_agreement(repeats: Iterable[Repeated]) -> Iterator[SelfAgreement]:
-    """By criterion: of each annotator by name, then of all if there are several."""
-    found: dict[str, dict[str, list[Repeated]]] = {}
+def compute_self_agreement(repeats: Iterable[RepeatedRating]) -> Iterator[SelfAgreement]:
+    """Compute self-agreement by criterion: of each annotator in alphabetical order, then of all if there are several."""
+    by_criterion: dict[str, dict[str, list[RepeatedRating]]] = {}
     for each in repeats:
         if decides(each.first) and decides(each.second):
-            found.setdefault(each.criterion, {}).setdefault(each.annotator, []).append(each)
-    for criterion, by_annotator in sorted(found.items()):
-        for annotator, some in sorted(by_annotator.items()):
-            yield _figure(annotator, criterion, some)
+            by_criterion.setdefault(each.criterion, {}).setdefault(each.annotator, []).append(each)
+    for criterion, by_annotator in sorted(by_criterion.items()):
+        for annotator, group in sorted(by_annotator.items()):
+            yield _compute_for(annotator, criterion, group)
         if len(by_annotator) > 1:
-            yield _figure(None, criterion, [each for some in by_annotator.values() for each in some])
+            yield _compute_for(None, criterion, [each for group in by_annotator.values() for each in group])
 
 
-def _figure(annotator: str | None, criterion: str, repeats: Sequence[Repeated]) -> SelfAgreement:
+def _compute_for(annotator: str | None, criterion: str, repeats: Sequence[RepeatedRating]) -> SelfAgreement:
     import numpy as np
 
     from fcreview.stats.agreement import Rating
-    from fcreview.stats.agreement_coefficients import cohen, estimates, percent
-    from fcreview.stats.agreement_summary import table_of
+    from fcreview.stats.agreement_coefficients import bootstrap, cohen_kappa, percent_agreement
+    from fcreview.stats.agreement_summary import build_rating_table
 
     ratings = [
-        Rating(unit, each.key, each.target, criterion, time, value)
+        Rating(unit, each.key, each.target, criterion, occasion, value)
         for unit, each in enumerate(repeats)
-        for time, value in (("1", each.first), ("2", each.second))
+        for occasion, value in (("1", each.first), ("2", each.second))
     ]
-    table = table_of(criterion, ratings)
-    same = np.asarray(table.cells[:, 0] == table.cells[:, 1])
-    both = estimates(table.times, [percent(same), cohen(table.cells)])
-    share, kappa = (each.over(len(repeats)) for each in both)
+    table = build_rating_table(criterion, ratings)
+    equal = np.asarray(table.cells[:, 0] == table.cells[:, 1])
+    estimates = bootstrap(table.multiplicity, [percent_agreement(equal), cohen_kappa(table.cells)])
+    share, kappa = (each.for_units(len(repeats)) for each in estimates)
     return SelfAgreement(
         scope="self",
         annotator=annotator,

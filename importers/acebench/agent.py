@@ -29,9 +29,9 @@ from fcreview.importers.acebench.leaderboard import MILESTONES, PROCESS
 from fcreview.importers.common.jsonl import FILE_LIMIT
 from fcreview.importers.common.records import Undecodable, question_line
 from fcreview.matching.align import align
-from fcreview.matching.first_difference import blame, first_difference
-from fcreview.model.item import ABSENT, Accept, Call, ImportIssue, Item, Message, Pair, StateDifference, Verdict
-from fcreview.model.json_value import json_safe
+from fcreview.matching.first_difference import set_difference_location, find_first_difference
+from fcreview.model.item import ABSENT, AcceptedValues, Call, ImportIssue, Item, Message, CallPair, StateDifference, Verdict
+from fcreview.model.json_value import to_plain_json
 from fcreview.safe_files import read_file
 
 _SPELT = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
@@ -113,12 +113,12 @@ def met(made: Sequence[Any], milestones: Sequence[str]) -> list[int]:
     return found
 
 
-def pairs_of(golden: Sequence[Call], predicted: Sequence[Call], places: Sequence[int]) -> list[Pair]:
+def pairs_of(golden: Sequence[Call], predicted: Sequence[Call], places: Sequence[int]) -> list[CallPair]:
     """Milestones that were met beside the calls that met them; those behind are held against what was done after."""
     start = places[-1] + 1 if places else 0
     made = [align([one], [predicted[at]], RULES)[0] for one, at in zip(golden, places, strict=False)]
     rest = align(golden[len(places) :], predicted[start:], RULES, ordered=True)
-    before = [Pair(call.turn, None, call.index, call.name, "+") for call in predicted[:start]]
+    before = [CallPair(call.turn, None, call.index, call.name, "+") for call in predicted[:start]]
     extra = [one for one in before if one.predicted not in places]
     wanted = [pair for pair in rest if pair.golden is not None]
     return made + wanted + extra + [pair for pair in rest if pair.golden is None]
@@ -203,7 +203,7 @@ def fill(
     simulated = item.category == "agent_multi_turn"
     item.messages = [Message(0, -1, "system", text, INSTRUCTION) if simulated else Message(0, -1, "user", text)]
     if initial := (question or {}).get("initial_config"):
-        item.messages.append(Message(0, -1, "state", orjson.dumps(json_safe(initial)).decode(), "at the start"))
+        item.messages.append(Message(0, -1, "state", orjson.dumps(to_plain_json(initial)).decode(), "at the start"))
     process = [str(part) for part in record.get("process") or []] if isinstance(record.get("process"), list) else []
     steps = _conversation(item, history) if history is not None else []
     if len(steps) != len(process):
@@ -216,13 +216,13 @@ def fill(
     sequence, others = best_sequence(process, milestones)
     item.golden = _calls("golden", sequence, range(len(sequence)))
     if others:
-        item.extra.more["other milestone sequences"] = others
+        item.extra.metadata["other milestone sequences"] = others
     places = met(process, sequence)
     if len(item.golden) == len(sequence) and len(item.predicted) == len(process):
         item.pairs = pairs_of(item.golden, item.predicted, places)
     else:  # a text that holds several calls
         item.pairs = align(item.golden, item.predicted, RULES, ordered=True)
-    first_difference(item.pairs, item.golden, item.predicted).put(item)
+    find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     outcome = check_end_state(record.get("result"), answer.get("ground_truth"))
     item.rule, item.rule_error_type = outcome.valid, outcome.error_type
     item.verdicts.append(
@@ -231,13 +231,13 @@ def fill(
     counted, _ = process_accuracy(record.get("process"), milestones, outcome.valid)
     item.verdicts.append(Verdict("rule", counted, criterion=PROCESS, by="milestones"))
     if sequence:
-        item.extra.more["milestones"] = in_words(sequence, len(places))
-    item.extra.more[MILESTONES], _ = process_accuracy(record.get("process"), milestones, False)
+        item.extra.metadata["milestones"] = in_words(sequence, len(places))
+    item.extra.metadata[MILESTONES], _ = process_accuracy(record.get("process"), milestones, False)
     if not outcome.valid:
-        blame(item, outcome.function, outcome.argument)
+        set_difference_location(item, outcome.function, outcome.argument)
     if not outcome.valid:
         item.extra.state_differences = state_differences(record.get("result"), answer.get("ground_truth"))
-    item.extra.more |= {"end state": record.get("result"), "golden end state": answer.get("ground_truth")}
+    item.extra.metadata |= {"end state": record.get("result"), "golden end state": answer.get("ground_truth")}
 
 
 def _calls(side: Any, texts: list[str], steps: Sequence[int]) -> list[Call]:
@@ -255,7 +255,7 @@ def _calls(side: Any, texts: list[str], steps: Sequence[int]) -> list[Call]:
             calls.append(Call(side, name, None, 0, step, len(calls), raw=text, decode_error=str(error)))
             continue
         for name, arguments in decoded:
-            given = {key: Accept([value]) for key, value in arguments.items()} if side == "golden" else arguments
+            given = {key: AcceptedValues([value]) for key, value in arguments.items()} if side == "golden" else arguments
             calls.append(Call(side, name, given, 0, step, len(calls), raw=text))
     return calls
 

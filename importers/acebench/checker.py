@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fcreview.importers.acebench.decode import CallTuple
-from fcreview.matching.diff import Rules
-from fcreview.model.function_schema import declared_parameters
+from fcreview.matching.diff import ComparisonRules
+from fcreview.model.function_schema import read_declared_parameters
 
 TYPES: dict[str, type] = {
     **dict.fromkeys(("string", "any"), str),
@@ -49,7 +49,7 @@ def normalise(text: str) -> str:
     return text.translate(_DELETED).lower()
 
 
-RULES = Rules(normalise=normalise)
+RULES = ComparisonRules(normalise=normalise)
 """For the argument diff: the checker itself only asks that one text contains the other."""
 
 
@@ -210,7 +210,7 @@ def check_call(name: str, given: dict[Any, Any], golden: dict[str, Any], schema:
         return PASS
     if not given or undeclared:
         return Outcome(False, "wrong_param", f"{name}: arguments are missing, or none are declared", name)
-    declared = declared_parameters(schema, strict=True)
+    declared = read_declared_parameters(schema, strict=True)
     properties = declared.properties or {}
     if golden == properties:
         return PASS

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fcreview.importers.common.discovery import gather
 from fcreview.model.item import ImportIssue, Run
-from fcreview.run_plan import Found, RunPlan
+from fcreview.run_plan import DiscoveredRuns, RunPlan
 
 NAME = re.compile(r"data_((?:normal|special|agent)_[a-z_]+?)_(result|score|process)\.json")
 LANGUAGE = re.compile(r"(?:^|_)(en|zh)$")
@@ -85,8 +85,8 @@ def datasets(folder: Path, lang: str, given: Iterable[Path]) -> Iterator[Path]:
                 yield place
 
 
-def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
-    found = Found()
+def find(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+    found = DiscoveredRuns()
     groups: dict[tuple[str, str], dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
     folders: dict[tuple[str, str], Path] = {}
     for path in files:

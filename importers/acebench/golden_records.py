@@ -9,8 +9,8 @@ from typing import Any
 from fcreview.importers.common.records import names_of
 from fcreview.importers.common.writeback import Fixes, Json, only_fields, with_answers, wrong_call
 from fcreview.model.item import Item, Run
-from fcreview.model.json_value import is_text_list
-from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+from fcreview.model.json_value import is_string_list
+from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
 
 FIELD, MILESTONES = "ground_truth", "mile_stone"
 SUFFIX = re.compile(r"_\d+$")
@@ -28,7 +28,7 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
     if item.category == "special_irrelevant":
         return None if isinstance(truth, str) else f"{FIELD} is a text"
     if item.category.startswith("special"):
-        good = isinstance(truth, dict) and truth and all(map(is_text_list, truth.values()))
+        good = isinstance(truth, dict) and truth and all(map(is_string_list, truth.values()))
         return None if good else f"{FIELD} is an object of lists of texts"
     alternatives = truth if isinstance(truth, list) and truth else [truth]
     return next((wrong for each in alternatives if (wrong := _answer(each, item))), None)
@@ -47,11 +47,11 @@ def _agent(fix: Json) -> str | None:
     truth, milestones = fix.get(FIELD, []), fix.get(MILESTONES, [])
     if not isinstance(truth, list) or not all(isinstance(each, dict) and len(each) == 1 for each in truth):
         return f"{FIELD} is a list of one-key objects: class and its expected attributes"
-    nested = isinstance(milestones, list) and milestones and all(map(is_text_list, milestones))
-    return None if is_text_list(milestones) or nested else f"{MILESTONES} is a list of calls as text, or of such lists"
+    nested = isinstance(milestones, list) and milestones and all(map(is_string_list, milestones))
+    return None if is_string_list(milestones) or nested else f"{MILESTONES} is a list of calls as text, or of such lists"
 
 
-def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """The files in `possible_answer/` with these golden answers."""
     answers = {each.name: each for each in reversed(plan.data) if each.parent.name == "possible_answer"}
     return with_answers(fixes, lambda category: answers.get(f"data_{category}.json"))

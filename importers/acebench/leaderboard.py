@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from fcreview.importers.acebench.discovery import CATEGORIES
 from fcreview.model.address import ITEM
 from fcreview.model.item import Run
-from fcreview.model.metric import Figure, RunItems, Scored
-from fcreview.model.review import OWN
+from fcreview.model.metric import Metric, RunItems, ScoredItem
+from fcreview.model.review import ITEM_CORRECT
 
 CLASSES = {
     "param value": ("value_error",),
@@ -40,18 +40,18 @@ UNKNOWN = "no error type"
 NOTE = "classes as in the paper's figure 6; which error types they hold is our reading"
 
 
-def error_types(rows: Sequence[Scored]) -> list[Figure]:
+def error_types(rows: Sequence[ScoredItem]) -> list[Metric]:
     """Counts of failures: normal ones by class and error type, special and agent ones by error type."""
     failing = [row for row in rows if row.valid is False]
     normal = Counter(row.error_type or UNKNOWN for row in failing if row.category.startswith("normal"))
-    lines: list[Figure] = []
+    lines: list[Metric] = []
     for name in CLASSES:
         held = {kind: count for kind, count in normal.most_common() if class_of(kind) == name}
-        lines.append(Figure("normal errors", name, sum(held.values()), "count", note=NOTE if not lines else ""))
-        lines += [Figure("normal errors", kind, count, "count", level=1) for kind, count in held.items()]
+        lines.append(Metric("normal errors", name, sum(held.values()), "count", note=NOTE if not lines else ""))
+        lines += [Metric("normal errors", kind, count, "count", level=1) for kind, count in held.items()]
     for kind in ("special", "agent"):
         of = Counter(row.error_type or UNKNOWN for row in failing if row.category.startswith(kind))
-        lines += [Figure(f"{kind} errors", name, count, "count") for name, count in of.most_common()]
+        lines += [Metric(f"{kind} errors", name, count, "count") for name, count in of.most_common()]
     return lines
 
 
@@ -107,7 +107,7 @@ def by_dialogue(steps: Sequence[tuple[str, bool | None]]) -> tuple[Rate, Rate]:
     )
 
 
-def process_of(rows: Sequence[Scored]) -> Rate:
+def process_of(rows: Sequence[ScoredItem]) -> Rate:
     """Mean process accuracy of an agent category; over 0 items if this source says nothing of the process."""
     if all(PROCESS not in row.values for row in rows):
         return Rate(None, None, 0, 0)
@@ -116,7 +116,7 @@ def process_of(rows: Sequence[Scored]) -> Rate:
     return Rate(_rounded(mean, 3), mean, len(shares), len(rows))
 
 
-def share_of(row: Scored) -> float | None:
+def share_of(row: ScoredItem) -> float | None:
     """An item's process accuracy; None if it cannot be told.
 
     The evaluator's rule: an end state that is right scores 1, whatever was called; else the milestones count. So what
@@ -124,15 +124,15 @@ def share_of(row: Scored) -> float | None:
     """
     said = row.values.get(PROCESS)
     value = float(said) if isinstance(said, (int, float)) else None
-    if (ITEM, PROCESS) in row.overruled:
+    if (ITEM, PROCESS) in row.overrides:
         return value
-    met = row.more.get(MILESTONES)
+    met = row.metadata.get(MILESTONES)
     share = float(met) if isinstance(met, (int, float)) else None
-    if OWN not in row.overruled:  # the process file rounds what the mean takes as it is
+    if ITEM_CORRECT not in row.overrides:  # the process file rounds what the mean takes as it is
         return share if share is not None and value == round(share, 3) else value
-    if row.overruled[OWN] is True:
+    if row.overrides[ITEM_CORRECT] is True:
         return 1.0
-    if row.overruled[OWN] is None and share != 1.0:
+    if row.overrides[ITEM_CORRECT] is None and share != 1.0:
         return None
     return share
 
@@ -217,7 +217,7 @@ TABLE_2 = {
 LANGUAGES = {"en", "zh"}
 
 
-def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
+def figures(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
     """`result.xlsx` as the program computes it, then the same with object columns in place and the paper's weights,
     and what the failures are."""
     by_category = _by_category(rows)
@@ -229,46 +229,46 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
     swapped = "the program writes the two object columns into each other's place"
     printed = summary(_values(scores), _values(process))
     for name, value in printed.items():
-        found.append(Figure(SUMMARY, name, value, note=swapped if name.startswith("object_") else ""))
+        found.append(Metric(SUMMARY, name, value, note=swapped if name.startswith("object_") else ""))
     counts = [sum(len(p) for n, p in by_category.items() if n.startswith(k)) for k in ("normal", "special", "agent")]
     exact = {name: rate.exact for name, rate in scores.items()}
     weights = paper_weights((counts[0], counts[1], counts[2]))
     sound = summary(exact, _values(process), weights, swap_object_columns=False)
     note = "weights by the square root of the sample counts, as the paper's appendix E"
     found += [
-        Figure("sound", name, sound[name], note=note if name == "Summary" else "")
+        Metric("sound", name, sound[name], note=note if name == "Summary" else "")
         for name in ("object_short", "object_deep", "Summary")
     ]
     return found + error_types(rows)
 
 
-def combined(parts: Sequence[RunItems]) -> list[Figure]:
+def combined(parts: Sequence[RunItems]) -> list[Metric]:
     """Table 2 of the paper: the plain mean of the two languages' summaries. Nothing unless there is one run of each
     with a verdict of this source."""
-    known = [part for part in parts if any(row.valid is not None for row in part.rows)]
+    known = [part for part in parts if any(row.valid is not None for row in part.items)]
     if len(known) != len(LANGUAGES) or {part.run.language for part in known} != LANGUAGES:
         return []
     rows = []
     for part in known:
-        scores, process = _rates(_by_category(part.rows))
+        scores, process = _rates(_by_category(part.items))
         rows.append(summary(_values(scores), _values(process)))
     made = []
     for title, column in TABLE_2.items():
         values = [value for row in rows if (value := row[column]) is not None]
         value = sum(values) / len(values) if len(values) == len(rows) else None
-        made.append(Figure("both languages", title, value, note="mean of en and zh"))
+        made.append(Metric("both languages", title, value, note="mean of en and zh"))
     return made
 
 
-def _by_category(rows: Sequence[Scored]) -> dict[str, list[Scored]]:
+def _by_category(rows: Sequence[ScoredItem]) -> dict[str, list[ScoredItem]]:
     """Of the categories in which this source has a verdict, all items."""
-    found: dict[str, list[Scored]] = {}
+    found: dict[str, list[ScoredItem]] = {}
     for row in rows:
         found.setdefault(row.category, []).append(row)
     return {name: part for name, part in found.items() if any(row.valid is not None for row in part)}
 
 
-def _rates(by_category: Mapping[str, Sequence[Scored]]) -> tuple[dict[str, Rate], dict[str, Rate]]:
+def _rates(by_category: Mapping[str, Sequence[ScoredItem]]) -> tuple[dict[str, Rate], dict[str, Rate]]:
     """(accuracy, process accuracy) by category; one that was not run is not there."""
     scores: dict[str, Rate] = {}
     process: dict[str, Rate] = {}
@@ -286,5 +286,5 @@ def _values(rates: Mapping[str, Rate]) -> dict[str, float | None]:
     return {name: rate.value for name, rate in rates.items()}
 
 
-def _line(table: str, name: str, rate: Rate) -> Figure:
-    return Figure(table, name, rate.value, n=rate.n, of=rate.of, counted=rate.counted)
+def _line(table: str, name: str, rate: Rate) -> Metric:
+    return Metric(table, name, rate.value, n=rate.n, total=rate.of, counted_noun=rate.counted)

@@ -9,9 +9,9 @@ from fcreview.importers.acebench.checker import PHRASES, RULES, Outcome, check, 
 from fcreview.importers.acebench.decode import CallTuple, decode, readable
 from fcreview.importers.common.records import Undecodable, asked_last
 from fcreview.matching.align import align
-from fcreview.matching.first_difference import blame, first_difference
-from fcreview.model.function_schema import declared_parameters
-from fcreview.model.item import Accept, Call, Item, Message, Verdict
+from fcreview.matching.first_difference import set_difference_location, find_first_difference
+from fcreview.model.function_schema import read_declared_parameters
+from fcreview.model.item import AcceptedValues, Call, Item, Message, Verdict
 
 _START = re.compile(r"^(user|system):[ ]?", re.MULTILINE)
 """A question is a transcript whose lines start with `user:` or `system:` (the assistant)."""
@@ -87,10 +87,10 @@ def _normal(item: Item, reply: Any, golden: Any, turn: int, judged: bool) -> Non
     if alternatives:
         item.golden = golden_calls(alternatives[0], item.functions, turn)
     if len(alternatives) > 1:
-        item.extra.more["other accepted answers"] = alternatives[1:]
+        item.extra.metadata["other accepted answers"] = alternatives[1:]
     item.pairs = align(item.golden, item.predicted, RULES)
     if alternatives:
-        first_difference(item.pairs, item.golden, item.predicted).put(item)
+        find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     if not judged:
         return
     if calls is None:
@@ -113,10 +113,10 @@ def golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: 
     calls = []
     for index, (key, arguments) in enumerate(answer.items()):
         name = key if key in declared else re.sub(r"_\d+$", "", key)
-        required = declared_parameters(declared.get(name, {})).required or ()
+        required = read_declared_parameters(declared.get(name, {})).required or ()
         given = arguments if isinstance(arguments, dict) else {}
         optional = set(given) - set(required) if name in declared else set()
-        accepts = {one: Accept([value], one in optional) for one, value in given.items()}
+        accepts = {one: AcceptedValues([value], one in optional) for one, value in given.items()}
         calls.append(Call("golden", name, accepts, turn, 0, index))
     return calls
 
@@ -124,7 +124,7 @@ def golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: 
 def _verdict(item: Item, outcome: Outcome) -> None:
     item.rule, item.rule_error_type = outcome.valid, outcome.error_type
     if not outcome.valid:
-        blame(item, outcome.function or item.diff_function, outcome.argument or item.diff_argument)
+        set_difference_location(item, outcome.function or item.diff_function, outcome.argument or item.diff_argument)
     item.verdicts.append(
         Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=outcome.message, by="ACEBench rules")
     )

@@ -21,7 +21,7 @@ from fcreview.importers.acebench.leaderboard import MILESTONES, PROCESS
 from fcreview.importers.common.golden_corrections import Corrections
 from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.common.records import documents, guarded
-from fcreview.model.item import Automatic, ImportIssue, Item, Verdict
+from fcreview.model.item import RecomputedVerdict, ImportIssue, Item, Verdict
 from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
 
@@ -49,7 +49,7 @@ def fill(item: Item, reply: Reply, golden: Any, corrections: Corrections | None)
     own = Item(item.id, item.category, functions=item.functions)
     _fill(own, reply, golden)
     if (own.rule, own.rule_error_type) != (item.rule, item.rule_error_type):
-        item.extra.without_errata = Automatic(own.rule, own.rule_error_type)
+        item.extra.without_errata = RecomputedVerdict(own.rule, own.rule_error_type)
         item.verdicts[-1].by = WITH_ERRATA
 
 
@@ -252,7 +252,7 @@ def _process_verdict(item: Item, source: Source, position: int) -> None:
     value, note = _counted(entry) if entry else (1.0, None)
     item.verdicts.append(Verdict("official", value, criterion=PROCESS, rationale=note, by="process file"))
     if entry or item.official is False:  # one that fails and is not listed met them all
-        item.extra.more.setdefault(MILESTONES, value)
+        item.extra.metadata.setdefault(MILESTONES, value)
 
 
 def _counted(entry: dict[str, Any]) -> tuple[Any, str | None]:

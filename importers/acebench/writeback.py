@@ -44,8 +44,8 @@ from fcreview.importers.common.writeback import (
 )
 from fcreview.model.address import ITEM
 from fcreview.model.item import Item, Run
-from fcreview.model.metric import Scored
-from fcreview.run_plan import NoPlace, Rewritten, RunPlan
+from fcreview.model.metric import ScoredItem
+from fcreview.run_plan import Unrepresentable, RewrittenFile, RunPlan
 from fcreview.safe_files import read_file
 
 __all__ = ["golden_template", "problem", "recheck", "rewrite", "rewrite_golden", "summaries"]
@@ -68,7 +68,7 @@ def position_of(source: Source, item: str) -> int:
     return int(tail) if tail.isdigit() else -1
 
 
-def entry(source: Source, row: Scored, result: Json) -> Json:
+def entry(source: Source, row: ScoredItem, result: Json) -> Json:
     """`error_type` is null where nobody has named one."""
     head: Json = {"valid": False, "error": [WORDS], "error_type": row.error_type}
     if source.category.startswith("agent_"):
@@ -84,12 +84,12 @@ def entry(source: Source, row: Scored, result: Json) -> Json:
     return {"id": row.id} | head | {"model_result": bare, "possible_answer": golden}
 
 
-def process_entry(source: Source, row: Scored, result: Json) -> Json:
+def process_entry(source: Source, row: ScoredItem, result: Json) -> Json:
     milestones = (source.answers.get(row.id) or {}).get("mile_stone") or []
     return {PROCESS: None, "model_output": result.get("process") or [], "call_process": milestones}
 
 
-def counted_and_listed(source: Source, row: Scored, results: dict[str, Json]) -> bool:
+def counted_and_listed(source: Source, row: ScoredItem, results: dict[str, Json]) -> bool:
     """Whether an item that is listed as failing is counted as right all the same: the evaluator's fault with those that
     pass by a later alternative."""
     golden = (source.answers.get(row.id) or {}).get("ground_truth")
@@ -102,7 +102,7 @@ def counted_and_listed(source: Source, row: Scored, results: dict[str, Json]) ->
         return False
 
 
-def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
+def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     yield from without_place(rows, _held)
     for path in plan.results:
         known = recognise(path)
@@ -113,14 +113,14 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
         scores = next((file for file in plan.scores if recognise(file) == (source.category, "score")), None)
         process = next((file for file in plan.scores if recognise(file) == (source.category, "process")), None)
         if scores is None or source.failures is None:
-            yield NoPlace(f"items of {source.category}, which has no score file", sum(map(_speaks, part)))
+            yield Unrepresentable(f"items of {source.category}, which has no score file", sum(map(_speaks, part)))
             continue
-        yield Rewritten(scores, _scores(read_file(scores), source, part))
+        yield RewrittenFile(scores, _scores(read_file(scores), source, part))
         if process is not None:
-            yield Rewritten(process, _process(read_file(process), source, part))
+            yield RewrittenFile(process, _process(read_file(process), source, part))
             open_ones = sum(_speaks(row) and share_of(row) is None for row in part)
             if open_ones:  # in the process file, what is not listed has met its milestones
-                yield NoPlace(f"that it is not known which milestones items of {source.category} met", open_ones)
+                yield Unrepresentable(f"that it is not known which milestones items of {source.category} met", open_ones)
 
 
 def summaries(plan: RunPlan) -> list[Path]:
@@ -128,15 +128,15 @@ def summaries(plan: RunPlan) -> list[Path]:
     return [path for path in tables if path.is_file()]
 
 
-def _held(row: Scored, key: Key) -> bool:
+def _held(row: ScoredItem, key: Key) -> bool:
     return only_own(row, key) or (key == (ITEM, PROCESS) and row.category.startswith("agent_"))
 
 
-def _speaks(row: Scored) -> bool:
-    return own(row) is not None or isinstance(row.overruled.get((ITEM, PROCESS)), (int, float))
+def _speaks(row: ScoredItem) -> bool:
+    return own(row) is not None or isinstance(row.overrides.get((ITEM, PROCESS)), (int, float))
 
 
-def _scores(raw: bytes, source: Source, rows: Sequence[Scored]) -> bytes:
+def _scores(raw: bytes, source: Source, rows: Sequence[ScoredItem]) -> bytes:
     failures = source.failures or {}
     order = in_order([row.id for row in rows])
     lines = {name: line for line, name in _named(raw, source).items()}
@@ -158,7 +158,7 @@ def _scores(raw: bytes, source: Source, rows: Sequence[Scored]) -> bytes:
     return edited(raw, edits)
 
 
-def _process(raw: bytes, source: Source, rows: Sequence[Scored]) -> bytes:
+def _process(raw: bytes, source: Source, rows: Sequence[ScoredItem]) -> bytes:
     """Lists the items that are not right and did not meet every milestone."""
     lines = {key: line for line, record in numbered(raw) for key in record}
     names = {row.id: f"{source.category}_{position_of(source, row.id)}" for row in rows}
@@ -171,7 +171,7 @@ def _process(raw: bytes, source: Source, rows: Sequence[Scored]) -> bytes:
             edits.gone.add(lines[key])
         if share is not None and share != 1:
             listed = (source.process or {}).get(key) or process_entry(source, row, results.get(row.id, {}))
-            exact = (ITEM, PROCESS) in row.overruled
+            exact = (ITEM, PROCESS) in row.overrides
             edits.added.append((order[key], {key: listed | {PROCESS: share if exact else round(share, 3)}}))
     return edited(raw, edits)
 
@@ -190,7 +190,7 @@ def _named(raw: bytes, source: Source) -> dict[int, str]:
 
 
 def _header(
-    header: dict[str, Any], category: str, rows: Sequence[Scored], right: Sequence[bool | None], gained: int
+    header: dict[str, Any], category: str, rows: Sequence[ScoredItem], right: Sequence[bool | None], gained: int
 ) -> dict[str, Any]:
     """By the evaluator's arithmetic: of dialogues in multi-turn categories, not rounded in special ones."""
     if category.startswith("agent_"):
@@ -213,7 +213,7 @@ def golden_template(run: Run, item: Item) -> Json | None:  # noqa: ARG001
     if not item.category.startswith("normal") or not readable(item.golden):
         return None
     first = told_apart(item.golden, [first_values(call) for call in item.golden], 1)
-    others = item.extra.more.get(OTHERS)
+    others = item.extra.metadata.get(OTHERS)
     return {FIELD: [first, *others] if isinstance(others, list) and others else first}
 
 

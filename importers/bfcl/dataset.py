@@ -26,12 +26,12 @@ from typing import Any
 
 import orjson
 
-from fcreview.corrections.equivalence import Rule
+from fcreview.corrections.equivalence import EquivalenceRule
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.common.jsonl import Record, records, reread
 from fcreview.importers.common.records import names_of, question_line
-from fcreview.model.item import Accept, Call, Fields, ImportIssue, Message, Repeated
-from fcreview.model.json_value import answer_hash, json_safe
+from fcreview.model.item import AcceptedValues, Call, GoldenObject, ImportIssue, Message, SharedList
+from fcreview.model.json_value import answer_hash, to_plain_json
 from fcreview.model.redact import redact
 
 
@@ -56,7 +56,7 @@ class DatasetItem:
     extra: dict[str, Any] = field(default_factory=dict)
     """Fields of the question and the answer that have no other place here, shown under *more*: initial_config,
     involved_classes, missed_function, path, scenario, source ..."""
-    equivalence_rules: tuple[Rule, ...] = ()
+    equivalence_rules: tuple[EquivalenceRule, ...] = ()
     """Equivalence rules of errata, that hold for the checker."""
     expected_calls_cache: dict[str, Any] = field(default_factory=dict)
     """The checker's cache for this case (compiled golden values, parameters by function); filled on first use."""
@@ -205,24 +205,24 @@ def _golden_calls_from_texts(texts: list[Any], functions: Sequence[dict[str, Any
             calls.append(Call("golden", "", None, raw=str(text), decode_error="not call syntax"))
         else:
             name, arguments = found
-            accepts = {str(key): Accept([value]) for key, value in arguments.items()}
+            accepts = {str(key): AcceptedValues([value]) for key, value in arguments.items()}
             calls.append(Call("golden", name, accepts, raw=text))
     return calls
 
 
-def parse_accepted_values(alternatives: Any) -> Accept:
+def parse_accepted_values(alternatives: Any) -> AcceptedValues:
     """A list of acceptable values, where `""` says that the argument may be left out; objects are lists of
     alternatives again."""
     if isinstance(alternatives, dict):  # V1 has objects directly in objects
-        return Accept([_parse_accepted_value(alternatives)])
+        return AcceptedValues([_parse_accepted_value(alternatives)])
     if not isinstance(alternatives, list):
-        return Accept([alternatives])
-    return Accept([_parse_accepted_value(value) for value in alternatives if value != ""], "" in alternatives)
+        return AcceptedValues([alternatives])
+    return AcceptedValues([_parse_accepted_value(value) for value in alternatives if value != ""], "" in alternatives)
 
 
 def _parse_accepted_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return Fields({key: parse_accepted_values(field) for key, field in value.items()})
+        return GoldenObject({key: parse_accepted_values(field) for key, field in value.items()})
     if isinstance(value, list):
         return [_parse_accepted_value(element) if isinstance(element, (dict, list)) else element for element in value]
     return value
@@ -388,7 +388,7 @@ def make_dataset_item(
     functions = record.get("function")
     if documents is None:
         documents = [functions] if isinstance(functions, dict) else functions if isinstance(functions, list) else []
-        documents = Repeated(document for document in documents if isinstance(document, dict))
+        documents = SharedList(document for document in documents if isinstance(document, dict))
     extra = {key: value for key, value in record.items() if key not in _FIELDS_WITH_ATTRIBUTES}
     truth: Any = record.get("ground_truth")
     if answer is not None:
@@ -398,10 +398,10 @@ def make_dataset_item(
     turns = parse_turns(record.get("question"))
     case = DatasetItem(item, category, turns, documents, truth, question=_question_line(turns), extra=extra)
     if not category.startswith(("memory", "web_search")):
-        case.golden_calls = Repeated(parse_golden_calls(truth, category, generation, documents))
+        case.golden_calls = SharedList(parse_golden_calls(truth, category, generation, documents))
     if truth is not None:
         case.golden_hash = answer_hash(truth)
-    case.opening_messages = Repeated(make_opening_messages(case))
+    case.opening_messages = SharedList(make_opening_messages(case))
     return case
 
 
@@ -465,7 +465,7 @@ def json_text(value: Any) -> str:
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
     except TypeError:
-        return orjson.dumps(json_safe(value)).decode()
+        return orjson.dumps(to_plain_json(value)).decode()
 
 
 def _question_line(turns: list[list[dict[str, Any]]]) -> str:
@@ -490,7 +490,7 @@ def _class_function_docs(folder: Path | None, classes: Any, category: str) -> li
 def load_function_docs(folder: Path, names: tuple[str, ...]) -> list[dict[str, Any]]:
     """Function documents of API classes, as one list that all items with the same classes share."""
     found = (record for name in names if name for record in records(folder / f"{name}.json"))
-    return Repeated(record.value for record in found if isinstance(record, Record) and isinstance(record.value, dict))
+    return SharedList(record.value for record in found if isinstance(record, Record) and isinstance(record.value, dict))
 
 
 def merge_datasets(parts: Iterable[Dataset]) -> Dataset:

@@ -29,7 +29,7 @@ from fcreview.importers.bfcl.joining import is_same_answer, is_same_question
 from fcreview.importers.common.discovery import SKIPPED, is_text
 from fcreview.importers.common.jsonl import Record, head, records
 from fcreview.model.item import ImportIssue, Run
-from fcreview.run_plan import Found, RunPlan
+from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
 
 MAX_PARENT_FOLDERS = 5
@@ -70,7 +70,7 @@ def attach_dataset(plan: RunPlan, asked: Sequence[Path], opened: Sequence[Path],
     `asked` are the folders that were given and those below them: if one of them fits, no other place is looked at.
     `opened` are folders with question files at the paths that were opened.
     """
-    categories: FilesByCategory = plan.private
+    categories: FilesByCategory = plan.importer_data
     wanted = {category: _question_categories(category) for category in categories}
     stems = list(dict.fromkeys(stem for parts in wanted.values() for stem in parts))
     generation = plan.run.generation
@@ -230,7 +230,7 @@ def _count_matches(folder: Path, plan: RunPlan) -> tuple[int, int]:
     """(equal, compared) over questions and golden answers embedded in the first failing entries of each score file."""
     equal = compared = 0
     generation = plan.run.generation
-    categories: FilesByCategory = plan.private
+    categories: FilesByCategory = plan.importer_data
     for category, parts in categories.items():
         source = find_dataset_files(folder, generation, filenames.question_category(category))
         data = dataset.load_dataset(source, generation, category) if source is not None else Dataset()
@@ -268,10 +268,10 @@ FilesByRun = dict[tuple[Path, str], list[ClassifiedFile]]
 """Model folder and generation -> its files."""
 
 
-def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
+def find(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
     """The BFCL runs among `files`, with their scores and datasets; files of BFCL that are not read are claimed."""
     peek = lru_cache(maxsize=None)(head)
-    found = Found()
+    found = DiscoveredRuns()
     results: FilesByRun = {}
     scores: FilesByRun = {}
     questions: dict[Path, None] = {}
@@ -372,7 +372,7 @@ def _make_plan(
     if not sure:
         reason = "file names and keys are like BFCL's, but no name states the version"
     plan = RunPlan(run, [n.path for n in results], [n.path for n in scores], confidence=1.0 if sure else 0.6,
-                   reason=reason, issues=issues, private=categories)  # fmt: skip
+                   reason=reason, issues=issues, importer_data=categories)  # fmt: skip
     if generation not in names.VERSIONS:
         what = f"BFCL {generation} is newer than this importer: read and checked by V4's rules"
         plan.issues.append(ImportIssue(str(place), None, what))

@@ -1,18 +1,21 @@
-"""File names of BFCL: which generation, category and kind a name states, and where a model's folder is.
+"""File names and item ids of BFCL: what they state about BFCL version, category and kind of file.
 
-The outer folders (`result/`, `score/`, `result-BFCL/` ...) are free to choose, so only base names, the inner group
-folders of V4 and, where a name says too little, the keys of the first record decide.
+Users choose the names of the outer folders (`result/`, `score/`, `result-BFCL/` ...). Files are therefore identified by
+their own names, V4's group folders and, where a name is ambiguous, the keys of the first record.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 FileKind = Literal["result", "score", "question", "answer", "ignored"]
+Peek = Callable[[Path], Any]
+"""Returns the first record of a file, or None."""
 
 GROUP_FOLDERS = frozenset(
     {"non_live", "live", "multi_turn", "agentic", "format_sensitivity", "memory", "kv", "vector", "rec_sum"}
@@ -28,11 +31,12 @@ _DATE = re.compile(r"20\d\d-\d\d-\d\d")
 _ITEM_ID = re.compile(r"(.+)_(\d+)((?:-.*)?)", re.DOTALL)
 
 VERSIONS = ("V1", "V2", "V3", "V4")
-"""Those whose rules are known; files of later ones are read as V4's."""
+"""BFCL versions whose rules are known."""
 
 
-def rules_version(generation: str) -> str:
-    return generation if generation in VERSIONS else VERSIONS[-1]
+def rules_version(version: str) -> str:
+    """Return the BFCL version whose rules apply: V4 for newer versions."""
+    return version if version in VERSIONS else VERSIONS[-1]
 
 
 V1_CATEGORIES = (
@@ -55,8 +59,8 @@ V4_CATEGORIES = (
     *MULTI_TURN_CATEGORIES, *AGENTIC_CATEGORIES, "format_sensitivity",
 )  # fmt: skip
 CATEGORY_ORDER = {
-    name: place
-    for place, name in enumerate(
+    name: position
+    for position, name in enumerate(
         dict.fromkeys(
             [*V4_CATEGORIES[:3], *V2_CATEGORIES[:3], "multiple", "multiple_function", "parallel", "parallel_function",
              "parallel_multiple", "parallel_multiple_function", "irrelevance", *V1_CATEGORIES, *V2_CATEGORIES,
@@ -64,71 +68,71 @@ CATEGORY_ORDER = {
         )
     )
 }  # fmt: skip
-"""In which order a run's categories are read."""
-
-
+"""Category -> its position in the order in which a run's categories are imported."""
 CONFETTI_CATEGORIES = ("conversationsclean", "dialogacts", "conversationsclean_soft")
-"""Categories of CONFETTI, which took over the file names of V2."""
+"""Categories of CONFETTI, whose files are named like those of V2."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedFile:
-    """What a file is. `reason` is set for ignored files: what they are, in the plural."""
+    """What the name and first record of a BFCL file state."""
 
     path: Path
     kind: FileKind
     version: str
     category: str
     ignored_reason: str = ""
+    """What an ignored file contains, in the plural. Empty for files that need no notice."""
     is_certain: bool = True
-    """False if the name alone does not say that the file is of BFCL."""
+    """False if another benchmark may have a file of the same name."""
 
 
-def classify_file(path: Path, peek: Any) -> ClassifiedFile | None:
-    """What a file is, or None if it is not of BFCL. `peek(path)`, its first record, is asked only where needed."""
-    name = path.name
+def classify_file(path: Path, peek: Peek) -> ClassifiedFile | None:
+    """Classify a file by its name, and by its first record where the name is ambiguous. None if it is not of BFCL."""
+    name, in_answers = path.name, path.parent.name == "possible_answer"
     ignored = _ignored_reason(path)
     if ignored is not None:
         return ClassifiedFile(path, "ignored", "", "", ignored)
-    if (match := _VERSIONED_NAME.fullmatch(name)) and match[2] in CONFETTI_CATEGORIES:
-        return None
+    kind: FileKind | None
     if match := _VERSIONED_NAME.fullmatch(name):
-        generation, category, suffix = f"V{int(match[1])}", match[2], match[3]
-        if suffix:
-            return ClassifiedFile(path, "result" if suffix == "_result" else "score", generation, category)
-        kind = _kind_of_record(peek(path)) or ("answer" if path.parent.name == "possible_answer" else "question")
-        return ClassifiedFile(path, kind, generation, category)
+        version, category, suffix = f"V{int(match[1])}", match[2], match[3]
+        if category in CONFETTI_CATEGORIES:
+            return None
+        kind = _kind_of_suffix(suffix) or _kind_of_record(peek(path)) or ("answer" if in_answers else "question")
+        return ClassifiedFile(path, kind, version, category)
     if match := _V1_NAME.fullmatch(name):
-        if match[2]:
-            return ClassifiedFile(path, "result" if match[2] == "_result" else "score", "V1", match[1])
-        answer = path.parent.name == "possible_answer"
-        return ClassifiedFile(path, "answer" if answer else _kind_of_record(peek(path)) or "question", "V1", match[1])
-    if (match := _UNVERSIONED_NAME.fullmatch(name)) and not name.startswith("data_"):  # those are of ACEBench
+        kind = _kind_of_suffix(match[2]) or ("answer" if in_answers else _kind_of_record(peek(path)) or "question")
+        return ClassifiedFile(path, kind, "V1", match[1])
+    if (match := _UNVERSIONED_NAME.fullmatch(name)) and not name.startswith("data_"):  # a name of ACEBench
         return _classify_unversioned(path, match[1], match[2], peek)
     return None
 
 
-def _classify_unversioned(path: Path, category: str, suffix: str | None, peek: Any) -> ClassifiedFile | None:
-    """V1's `CATEGORY_score.json`, and results whose names lost their version."""
+def _classify_unversioned(path: Path, category: str, suffix: str | None, peek: Peek) -> ClassifiedFile | None:
+    """Classify a V1 score file (`CATEGORY_score.json`) or a result file whose name has lost its BFCL version."""
     if suffix == "_score":
-        first = peek(path)
-        if category in V1_CATEGORIES or _kind_of_record(first) == "score":
-            return ClassifiedFile(path, "score", "V1", category, is_certain=_kind_of_record(first) == "score")
+        is_score = _kind_of_record(peek(path)) == "score"
+        if category in V1_CATEGORIES or is_score:
+            return ClassifiedFile(path, "score", "V1", category, is_certain=is_score)
         return None
-    generation = "V1" if category in V1_CATEGORIES else "V4" if category in V4_CATEGORIES else None
-    if generation is None:
+    version = "V1" if category in V1_CATEGORIES else "V4" if category in V4_CATEGORIES else None
+    if version is None:
         return None
     first = peek(path)
     if _kind_of_record(first) != "result":
         return None
-    stated = first.get("id")
-    if isinstance(stated, str) and not stated.startswith(category):
+    item_id = first.get("id")
+    if isinstance(item_id, str) and not item_id.startswith(category):
         return None
-    return ClassifiedFile(path, "result", generation, category, is_certain=False)
+    return ClassifiedFile(path, "result", version, category, is_certain=False)
+
+
+def _kind_of_suffix(suffix: str | None) -> FileKind | None:
+    return "result" if suffix == "_result" else "score" if suffix == "_score" else None
 
 
 def _kind_of_record(first: Any) -> FileKind | None:
-    """The kind that a first record's keys state."""
+    """Return the kind of file that the keys of its first record show."""
     if not isinstance(first, dict):
         return None
     if "accuracy" in first and "total_count" in first:
@@ -141,7 +145,7 @@ def _kind_of_record(first: Any) -> FileKind | None:
 
 
 def _ignored_reason(path: Path) -> str | None:
-    """Why a file that belongs to BFCL is not read: memory dumps, unscored phases, leaderboards, V1's raw dump."""
+    """Return what an ignored BFCL file contains; None if the file is not ignored."""
     name, folders = path.name, path.parts[-6:-1]
     if "memory_snapshot" in folders and path.suffix == ".json":
         return "memory snapshots of the memory categories"
@@ -159,7 +163,7 @@ def _ignored_reason(path: Path) -> str | None:
 
 
 def model_folder(path: Path) -> Path:
-    """The folder that all files of one model lie in: V4's group folders are skipped upwards."""
+    """Return the folder that contains all files of one model, above V4's group folders."""
     folder = path.parent
     while folder.name in GROUP_FOLDERS and folder.parent != folder:
         folder = folder.parent
@@ -167,8 +171,10 @@ def model_folder(path: Path) -> Path:
 
 
 def is_early_v1_file(path: Path) -> bool:
-    """Whether a V1 file was scored by the first rules, as far as folders tell: they name a date before the middle of
-    July 2024, or, as the first publications did, `result-BFCL` and `score-BFCL`. No file says when."""
+    """Whether a V1 file was likely scored before the middle of July 2024, when the rules changed.
+
+    No file states this. Folder names do: by their date or, as first published, as `result-BFCL` and `score-BFCL`.
+    """
     date = next((found[0] for part in path.parts[-6:-1] if (found := _DATE.search(part))), None)
     if date is not None:
         return date < "2024-07-15"
@@ -176,52 +182,55 @@ def is_early_v1_file(path: Path) -> bool:
 
 
 def is_outer_folder(folder: Path) -> bool:
-    """Whether a folder is named like the outer folders `result`, `score`, `result-BFCL`, `my_scores` ..."""
+    """Whether a folder has a name like `result`, `score`, `result-BFCL` or `my_scores`."""
     return _OUTER_FOLDER.fullmatch(folder.name) is not None
 
 
 def model_name(folder: Path) -> str:
-    """The model of a model folder; where files lie in `RUN/result/` itself, the run's name."""
+    """Return the model of a model folder. Files directly in `RUN/result/` belong to the model RUN."""
     return folder.parent.name if _FOLDER_WITHOUT_MODEL.fullmatch(folder.name) and folder.parent.name else folder.name
 
 
-def split_item_id(item: str) -> tuple[str, int | None, str]:
-    """`live_simple_19-3-15` -> (`live_simple`, 19, `-3-15`); the number is None if the id has none."""
-    match = _ITEM_ID.fullmatch(item)
-    return (match[1], int(match[2][:18]), match[3]) if match else (item, None, "")
+def split_item_id(item_id: str) -> tuple[str, int | None, str]:
+    """Split `live_simple_19-3-15` into (`live_simple`, 19, `-3-15`). The number is None if the id has none."""
+    match = _ITEM_ID.fullmatch(item_id)
+    return (match[1], int(match[2][:18]), match[3]) if match else (item_id, None, "")
 
 
-def split_format_sensitivity_id(item: str) -> tuple[str, str, str] | None:
-    """`format_sensitivity_N:CONFIG:ORIGINAL` -> its three parts, or None."""
-    parts = item.split(":", 2)
+def split_format_sensitivity_id(item_id: str) -> tuple[str, str, str] | None:
+    """Split `format_sensitivity_N:CONFIG:ORIGINAL` into its three parts. None for any other id."""
+    parts = item_id.split(":", 2)
     return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None
 
 
 @lru_cache(maxsize=16_384)
-def item_number(item: str) -> int | None:
-    """The number behind the last `_` of an id, up to the first `-`; for format sensitivity that of the first part."""
-    number = item.partition(":")[0].rpartition("_")[2].partition("-")[0]
+def item_number(item_id: str) -> int | None:
+    """Return the number after the last `_` of an id, or of the first part of a format-sensitivity id."""
+    number = item_id.partition(":")[0].rpartition("_")[2].partition("-")[0]
     return int(number) if number.isdecimal() and len(number) < 18 else None
 
 
-def to_dataset_id(item: str, category: str) -> str:
-    """The dataset's id of a result's id, which for memory and web search carries the backend or variant."""
-    if category.startswith("memory"):
-        return "memory" + item.removeprefix(category) if item.startswith(category) else item
-    if category.startswith("web_search"):
-        return "web_search" + item.removeprefix(category) if item.startswith(category) else item
-    parts = split_format_sensitivity_id(item)
-    return parts[2] if parts else item
+def to_dataset_id(item_id: str, category: str) -> str:
+    """Return the dataset's id of a result.
+
+    Results of memory and web search add the backend or variant, those of format sensitivity the configuration.
+    """
+    for stem in ("memory", "web_search"):
+        if category.startswith(stem):
+            return stem + item_id.removeprefix(category) if item_id.startswith(category) else item_id
+    parts = split_format_sensitivity_id(item_id)
+    return parts[2] if parts else item_id
 
 
 def question_category(category: str) -> str:
-    """The category in the name of the question file."""
+    """Return the category in the name of the question file: backends and variants share one file."""
     if category.startswith("memory_"):
         return "memory"
     return "web_search" if category.startswith("web_search") else category
 
 
-def question_file_name(generation: str, stem: str) -> str:
-    if generation == "V1":
-        return f"gorilla_openfunctions_v1_test_{stem}.json"
-    return f"BFCL_{generation.lower()}_{stem}.json"
+def question_file_name(version: str, category: str) -> str:
+    """Return the name of the question file, and of the answer file, of a `question_category`."""
+    if version == "V1":
+        return f"gorilla_openfunctions_v1_test_{category}.json"
+    return f"BFCL_{version.lower()}_{category}.json"

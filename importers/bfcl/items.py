@@ -19,12 +19,12 @@ from fcreview.importers.bfcl.checker.evaluate import (
 )
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.bfcl.decoders.base import Decoder
-from fcreview.importers.bfcl.decoders.registry import BY_NAME
+from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
 from fcreview.importers.bfcl.golden_corrections import CorrectedItem
 from fcreview.importers.common.jsonl import Record
 from fcreview.matching.align import align_turns
-from fcreview.matching.first_difference import blame, first_difference
-from fcreview.model.item import Automatic, Common, Extra, ImportIssue, Item, Message, Pair, RecordPlace, Verdict
+from fcreview.matching.first_difference import set_difference_location, find_first_difference
+from fcreview.model.item import RecomputedVerdict, SharedContent, Extra, ImportIssue, Item, Message, CallPair, RecordLocation, Verdict
 from fcreview.model.json_value import answer_hash
 
 DECODER_FIELD = "decoder"
@@ -48,7 +48,7 @@ class CategoryContext:
     version: str
     category: str
     model: str
-    decoder: Decoder = field(default_factory=lambda: BY_NAME["AUTO"])
+    decoder: Decoder = field(default_factory=lambda: DECODERS_BY_NAME["AUTO"])
     """What reads the model's replies."""
     score_file_name: str = ""
     """Name of the score file, and its path."""
@@ -99,8 +99,8 @@ def build_item(context: CategoryContext, known: ItemInputs, record: dict[str, An
     found = reply.items.get(alike)
     repeats = reply.is_cached and known.official is not False and _is_shareable(known, record)
     if found is not None and repeats:
-        if found.common is None:  # most replies are never seen again: nothing is kept for the first time
-            found.common = Common()
+        if found.shared_content is None:  # most replies are never seen again: nothing is kept for the first time
+            found.shared_content = SharedContent()
         item = Item(*_item_values(found))
         item.issues = []
         _set_run_fields(item, known, record)
@@ -128,22 +128,22 @@ def _start_item(context: CategoryContext, known: ItemInputs, record: dict[str, A
         golden=case.golden_calls,
         functions=case.functions,
         official=official,
-        extra=Extra(erratum=known.corrected.erratum, more=dict(case.extra)),
+        extra=Extra(erratum=known.corrected.erratum, metadata=dict(case.extra)),
         golden_hash=case.golden_hash,
     )
     _set_run_fields(item, known, record)
-    item.extra.more[DECODER_FIELD] = context.decoder.name
+    item.extra.metadata[DECODER_FIELD] = context.decoder.name
     latency = record.get("latency")
     if isinstance(latency, list) and (steps := _step_latencies(latency)):
         item.seconds = steps
     if not record.keys() <= KNOWN_FIELDS:
         for key in record.keys() - KNOWN_FIELDS:
-            item.extra.more[key] = record[key]
+            item.extra.metadata[key] = record[key]
             context.unknown_fields.setdefault(key, item.line)
     if context.category == "rest":
         item.extra.redacted = True
     if "traceback" in record:
-        item.extra.more["traceback"] = record["traceback"]
+        item.extra.metadata["traceback"] = record["traceback"]
     if official is not None:
         item.verdicts.append(
             Verdict("official", True, by=context.score_file_name) if official else _failed_verdict(item, known, context)
@@ -168,7 +168,7 @@ def _failed_verdict(item: Item, known: ItemInputs, context: CategoryContext) -> 
         return Verdict("official", False, by=context.score_file_name)
     item.error_type = scores.error_type(entry.record)
     if entry.length:
-        item.extra.score_record = RecordPlace(context.score_file_path, entry.line, entry.offset, entry.length)
+        item.extra.score_record = RecordLocation(context.score_file_path, entry.line, entry.offset, entry.length)
     told = [scores.rationale(entry.record)]
     told += [
         f"then {scores.error_type(one.record)}: {scores.rationale(one.record) or ''}" for one in known.further_entries
@@ -190,11 +190,11 @@ def _fill_single_turn(
     found, by = reply.evaluation, CHECKER
     if reading.config is not None and (parts := filenames.split_format_sensitivity_id(item.id)):
         item.setting = parts[1]
-        item.extra.more["original"] = parts[2]
+        item.extra.metadata["original"] = parts[2]
     if known.corrected.original is not None:
         own = evaluate_reply(known.corrected.original, record, known.opening_messages, reading).evaluation
         if (own.valid, own.error_type) != (found.valid, found.error_type):
-            item.extra.without_errata, by = Automatic(own.valid, own.error_type), CHECKER_WITH_ERRATA
+            item.extra.without_errata, by = RecomputedVerdict(own.valid, own.error_type), CHECKER_WITH_ERRATA
     item.messages, item.predicted, item.pairs = reply.messages, reply.predicted, reply.pairs
     item.prediction_hash = reply.prediction_hash
     item.n_steps = 1
@@ -207,7 +207,7 @@ def _fill_single_turn(
         _set_first_difference(item, item.pairs, found)
 
 
-def _set_first_difference(item: Item, pairs: list[Pair], found: Evaluation | None) -> None:
+def _set_first_difference(item: Item, pairs: list[CallPair], found: Evaluation | None) -> None:
     """Where the first failure lies: as the checker says, else by the pairs.
 
     An output that is no calls at all fails as a whole, at no function: all of these are one cluster.
@@ -215,8 +215,8 @@ def _set_first_difference(item: Item, pairs: list[Pair], found: Evaluation | Non
     if found is not None and found.decode_error:
         item.first_difference = found.decode_error[:300]
         return
-    first = first_difference(pairs, item.golden, item.predicted, COMPARISON_RULES)
-    first.put(item)
+    first = find_first_difference(pairs, item.golden, item.predicted, COMPARISON_RULES)
+    first.apply_to(item)
     argument, text = first.argument, first.text
     if found is not None and found.function is not None:
         if (found.function, found.argument) != (first.function, argument):
@@ -224,7 +224,7 @@ def _set_first_difference(item: Item, pairs: list[Pair], found: Evaluation | Non
                 argument is not None and found.argument is not None and argument.startswith(str(found.argument))
             )
             text = text if same_place else next(iter(found.messages), text)
-        blame(item, found.function, found.argument)
+        set_difference_location(item, found.function, found.argument)
     elif found is not None and text is None:
         text = next(iter(found.messages), None)
     if text is None and item.verdicts and item.verdicts[0].rationale:
@@ -240,7 +240,7 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
     item.messages, item.predicted = found.messages, found.calls
     item.n_turns, item.n_steps = found.n_turns, found.n_steps
     item.rule_note = NOT_RECOMPUTED_NOTES[context.kind]
-    pairs: list[Pair] = []
+    pairs: list[CallPair] = []
     if context.kind == "agentic":
         item.extra.accepted_answers = case.ground_truth if isinstance(case.ground_truth, list) else None
         item.extra.final_answer = found.final_answer

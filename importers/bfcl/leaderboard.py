@@ -42,33 +42,33 @@ from statistics import stdev
 from typing import Any, NamedTuple
 
 from fcreview.model.item import Run
-from fcreview.model.metric import Figure, Scored, rated
-from fcreview.model.wording import stated
+from fcreview.model.metric import Metric, ScoredItem, pass_rate_metric
+from fcreview.model.wording import read_header_accuracy
 
 FORMAT_SENSITIVITY_TABLE = "format sensitivity"
 
 
-def format_sensitivity_metrics(rows: Sequence[Scored]) -> list[Figure]:
+def format_sensitivity_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
     """Greatest difference and sample standard deviation of the configurations' accuracies, in points of a percentage,
     and these accuracies. The spread of a single configuration is 0; none is given if one has no verdict."""
-    by_config: dict[str, list[Scored]] = {}
+    by_config: dict[str, list[ScoredItem]] = {}
     for row in rows:
         if row.category == "format_sensitivity" and row.setting is not None:
             by_config.setdefault(row.setting, []).append(row)
     if not by_config:
         return []
-    lines = [rated(FORMAT_SENSITIVITY_TABLE, config, part, level=1) for config, part in by_config.items()]
+    lines = [pass_rate_metric(FORMAT_SENSITIVITY_TABLE, config, part, level=1) for config, part in by_config.items()]
     values = [100 * line.value for line in lines if line.value is not None]
     whole = len(values) == len(lines)
     spread = {
         "max delta": max(values) - min(values) if whole else None,
         "standard deviation": (stdev(values) if len(values) > 1 else 0.0) if whole else None,
     }
-    n, of = sum(line.n or 0 for line in lines), sum(line.of or 0 for line in lines)
+    n, of = sum(line.n or 0 for line in lines), sum(line.total or 0 for line in lines)
     for line in lines:
         line.digits = 2
     top = [
-        Figure(FORMAT_SENSITIVITY_TABLE, name, value, "percent", n=n, of=of, digits=2) for name, value in spread.items()
+        Metric(FORMAT_SENSITIVITY_TABLE, name, value, "percent", n=n, total=of, digits=2) for name, value in spread.items()
     ]
     return top + lines
 
@@ -146,19 +146,19 @@ class MeanRate(NamedTuple):
     """Categories that were not run."""
 
 
-def count_category_rates(rows: Iterable[Scored], headers: Mapping[str, Any]) -> dict[str, CategoryRate]:
+def count_category_rates(rows: Iterable[ScoredItem], headers: Mapping[str, Any]) -> dict[str, CategoryRate]:
     """`headers` are the score files', by category."""
     counts: dict[str, list[int]] = {}
     for row in rows:
         count = counts.setdefault(row.category, [0, 0, 0])
-        count[2] += row.times
+        count[2] += row.n_items
         if row.valid is not None:
-            count[0] += row.times if row.valid else 0
-            count[1] += row.times
+            count[0] += row.n_items if row.valid else 0
+            count[1] += row.n_items
     rates = {}
     for name, (passed, known, items) in counts.items():
-        said = stated(headers.get(name), items, passed)
-        rates[name] = CategoryRate(0, 0, items, said.words) if said else CategoryRate(passed, known, items)
+        said = read_header_accuracy(headers.get(name), items, passed)
+        rates[name] = CategoryRate(0, 0, items, said.message) if said else CategoryRate(passed, known, items)
     return rates
 
 
@@ -214,12 +214,12 @@ class CategoryGroup:
     hidden: bool = False
     """The program prints N/A for it; what stands above it is computed with its `mean`."""
 
-    def metrics(self, level: int) -> Iterator[Figure]:
+    def metrics(self, level: int) -> Iterator[Metric]:
         if self.rate.n_items or self.rate.value is not None:
             value = None if self.hidden else self.rate.value
             under = self.rate
             n, of = (under.n_verdicts, under.n_items) if under.n_items else (None, None)
-            yield Figure("accuracy", self.name, value, level=level, note=self.note, n=n, of=of, digits=2)
+            yield Metric("accuracy", self.name, value, level=level, note=self.note, n=n, total=of, digits=2)
         for part in self.parts:
             yield from part.metrics(level + 1)
 
@@ -339,13 +339,13 @@ _SIMPLE = ("simple_python", "simple_java", "simple_javascript")
 _MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
 
 
-def accuracy_table(generation: str, rates: RatesByCategory) -> Sequence[Figure]:
+def accuracy_table(generation: str, rates: RatesByCategory) -> Sequence[Metric]:
     """The overall line, groups, their parts and categories; then the categories that no group has."""
     return _cached_accuracy_table(generation, tuple(rates.items()))
 
 
 @lru_cache(maxsize=2)
-def _cached_accuracy_table(generation: str, of_categories: tuple[tuple[str, CategoryRate], ...]) -> Sequence[Figure]:
+def _cached_accuracy_table(generation: str, of_categories: tuple[tuple[str, CategoryRate], ...]) -> Sequence[Metric]:
     """Sources that count the same, as the corrected one does until somebody reviews, ask one after the other."""
     rates = dict(of_categories)
     if generation in ("V1", "V2", "V3"):
@@ -445,14 +445,14 @@ class StepTimes:
     p95: float
 
 
-def cost_and_latency_metrics(rows: Sequence[Scored], run: Run) -> list[Figure]:
+def cost_and_latency_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
     """Dollars and seconds; what the files do not say is left out. Verdicts do not matter here."""
     used = [row for row in rows if row.category not in UNGROUPED_CATEGORIES[1:]]
     spent = _step_times(tuple(row.seconds for row in used))
     tokens_in, tokens_out = sum(row.tokens_in or 0 for row in used), sum(row.tokens_out or 0 for row in used)
     lines = [
-        Figure(COST_TABLE, "input tokens", tokens_in, "count"),
-        Figure(COST_TABLE, "output tokens", tokens_out, "count"),
+        Metric(COST_TABLE, "input tokens", tokens_in, "count"),
+        Metric(COST_TABLE, "output tokens", tokens_out, "count"),
     ]
     found = [line for line in lines if line.value]
     if run.generation not in ("V1", "V2", "V3"):
@@ -461,8 +461,8 @@ def cost_and_latency_metrics(rows: Sequence[Scored], run: Run) -> list[Figure]:
         return found
     values = (("mean", spent.mean), ("standard deviation", spent.deviation), ("95th percentile", spent.p95))
     return found + [
-        Figure(
-            COST_TABLE, f"latency {name}", value, "seconds", n=spent.steps, of=spent.steps, counted="steps", digits=2
+        Metric(
+            COST_TABLE, f"latency {name}", value, "seconds", n=spent.steps, total=spent.steps, counted_noun="steps", digits=2
         )
         for name, value in values
     ]
@@ -481,18 +481,18 @@ def _step_times(of_rows: tuple[tuple[float, ...], ...]) -> StepTimes | None:
     return StepTimes(steps, total, mean, deviation, percentile(seconds, 95))
 
 
-def _cost_metrics(model: str, tokens_in: int, tokens_out: int, spent: StepTimes | None) -> list[Figure]:
+def _cost_metrics(model: str, tokens_in: int, tokens_out: int, spent: StepTimes | None) -> list[Metric]:
     """By the program's price of tokens; of models it has no price for, by the time of the machine."""
     of = token_price(model)
     if of is not None:
         dollars = (tokens_in * of[0] + tokens_out * of[1]) / 1e6
         note = f"{of[0]} and {of[1]} $ a million tokens, the official program's prices of March 2026"
-        return [Figure(COST_TABLE, "cost", dollars, "dollars", note=note, digits=2)] if tokens_in and tokens_out else []
+        return [Metric(COST_TABLE, "cost", dollars, "dollars", note=note, digits=2)] if tokens_in and tokens_out else []
     if spent is None:
         return []
     note = f"no price in the official program: machine time at {GPU_HOUR_PRICE} $ an hour for {CONCURRENT_REQUESTS} requests at once"
     dollars = spent.total / 3600 * GPU_HOUR_PRICE / CONCURRENT_REQUESTS
-    return [Figure(COST_TABLE, "cost", dollars, "dollars", note=note, digits=2)]
+    return [Metric(COST_TABLE, "cost", dollars, "dollars", note=note, digits=2)]
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
@@ -503,7 +503,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return values[low] + (values[high] - values[low]) * (place - low)
 
 
-def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
+def figures(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
     """The tables of the run's generation. Nothing where this source has no verdict at all."""
     if all(row.valid is None for row in rows):
         return []

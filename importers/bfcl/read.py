@@ -125,7 +125,7 @@ MAX_QUOTED_REPLY = 160
 
 def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """The items of a run, category by category, in dataset order. Sets `plan.run.official_metrics` on the way."""
-    categories: FilesByCategory = plan.private
+    categories: FilesByCategory = plan.importer_data
     decoder, issues = select_decoder(plan)
     yield from issues
     for name, parts in categories.items():

@@ -1,4 +1,4 @@
-"""BFCL result files of one category: records by item id, in dataset order."""
+"""Result files of one BFCL category: result records by item id, in dataset order."""
 
 from __future__ import annotations
 
@@ -18,113 +18,124 @@ from fcreview.model.redact import redact
 
 @dataclass(slots=True)
 class Results:
-    """`found` is by item id and in the order in which items are to be read; `issues` are of the files, not of items."""
+    """Result records of one category."""
 
     category: str
     records: dict[str, tuple[Path, Record]] = field(default_factory=dict)
+    """Item id -> file and record, in dataset order."""
     repeated_ids: dict[str, list[str]] = field(default_factory=dict)
-    """Ids of several records that are items each, and the names of these."""
+    """Id that several records share -> the id of each of their items."""
     issues: list[ImportIssue] = field(default_factory=list)
+    """Issues of the files. Issues of items are with the items."""
 
-    def read_record(self, item: str) -> dict[str, Any] | None:
-        """The result record of an item, keys of third parties left out; None if its file can no longer be read."""
-        path, record = self.records[item]
-        value: dict[str, Any] | None = record.value if record.value is not None else reread(path, record)
-        if self.category == "rest":
-            value = redact(value)
-        return value
+    def read_record(self, item_id: str) -> dict[str, Any] | None:
+        """Return the result record of an item without third-party API keys; None if its file cannot be read again."""
+        value: dict[str, Any] | None = _record_value(*self.records[item_id])
+        return redact(value) if self.category == "rest" else value
 
 
-def load_results(paths: list[Path], category: str, data: Dataset | None = None, total: int | None = None) -> Results:
-    """The records of one category. Of several with one id the last wins, with an issue, unless the dataset has as many
-    questions with that id, or there is no dataset and `total`, how many were scored, counts every one of them."""
+def _record_value(path: Path, record: Record) -> Any:
+    return record.value if record.value is not None else reread(path, record)
+
+
+def load_results(
+    paths: list[Path], category: str, dataset: Dataset | None = None, n_scored: int | None = None
+) -> Results:
+    """Load the result records of a category. See `joining.split_repeated_id` for records with the same id.
+
+    Args:
+        n_scored: Number of records that the score file counts.
+    """
     results = Results(category)
-    several: dict[str, tuple[tuple[Path, Record], ...]] = {}
+    by_id: dict[str, tuple[tuple[Path, Record], ...]] = {}
     for path in paths:
         read = _read_file(path, results)
-        base = _first_index([stated for stated, _ in read])
-        for place, (stated, record) in enumerate(read):
-            item = _item_id(stated, place, base, category)
-            several[item] = (*several.get(item, ()), (path, record))
+        first = _first_index([stated for stated, _ in read])
+        for position, (stated, record) in enumerate(read):
+            item_id = _item_id(stated, position, first, category)
+            by_id[item_id] = (*by_id.get(item_id, ()), (path, record))
         del read
-    all_scored = total == sum(map(len, several.values()))
-    for item, there in several.items():
-        if len(there) == 1 and (data is None or item not in data.repeated_ids):
-            results.records[item] = there[0]
+    all_scored = n_scored == sum(map(len, by_id.values()))
+    for item_id, found in by_id.items():
+        if len(found) == 1 and (dataset is None or item_id not in dataset.repeated_ids):
+            results.records[item_id] = found[0]
         else:
-            _add_repeated(results, item, there, data or Dataset(), all_scored=all_scored)
+            _add_repeated(results, item_id, found, dataset or Dataset(), all_scored=all_scored)
     _sort_records(results)
     return results
 
 
 def _read_file(path: Path, results: Results) -> list[tuple[Any, Record]]:
-    """(stated id, record) of every usable line."""
-    keep = not is_large(path)
+    """Return (stated id, record) of every valid line and add the issues of the file to `results`.
+
+    Records of a large file are returned without their values.
+    """
+    large = is_large(path)
     read: list[tuple[Any, Record]] = []
-    unnamed = 0
+    n_without_id = 0
     for record in records(path):
         if isinstance(record, ImportIssue):
             results.issues.append(record)
             continue
         value = record.value
         if not isinstance(value, dict) or ("result" not in value and "id" not in value and "idx" not in value):
-            what = "not a result record: an object with id and result was expected"
+            what = "not a result record: expected an object with id and result"
             results.issues.append(ImportIssue(str(path), record.line, what, excerpt(str(value)), severity="error"))
             continue
         stated = value.get("id")
         if stated is None:
             stated = value.get("idx")
-        unnamed += stated is None
-        if not keep:
+        n_without_id += stated is None
+        if large:
             record.value = None
         read.append((stated, record))
-    if unnamed:
-        what = f"{unnamed} records have no id: taken by their place in the file"
+    if n_without_id:
+        what = f"{n_without_id} records have no id; they are identified by their position in the file"
         results.issues.append(ImportIssue(str(path), None, what))
     if not read and not results.issues:
         results.issues.append(ImportIssue(str(path), None, "the result file is empty"))
     return read
 
 
-def _first_index(stated: list[Any]) -> int:
-    """0, or 1 where whole-number ids are clearly counted from 1."""
-    numbers = [number for number in stated if isinstance(number, int)]
+def _first_index(stated_ids: list[Any]) -> int:
+    """Return 1 if the integer ids count from 1, else 0."""
+    numbers = [number for number in stated_ids if isinstance(number, int)]
     return 1 if numbers and min(numbers) == 1 and max(numbers) == len(numbers) else 0
 
 
-def _item_id(stated: Any, place: int, base: int, category: str) -> str:
+def _item_id(stated: Any, position: int, first: int, category: str) -> str:
     if isinstance(stated, str) and stated:
         return stated
     if isinstance(stated, int) and not isinstance(stated, bool):
-        return f"{category}_{stated - base}"
-    return f"{category}_{place}"
+        return f"{category}_{stated - first}"
+    return f"{category}_{position}"
 
 
 def _add_repeated(
-    results: Results, item: str, there: Sequence[tuple[Path, Record]], data: Dataset, *, all_scored: bool
+    results: Results, item_id: str, found: Sequence[tuple[Path, Record]], dataset: Dataset, *, all_scored: bool
 ) -> None:
-    names = split_repeated_id(item, [_read_reply(*place) for place in there], data, all_scored=all_scored)
-    if names is not None:
-        results.repeated_ids[item] = names
-        results.records.update(sorted(zip(names, there, strict=True), key=lambda pair: pair[0]))
+    """Add records with the same id: each as an item of its own, or only the last one with an issue."""
+    values = [_record_value(*each) for each in found]
+    replies = [value.get("result") if isinstance(value, dict) else None for value in values]
+    item_ids = split_repeated_id(item_id, replies, dataset, all_scored=all_scored)
+    if item_ids is not None:
+        results.repeated_ids[item_id] = item_ids
+        results.records.update(sorted(zip(item_ids, found, strict=True), key=lambda pair: pair[0]))
         return
-    for (before, earlier), (path, record) in itertools.pairwise(there):
-        what = f"{item} occurs again; this later record counts, not line {earlier.line}"
+    for (before, earlier), (path, record) in itertools.pairwise(found):
+        what = f"{item_id} occurs again. This record replaces line {earlier.line}"
         if before != path:
             what += f" of {before}"
-        results.issues.append(ImportIssue(str(path), record.line, what, item=item))
-    results.records[item] = there[-1]
-
-
-def _read_reply(path: Path, record: Record) -> Any:
-    value = record.value if record.value is not None else reread(path, record)
-    return value.get("result") if isinstance(value, dict) else None
+        results.issues.append(ImportIssue(str(path), record.line, what, item=item_id))
+    results.records[item_id] = found[-1]
 
 
 def _sort_records(results: Results) -> None:
-    """By the ids' numbers, which count in dataset order; ids without a number follow."""
-    numbers = [filenames.item_number(item) for item in results.records]
-    known = [number if number is not None else 1 << 62 for number in numbers]
-    if any(one > other for one, other in itertools.pairwise(known)):
-        order = sorted(zip(known, results.records, strict=True), key=lambda pair: pair[0])
-        results.records = {item: results.records[item] for _, item in order}
+    """Sort records by the numbers in their ids, which follow the order of the dataset. Ids without one come last."""
+
+
+    def sort_key(item_id: str) -> int:
+        number = filenames.item_number(item_id)
+        return number if number is not None else 1 << 62
+
+    results.records = {item_id: results.records[item_id] for item_id in sorted(results.records, key=sort_key)}

@@ -1,4 +1,4 @@
-"""BFCL score files: a header line, then one line for each failing entry. Passes are inferred by the reader."""
+"""BFCL score files: a header, then one line for each failing entry. Items without an entry passed."""
 
 from __future__ import annotations
 
@@ -15,35 +15,38 @@ from fcreview.model.item import Extra, ImportIssue, StateDifference
 from fcreview.model.redact import redact
 
 _STATED_ID = re.compile(r'^\s*\{\s*"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))')
-IdsByPosition = Callable[[], dict[int, str]]
-SelectItem = Callable[[str, dict[str, Any]], str]
-"""An id and a score entry: the name of the item it is about."""
-
 _TURN = re.compile(r"\bfor turn (\d+)")
+
+IdsByPosition = Callable[[], dict[int, str]]
+"""Returns 0-based position in the dataset -> item id."""
+SelectItem = Callable[[str, dict[str, Any]], str]
+"""Returns the item that an entry is about, from the entry's id and record. The id may be that of several items."""
 
 
 @dataclass(slots=True)
 class ScoreEntry:
-    """One failing entry. `id` is the score file's own: text, or an int position from 1 in the dataset."""
+    """One failing entry of a score file."""
 
     id: str | int
+    """Id in the score file: item id, or position in the dataset from 1."""
     line: int
     offset: int
     length: int
     loaded_record: dict[str, Any] | None
+    """Content of the entry; None for entries of large files."""
     reload: Callable[[int, int, int], dict[str, Any]] | None = None
-    """Reads the record anew by line, offset and length, where it was let go."""
+    """Reads the content again by line, offset and length."""
 
     @property
     def record(self) -> dict[str, Any]:
-        """Empty if its file no longer holds it."""
+        """Content of the entry, read again if necessary. Empty if the file has changed."""
         if self.loaded_record is not None or self.reload is None:
             return self.loaded_record or {}
         return self.reload(self.line, self.offset, self.length)
 
     @property
     def prompt_id(self) -> str | None:
-        """The dataset's id, where the entry embeds its question."""
+        """Dataset id of the question that the entry quotes."""
         prompt = self.record.get("prompt")
         stated = prompt.get("id") if isinstance(prompt, dict) else None
         return stated if isinstance(stated, str) else None
@@ -51,136 +54,141 @@ class ScoreEntry:
 
 @dataclass(slots=True)
 class ScoreFile:
-    """One score file. `failing` is by item id."""
+    """One score file."""
 
     path: Path
     header: dict[str, Any] = field(default_factory=dict)
     failing: dict[str, ScoreEntry] = field(default_factory=dict)
+    """Item id -> its first entry."""
     further_entries: dict[str, list[ScoreEntry]] = field(default_factory=dict)
-    """Further entries of the same items: what failed after the first cause."""
+    """Item id -> its other entries, for errors after the first one."""
     issues: list[ImportIssue] = field(default_factory=list)
 
     @property
     def n_scored(self) -> int | None:
-        """How many entries were scored."""
+        """Number of scored items, from the header."""
         value = self.header.get("total_count")
         return value if isinstance(value, int) else None
 
     @property
     def n_failures(self) -> int | None:
-        """How many of them failed, as the header says."""
+        """Number of failing items, from the header."""
         correct = self.header.get("correct_count")
         return self.n_scored - correct if self.n_scored is not None and isinstance(correct, int) else None
 
     @property
     def is_complete(self) -> bool:
-        """Whether every failure that the header counts is known: only then is any other scored item a pass."""
-        entries = len(self.failing) + sum(map(len, self.further_entries.values()))
-        return self.n_failures is not None and self.n_failures in (len(self.failing), entries)
+        """Whether the file has an entry for every failure that the header counts, so that all other items passed."""
+        n_entries = len(self.failing) + sum(map(len, self.further_entries.values()))
+        return self.n_failures is not None and self.n_failures in (len(self.failing), n_entries)
 
 
 def load_score_file(
-    path: Path, category: str, names: IdsByPosition, *, keep_log: bool = False, which: SelectItem = lambda item, _: item
+    path: Path,
+    category: str,
+    ids_by_position: IdsByPosition,
+    *,
+    keep_log: bool = False,
+    select_item: SelectItem = lambda item_id, _: item_id,
 ) -> ScoreFile:
-    """A score file, joined with the dataset's ids.
+    """Load a score file and find the item of each entry.
 
-    `names()` maps 0-based positions to the item ids of results or dataset; positions it lacks are called `CATEGORY_n`.
-    `which` tells records with one id apart. The inference log, repeated from the result file, is dropped unless
-    `keep_log`.
+    Args:
+        ids_by_position: Item ids of the results or the dataset. A position without one gets the id `CATEGORY_n`.
+        keep_log: Whether to keep the inference logs, which also are in the result file.
     """
     scores = ScoreFile(path)
-    known = lru_cache(maxsize=1)(names)
+    cached_ids = lru_cache(maxsize=1)(ids_by_position)
     started, large = False, is_large(path)
 
-    def tidy(value: dict[str, Any]) -> dict[str, Any]:
+    def strip_record(value: dict[str, Any]) -> dict[str, Any]:
         if not keep_log:
             value.pop("inference_log", None)
         return redact(value) if category == "rest" else value
 
     @lru_cache(maxsize=4)
-    def again(line: int, offset: int, length: int) -> dict[str, Any]:
+    def reload(line: int, offset: int, length: int) -> dict[str, Any]:
         value = reread(path, Record(line, offset, length, None))
-        return tidy(value) if isinstance(value, dict) else {}
+        return strip_record(value) if isinstance(value, dict) else {}
 
     for record in records(path):
         if isinstance(record, ImportIssue):
             scores.issues.append(record)
-            _recover_entry(scores, record, category, known)  # has no question to tell items apart by
+            _recover_entry(scores, record, category, cached_ids)
             continue
         value = record.value
         if not isinstance(value, dict):
-            scores.issues.append(
-                ImportIssue(str(path), record.line, "a score entry is not an object", excerpt(str(value)))
-            )
+            what = "a score entry is not an object"
+            scores.issues.append(ImportIssue(str(path), record.line, what, excerpt(str(value))))
         elif not started and "total_count" in value and "id" not in value:
             scores.header, started = value, True
         else:
             started = True
-            entry = ScoreEntry(value.get("id", ""), record.line, record.offset, record.length, tidy(value))
-            _add_entry(scores, entry, item_id_of_entry(entry, category, known), which)
+            entry = ScoreEntry(value.get("id", ""), record.line, record.offset, record.length, strip_record(value))
+            item_id = item_id_of_entry(entry, category, cached_ids)
+            _add_entry(scores, entry, item_id and select_item(item_id, entry.record))
             if large:
-                entry.loaded_record, entry.reload = None, again
+                entry.loaded_record, entry.reload = None, reload
     _check_header(scores)
     return scores
 
 
-def _add_entry(
-    scores: ScoreFile, entry: ScoreEntry, item: str | None, which: SelectItem = lambda item, _: item
-) -> None:
-    if item is None:
-        what = "a score entry without an id: cannot be joined"
-        scores.issues.append(
-            ImportIssue(str(scores.path), entry.line, what, excerpt(str(entry.record)), severity="error")
-        )
+def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> None:
+    path = str(scores.path)
+    if item_id is None:
+        what = "a score entry has no id and belongs to no item"
+        scores.issues.append(ImportIssue(path, entry.line, what, excerpt(str(entry.record)), severity="error"))
         return
-    item, stated = which(item, entry.record), entry.prompt_id
+    stated = entry.prompt_id
     if isinstance(entry.id, int) and stated is not None and filenames.item_number(stated) != entry.id - 1:
-        what = f"score id {entry.id} is position {entry.id - 1}, but its question is {stated}: joined by the question"
-        scores.issues.append(ImportIssue(str(scores.path), entry.line, what, item=item))
-    if item in scores.failing:
-        what = f"{item} is scored more than once; the first entry counts, the others are shown with it"
-        scores.issues.append(ImportIssue(str(scores.path), entry.line, what, item=item))
-        scores.further_entries.setdefault(item, []).append(entry)
+        what = f"score id {entry.id} is position {entry.id - 1}, but the entry quotes {stated}. Using the quoted id"
+        scores.issues.append(ImportIssue(path, entry.line, what, item=item_id))
+    if item_id in scores.failing:
+        what = f"{item_id} is scored more than once. The first entry counts; the item lists the others"
+        scores.issues.append(ImportIssue(path, entry.line, what, item=item_id))
+        scores.further_entries.setdefault(item_id, []).append(entry)
     else:
-        scores.failing[item] = entry
+        scores.failing[item_id] = entry
 
 
-def item_id_of_entry(entry: ScoreEntry, category: str, names: IdsByPosition) -> str | None:
-    """The item's id: a text id as it is; a 1-based position by the embedded question's id, else by counting."""
+def item_id_of_entry(entry: ScoreEntry, category: str, ids_by_position: IdsByPosition) -> str | None:
+    """Return the item id of an entry: its own or, if that is a position, the one at this position.
+
+    The number in the id of the quoted question takes precedence over the entry's position.
+    """
     if isinstance(entry.id, str):
         return entry.id or None
     if isinstance(entry.id, bool) or not isinstance(entry.id, int):
         return None
-    position = entry.id - 1
     stated = entry.prompt_id
-    if stated is not None:
-        number = filenames.item_number(stated)
-        return names().get(number, stated) if number is not None else stated
-    return names().get(position, f"{category}_{position}")
+    if stated is None:
+        return ids_by_position().get(entry.id - 1, f"{category}_{entry.id - 1}")
+    number = filenames.item_number(stated)
+    return ids_by_position().get(number, stated) if number is not None else stated
 
 
-def _recover_entry(scores: ScoreFile, issue: ImportIssue, category: str, names: IdsByPosition) -> None:
-    """A broken entry still says which item failed, if its beginning can be read."""
+def _recover_entry(scores: ScoreFile, issue: ImportIssue, category: str, ids_by_position: IdsByPosition) -> None:
+    """Add an entry for an unreadable line whose beginning states the id."""
     match = _STATED_ID.match(issue.raw or "")
     if match and issue.severity == "error" and issue.line is not None:
         stated: str | int = match[1] if match[1] is not None else int(match[2])
         entry = ScoreEntry(stated, issue.line, 0, 0, {"id": stated})
-        _add_entry(scores, entry, item_id_of_entry(entry, category, names))
+        _add_entry(scores, entry, item_id_of_entry(entry, category, ids_by_position))
 
 
 def _check_header(scores: ScoreFile) -> None:
-    path = str(scores.path)
+    what = ""
     if scores.n_failures is None:
-        what = "no header with correct_count and total_count: which items passed is unknown"
-        scores.issues.append(ImportIssue(path, 1, what, severity="error"))
+        what = "no header with correct_count and total_count. Which items passed is unknown"
     elif not scores.is_complete:
-        known = len(scores.failing)
-        what = f"the header counts {scores.n_failures} failures, but {known} entries follow: passes are unknown"
-        scores.issues.append(ImportIssue(path, 1, what, severity="error"))
+        what = f"the header counts {scores.n_failures} failures, but {len(scores.failing)} entries follow. "
+        what += "Which items passed is unknown"
+    if what:
+        scores.issues.append(ImportIssue(str(scores.path), 1, what, severity="error"))
 
 
 def error_type(record: dict[str, Any]) -> str | None:
-    """At the top level for single-turn entries, inside `error` for multi-turn and agentic ones."""
+    """Return the error type, which single-turn entries have at the top level and other entries inside `error`."""
     value = record.get("error_type")
     error = record.get("error")
     if value is None and isinstance(error, dict):
@@ -189,7 +197,10 @@ def error_type(record: dict[str, Any]) -> str | None:
 
 
 def rationale(record: dict[str, Any]) -> str | None:
-    """The evaluator's own words: `error` is a list of texts and detail objects, or an object with `error_message`."""
+    """Return the official program's explanation, one message on each line.
+
+    `error` is a list of messages and detail objects, or an object with `error_message`.
+    """
     error = record.get("error")
     if isinstance(error, dict):
         error = error.get("error_message")
@@ -208,8 +219,8 @@ def _collect_lines(error: Any, lines: list[str]) -> None:
         for name, detail in error.items():
             if isinstance(detail, dict):
                 sub = detail.get("sub_error")
-                words = " ".join(str(word) for word in sub) if isinstance(sub, list) else str(sub or "")
-                lines.append(f"{name}: {detail.get('sub_error_type') or ''}: {words}")
+                message = " ".join(map(str, sub)) if isinstance(sub, list) else str(sub or "")
+                lines.append(f"{name}: {detail.get('sub_error_type') or ''}: {message}")
             else:
                 lines.append(f"{name}: {detail}")
     elif error is not None:
@@ -217,9 +228,11 @@ def _collect_lines(error: Any, lines: list[str]) -> None:
 
 
 def add_turn_details(record: dict[str, Any], into: Extra) -> None:
-    """What a multi-turn entry says of the turn that failed: that turn, the state that differs after it, and in `more`
-    `missing_responses` [text] and `golden_outputs` (a list of outputs a turn up to the failing one) or
-    `golden_outputs_of_turn` (of the failing turn alone)."""
+    """Add what a multi-turn entry states about its failing turn: the turn's number and the state differences.
+
+    The metadata get `missing_responses` (list of texts) and `golden_outputs` (a list of outputs for each turn up to the
+    failing one) or `golden_outputs_of_turn` (for the failing turn alone).
+    """
     error = record.get("error")
     if not isinstance(error, dict):
         return
@@ -234,15 +247,15 @@ def add_turn_details(record: dict[str, Any], into: Extra) -> None:
         into.failing_turn = len(executed) - 1
     _add_state_differences(details.get("differences"), into)
     if details.get("missing_items"):
-        into.more["missing_responses"] = details["missing_items"]
+        into.metadata["missing_responses"] = details["missing_items"]
     if isinstance(executed, list):
-        into.more["golden_outputs"] = [turn.get("ground_truth") for turn in executed if isinstance(turn, dict)]
+        into.metadata["golden_outputs"] = [turn.get("ground_truth") for turn in executed if isinstance(turn, dict)]
     elif (outputs := details.get("ground_truth_response (only the current turn)")) is not None:
-        into.more["golden_outputs_of_turn"] = outputs
+        into.metadata["golden_outputs_of_turn"] = outputs
 
 
 def _add_state_differences(found: Any, into: Extra) -> None:
-    """`{attribute: {"model": value, "ground_truth": value}}`; what has another form is kept as it is."""
+    """Add `{attribute: {"model": value, "ground_truth": value}}`. Values of any other form go to the metadata."""
     if isinstance(found, dict):
         sides = {"model", "ground_truth"}
         good = {name: both for name, both in found.items() if isinstance(both, dict) and both.keys() >= sides}
@@ -252,4 +265,4 @@ def _add_state_differences(found: Any, into: Extra) -> None:
             }
         found = {name: both for name, both in found.items() if name not in good}
     if found:
-        into.more["other state differences"] = found
+        into.metadata["other state differences"] = found

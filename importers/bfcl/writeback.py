@@ -51,14 +51,14 @@ from fcreview.importers.common.writeback import (
     wrong_call,
 )
 from fcreview.model.item import Item, Run
-from fcreview.model.json_value import is_text_list
-from fcreview.model.metric import Scored
+from fcreview.model.json_value import is_string_list
+from fcreview.model.metric import ScoredItem
 from fcreview.model.redact import redact
-from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
 from fcreview.safe_files import read_file
 
 
-def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: Scored) -> dict[str, Any]:
+def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: ScoredItem) -> dict[str, Any]:
     """`error_type` is null where nobody has named one."""
     context = category.context
     result = (category.results.read_record(row.id) if row.id in category.results.records else None) or {}
@@ -100,7 +100,7 @@ def _scored_question(plan: RunPlan, category: JoinedCategory, key: str) -> tuple
     case = category.dataset.items.get(key) if category.matches_dataset else None
     if case is None:
         return None, None
-    parts = plan.private[category.context.category]
+    parts = plan.importer_data[category.context.category]
     stem = filenames.split_item_id(key)[0]
     for source in parts.sources:
         question = _read_questions(source.questions, stem).get(key)
@@ -137,11 +137,11 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:
     if "relevance" in category:
         return f"{category} has no golden answers"
     if category.startswith(("memory", "web_search")):
-        return None if is_text_list(truth) and truth else f"{GROUND_TRUTH} is a list of accepted texts"
+        return None if is_string_list(truth) and truth else f"{GROUND_TRUTH} is a list of accepted texts"
     if category.startswith("multi_turn"):
         return _turns_problem(truth, item)
     if category.startswith("exec"):
-        return _call_texts_problem(truth, item) if is_text_list(truth) else f"{GROUND_TRUTH} is a list of calls as text"
+        return _call_texts_problem(truth, item) if is_string_list(truth) else f"{GROUND_TRUTH} is a list of calls as text"
     return _accepted_values_problem(truth, item, old=run.generation == "V1")
 
 
@@ -168,7 +168,7 @@ def _accepted_values_problem(truth: Any, item: Item, *, old: bool) -> str | None
 
 
 def _turns_problem(truth: Any, item: Item) -> str | None:
-    if not isinstance(truth, list) or not all(map(is_text_list, truth)):
+    if not isinstance(truth, list) or not all(map(is_string_list, truth)):
         return f"{GROUND_TRUTH} is a list of calls as text for each turn"
     if item.n_turns and len(truth) != item.n_turns:
         return f"{item.id} has {item.n_turns} turns, {GROUND_TRUTH} {len(truth)}"
@@ -184,9 +184,9 @@ def _call_texts_problem(texts: list[str], item: Item) -> str | None:
     return None
 
 
-def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """The answer files (of the executable categories the question files) with these golden answers."""
-    categories: FilesByCategory = plan.private
+    categories: FilesByCategory = plan.importer_data
     for category, parts in categories.items():
         mine = {item: fix for (where, item), fix in fixes.items() if where == category}
         wanted = {filenames.to_dataset_id(item, category): ((category, item), fix) for item, fix in mine.items()}
@@ -204,34 +204,34 @@ def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFi
 
             yield from with_golden(path, own, name)
         if wanted and not parts.dataset_files:
-            yield NoPlace(f"golden answers of {category}, whose dataset was not found", len(wanted))
+            yield Unrepresentable(f"golden answers of {category}, whose dataset was not found", len(wanted))
 
 
 LEADERBOARD_FILE = re.compile(r"data(_[a-z_]+)?\.csv")
 
 
-def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
-    categories: FilesByCategory = plan.private
+def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+    categories: FilesByCategory = plan.importer_data
     yield from without_place(rows, only_own)
     for name, parts in categories.items():
         said = changed(row for row in rows if row.category == name)
         if not said:
             continue
         if not parts.scores:
-            yield NoPlace(f"items of {name}, which has no score file", len(said))
+            yield Unrepresentable(f"items of {name}, which has no score file", len(said))
             continue
         category = join_category(plan, name, parts)
         if category.scores is None or category.scores.n_failures is None:
-            yield NoPlace(f"items of {name}, whose score file has no header", len(said))
+            yield Unrepresentable(f"items of {name}, whose score file has no header", len(said))
             continue
         right = sum(own(row) is True for row in said)
         if right and not category.knows_passes:  # who is not listed is then no pass
-            yield NoPlace(f"passes of {name}, whose score file's count does not fit its entries or results", right)
+            yield Unrepresentable(f"passes of {name}, whose score file's count does not fit its entries or results", right)
         path = parts.scores[0]
         raw = read_file(path)
         edits = _make_edits(plan, category, said)
         edits.replaced[first_line(raw)] = _corrected_header(category.scores.header, said)
-        yield Rewritten(path, edited(raw, edits))
+        yield RewrittenFile(path, edited(raw, edits))
 
 
 def summaries(plan: RunPlan) -> list[Path]:
@@ -242,7 +242,7 @@ def summaries(plan: RunPlan) -> list[Path]:
     ]
 
 
-def _make_edits(plan: RunPlan, category: JoinedCategory, said: Sequence[Scored]) -> Edits:
+def _make_edits(plan: RunPlan, category: JoinedCategory, said: Sequence[ScoredItem]) -> Edits:
     failing = category.scores.failing if category.scores else {}
     order = in_order(list(category.results.records) or list(category.dataset.items))
     edits = Edits(places={each.line: order[name] for name, each in failing.items() if name in order})
@@ -256,7 +256,7 @@ def _make_edits(plan: RunPlan, category: JoinedCategory, said: Sequence[Scored])
     return edits
 
 
-def _corrected_header(header: dict[str, Any], moved: Sequence[Scored]) -> dict[str, Any]:
+def _corrected_header(header: dict[str, Any], moved: Sequence[ScoredItem]) -> dict[str, Any]:
     """Format sensitivity has a count for each configuration and their spread besides."""
     found = counted(header, sum(1 if own(row) else -1 for row in moved))
     for row in moved:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fcreview.corrections.errata_file import Errata
-from fcreview.corrections.erratum import Entry, question_hash
+from fcreview.corrections.erratum import ErrataEntry, hash_question
 from fcreview.model.item import Erratum, ImportIssue, Message, Run
 from fcreview.model.json_value import canonical_json
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    entry: Entry | None = None
+    entry: ErrataEntry | None = None
     """That is to be applied."""
     erratum: Erratum | None = None
     """What the item is shown with; of an entry that is stale, too."""
@@ -42,7 +42,7 @@ class Corrections:
         entry = self.entries.get(name)
         if entry is None:
             return NONE
-        if question_hash(messages) != entry.question_hash:
+        if hash_question(messages) != entry.question_hash:
             return self.refused(entry, "the question is another one")
         if self._same(golden, entry.old):
             return Correction(entry, self._erratum(entry, old=entry.old))
@@ -51,7 +51,7 @@ class Corrections:
             return NONE
         return self.refused(entry, "the golden answer is neither the old nor the new one")
 
-    def refused(self, entry: Entry, why: str) -> Correction:
+    def refused(self, entry: ErrataEntry, why: str) -> Correction:
         """An entry that does not fit; told."""
         self._tell(entry, f"stale erratum, not applied: {why}", "warning")
         return Correction(None, self._erratum(entry, why=why))
@@ -62,8 +62,8 @@ class Corrections:
             if name not in known:
                 self.refused(entry, "the dataset has no such item")
 
-    def _erratum(self, entry: Entry, *, old: Any = None, why: str = "") -> Erratum:
+    def _erratum(self, entry: ErrataEntry, *, old: Any = None, why: str = "") -> Erratum:
         return Erratum([*entry.settled_by], self._errata.date, [*entry.reasons], old, why)
 
-    def _tell(self, entry: Entry, what: str, severity: Literal["warning", "notice"]) -> None:
+    def _tell(self, entry: ErrataEntry, what: str, severity: Literal["warning", "notice"]) -> None:
         self.issues.append(ImportIssue(self._errata.path, entry.line, what, item=entry.id, severity=severity))

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fcreview.model.address import ITEM, RESPONSE, part_of
-from fcreview.model.function_schema import declared_parameters
-from fcreview.model.item import Accept, Call, Fields
-from fcreview.model.metric import Scored
-from fcreview.model.review import OWN
-from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten
+from fcreview.model.address import ITEM, RESPONSE, parse_address
+from fcreview.model.function_schema import read_declared_parameters
+from fcreview.model.item import AcceptedValues, Call, GoldenObject
+from fcreview.model.metric import ScoredItem
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile
 from fcreview.safe_files import read_file
 
 
@@ -33,13 +33,13 @@ def readable(calls: Sequence[Call]) -> bool:
     return bool(calls) and all(call.arguments is not None for call in calls)
 
 
-def accepted(accept: Accept) -> list[Any]:
+def accepted(accept: AcceptedValues) -> list[Any]:
     """`["C", "F", ""]`: every value; an empty text where it may be left out. Fields of objects likewise."""
     return [*(_fields(value) for value in accept.any_of), *([""] if accept.optional else [])]
 
 
 def _fields(value: Any) -> Any:
-    if isinstance(value, Fields):
+    if isinstance(value, GoldenObject):
         return {name: accepted(one) for name, one in value.fields.items()}
     return [_fields(each) for each in value] if isinstance(value, list) else value
 
@@ -49,9 +49,9 @@ def first_values(call: Call) -> dict[str, Any]:
     return {name: _plain(accept) for name, accept in (call.arguments or {}).items() if accept.any_of}
 
 
-def _plain(accept: Accept) -> Any:
+def _plain(accept: AcceptedValues) -> Any:
     value = accept.any_of[0] if accept.any_of else None
-    return {name: _plain(one) for name, one in value.fields.items()} if isinstance(value, Fields) else value
+    return {name: _plain(one) for name, one in value.fields.items()} if isinstance(value, GoldenObject) else value
 
 
 def told_apart(calls: Sequence[Call], arguments: Sequence[Any], first: int) -> dict[str, Any]:
@@ -171,12 +171,12 @@ def by_record(fixes: Fixes, category: str | None = None) -> FixesByRecord:
 
 def with_answers(
     fixes: Fixes, answer_file: Callable[[str], Path | None]
-) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """Golden answers in files of their own, one a category, with these fixes."""
     for category in dict.fromkeys(where for where, _ in fixes):
         wanted, path = by_record(fixes, category), answer_file(category)
         if path is None:
-            yield NoPlace(f"golden answers of {category}, whose dataset was not found", len(wanted))
+            yield Unrepresentable(f"golden answers of {category}, whose dataset was not found", len(wanted))
         else:
             yield from with_golden(path, wanted)
 
@@ -199,7 +199,7 @@ def with_golden(
     wanted: FixesByRecord,
     name: Callable[[int, Json], str] = _stated_id,
     replaced: Callable[[Json, Json], tuple[Any, Any, Json]] = fields_replaced,
-) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """A JSON Lines file with other golden answers, and how many records it lacks.
 
     Args:
@@ -208,7 +208,7 @@ def with_golden(
     """
     raw = read_file(path)
     lines = raw.split(b"\n")
-    edits, fixed = Edits(), list[GoldenFixed]()
+    edits, fixed = Edits(), list[AppliedGoldenFix]()
     missing = dict(wanted)
     for place, (line, record) in enumerate(numbered(raw)):
         found = missing.pop(name(place, record), None)
@@ -217,12 +217,12 @@ def with_golden(
             old, new, changed = replaced(record, fix)
             if changed != record:
                 edits.replaced[line] = styled(changed, record, lines[line - 1])
-            fixed.append(GoldenFixed(item, path, old, new))
+            fixed.append(AppliedGoldenFix(item, path, old, new))
     if edits:
-        yield Rewritten(path, edited(raw, edits))
+        yield RewrittenFile(path, edited(raw, edits))
     yield from fixed
     if missing:
-        yield NoPlace(f"golden answers that {path.name} does not have", len(missing))
+        yield Unrepresentable(f"golden answers that {path.name} does not have", len(missing))
 
 
 def only_fields(fix: Json, *names: str) -> str | None:
@@ -242,7 +242,7 @@ def wrong_call(name: Any, arguments: Any, functions: list[Json]) -> str | None:
     document = next((each for each in functions if each.get("name") == name), None)
     if document is None:
         return f"no function {name} is offered" if functions else None
-    declared = declared_parameters(document, ("parameters", "arguments"))
+    declared = read_declared_parameters(document, ("parameters", "arguments"))
     properties = declared.properties
     if properties is not None and (unknown := [each for each in arguments if each not in properties]):
         return f"{name} has no parameter {unknown[0]}"
@@ -259,38 +259,38 @@ Key = tuple[str, str]
 """(target, criterion)"""
 
 
-def own(row: Scored) -> bool | None:
+def own(row: ScoredItem) -> bool | None:
     """What people say of the item itself where it differs from the benchmark; None if that stands."""
-    said = row.overruled.get(OWN)
+    said = row.overrides.get(ITEM_CORRECT)
     return said if isinstance(said, bool) else None
 
 
-def changed(rows: Iterable[Scored]) -> list[Scored]:
+def changed(rows: Iterable[ScoredItem]) -> list[ScoredItem]:
     return [row for row in rows if own(row) is not None]
 
 
-def without_place(rows: Iterable[Scored], held: Callable[[Scored, Key], bool]) -> Iterator[NoPlace]:
+def without_place(rows: Iterable[ScoredItem], held: Callable[[ScoredItem, Key], bool]) -> Iterator[Unrepresentable]:
     """Everything that people overruled in these rows and of which `held` says that the files do not have it. What they
     differ on is told apart."""
     counts: Counter[str] = Counter()
     for row in rows:
-        for key, value in row.overruled.items():
+        for key, value in row.overrides.items():
             if value is None:
                 counts[DIFFER] += 1
             elif not held(row, key):
                 counts[_words(key)] += 1
-    yield from (NoPlace(what, count) for what, count in counts.items())
+    yield from (Unrepresentable(what, count) for what, count in counts.items())
 
 
-def only_own(row: Scored, key: Key) -> bool:
+def only_own(row: ScoredItem, key: Key) -> bool:
     """For files that hold a verdict an item. What is said of the response of an item that is nothing else is the
     item's verdict too."""
-    return key == OWN or (key[0] == RESPONSE and key[1] == OWN[1] and row.overruled[key] == row.overruled.get(OWN))
+    return key == ITEM_CORRECT or (key[0] == RESPONSE and key[1] == ITEM_CORRECT[1] and row.overrides[key] == row.overrides.get(ITEM_CORRECT))
 
 
 def _words(key: Key) -> str:
     target, criterion = key
-    part = part_of(target)
+    part = parse_address(target)
     if part is None:
         where = "an item" if target == ITEM else "a response"
     else:

@@ -35,7 +35,7 @@ from fcreview.importers.complexfuncbench.checker import (
 from fcreview.importers.complexfuncbench.log import Comparison, Log, LogTurn
 from fcreview.matching.align import align
 from fcreview.model.address import call_address
-from fcreview.model.item import Accept, Call, Message, Pair
+from fcreview.model.item import AcceptedValues, Call, Message, CallPair
 
 _WORDS: dict[str, frozenset[str]] = {
     kind: frozenset(words.split())
@@ -93,7 +93,7 @@ def golden_path(record: dict[str, Any] | None) -> GoldenPath:
         if entry.get("function_call"):
             for call in entry["function_call"]:
                 given = call.get("arguments") if isinstance(call, dict) else None
-                accepts = {name: Accept([value]) for name, value in given.items()} if isinstance(given, dict) else {}
+                accepts = {name: AcceptedValues([value]) for name, value in given.items()} if isinstance(given, dict) else {}
                 path.calls.append(Call("golden", str(call.get("name")), accepts, 0, path.steps, len(path.calls)))
             path.steps += 1
         elif entry.get("role") == "observation" and isinstance(entry.get("content"), list):
@@ -288,7 +288,7 @@ def uncovered(path: GoldenPath, verdicts: Sequence[CallVerdict]) -> list[Call]:
     return [call for call in path.calls if call.index not in covered and not free(call)]
 
 
-def addresses(pairs: Sequence[Pair], verdicts: Sequence[CallVerdict]) -> dict[str, CallVerdict]:
+def addresses(pairs: Sequence[CallPair], verdicts: Sequence[CallVerdict]) -> dict[str, CallVerdict]:
     """The predicted calls by address."""
     by_predicted = {verdict.predicted.index: verdict for verdict in verdicts}
     places = ((call_address(0, place), pair.predicted) for place, pair in enumerate(pairs))

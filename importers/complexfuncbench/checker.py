@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.model.function_schema import declared_parameters
+from fcreview.model.function_schema import read_declared_parameters
 
 FREE = frozenset(
     [
@@ -132,7 +132,7 @@ def format_error(call: dict[str, Any], functions: list[dict[str, Any]]) -> str |
     document = next((f for f in functions if f.get("name") == call.get("name")), None)
     if document is None:
         return f"{call.get('name')} is not an offered function"
-    declared = declared_parameters(document, strict=True)
+    declared = read_declared_parameters(document, strict=True)
     properties, given = declared.properties or {}, call.get("arguments") or {}
     missing = [name for name in declared.required or () if name not in given]
     if missing:

@@ -9,15 +9,15 @@ from typing import Any
 
 from fcreview.importers.common.jsonl import head
 from fcreview.model.item import ImportIssue, Run
-from fcreview.run_plan import Found, RunPlan
+from fcreview.run_plan import DiscoveredRuns, RunPlan
 
 RESULT_KEYS = {"id", "gen_convs", "message", "count_dict"}
 DATASET_KEYS = {"id", "conversations", "functions"}
 HEAD = 64 << 20
 
 
-def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
-    found = Found()
+def find(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+    found = DiscoveredRuns()
     results: list[Path] = []
     datasets: list[Path] = []
     for path in files:

@@ -14,8 +14,8 @@ from typing import Any
 from fcreview.importers.complexfuncbench.calls import KINDS
 from fcreview.importers.complexfuncbench.read import Judged, call_counts, error, judged, number, wrong_parameters
 from fcreview.model.item import Run
-from fcreview.model.metric import Figure, Scored
-from fcreview.model.review import OWN
+from fcreview.model.metric import Metric, ScoredItem
+from fcreview.model.review import ITEM_CORRECT
 
 SAMPLES = {"Hotels": 150, "Flights": 150, "Car-Rental": 150, "Attraction": 150, "Cross": 400}
 """Denominators of the official success rate, whatever is in the file."""
@@ -80,12 +80,12 @@ def mean_score(scores: Sequence[int | None]) -> float:
 FIXED = "divided by 150 samples a domain (Cross 400, all 1000), whatever is in the file"
 ERRORS = ("func_error", "param_missing", "param_hallucination", "value_error", "stop_early")
 """The five of the paper's Figure 4, which calls the third hallucination."""
-Sample = tuple[Scored, list[Judged]]
+Sample = tuple[ScoredItem, list[Judged]]
 
 
-def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
+def figures(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
     """A sample without a record counts once people give it a verdict."""
-    known = [(row, judged(row)) for row in rows if row.valid is not None or OWN in row.overruled]
+    known = [(row, judged(row)) for row in rows if row.valid is not None or ITEM_CORRECT in row.overrides]
     if not known:
         return []
     made = [_row(row, calls) for row, calls in known]
@@ -93,18 +93,18 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
     return found + _errors(known) + _parameters(known) + _steps([row for row, _ in known])
 
 
-def _printed(table: str, values: Mapping[str, Any], note: str) -> list[Figure]:
+def _printed(table: str, values: Mapping[str, Any], note: str) -> list[Metric]:
     found = []
     for name, value in values.items():
         if isinstance(value, dict):
-            found += [Figure(table, f"{name}: {domain}", one, "percent", 1) for domain, one in value.items()]
+            found += [Metric(table, f"{name}: {domain}", one, "percent", 1) for domain, one in value.items()]
         else:
             unit: Any = "score" if name.endswith("Score") else "percent"
-            found.append(Figure(table, name, value, unit, note=note if "Success" in name else ""))
+            found.append(Metric(table, name, value, unit, note=note if "Success" in name else ""))
     return found
 
 
-def _row(item: Scored, calls: list[Judged]) -> Row:
+def _row(item: ScoredItem, calls: list[Judged]) -> Row:
     counts = call_counts(item, calls)
     completeness, correctness = (_score(item.values.get(name)) for name in ("completeness", "correctness"))
     return Row(item.category, item.valid, counts.correct, counts.golden, completeness, correctness)
@@ -114,41 +114,41 @@ def _score(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _errors(known: Sequence[Sample]) -> list[Figure]:
+def _errors(known: Sequence[Sample]) -> list[Metric]:
     """Figure 4: each word's share of the failed samples that have one. Other words than the paper's five come after."""
     words = Counter(word for row, calls in known if (word := error(row, calls)))
     names = [*ERRORS, *(name for name in words if name not in ERRORS)]
     total = words.total()
-    counts = [Figure("error types", name, words[name], "count") for name in names]
+    counts = [Metric("error types", name, words[name], "count") for name in names]
     note = "of the failed samples with an error word"
-    return counts + [Figure("error shares", n, words[n] / total if total else None, note=note) for n in names]
+    return counts + [Metric("error shares", n, words[n] / total if total else None, note=note) for n in names]
 
 
-def _parameters(known: Sequence[Sample]) -> list[Figure]:
+def _parameters(known: Sequence[Sample]) -> list[Metric]:
     """Figure 5: parameters in which refused calls differ from golden ones, by the paper's types."""
     wrong = Counter(kind for _, calls in known for kind in wrong_parameters(calls))
     compared: Counter[str] = Counter()
     for row, _ in known:
-        compared.update(row.more.get("parameters compared") or {})
+        compared.update(row.metadata.get("parameters compared") or {})
     kinds = [kind for kind in KINDS if compared[kind]]
-    counts = [Figure("wrong parameters by type", kind, wrong[kind], "count") for kind in kinds]
+    counts = [Metric("wrong parameters by type", kind, wrong[kind], "count") for kind in kinds]
     note = "of the parameters of compared calls"
-    rates = [Figure("error rate by type", kind, wrong[kind] / compared[kind], note=note) for kind in kinds]
+    rates = [Metric("error rate by type", kind, wrong[kind] / compared[kind], note=note) for kind in kinds]
     return counts + rates
 
 
-def _steps(rows: Sequence[Scored]) -> list[Figure]:
-    counts = [row.more["counts"] for row in rows if isinstance(row.more.get("counts"), dict)]
+def _steps(rows: Sequence[ScoredItem]) -> list[Metric]:
+    counts = [row.metadata["counts"] for row in rows if isinstance(row.metadata.get("counts"), dict)]
     taken = [number(one, "real_turn_num") for one in counts]
     shortest = [number(one, "total_turn_num") for one in counts]
     if not sum(shortest):
         return []
-    found = [Figure("steps", "taken / golden path", sum(taken) / sum(shortest), "score")]
+    found = [Metric("steps", "taken / golden path", sum(taken) / sum(shortest), "score")]
     for name, values in (("taken", taken), ("golden path", shortest)):
-        found.append(Figure("steps", f"mean, {name}", sum(values) / len(values), "score"))
+        found.append(Metric("steps", f"mean, {name}", sum(values) / len(values), "score"))
     return found + _distribution("steps taken", taken) + _distribution("steps of the golden path", shortest)
 
 
-def _distribution(table: str, values: Iterable[int]) -> list[Figure]:
+def _distribution(table: str, values: Iterable[int]) -> list[Metric]:
     """Figure 6: samples by number of steps."""
-    return [Figure(table, f"{steps}", count, "count") for steps, count in sorted(Counter(values).items())]
+    return [Metric(table, f"{steps}", count, "count") for steps, count in sorted(Counter(values).items())]

@@ -37,12 +37,12 @@ from fcreview.importers.complexfuncbench.calls import (
 )
 from fcreview.importers.complexfuncbench.log import Log, read_log
 from fcreview.matching.diff import diff_call
-from fcreview.matching.first_difference import first_difference
+from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import RESPONSE, call_address
-from fcreview.model.decision import ROLLING
-from fcreview.model.item import ImportIssue, Item, Pair, Source, Verdict
+from fcreview.model.decision import ROLL_UP_CRITERIA
+from fcreview.model.item import ImportIssue, Item, CallPair, SourceName, Verdict
 from fcreview.model.json_value import answer_hash
-from fcreview.model.metric import Scored
+from fcreview.model.metric import ScoredItem
 from fcreview.run_plan import RunPlan
 from fcreview.safe_files import read_file
 
@@ -67,14 +67,14 @@ class Judged:
         return self.recorded if self.people is None else self.people
 
 
-def judged(item: Scored) -> list[Judged]:
+def judged(item: ScoredItem) -> list[Judged]:
     """The predicted calls, as far as the importer has put them into `more`."""
-    calls = item.more.get("calls")
+    calls = item.metadata.get("calls")
     return [_judged(item, address, call) for address, call in calls.items()] if isinstance(calls, dict) else []
 
 
-def _judged(item: Scored, address: str, call: Mapping[str, Any]) -> Judged:
-    said = [item.overruled[address, criterion] for criterion in ROLLING if (address, criterion) in item.overruled]
+def _judged(item: ScoredItem, address: str, call: Mapping[str, Any]) -> Judged:
+    said = [item.overrides[address, criterion] for criterion in ROLL_UP_CRITERIA if (address, criterion) in item.overrides]
     people = next((value for value in said if isinstance(value, bool)), None)
     disputed = people is None and None in said
     return Judged(call["accepted"], call.get("golden"), call.get("error"), call.get("wrong") or {}, people, disputed)
@@ -86,13 +86,13 @@ class CallCounts:
     golden: int
 
 
-def call_counts(item: Scored, calls: list[Judged]) -> CallCounts:
+def call_counts(item: ScoredItem, calls: list[Judged]) -> CallCounts:
     """The recorded numbers, moved by what people said of single calls.
 
     A repeated free call that the evaluator counted twice stays counted twice; what people accept counts once a golden
     call.
     """
-    counts = item.more.get("counts")
+    counts = item.metadata.get("counts")
     counts = counts if isinstance(counts, dict) else {}
     found = CallCounts(
         number(counts, "correct_call_num") if counts else sum(call.recorded is True for call in calls),
@@ -115,7 +115,7 @@ def number(counts: Mapping[str, Any], name: str) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def error(item: Scored, calls: list[Judged]) -> str | None:
+def error(item: ScoredItem, calls: list[Judged]) -> str | None:
     """The word of a failed sample: the recorded one, else that of the first call that people refuse."""
     if item.valid is not False:
         return None
@@ -197,10 +197,10 @@ def _fill(item: Item, record: dict[str, Any], known: dict[str, Any] | None, log:
     verdicts = judge_calls(ours, golden, item.functions, log)
     item.pairs = pairs_of(verdicts, golden)
     if known:
-        first_difference(item.pairs, item.golden, item.predicted).put(item)
+        find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     by_address = addresses(item.pairs, verdicts)
     item.verdicts += _call_verdicts(by_address)
-    item.extra.held_against = _held_against(item.pairs, by_address)
+    item.extra.compared_with = _held_against(item.pairs, by_address)
     item.extra.needs = needs(golden, by_address, bool(item.official)) if known else None
     _extra(item, record, golden, verdicts, log)
     _for_figures(item, by_address)
@@ -220,7 +220,7 @@ def _without_record(name: str, file: Path, known: dict[str, Any] | None) -> Item
     """A sample that only has a log: the run ended without an answer and nothing was stored."""
     item = Item(id=name, category=domain(name), file=str(file), line=1)
     item.rule_note = NOTE
-    item.extra.more["outcome"] = "no record: the run ended without an answer, only a log was left"
+    item.extra.metadata["outcome"] = "no record: the run ended without an answer, only a log was left"
     item.issues.append(
         ImportIssue(str(file), None, "a log without a result record: no official verdict", item=name, severity="notice")
     )
@@ -258,28 +258,28 @@ def _log(file: Path | None, item: Item) -> Log | None:
     return log
 
 
-def pairs_of(verdicts: list[CallVerdict], golden: GoldenPath) -> list[Pair]:
+def pairs_of(verdicts: list[CallVerdict], golden: GoldenPath) -> list[CallPair]:
     """Golden order; a free call that was made again, and calls nobody judged, stand after as calls of their own."""
-    pairs: dict[int, Pair] = {}
-    extra: list[Pair] = []
+    pairs: dict[int, CallPair] = {}
+    extra: list[CallPair] = []
     for verdict in verdicts:
         call, partner = verdict.predicted, verdict.golden
         if partner is None or (partner.index in pairs and not (verdict.ok and pairs[partner.index].state == "!")):
-            extra.append(Pair(0, None, call.index, call.name, "+"))
+            extra.append(CallPair(0, None, call.index, call.name, "+"))
             continue
         if partner.index in pairs:
             before = pairs[partner.index]
-            extra.append(Pair(0, None, before.predicted, before.name, "+"))
+            extra.append(CallPair(0, None, before.predicted, before.name, "+"))
         diff = diff_call(partner, call)
         state = "=" if not diff else "~" if all(d.state == "~" for d in diff) else "!"
-        pairs[partner.index] = Pair(0, partner.index, call.index, partner.name, state, diff)  # type: ignore[arg-type]
+        pairs[partner.index] = CallPair(0, partner.index, call.index, partner.name, state, diff)  # type: ignore[arg-type]
     for call in golden.calls:
-        pairs.setdefault(call.index, Pair(0, call.index, None, call.name, "-"))
+        pairs.setdefault(call.index, CallPair(0, call.index, None, call.name, "-"))
     ordered = [pairs[index] for index in sorted(pairs)]
     return ordered + sorted(extra, key=lambda pair: pair.predicted or 0)
 
 
-def _held_against(pairs: list[Pair], verdicts: dict[str, CallVerdict]) -> dict[str, int] | None:
+def _held_against(pairs: list[CallPair], verdicts: dict[str, CallVerdict]) -> dict[str, int] | None:
     """The golden calls of refused calls whose partner was later answered by another call."""
     extra = {call_address(0, at) for at, pair in enumerate(pairs) if pair.golden is None}
     return {at: one.golden.index for at, one in verdicts.items() if at in extra and one.golden is not None} or None
@@ -290,14 +290,14 @@ def _call_verdicts(verdicts: dict[str, CallVerdict]) -> list[Verdict]:
     for address, one in verdicts.items():
         judged = one.tier == "judge"
         by = JUDGE if judged else f"{one.tier} tier" + (", partner guessed" if one.guessed else "")
-        source: Source = "judge" if judged else "official"
+        source: SourceName = "judge" if judged else "official"
         found.append(Verdict(source, one.ok, address, "equivalent", one.error_type, one.rationale, by))
     return found
 
 
 def _for_figures(item: Item, verdicts: dict[str, CallVerdict]) -> None:
-    item.extra.more["calls"] = calls(verdicts)
-    item.extra.more["parameters compared"] = parameters(list(verdicts.values()))
+    item.extra.metadata["calls"] = calls(verdicts)
+    item.extra.metadata["parameters compared"] = parameters(list(verdicts.values()))
 
 
 def _outcome(item: Item, record: dict[str, Any]) -> None:
@@ -333,17 +333,17 @@ def _extra(
 ) -> None:
     counts = record.get("count_dict")
     if isinstance(counts, dict):
-        item.extra.more["counts"] = counts
-        item.extra.more["steps"] = (
+        item.extra.metadata["counts"] = counts
+        item.extra.metadata["steps"] = (
             f"{counts.get('real_turn_num')} taken, {golden.steps or counts.get('total_turn_num')} on the golden path"
         )
     left = uncovered(golden, verdicts)
     if left:
-        item.extra.more["golden calls not covered"] = [call.name for call in left]
+        item.extra.metadata["golden calls not covered"] = [call.name for call in left]
     corrections = sum(verdict.tier == "format" for verdict in verdicts)
     if corrections:
-        item.extra.more["format errors"] = corrections
+        item.extra.metadata["format errors"] = corrections
     if log is not None and log.tries > 1:
-        item.extra.more["tries in the log"] = log.tries
+        item.extra.metadata["tries in the log"] = log.tries
     if log is not None and log.surplus:
-        item.extra.more["surplus call"] = log.surplus
+        item.extra.metadata["surplus call"] = log.surplus

@@ -46,12 +46,12 @@ from fcreview.importers.common.writeback import (
 from fcreview.importers.complexfuncbench.calls import Made, addresses, as_json, golden_path, judge_calls, made
 from fcreview.importers.complexfuncbench.log import HEADER, Comparison, Log, outcome, read_log
 from fcreview.importers.complexfuncbench.read import call_counts, dataset, error, judged, pairs_of
-from fcreview.model.address import RESPONSE, part_of
-from fcreview.model.decision import ROLLING
+from fcreview.model.address import RESPONSE, parse_address
+from fcreview.model.decision import ROLL_UP_CRITERIA
 from fcreview.model.item import Item, Run
-from fcreview.model.metric import Scored
-from fcreview.model.review import OWN
-from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+from fcreview.model.metric import ScoredItem
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
 from fcreview.safe_files import read_file
 
 FIELD = "function_calls"
@@ -78,19 +78,19 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
     return None
 
 
-def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """The dataset's files with these golden calls; of a sample in several files, each."""
     wanted = by_record(fixes)
     missing = set(wanted)
     for path in plan.data:
         for each in with_golden(path, wanted, replaced=_replaced):
-            if isinstance(each, NoPlace):
+            if isinstance(each, Unrepresentable):
                 continue
-            if isinstance(each, GoldenFixed):
+            if isinstance(each, AppliedGoldenFix):
                 missing.discard(each.item[1])
             yield each
     if missing:
-        yield NoPlace("golden calls of samples that the dataset does not have", len(missing))
+        yield Unrepresentable("golden calls of samples that the dataset does not have", len(missing))
 
 
 def _replaced(record: Json, fix: Json) -> tuple[Any, Any, Json]:
@@ -197,10 +197,10 @@ NO_REPLY = -1
 """The score of a judge that gave no usable reply."""
 
 
-def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
+def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     path = plan.results[0]
     raw = read_file(path)
-    by_id = {row.id: row for row in rows if row.overruled}
+    by_id = {row.id: row for row in rows if row.overrides}
     samples = dataset(plan.data, []) if by_id else {}
     edits, found, lost = Edits(), set[str](), 0
     for line, name, record in _named(raw):
@@ -217,9 +217,9 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
             yield log
     yield from without_place(rows, lambda row, key: row.id in found and _held(key))
     if lost:
-        yield NoPlace("how a call was compared, where no log says: only the count of accepted calls follows", lost)
+        yield Unrepresentable("how a call was compared, where no log says: only the count of accepted calls follows", lost)
     if edits:
-        yield Rewritten(path, edited(raw, edits))
+        yield RewrittenFile(path, edited(raw, edits))
 
 
 def _named(raw: bytes) -> Iterator[tuple[int, str, Json]]:
@@ -231,10 +231,10 @@ def _named(raw: bytes) -> Iterator[tuple[int, str, Json]]:
         seen.add(name)
 
 
-def _log(plan: RunPlan, record: Json, row: Scored, samples: dict[str, Json]) -> tuple[Rewritten | None, int]:
+def _log(plan: RunPlan, record: Json, row: ScoredItem, samples: dict[str, Json]) -> tuple[RewrittenFile | None, int]:
     """The sample's log, if it changes; and how many calls it says nothing of."""
-    said = {target: value for (target, criterion), value in row.overruled.items()
-            if criterion in ROLLING and isinstance(value, bool) and part_of(target) is not None}  # fmt: skip
+    said = {target: value for (target, criterion), value in row.overrides.items()
+            if criterion in ROLL_UP_CRITERIA and isinstance(value, bool) and parse_address(target) is not None}  # fmt: skip
     if not said:
         return None, 0
     path = next((each for each in plan.logs if each.stem == row.id), None)
@@ -243,7 +243,7 @@ def _log(plan: RunPlan, record: Json, row: Scored, samples: dict[str, Json]) -> 
     text = read_file(path).decode("utf-8", "surrogateescape")
     new, missing = with_calls(text, record, samples.get(row.id), said)
     content = new.encode("utf-8", "surrogateescape")
-    return (Rewritten(path, content) if new != text else None), len(missing)
+    return (RewrittenFile(path, content) if new != text else None), len(missing)
 
 
 def summaries(plan: RunPlan) -> list[Path]:
@@ -254,13 +254,13 @@ def summaries(plan: RunPlan) -> list[Path]:
 def _held(key: Key) -> bool:
     """Of calls the counts say how many were accepted, and what the sample came to."""
     target, criterion = key
-    part = part_of(target)
+    part = parse_address(target)
     if part is not None:
-        return part.call is not None and part.argument is None and criterion in ROLLING
-    return key == OWN or (target == RESPONSE and criterion in SCORES)
+        return part.call is not None and part.argument is None and criterion in ROLL_UP_CRITERIA
+    return key == ITEM_CORRECT or (target == RESPONSE and criterion in SCORES)
 
 
-def rewritten(record: Json, row: Scored) -> Json:
+def rewritten(record: Json, row: ScoredItem) -> Json:
     """The record with the outcome, the accepted calls and the scores that people's verdicts come to."""
     found, calls = dict(record), judged(row)
     if own(row) is True:
@@ -272,7 +272,7 @@ def rewritten(record: Json, row: Scored) -> Json:
         found["count_dict"] = counts | {"correct_call_num": _accepted(row)}
     scores = record.get("resp_eval")
     for criterion, name in SCORES.items():
-        value = row.overruled.get((RESPONSE, criterion))
+        value = row.overrides.get((RESPONSE, criterion))
         if isinstance(value, int):
             scores = dict(scores) if isinstance(scores, dict) else _unjudged()
             before = scores.get(name)
@@ -281,7 +281,7 @@ def rewritten(record: Json, row: Scored) -> Json:
     return found
 
 
-def _accepted(row: Scored) -> int:
+def _accepted(row: ScoredItem) -> int:
     return call_counts(row, judged(row)).correct
 
 

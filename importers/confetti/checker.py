@@ -31,10 +31,10 @@ from typing import Any
 from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.model.address import RESPONSE
-from fcreview.model.function_schema import parameters_schema
-from fcreview.model.item import Accept, Call, Fields
-from fcreview.model.metric import Figure, Scored, once
-from fcreview.model.review import OWN
+from fcreview.model.function_schema import get_parameters_schema
+from fcreview.model.item import AcceptedValues, Call, GoldenObject
+from fcreview.model.metric import Metric, ScoredItem, cached_on_item
+from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import DIALOG_ACTS
 
 LABELS = DIALOG_ACTS
@@ -49,27 +49,27 @@ Pairs = Mapping[Pair, int]
 """How many turns have such labels: few pairs differ."""
 
 
-def figures(rows: Sequence[Scored]) -> list[Figure]:
+def figures(rows: Sequence[ScoredItem]) -> list[Metric]:
     """Accuracy, then over the turns with labels on both sides: labels, confusion, how often each label is shared."""
     verdicts = [valid for row in rows if (valid := verdict(row)) is not None]
     accuracy = sum(verdicts) / len(verdicts) if verdicts else None
-    found = [Figure("response quality", "dialog act accuracy", accuracy)]
+    found = [Metric("response quality", "dialog act accuracy", accuracy)]
     pairs = Counter([pair for row in rows if (pair := _pair(row)) is not None])
     return found + _labels(pairs) + _confused(pairs) + _shared(pairs) if pairs else found
 
 
-@once
-def verdict(row: Scored) -> bool | None:
+@cached_on_item
+def verdict(row: ScoredItem) -> bool | None:
     """The item's own, unless people overruled the labels and not the item: then whether their labels match."""
-    if (RESPONSE, CRITERION) not in row.overruled or OWN in row.overruled:
+    if (RESPONSE, CRITERION) not in row.overrides or ITEM_CORRECT in row.overrides:
         return row.valid
     pair = _pair(row)
     return acts_match(*pair) if pair is not None else None
 
 
-@once
-def _pair(row: Scored) -> Pair | None:
-    ours, theirs = row.values.get(CRITERION), row.more.get(GOLDEN)
+@cached_on_item
+def _pair(row: ScoredItem) -> Pair | None:
+    ours, theirs = row.values.get(CRITERION), row.metadata.get(GOLDEN)
     return (frozenset(ours), frozenset(theirs)) if isinstance(ours, list) and isinstance(theirs, list) else None
 
 
@@ -78,9 +78,9 @@ def acts_match(predicted: Iterable[str], golden: Iterable[str]) -> bool:
     return bool(set(predicted) & set(golden))
 
 
-def _labels(pairs: Pairs) -> list[Figure]:
+def _labels(pairs: Pairs) -> list[Metric]:
     table, note = "dialog act labels", "of the predicted replies; the paper's Table 5 has the golden ones"
-    return [Figure(table, name, value, note=note) for name, value in multi_label(pairs).items()]
+    return [Metric(table, name, value, note=note) for name, value in multi_label(pairs).items()]
 
 
 def multi_label(pairs: Pairs) -> dict[str, float]:
@@ -95,11 +95,11 @@ def multi_label(pairs: Pairs) -> dict[str, float]:
     return {"precision": precision, "recall": recall, "F1": f1}
 
 
-def _confused(pairs: Pairs) -> list[Figure]:
+def _confused(pairs: Pairs) -> list[Metric]:
     counts = confused(pairs)
     table, note = "dialog acts confused", "turns without a common label, once for each pair of labels"
     return [
-        Figure(table, f"{SHORT[golden]} taken for {SHORT[predicted]}", counts[golden, predicted], "count", 1, note)
+        Metric(table, f"{SHORT[golden]} taken for {SHORT[predicted]}", counts[golden, predicted], "count", 1, note)
         for golden in LABELS
         for predicted in LABELS
         if golden != predicted
@@ -116,11 +116,11 @@ def confused(pairs: Pairs) -> Counter[tuple[str, str]]:
     return counts
 
 
-def _shared(pairs: Pairs) -> list[Figure]:
+def _shared(pairs: Pairs) -> list[Metric]:
     """Per label: how often both sides have it, only the golden one, only the prediction."""
     words = {"both": "golden and predicted", "only_golden": "golden only", "only_predicted": "predicted only"}
     return [
-        Figure("dialog acts", f"{label}: {words[cell]}", count, "count", 1)
+        Metric("dialog acts", f"{label}: {words[cell]}", count, "count", 1)
         for label, cells in act_confusion(pairs).items()
         for cell, count in cells.items()
     ]
@@ -150,7 +150,7 @@ def check(result: Any, case: DatasetItem) -> Evaluation:
 
 
 def adapt_document(document: dict[str, Any]) -> dict[str, Any]:
-    return {**document, "parameters": _schema({"required": [], **parameters_schema(document), "type": "dict"})}
+    return {**document, "parameters": _schema({"required": [], **get_parameters_schema(document), "type": "dict"})}
 
 
 def _schema(schema: Any) -> Any:
@@ -189,13 +189,13 @@ def golden_call(answer: Any, turn: int) -> list[Call]:
     calls: list[Call] = []
     for call in answer if isinstance(answer, list) else []:
         for name, arguments in call.items():
-            accepts = {key: Accept([_pattern(value) for value in accepted]) for key, accepted in arguments.items()}
+            accepts = {key: AcceptedValues([_pattern(value) for value in accepted]) for key, accepted in arguments.items()}
             calls.append(Call("golden", name, accepts, turn, 0, len(calls)))
     return calls
 
 
 def _pattern(value: Any) -> Any:
-    return Fields({key: Accept([inner]) for key, inner in value.items()}) if isinstance(value, dict) else value
+    return GoldenObject({key: AcceptedValues([inner]) for key, inner in value.items()}) if isinstance(value, dict) else value
 
 
 CALL = re.compile(r"\s*([A-Za-z_]\w*(?:\.\w+)+)\(")

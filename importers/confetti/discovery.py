@@ -14,7 +14,7 @@ from typing import Any
 from fcreview.importers.common.jsonl import Record, records
 from fcreview.importers.confetti.checker import Link, chains
 from fcreview.model.item import ImportIssue, Run
-from fcreview.run_plan import Found, RunPlan
+from fcreview.run_plan import DiscoveredRuns, RunPlan
 
 CALLS, ACTS = "conversationsclean", "dialogacts"
 RESULTS = {f"BFCL_v2_{name}_result.json": name for name in (CALLS, ACTS)}
@@ -27,8 +27,8 @@ METRICS = "metrics.json"
 BESIDE_SCORES = (*SCORES, SOFT, HALLUCINATION, ACT_JUDGE)
 
 
-def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
-    found = Found()
+def find(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+    found = DiscoveredRuns()
     folders: dict[Path, list[Path]] = {}
     for path in files:
         if path.name in RESULTS:

@@ -28,59 +28,59 @@ from typing import Any
 from fcreview.importers.confetti import checker
 from fcreview.importers.confetti.checker import STAYS, soft_score
 from fcreview.importers.confetti.discovery import ACTS, CALLS
-from fcreview.model.address import ITEM, call_of, part_of
+from fcreview.model.address import ITEM, enclosing_call, parse_address
 from fcreview.model.item import Run
-from fcreview.model.metric import Figure, Scored, chain_of, once, pass_rate
+from fcreview.model.metric import Metric, ScoredItem, chain_id, cached_on_item, pass_rate
 
 SOFT = "soft_score"
 HALLUCINATED = "hallucinated"
 
 
-def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
+def figures(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
     calls = [row for row in rows if row.category == CALLS]
     replies = [row for row in rows if row.category == ACTS]
-    found = [Figure("function calling", "binary accuracy", pass_rate(calls))] if calls else []
+    found = [Metric("function calling", "binary accuracy", pass_rate(calls))] if calls else []
     scores = [(row, soft_of(row)) for row in calls]
     known = [score for _, score in scores if score is not None]
     if known:
-        found.append(Figure("function calling", "soft accuracy, per call", mean(known)))
+        found.append(Metric("function calling", "soft accuracy, per call", mean(known)))
         found += _chains(scores)
     found += _validity(calls)
     return found + (checker.figures(replies) if replies else [])
 
 
-@once
-def soft_of(row: Scored) -> float | None:
+@cached_on_item
+def soft_of(row: ScoredItem) -> float | None:
     """As recorded, or as people say, or computed again from the arguments that people gave another score."""
     value = row.values.get(SOFT)
     if not isinstance(value, (int, float)):
         return None
-    said = [target for target, criterion in row.overruled if criterion == SOFT and target != ITEM]
-    if not said or (ITEM, SOFT) in row.overruled or STAYS in row.more:
+    said = [target for target, criterion in row.overrides if criterion == SOFT and target != ITEM]
+    if not said or (ITEM, SOFT) in row.overrides or STAYS in row.metadata:
         return float(value)
-    scores = {target: score for target, criterion, score in row.parts if criterion == SOFT}
+    scores = {target: score for target, criterion, score in row.part_verdicts if criterion == SOFT}
     if not all(isinstance(score, (int, float)) for score in scores.values()):
         return None
     return soft_score(True, scores)
 
 
-def _chains(scores: Sequence[tuple[Scored, float | None]]) -> list[Figure]:
-    linked = [(turn, row, score) for row, score in scores if (turn := chain_of(row)) is not None]
+def _chains(scores: Sequence[tuple[ScoredItem, float | None]]) -> list[Metric]:
+    linked = [(turn, row, score) for row, score in scores if (turn := chain_id(row)) is not None]
     turns = {turn: row for turn, row, _ in linked}
-    open_ones = {turn for turn, row, score in linked if score is None and (ITEM, SOFT) in row.overruled}
+    open_ones = {turn for turn, row, score in linked if score is None and (ITEM, SOFT) in row.overrides}
     known = [(turn, score) for turn, _, score in linked if score is not None]
     products = chain_scores((turn, score) for turn, score in known if turn not in open_ones)
     if not products:
         return []
-    found = [Figure("function calling", "soft accuracy, chain product per turn", mean(list(products.values())))]
-    tables: dict[str, Callable[[Scored], str]] = {
-        "by chain length": lambda row: length_group(row.more["chain"]["length"]),
+    found = [Metric("function calling", "soft accuracy, chain product per turn", mean(list(products.values())))]
+    tables: dict[str, Callable[[ScoredItem], str]] = {
+        "by chain length": lambda row: length_group(row.metadata["chain"]["length"]),
         "by functions offered": lambda row: _bucket(row.n_functions, (9, 19), ("1-9", "10-19", "20+")),
         "by user turns": lambda row: _bucket(row.n_turns, (5, 10), ("1-5", "6-10", "11+")),
     }
     for table, group in tables.items():
         for name, part in by_group((group(turns[turn]), value) for turn, value in products.items()).items():
-            found.append(Figure(table, name, part["score"], note=f"{part['turns']:.0f} turns"))
+            found.append(Metric(table, name, part["score"], note=f"{part['turns']:.0f} turns"))
     return found
 
 
@@ -88,32 +88,32 @@ def _bucket(value: int, limits: tuple[int, int], names: tuple[str, str, str]) ->
     return names[0] if value <= limits[0] else names[1] if value <= limits[1] else names[2]
 
 
-def _validity(calls: Sequence[Scored]) -> list[Figure]:
+def _validity(calls: Sequence[ScoredItem]) -> list[Metric]:
     """Over predicted calls of the golden function: the arguments that the judge did not flag."""
     counts = [_arguments(row) for row in calls]
     valid, judged = sum(each[0] for each in counts), sum(each[1] for each in counts)
     if not judged:
         return []
-    return [Figure("parameter validity", "valid parameters", valid / judged, note=f"{judged} judged")]
+    return [Metric("parameter validity", "valid parameters", valid / judged, note=f"{judged} judged")]
 
 
-@once
-def _arguments(row: Scored) -> tuple[int, int]:
+@cached_on_item
+def _arguments(row: ScoredItem) -> tuple[int, int]:
     """(valid, judged) of the calls with the golden name."""
     flags = flags_of(row)
-    named = [target for target, criterion, value in row.parts if criterion == "name_matches" and value]
-    own = [{target: value for target, value in flags.items() if call_of(target) == call} for call in named]
+    named = [target for target, criterion, value in row.part_verdicts if criterion == "name_matches" and value]
+    own = [{target: value for target, value in flags.items() if enclosing_call(target) == call} for call in named]
     return parameter_validity((list(each), [target for target, value in each.items() if value]) for each in own)
 
 
-def flags_of(row: Scored) -> dict[str, Any]:
+def flags_of(row: ScoredItem) -> dict[str, Any]:
     """Argument -> flagged or not; the names people give for the record hold for all its calls."""
-    flags = {target: value for target, criterion, value in row.parts if criterion == HALLUCINATED}
-    names = row.overruled.get((ITEM, HALLUCINATED))
+    flags = {target: value for target, criterion, value in row.part_verdicts if criterion == HALLUCINATED}
+    names = row.overrides.get((ITEM, HALLUCINATED))
     if isinstance(names, list):
         for target in flags:
-            part = part_of(target)
-            if part is not None and (target, HALLUCINATED) not in row.overruled:
+            part = parse_address(target)
+            if part is not None and (target, HALLUCINATED) not in row.overrides:
                 flags[target] = part.argument in names
     return {target: value for target, value in flags.items() if value is not None}
 

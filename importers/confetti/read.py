@@ -29,10 +29,10 @@ from fcreview.importers.confetti.checker import (
 )
 from fcreview.importers.confetti.discovery import CALLS, RESULTS, Sources, load
 from fcreview.matching.align import align
-from fcreview.matching.first_difference import blame, first_difference
+from fcreview.matching.first_difference import set_difference_location, find_first_difference
 from fcreview.model.address import RESPONSE, argument_address, call_address
 from fcreview.model.item import GOLDEN_CALL, ArgumentDiff, Call, ImportIssue, Item, Message, Role, Verdict
-from fcreview.model.json_value import answer_hash, child, to_json_text
+from fcreview.model.json_value import answer_hash, child_path, to_json_text
 from fcreview.run_plan import RunPlan
 
 
@@ -50,7 +50,7 @@ def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sou
         ]
     link = sources.links.get(known)
     if link:
-        item.extra.more["chain"] = {"turn": link.turn, "position": link.index + 1, "length": link.length}
+        item.extra.metadata["chain"] = {"turn": link.turn, "position": link.index + 1, "length": link.length}
     if golden is None:
         item.rule_note = "no golden answer: nothing to compare with"
         item.pairs = align([], item.predicted)
@@ -58,7 +58,7 @@ def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sou
     item.golden = golden_call(golden, turn)
     item.pairs = align(item.golden, item.predicted, COMPARISON_RULES)
     _lists(item)
-    first_difference(item.pairs, item.golden, item.predicted).put(item)
+    find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     if item.functions:
         item.rule, item.rule_error_type = outcome.valid, outcome.error_type
         text = "; ".join(outcome.messages) or None
@@ -66,7 +66,7 @@ def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sou
             Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=text, by="BFCL v2 rules, adapted")
         )
         if outcome.valid is False:
-            blame(item, outcome.function or item.diff_function, outcome.argument or item.diff_argument)
+            set_difference_location(item, outcome.function or item.diff_function, outcome.argument or item.diff_argument)
     else:
         item.rule_note = "no question file: functions are unknown"
     _soft(item, golden, sources.soft.get(known))
@@ -82,7 +82,7 @@ def _lists(item: Item) -> None:
         for name, accept in (golden or {}).items():
             if len(accept.any_of) < 2 or name not in (given or {}):
                 continue
-            path, stored = child("", name), f"stored as {to_json_text(accept.any_of)}"
+            path, stored = child_path("", name), f"stored as {to_json_text(accept.any_of)}"
             known = next((place for place in pair.diff if place.path == path), None)
             if known is None:
                 pair.diff.append(ArgumentDiff(path, "~", f"{stored}: the rules take any one value of it"))
@@ -105,13 +105,13 @@ def _soft(item: Item, golden: Any, given: dict[str, Any] | None) -> None:
         scores = scores if isinstance(scores, dict) else {}
         matches = bool(given.get("function_match", matches))
         if matches and not _as_defined(given.get("soft_score"), scores):
-            item.extra.more[STAYS] = "the file's score is not the mean over its arguments"
+            item.extra.metadata[STAYS] = "the file's score is not the mean over its arguments"
         for parameter, score in scores.items():
             item.verdicts.append(
                 Verdict("official", score, _argument(turn, 0, parameter), "soft_score", by="soft score file")
             )
     if not matches:
-        item.extra.more[STAYS] = "not exactly one call of the golden function"
+        item.extra.metadata[STAYS] = "not exactly one call of the golden function"
 
 
 def _as_defined(score: Any, scores: dict[str, Any]) -> bool:
@@ -120,7 +120,7 @@ def _as_defined(score: Any, scores: dict[str, Any]) -> bool:
 
 
 def _argument(turn: int, position: int, name: str) -> str:
-    return argument_address(turn, position, child("", name))
+    return argument_address(turn, position, child_path("", name))
 
 
 def _hallucination(item: Item, judged: dict[str, Any] | None) -> None:
@@ -153,7 +153,7 @@ def _hallucination(item: Item, judged: dict[str, Any] | None) -> None:
             for name in names
         ]
     if strays or len(lists) != len(item.predicted):
-        item.extra.more["judge's raw reply"] = judged.get("response")
+        item.extra.metadata["judge's raw reply"] = judged.get("response")
 
 
 Row = dict[str, Any]
@@ -218,7 +218,7 @@ def _dialog_act(item: Item, result: Any, answer: Row | None, known: str, sources
     item.messages.append(Message(turn, step, "assistant", text))
     golden = answer.get("ground_truth") if answer else None
     if answer:
-        item.extra.more[GOLDEN] = golden
+        item.extra.metadata[GOLDEN] = golden
         item.extra.golden_reply = _reply(answer.get("ground_truth_content"))
         item.extra.golden_labels = [str(label) for label in golden] if isinstance(golden, list) else None
     judged = sources.act_judge.get(known)

@@ -53,26 +53,26 @@ from fcreview.importers.confetti.discovery import (
 from fcreview.importers.confetti.discovery import SOFT as DISCOVERY_SOFT
 from fcreview.importers.confetti.leaderboard import HALLUCINATED, SOFT, flags_of, soft_of
 from fcreview.importers.confetti.leaderboard import SOFT as SOFT_SCORE
-from fcreview.model.address import ITEM, RESPONSE, call_of, part_of
-from fcreview.model.item import Accept, Fields, Item, Run
-from fcreview.model.json_value import child
-from fcreview.model.metric import Scored
-from fcreview.model.review import OWN
-from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+from fcreview.model.address import ITEM, RESPONSE, enclosing_call, parse_address
+from fcreview.model.item import AcceptedValues, GoldenObject, Item, Run
+from fcreview.model.json_value import child_path
+from fcreview.model.metric import ScoredItem
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
 from fcreview.safe_files import read_file
 
 
-def soft_record(record: Json, row: Scored) -> Json:
+def soft_record(record: Json, row: ScoredItem) -> Json:
     """`valid` is the item's verdict; scores of arguments and of the call as the figures have them."""
     found = dict(record)
-    if "valid" in found and isinstance(row.overruled.get(OWN), bool):
-        found["valid"] = row.overruled[OWN]
+    if "valid" in found and isinstance(row.overrides.get(ITEM_CORRECT), bool):
+        found["valid"] = row.overrides[ITEM_CORRECT]
     scores = dict(found["param_scores"]) if isinstance(found.get("param_scores"), dict) else {}
-    said = {target: value for (target, criterion), value in row.overruled.items() if criterion == SOFT}
+    said = {target: value for (target, criterion), value in row.overrides.items() if criterion == SOFT}
     for name in scores:
         for target, value in said.items():
-            part = part_of(target)
-            if part is not None and part.argument == child("", name) and isinstance(value, (int, float)):
+            part = parse_address(target)
+            if part is not None and part.argument == child_path("", name) and isinstance(value, (int, float)):
                 scores[name] = value
     if scores:
         found["param_scores"] = scores
@@ -82,21 +82,21 @@ def soft_record(record: Json, row: Scored) -> Json:
     return found
 
 
-def flags_record(record: Json, row: Scored) -> Json:
+def flags_record(record: Json, row: ScoredItem) -> Json:
     """`hallucinated_parameters` has a list of names for each predicted call, in order. Names that are no arguments of
     their call stay."""
     before = record.get("hallucinated_parameters")
-    if not isinstance(before, list) or not any(criterion == HALLUCINATED for _, criterion in row.overruled):
+    if not isinstance(before, list) or not any(criterion == HALLUCINATED for _, criterion in row.overrides):
         return record
     flags = flags_of(row)
     actions = record.get("predicted_actions")
-    calls = [target for target, criterion, _ in row.parts if criterion == "name_matches"]
+    calls = [target for target, criterion, _ in row.part_verdicts if criterion == "name_matches"]
     lists = [list(names) if isinstance(names, list) else [] for names in before]
     for position, (call, names) in enumerate(zip(calls, lists, strict=False)):
         known = _arguments(actions[position]) if isinstance(actions, list) and position < len(actions) else {}
         for target, flagged in flags.items():
-            part = part_of(target)
-            if part is None or part.argument is None or call_of(target) != call:
+            part = parse_address(target)
+            if part is None or part.argument is None or enclosing_call(target) != call:
                 continue
             name = known.get(part.argument, part.argument)
             if flagged and name not in names:
@@ -109,14 +109,14 @@ def flags_record(record: Json, row: Scored) -> Json:
 def _arguments(action: Any) -> dict[str, str]:
     """Path -> name of the arguments of `{function: {argument: value}}`."""
     inner = next(iter(action.values()), None) if isinstance(action, dict) else None
-    return {child("", str(name)): str(name) for name in inner} if isinstance(inner, dict) else {}
+    return {child_path("", str(name)): str(name) for name in inner} if isinstance(inner, dict) else {}
 
 
-def labels_record(record: Json, row: Scored) -> Json:
-    labels = row.overruled.get((RESPONSE, checker.CRITERION))
+def labels_record(record: Json, row: ScoredItem) -> Json:
+    labels = row.overrides.get((RESPONSE, checker.CRITERION))
     if not isinstance(labels, list):
         return record
-    golden = row.more.get(checker.GOLDEN)
+    golden = row.metadata.get(checker.GOLDEN)
     found = record | {"predicted_dialog_acts": labels}
     if "match" in found and isinstance(golden, list):
         found["match"] = checker.acts_match(labels, golden)
@@ -145,7 +145,7 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
     return f"{plain} is no list of accepted values" if plain is not None else None
 
 
-def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """The files in `possible_answer/` with these golden answers."""
     answers = [each for each in plan.data if each.parent.name == "possible_answer"]
     return with_answers(
@@ -154,7 +154,7 @@ def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFi
 
 
 HELD = {
-    OWN: SCORES,
+    ITEM_CORRECT: SCORES,
     (ITEM, SOFT_SCORE): (DISCOVERY_SOFT,),
     (ITEM, HALLUCINATED): (HALLUCINATION,),
     (RESPONSE, checker.CRITERION): (ACT_JUDGE,),
@@ -163,12 +163,12 @@ HELD = {
 HELD_OF_ARGUMENTS = {SOFT_SCORE: DISCOVERY_SOFT, HALLUCINATED: HALLUCINATION}
 
 
-def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
+def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     sources = load(plan, [])
     there = {path.name for path in plan.scores}
     yield from without_place(rows, lambda row, key: bool(there.intersection(_files(row, key))))
     by_id = {row.id: row for row in rows}
-    beside: dict[str, Callable[[dict[str, Any], Scored], dict[str, Any]]] = {
+    beside: dict[str, Callable[[dict[str, Any], ScoredItem], dict[str, Any]]] = {
         DISCOVERY_SOFT: soft_record, HALLUCINATION: flags_record, ACT_JUDGE: labels_record,
     }  # fmt: skip
     for path in plan.scores:
@@ -179,11 +179,11 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
             edits = Edits()
             for line, record in numbered(raw):
                 row = by_id.get(str(record.get("id")))
-                new = beside[path.name](record, row) if row is not None and row.overruled else record
+                new = beside[path.name](record, row) if row is not None and row.overrides else record
                 if new != record:
                     edits.replaced[line] = new
         if edits:
-            yield Rewritten(path, edited(raw, edits))
+            yield RewrittenFile(path, edited(raw, edits))
 
 
 def summaries(plan: RunPlan) -> list[Path]:
@@ -191,24 +191,24 @@ def summaries(plan: RunPlan) -> list[Path]:
     return [folder / METRICS for folder in folders if (folder / METRICS).is_file()]
 
 
-def _files(row: Scored, key: Key) -> Sequence[str]:
+def _files(row: ScoredItem, key: Key) -> Sequence[str]:
     target, criterion = key
-    if key == OWN:
+    if key == ITEM_CORRECT:
         return [name for name, category in SCORES.items() if category == row.category]
-    part = part_of(target)
+    part = parse_address(target)
     if part is not None and part.argument is not None:
         return [HELD_OF_ARGUMENTS[criterion]] if criterion in HELD_OF_ARGUMENTS else []
     return list(HELD.get(key, ()))
 
 
-def verdict(row: Scored) -> bool | None:
+def verdict(row: ScoredItem) -> bool | None:
     """What the score file says of the item by what people say; None where it says the same as before."""
-    if row.category == ACTS and (RESPONSE, checker.CRITERION) in row.overruled:
+    if row.category == ACTS and (RESPONSE, checker.CRITERION) in row.overrides:
         return checker.verdict(row)
     return own(row)
 
 
-def _scored(plan: RunPlan, category: str, raw: bytes, sources: Sources, rows: Sequence[Scored]) -> Edits:
+def _scored(plan: RunPlan, category: str, raw: bytes, sources: Sources, rows: Sequence[ScoredItem]) -> Edits:
     part = [row for row in rows if row.category == category]
     failing = sources.failures.get(category) or {}
     order = in_order([row.id for row in part])
@@ -247,7 +247,7 @@ def _results(plan: RunPlan, category: str) -> dict[str, Any]:
     }
 
 
-def _entry(plan: RunPlan, sources: Sources, row: Scored, result: Any) -> dict[str, Any]:
+def _entry(plan: RunPlan, sources: Sources, row: ScoredItem, result: Any) -> dict[str, Any]:
     number = row.id.rpartition("_")[2]
     found: dict[str, Any] = {
         "id": int(number) + 1 if number.isdigit() else row.id,
@@ -280,10 +280,10 @@ def golden_template(run: Run, item: Item) -> Json | None:  # noqa: ARG001
 
 
 def _value(value: Any) -> Any:
-    return {name: _only(one) for name, one in value.fields.items()} if isinstance(value, Fields) else value
+    return {name: _only(one) for name, one in value.fields.items()} if isinstance(value, GoldenObject) else value
 
 
-def _only(accept: Accept) -> Any:
+def _only(accept: AcceptedValues) -> Any:
     return accept.any_of[0] if accept.any_of else None
 
 

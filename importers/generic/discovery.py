@@ -8,8 +8,8 @@ from typing import Any
 
 from fcreview.importers.common.jsonl import head
 from fcreview.model.item import Run
-from fcreview.model.json_value import json_safe
-from fcreview.run_plan import Found, RunPlan
+from fcreview.model.json_value import to_plain_json
+from fcreview.run_plan import DiscoveredRuns, RunPlan
 
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 HEAD = 8 << 20
@@ -37,8 +37,8 @@ OWN_FIELDS = FIELDS - {"id", "messages", "tools"}
 USED = frozenset({"id", "custom_id", "messages", "tools", "request", "body", "response", "choices"})
 
 
-def find(files: Sequence[Path], data: Sequence[Path]) -> Found:  # noqa: ARG001 (records carry their own golden answers)
-    found = Found()
+def find(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (records carry their own golden answers)
+    found = DiscoveredRuns()
     for path in files:
         if path.suffix in SUFFIXES:
             plan = _plan(path, head(path, HEAD))
@@ -52,7 +52,7 @@ def _plan(path: Path, first: Any) -> RunPlan | None:
     if not isinstance(first, dict):
         return None
     if "fcreview" in first:
-        first = json_safe(first)
+        first = to_plain_json(first)
         run = Run(
             str(first.get("benchmark") or "generic"),
             str(first.get("generation") or ""),

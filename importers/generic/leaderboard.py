@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fcreview.model.item import Run
-from fcreview.model.metric import Figure, Scored, by_category
+from fcreview.model.metric import Metric, ScoredItem, metrics_by_category
 
 
-def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:  # noqa: ARG001
+def figures(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
     """Yes counts as 1, no as 0; labels have no mean."""
     whole = [pair for row in rows for pair in row.values.items()]
-    parts = [(criterion, value) for row in rows for _, criterion, value in row.parts]
-    return [*by_category(rows), *_means("other criteria", whole), *_means("criteria of turns, calls, arguments", parts)]
+    parts = [(criterion, value) for row in rows for _, criterion, value in row.part_verdicts]
+    return [*metrics_by_category(rows), *_means("other criteria", whole), *_means("criteria of turns, calls, arguments", parts)]
 
 
-def _means(table: str, said: Iterable[tuple[str, Any]]) -> list[Figure]:
+def _means(table: str, said: Iterable[tuple[str, Any]]) -> list[Metric]:
     values: dict[str, list[float | None]] = {}
     for criterion, value in said:
         if value is None or isinstance(value, (int, float)):
@@ -25,5 +25,5 @@ def _means(table: str, said: Iterable[tuple[str, Any]]) -> list[Figure]:
     for name, every in values.items():
         known = [value for value in every if value is not None]
         mean = sum(known) / len(known) if known else None
-        lines.append(Figure(table, name, mean, "score", n=len(known), of=len(every), counted="verdicts"))
+        lines.append(Metric(table, name, mean, "score", n=len(known), total=len(every), counted_noun="verdicts"))
     return lines

@@ -29,10 +29,10 @@ from fcreview.importers.generic.schema import (
     Record,
 )
 from fcreview.matching.align import align_turns
-from fcreview.matching.first_difference import first_difference
+from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import ITEM
-from fcreview.model.item import Accept, Call, ImportIssue, Item, Message, Pair, Role, Verdict
-from fcreview.model.json_value import answer_hash, json_safe
+from fcreview.model.item import AcceptedValues, Call, ImportIssue, Item, Message, CallPair, Role, Verdict
+from fcreview.model.json_value import answer_hash, to_plain_json
 from fcreview.model.review import CORRECT
 from fcreview.run_plan import RunPlan
 
@@ -127,7 +127,7 @@ def _problems(kind: type[Header], value: Any, path: Path, row: Line) -> Iterator
 
 def _issues(error: ValidationError, path: Path, row: Line) -> Iterator[ImportIssue]:
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    raw = excerpt(orjson.dumps(json_safe(row.value)))
+    raw = excerpt(orjson.dumps(to_plain_json(row.value)))
     for problem in found[:5]:
         place = ".".join(map(str, problem["loc"])) or "the line"
         yield ImportIssue(str(path), row.line, f"{place}: {problem['msg']}", raw, severity="error")
@@ -144,14 +144,14 @@ def _fill(item: Item, record: Record) -> None:
     if record.predicted is not None:
         item.predicted = [predicted(call, call.turn, call.step, at) for at, call in _numbered(record.predicted)]
     item.tokens_in, item.tokens_out, item.latency = record.tokens_in, record.tokens_out, record.latency
-    item.extra.more = dict(record.extra)
+    item.extra.metadata = dict(record.extra)
     item.verdicts = [
         Verdict(v.source, v.value, v.target, v.criterion, v.error_type, v.rationale, v.by) for v in record.verdicts
     ]
     if record.golden is not None:
         item.golden = golden_calls(record.golden)
         item.pairs = align_turns(item.golden, item.predicted, ordered=record.ordered)
-        first_difference(item.pairs, item.golden, item.predicted).put(item)
+        find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
         _rule(item)
     else:
         item.pairs = align_turns([], item.predicted)
@@ -175,7 +175,7 @@ def golden_calls(calls: list[GoldenCall]) -> list[Call]:
 
 def _golden(call: GoldenCall, index: int) -> Call:
     accepts = {
-        name: Accept(list(value.any_of), value.optional) if isinstance(value, Alternatives) else Accept([value])
+        name: AcceptedValues(list(value.any_of), value.optional) if isinstance(value, Alternatives) else AcceptedValues([value])
         for name, value in call.arguments.items()
     }
     return Call("golden", call.name, accepts, call.turn, 0, index)
@@ -199,7 +199,7 @@ def _rule(item: Item) -> None:
         )
 
 
-def _word(pair: Pair) -> str:
+def _word(pair: CallPair) -> str:
     if pair.state == "-":
         return "missing_call"
     if pair.state == "+":

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
-from fcreview.model.address import FORMS, ITEM
+from fcreview.model.address import ADDRESS_FORMS, ITEM
 from fcreview.model.review import CORRECT
 
 
@@ -82,7 +82,7 @@ class PredictedCall(_Strict):
 class GivenVerdict(_Strict):
     source: Literal["official", "rule", "judge"]
     value: bool | int | float | str | list[str] | None
-    target: str = Field(ITEM, description=f"{FORMS}; counted from 1.")
+    target: str = Field(ITEM, description=f"{ADDRESS_FORMS}; counted from 1.")
     criterion: str = CORRECT
     error_type: str | None = None
     rationale: str | None = None

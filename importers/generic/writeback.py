@@ -36,11 +36,11 @@ from fcreview.importers.generic.read import golden_calls
 from fcreview.importers.generic.schema import GoldenCall
 from fcreview.matching.align import align_turns
 from fcreview.model.address import ITEM
-from fcreview.model.item import Accept, Item, Run
-from fcreview.model.metric import Scored
-from fcreview.model.review import CORRECT, OWN
-from fcreview.model.verdict import SCORING
-from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+from fcreview.model.item import AcceptedValues, Item, Run
+from fcreview.model.metric import ScoredItem
+from fcreview.model.review import CORRECT, ITEM_CORRECT
+from fcreview.model.verdict import SCORING_ORDER
+from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
 from fcreview.safe_files import read_file
 
 FIELD = "golden"
@@ -61,14 +61,14 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
     return f"no function {unknown} is offered" if unknown is not None else None
 
 
-def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     return with_golden(plan.results[0], by_record(fixes))
 
 
-def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
+def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     path = plan.results[0]
     raw = read_file(path)
-    by_id = {row.id: row for row in rows if row.overruled}
+    by_id = {row.id: row for row in rows if row.overrides}
     edits, found, seen = Edits(), set[str](), set[str]()
     for line, record in numbered(raw):
         stated = record.get("id")
@@ -83,27 +83,27 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
                 edits.replaced[line] = new
     yield from without_place(rows, lambda row, _: row.id in found)
     if edits:
-        yield Rewritten(path, edited(raw, edits))
+        yield RewrittenFile(path, edited(raw, edits))
 
 
 def summaries(plan: RunPlan) -> list[Path]:  # noqa: ARG001 - nobody makes any
     return []
 
 
-def rewritten(record: Json, row: Scored) -> Json:
+def rewritten(record: Json, row: ScoredItem) -> Json:
     """The record with people's verdicts in the place of the official ones, else the rule's, else the judge's; where it
     gives none on an item, the exact comparison counted, and the new one is the rule's too."""
     given = record.get("verdicts")
     verdicts: list[Json] = [dict(one) for one in given] if isinstance(given, list) else []
-    for (target, criterion), value in row.overruled.items():
+    for (target, criterion), value in row.overrides.items():
         if value is None:
             continue
         same = [
             one for one in verdicts if (one.get("target", ITEM), one.get("criterion", CORRECT)) == (target, criterion)
         ]
         same = [one for one in same if one.get("value") is not None]
-        counts = next((one for source in SCORING for one in reversed(same) if one.get("source") == source), None)
-        if counts is None or ((target, criterion) == OWN and counts.get("source") == "judge" and "golden" in record):
+        counts = next((one for source in SCORING_ORDER for one in reversed(same) if one.get("source") == source), None)
+        if counts is None or ((target, criterion) == ITEM_CORRECT and counts.get("source") == "judge" and "golden" in record):
             verdicts.append(
                 {"source": "rule", "value": value, "target": target, "criterion": criterion, "by": "people"}
             )
@@ -127,10 +127,10 @@ def golden_template(run: Run, item: Item) -> Json | None:  # noqa: ARG001
     }
 
 
-def _given(accept: Accept) -> Any:
+def _given(accept: AcceptedValues) -> Any:
     if len(accept.any_of) == 1 and not accept.optional:
         return accept.any_of[0]
-    any_of = accepted(Accept(accept.any_of))
+    any_of = accepted(AcceptedValues(accept.any_of))
     return {"any_of": any_of} | ({"optional": True} if accept.optional else {})
 
 

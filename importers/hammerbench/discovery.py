@@ -15,7 +15,7 @@ from typing import Any
 
 from fcreview.importers.common.discovery import gather
 from fcreview.model.item import Run
-from fcreview.run_plan import Found, RunPlan
+from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
 
 TYPES = ("Based", "mQmA", "mQsA", "sQmA", "SO_case1", "SO_case2", "mSv", "External", "IS")
@@ -93,8 +93,8 @@ def language_of(path: Path, sample: str) -> str:
 COMPANIONS = ("LLM_check_response.json", "LLM_check_L.json", "turn_flags_res.json", "badcase.csv")
 
 
-def find(files: Sequence[Path], data: Sequence[Path]) -> Found:
-    found = Found()
+def find(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+    found = DiscoveredRuns()
     legacy: dict[Path, list[Path]] = defaultdict(list)
     for path in files:
         if path.name == "MT_res.json":

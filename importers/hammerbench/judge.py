@@ -24,8 +24,8 @@ from typing import Any
 
 from fcreview.importers.hammerbench.metrics import Row
 from fcreview.model.address import ITEM
-from fcreview.model.metric import Scored
-from fcreview.model.review import OWN
+from fcreview.model.metric import ScoredItem
+from fcreview.model.review import ITEM_CORRECT
 
 JUDGE = "args_ok_llm"
 SAME_NAMES = "same function and argument names"
@@ -36,10 +36,10 @@ DECLINES = "expected"
 """Stands in `more` where the right answer is to decline."""
 
 
-def snapshot(item: Scored, criterion: str = "args_ok") -> Row:
+def snapshot(item: ScoredItem, criterion: str = "args_ok") -> Row:
     """`criterion` is `args_ok`, or `args_ok_llm` for the judge's figures."""
     values = item.values
-    own = None if DECLINES in item.more else item.overruled.get(OWN)
+    own = None if DECLINES in item.metadata else item.overrides.get(ITEM_CORRECT)
     func_ok = True if own is True and not _said(item, "func_ok") else _flag(item, "func_ok")
     named = _said(item, "func_ok") or own is True
     rejected = False if named and func_ok and not _said(item, "rejected") else _flag(item, "rejected")
@@ -50,40 +50,40 @@ def snapshot(item: Scored, criterion: str = "args_ok") -> Row:
         rejected,
         _count(item, "hallucinated", values.get("hallucinated")),
         _count(item, "missing", values.get("missing")),
-        MOMENT in item.more,
+        MOMENT in item.metadata,
     )
 
 
-def declined(item: Scored) -> bool | None:
+def declined(item: ScoredItem) -> bool | None:
     """Of a set that is to be declined: the item's own verdict, unless people only say whether it was rejected."""
-    if _said(item, "rejected") and OWN not in item.overruled:
+    if _said(item, "rejected") and ITEM_CORRECT not in item.overrides:
         return _flag(item, "rejected")
     return item.valid
 
 
-def _said(item: Scored, criterion: str) -> bool:
-    return (ITEM, criterion) in item.overruled
+def _said(item: ScoredItem, criterion: str) -> bool:
+    return (ITEM, criterion) in item.overrides
 
 
-def _flag(item: Scored, criterion: str) -> bool | None:
+def _flag(item: ScoredItem, criterion: str) -> bool | None:
     """None only where people differ."""
     value = item.values.get(criterion)
     return None if value is None and _said(item, criterion) else bool(value)
 
 
-def _arguments(item: Scored, criterion: str) -> bool | None:
+def _arguments(item: ScoredItem, criterion: str) -> bool | None:
     if _said(item, criterion):
         return _flag(item, criterion)
     if criterion == JUDGE and _said(item, "equivalent"):
         replied = _flag(item, "equivalent")
-        return None if replied is None else replied and bool(item.more.get(SAME_NAMES))
-    if OWN in item.overruled and DECLINES not in item.more:
-        own = item.overruled[OWN]
+        return None if replied is None else replied and bool(item.metadata.get(SAME_NAMES))
+    if ITEM_CORRECT in item.overrides and DECLINES not in item.metadata:
+        own = item.overrides[ITEM_CORRECT]
         return own if isinstance(own, bool) else None
     return _flag(item, criterion)
 
 
-def _count(item: Scored, criterion: str, value: Any) -> int | None:
+def _count(item: ScoredItem, criterion: str, value: Any) -> int | None:
     """Names are counted; a plain yes is one."""
     if value is None and _said(item, criterion):
         return None

@@ -15,7 +15,7 @@ from fcreview.importers.hammerbench.discovery import TYPES, split_id
 from fcreview.importers.hammerbench.judge import DECLINES, JUDGE, declined, snapshot
 from fcreview.importers.hammerbench.metrics import OTHER, Conversation, Conversations, Row, flat, per_conversation
 from fcreview.model.item import Run
-from fcreview.model.metric import Figure, Scored, Unit, once
+from fcreview.model.metric import Metric, ScoredItem, MetricUnit, cached_on_item
 
 FROM_BADCASE = ("Func_Acc", "Args_Acc", "PR", "SR")
 """What badcase.csv is enough for."""
@@ -36,10 +36,10 @@ FIRST = itemgetter(0)
 NO_SCRIPT = "printed by no script: names right, a value wrong, among snapshots of the right function"
 
 
-def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
+def figures(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
     """Overall and by type. Text-labelled snapshots (intent shifts) only count for the rejection rate, as nothing
     else is defined."""
-    types: dict[str, list[Scored]] = defaultdict(list)
+    types: dict[str, list[ScoredItem]] = defaultdict(list)
     for row in rows:
         types[row.category].append(row)
     if run.generation == "conversation":
@@ -54,47 +54,47 @@ def figures(rows: Sequence[Scored], run: Run) -> list[Figure]:
     return found + _against_base(types, single=True)
 
 
-def _unit(name: str) -> Unit:
+def _unit(name: str) -> MetricUnit:
     return "score" if name.startswith("Average") else "share"
 
 
-def _figure(table: str, name: str, value: float, note: str = "") -> Figure:
-    return Figure(table, name, value, _unit(name), note=NO_SCRIPT if name == OTHER else note)
+def _figure(table: str, name: str, value: float, note: str = "") -> Metric:
+    return Metric(table, name, value, _unit(name), note=NO_SCRIPT if name == OTHER else note)
 
 
-@once
-def _by_script(item: Scored) -> Row | None:
+@cached_on_item
+def _by_script(item: ScoredItem) -> Row | None:
     """None for a snapshot without a verdict, unless it had one before people differed."""
     return snapshot(item) if _asked(item, "func_ok") and _asked(item, "args_ok") else None
 
 
-@once
-def _by_judge(item: Scored) -> Row | None:
+@cached_on_item
+def _by_judge(item: ScoredItem) -> Row | None:
     return snapshot(item, JUDGE) if _asked(item, "func_ok") and _asked(item, JUDGE) else None
 
 
-Seen = Callable[[Scored], Row | None]
+Seen = Callable[[ScoredItem], Row | None]
 
 
-def _rows(part: Iterable[Scored], seen: Seen = _by_script) -> Conversation:
+def _rows(part: Iterable[ScoredItem], seen: Seen = _by_script) -> Conversation:
     return tuple([row for item in part if (row := seen(item)) is not None])
 
 
-def _asked(item: Scored, criterion: str) -> bool:
+def _asked(item: ScoredItem, criterion: str) -> bool:
     return criterion in item.values
 
 
-def _flat(table: str, part: Sequence[Scored]) -> list[Figure]:
+def _flat(table: str, part: Sequence[ScoredItem]) -> list[Metric]:
     return [_figure(table, name, value) for name, value in flat(_rows(part)).items()]
 
 
-def _declined(table: str, part: Sequence[Scored]) -> list[Figure]:
-    known = [valid for row in part if DECLINES in row.more and (valid := declined(row)) is not None]
+def _declined(table: str, part: Sequence[ScoredItem]) -> list[Metric]:
+    known = [valid for row in part if DECLINES in row.metadata and (valid := declined(row)) is not None]
     note = "the right answer is to decline; the program counts a call to the absent function as right"
-    return [Figure(table, "declined", sum(known) / len(known), note=note)] if known else []
+    return [Metric(table, "declined", sum(known) / len(known), note=note)] if known else []
 
 
-def _progress(kind: str, part: Sequence[Scored]) -> list[Figure]:
+def _progress(kind: str, part: Sequence[ScoredItem]) -> list[Metric]:
     """PR and SR (Tables 5 and 9), first and last snapshots (Table 6), and where something is overridden (Table 13)."""
     conversations = _alike(_by_conversation(part).values())
     values = per_conversation(conversations)
@@ -105,7 +105,7 @@ def _progress(kind: str, part: Sequence[Scored]) -> list[Figure]:
     return found
 
 
-def _conversations(kind: str, part: Sequence[Scored]) -> list[Figure]:
+def _conversations(kind: str, part: Sequence[ScoredItem]) -> list[Metric]:
     groups = _by_conversation(part).values()
     rows, judged = _alike(groups), _alike(groups, _by_judge)
     recorded = any(_asked(item, "hallucinated") for item in part)
@@ -118,17 +118,17 @@ def _conversations(kind: str, part: Sequence[Scored]) -> list[Figure]:
         found += [_figure(table, name, value) for name, value in values.items() if recorded or name in FROM_BADCASE]
         by_judge = per_conversation(judged, which)
         names = FROM_BADCASE[1:] if by_judge else ()
-        found += [Figure(table, f"{name} LLM", by_judge[name]) for name in names]
+        found += [Metric(table, f"{name} LLM", by_judge[name]) for name in names]
     return found
 
 
-def _alike(conversations: Iterable[Sequence[Scored]], seen: Seen = _by_script) -> Conversations:
+def _alike(conversations: Iterable[Sequence[ScoredItem]], seen: Seen = _by_script) -> Conversations:
     return Conversations(_rows(items, seen) for items in conversations)
 
 
-def _by_conversation(part: Sequence[Scored]) -> dict[str, list[Scored]]:
+def _by_conversation(part: Sequence[ScoredItem]) -> dict[str, list[ScoredItem]]:
     """Conversation number -> its snapshots in order."""
-    groups: dict[str, list[tuple[int, Scored]]] = defaultdict(list)
+    groups: dict[str, list[tuple[int, ScoredItem]]] = defaultdict(list)
     for item in part:
         name, number = _place(item)
         if name is not None:
@@ -136,14 +136,14 @@ def _by_conversation(part: Sequence[Scored]) -> dict[str, list[Scored]]:
     return {name: [item for _, item in sorted(items, key=FIRST)] for name, items in groups.items()}
 
 
-@once
-def _place(item: Scored) -> tuple[str | None, int]:
+@cached_on_item
+def _place(item: ScoredItem) -> tuple[str | None, int]:
     """(conversation, number in it)"""
     name = None if item.group is None else item.group.rpartition("_")[2]
     return name, split_id(item.id.partition("#")[0])[2]
 
 
-def _against_base(types: dict[str, list[Scored]], *, single: bool) -> list[Figure]:
+def _against_base(types: dict[str, list[ScoredItem]], *, single: bool) -> list[Metric]:
     """The base set on the same conversations, and the change to it (Tables 10 and 12)."""
     found = []
     base = _by_conversation(types.get(BASE, []))
@@ -157,12 +157,12 @@ def _against_base(types: dict[str, list[Scored]], *, single: bool) -> list[Figur
         note = f"{len(both)} conversations that both have"
         for name in ABLATION if ours and theirs else ():
             table = f"{kind} against {BASE}"
-            found.append(Figure(table, f"{name}, {BASE}", theirs[name], note=note))
-            found.append(Figure(table, f"{name}, change", ours[name] - theirs[name], level=1))
+            found.append(Metric(table, f"{name}, {BASE}", theirs[name], note=note))
+            found.append(Metric(table, f"{name}, change", ours[name] - theirs[name], level=1))
     return found
 
 
-def _ablation(conversations: Sequence[Sequence[Scored]], *, single: bool) -> dict[str, float]:
+def _ablation(conversations: Sequence[Sequence[ScoredItem]], *, single: bool) -> dict[str, float]:
     """PR and SR by the earlier script; the rest by the one that fits the log, `single` snapshots each for itself."""
     values = per_conversation(_alike(conversations))
     each = flat(_rows(chain(*conversations))) if single else {}

@@ -47,7 +47,7 @@ class Companions:
         if flag is None and reply is not None:
             flag = "True" in reply
         if flag is not None:
-            same = item.extra.more[SAME_NAMES] = _same_names(item)
+            same = item.extra.metadata[SAME_NAMES] = _same_names(item)
             item.judge = bool(flag) and same
             text = reply.strip() if reply is not None else None
             item.verdicts.append(Verdict("judge", item.judge, rationale=text, by="recorded judge"))

@@ -12,11 +12,11 @@ from fcreview.importers.hammerbench.checker import Snapshot, check
 from fcreview.importers.hammerbench.dialogue import EXTERNAL, parse, without_refusal
 from fcreview.importers.hammerbench.judge import DECLINES, MOMENT
 from fcreview.matching.align import align
-from fcreview.matching.diff import Rules
-from fcreview.matching.first_difference import first_difference
-from fcreview.model.function_schema import declared_parameters
-from fcreview.model.item import Accept, Call, ImportIssue, Item, Message, Verdict
-from fcreview.model.json_value import json_safe
+from fcreview.matching.diff import ComparisonRules
+from fcreview.matching.first_difference import find_first_difference
+from fcreview.model.function_schema import read_declared_parameters
+from fcreview.model.item import AcceptedValues, Call, ImportIssue, Item, Message, Verdict
+from fcreview.model.json_value import to_plain_json
 
 
 def normalise(text: str) -> str:
@@ -24,7 +24,7 @@ def normalise(text: str) -> str:
     return " ".join(text.strip(".?!。！ ").lower().split())
 
 
-RULES = Rules(normalise=normalise)
+RULES = ComparisonRules(normalise=normalise)
 """For the argument diff; verdicts go by similarity."""
 
 
@@ -51,7 +51,7 @@ def fill(item: Item, given: Given, *, first_ok: bool | None = None) -> bool:
     turn = max((message.turn for message in given.messages), default=0)
     item.n_turns = turn + 1
     item.question = asked_last(given.messages)
-    raw = given.prediction if isinstance(given.prediction, str) else orjson.dumps(json_safe(given.prediction)).decode()
+    raw = given.prediction if isinstance(given.prediction, str) else orjson.dumps(to_plain_json(given.prediction)).decode()
     call = parse(given.prediction, given.parser)
     item.predicted = [_predicted(call, raw, turn)] if call or raw.strip() else []
     if call is None:
@@ -64,7 +64,7 @@ def fill(item: Item, given: Given, *, first_ok: bool | None = None) -> bool:
         item.rule_note = "no golden answer: nothing to compare with"
         item.issues.append(ImportIssue(item.file, item.line, f"{item.id} has no label", item=item.id))
         return False
-    first_difference(item.pairs, item.golden, item.predicted).put(item)
+    find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     outcome = check(call, given.prediction, given.label, given.language)
     _verdicts(item, outcome, declines, first_ok)
     _slots(item, given, call)
@@ -88,7 +88,7 @@ def _predicted(call: dict[str, Any] | None, raw: str, turn: int) -> Call:
 def _golden(label: dict[str, Any], turn: int) -> Call:
     arguments = label.get("arguments")
     given = arguments if isinstance(arguments, dict) else {}
-    return Call("golden", str(label.get("name")), {k: Accept([v], v == "") for k, v in given.items()}, turn, 0, 0)
+    return Call("golden", str(label.get("name")), {k: AcceptedValues([v], v == "") for k, v in given.items()}, turn, 0, 0)
 
 
 def _verdicts(item: Item, outcome: Snapshot, declines: bool, first_ok: bool | None) -> None:
@@ -128,22 +128,22 @@ def _slots(item: Item, given: Given, call: dict[str, Any] | None) -> None:
     raw = given.prediction if isinstance(given.prediction, dict) else call or {}
     ours = _object(raw, "arguments") | dict.fromkeys((call or {}).get("blank", ()), "")
     tool: dict[str, Any] = next((t for t in given.tools if t.get("name") == label.get("name")), {})
-    properties = declared_parameters(tool).properties or {}
+    properties = read_declared_parameters(tool).properties or {}
     states = {n: (_state(golden, n), _state(ours, n)) for n in dict.fromkeys([*properties, *golden, *ours])}
     open_ones = {n: pair for n, pair in states.items() if pair != ("filled", "filled")}
-    item.extra.more["slots"] = f"{len(states) - len(open_ones)} of {len(states)} filled on both sides"
+    item.extra.metadata["slots"] = f"{len(states) - len(open_ones)} of {len(states)} filled on both sides"
     for name, (theirs, mine) in open_ones.items():
-        item.extra.more[f"slot {name}"] = f"golden {theirs}, predicted {mine}"
+        item.extra.metadata[f"slot {name}"] = f"golden {theirs}, predicted {mine}"
     old = {n: given.earlier[n] for n, value in golden.items() if n in given.earlier and given.earlier[n] != value}
     if old:
-        item.extra.more["overridden slots, value before"] = old
+        item.extra.metadata["overridden slots, value before"] = old
     if should_decline(item.category, given.label):
-        item.extra.more[DECLINES] = "decline: no offered tool fits"
+        item.extra.metadata[DECLINES] = "decline: no offered tool fits"
     last = max((message.turn for message in given.messages), default=0)
     if old:
-        item.extra.more[MOMENT] = "a slot is overridden"
+        item.extra.metadata[MOMENT] = "a slot is overridden"
     elif any(message.name == EXTERNAL and message.turn == last for message in given.messages):
-        item.extra.more[MOMENT] = "an attached message is referred to"
+        item.extra.metadata[MOMENT] = "an attached message is referred to"
 
 
 def _object(value: dict[str, Any], key: str) -> dict[str, Any]:

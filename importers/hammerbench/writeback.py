@@ -45,11 +45,11 @@ from fcreview.importers.hammerbench.judge import JUDGE, SAME_NAMES, snapshot
 from fcreview.importers.hammerbench.read import Companions, companions
 from fcreview.importers.hammerbench.snapshot import should_decline
 from fcreview.model.address import ITEM
-from fcreview.model.function_schema import parameters_schema
+from fcreview.model.function_schema import get_parameters_schema
 from fcreview.model.item import Item, Run
-from fcreview.model.metric import Scored
+from fcreview.model.metric import ScoredItem
 from fcreview.model.review import CORRECT
-from fcreview.run_plan import GoldenFixed, NoPlace, Rewritten, RunPlan
+from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
 from fcreview.safe_files import read_file
 
 NAME, ARGUMENTS = "Func Name", "Args"
@@ -105,10 +105,10 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
 
 def _open(document: Json) -> Json:
     """Every slot is said to be required, which does not mean that it may be filled yet."""
-    return {key: value for key, value in parameters_schema(document).items() if key != "required"}
+    return {key: value for key, value in get_parameters_schema(document).items() if key != "required"}
 
 
-def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFixed | NoPlace]:
+def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """The dataset's files, `MT_0.json` among them, and the logs with the golden calls that they repeat."""
     wanted = {split_id(item): ((where, item), fix) for (where, item), fix in fixes.items()}
     found: set[Snapshot] = set()
@@ -124,15 +124,15 @@ def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[Rewritten | GoldenFi
             continue
         text = _styled(value, json.loads(before), raw)
         if text is None:
-            yield NoPlace(f"golden answers in {path.name}, whose lay-out is not known", len(changes))
+            yield Unrepresentable(f"golden answers in {path.name}, whose lay-out is not known", len(changes))
             continue
-        yield Rewritten(path, text)
+        yield RewrittenFile(path, text)
         for place, old, new in changes:
             if path not in plan.results and place not in found:
                 found.add(place)
-                yield GoldenFixed(wanted[place][0], path, old, new)
+                yield AppliedGoldenFix(wanted[place][0], path, old, new)
     if lost := len(wanted.keys() - found):
-        yield NoPlace("golden answers that the dataset does not have", lost)
+        yield Unrepresentable("golden answers that the dataset does not have", lost)
 
 
 Changes = Iterator[tuple[Snapshot, Any, Any]]
@@ -193,11 +193,11 @@ Place = tuple[int, int]
 """(conversation, snapshot), both from 0."""
 
 
-def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPlace]:
-    found: list[Rewritten] = []
+def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+    found: list[RewrittenFile] = []
     named: dict[str, bool] = {}
     for path in plan.results:
-        if path.name != "MT_res.json" or not any(row.overruled for row in rows):
+        if path.name != "MT_res.json" or not any(row.overrides for row in rows):
             continue
         results = read_json(path, [], list) or []
         part = placed(path, results, rows)
@@ -207,10 +207,10 @@ def rewrite(plan: RunPlan, rows: Sequence[Scored]) -> Iterator[Rewritten | NoPla
         found += _files(path.parent, part, beside, flags)
     yield from without_place(rows, lambda row, key: _held(row, key, named.get(row.id)))
     right = [row for row in rows if row.id in named and own(row) is True]
-    if refused := sum(JUDGE in row.values and not row.more.get(SAME_NAMES) for row in right):
-        yield NoPlace("the judge's yes to right answers with other names than the golden ones", refused)
+    if refused := sum(JUDGE in row.values and not row.metadata.get(SAME_NAMES) for row in right):
+        yield Unrepresentable("the judge's yes to right answers with other names than the golden ones", refused)
     if rejecting := sum(row.values.get("rejected") is True for row in right):
-        yield NoPlace("that right answers are no rejections: the script looks for the word itself", rejecting)
+        yield Unrepresentable("that right answers are no rejections: the script looks for the word itself", rejecting)
     yield from found
 
 
@@ -219,31 +219,31 @@ def summaries(plan: RunPlan) -> list[Path]:
     return [path for folder in folders for path in sorted(folder.glob("evaluate_stdout_*.txt"))]
 
 
-def _held(row: Scored, key: Key, named: bool | None) -> bool:
+def _held(row: ScoredItem, key: Key, named: bool | None) -> bool:
     """The name counts in the first snapshot only; the evaluator takes no judge's yes for other names of arguments.
     `named` is the file's word on the conversation's function, None without a file: no snapshot is right without it."""
     target, criterion = key
     if target != ITEM:
         return False
     if criterion in BY_JUDGE:
-        return SAME_NAMES in row.more and (row.overruled[key] is False or bool(row.more[SAME_NAMES]))
+        return SAME_NAMES in row.metadata and (row.overrides[key] is False or bool(row.metadata[SAME_NAMES]))
     if named is None:
         return False
     if criterion == "func_ok":
         return split_id(row.id)[2] == 1
-    return criterion == "args_ok" or (criterion == CORRECT and (named or row.overruled[key] is False))
+    return criterion == "args_ok" or (criterion == CORRECT and (named or row.overrides[key] is False))
 
 
-def placed(path: Path, results: Sequence[Any], rows: Sequence[Scored]) -> dict[Place, Scored]:
+def placed(path: Path, results: Sequence[Any], rows: Sequence[ScoredItem]) -> dict[Place, ScoredItem]:
     """The items of one `MT_res.json` by their place in it: named as `read` names them."""
     kind = type_of_folder(path.parent) or path.parent.name
     source = path.parent / "MT_0.json"
     known = (read_json(source, [], list) or []) if source.is_file() else []
-    by_id: dict[str, list[Scored]] = defaultdict(list)
+    by_id: dict[str, list[ScoredItem]] = defaultdict(list)
     for row in rows:
         if row.category == kind:
             by_id[row.id].append(row)
-    found: dict[Place, Scored] = {}
+    found: dict[Place, ScoredItem] = {}
     for c, entry in enumerate(results):
         snapshots = entry.get("FC_res") if isinstance(entry, dict) else None
         record = known[c] if c < len(known) and isinstance(known[c], dict) else {}
@@ -255,50 +255,50 @@ def placed(path: Path, results: Sequence[Any], rows: Sequence[Scored]) -> dict[P
 
 
 def _files(
-    folder: Path, rows: Mapping[Place, Scored], beside: Companions, flags: Sequence[Flags]
-) -> Iterator[Rewritten]:
+    folder: Path, rows: Mapping[Place, ScoredItem], beside: Companions, flags: Sequence[Flags]
+) -> Iterator[RewrittenFile]:
     if flags:
         path = folder / BADCASE
         new = with_flags(read_file(path), flags)
         if new is not None:
-            yield Rewritten(path, new)
+            yield RewrittenFile(path, new)
     said = {place: value for place, row in rows.items() if (value := _judge(row)) is not None}
     changed = {place: value for place, value in said.items() if _stated(beside, place) not in (None, value)}
     if changed and beside.flags:
         replied = [list(row) for row in beside.flags]
         for (conversation, at), value in changed.items():
             replied[conversation][at] = value
-        yield Rewritten(folder / FLAGS, _indented(replied, read_file(folder / FLAGS)))
+        yield RewrittenFile(folder / FLAGS, _indented(replied, read_file(folder / FLAGS)))
     if changed and beside.replies:
         replies = [list(row) for row in beside.replies]
         for (conversation, at), value in changed.items():
             replies[conversation][at] = f" {value}"
         flat = [reply for row in replies for reply in row]
-        yield Rewritten(folder / REPLIES, _indented(flat, read_file(folder / REPLIES)))
+        yield RewrittenFile(folder / REPLIES, _indented(flat, read_file(folder / REPLIES)))
 
 
-def _flags(conversation: int, before: tuple[bool, list[bool]], rows: Mapping[Place, Scored]) -> Flags:
+def _flags(conversation: int, before: tuple[bool, list[bool]], rows: Mapping[Place, ScoredItem]) -> Flags:
     named, flags = before
     first = rows.get((conversation, 0))
-    if first is not None and first.overruled:
+    if first is not None and first.overrides:
         said = snapshot(first).func_ok
         named = named if said is None else said
     new = list(flags)
     for at in range(len(flags)):
         row = rows.get((conversation, at))
-        said = snapshot(row).args_ok if row is not None and row.overruled else None
+        said = snapshot(row).args_ok if row is not None and row.overrides else None
         new[at] = flags[at] if said is None else said
     return Flags(named, new)
 
 
-def _judge(row: Scored) -> bool | None:
+def _judge(row: ScoredItem) -> bool | None:
     """What the judge would have replied for the verdict that people's words come to."""
-    if not row.overruled or JUDGE not in row.values:
+    if not row.overrides or JUDGE not in row.values:
         return None
     said = snapshot(row, JUDGE).args_ok
-    if (ITEM, "equivalent") in row.overruled and isinstance(row.overruled[ITEM, "equivalent"], bool):
-        return bool(row.overruled[ITEM, "equivalent"])
-    return None if said is None or (not said and not row.more.get(SAME_NAMES)) else said
+    if (ITEM, "equivalent") in row.overrides and isinstance(row.overrides[ITEM, "equivalent"], bool):
+        return bool(row.overrides[ITEM, "equivalent"])
+    return None if said is None or (not said and not row.metadata.get(SAME_NAMES)) else said
 
 
 def _stated(beside: Companions, place: Place) -> bool | None:

@@ -13,70 +13,70 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fcreview.store.filters.keys import FLAGS, KEYS, BadValueError, Sql
-from fcreview.store.filters.tokens import FilterError, Mark, Term, quote, words
+from fcreview.store.filters.keys import FILTER_FLAGS, FILTER_KEYS, InvalidValueError, SqlCondition
+from fcreview.store.filters.tokens import FilterError, FilterOperator, FilterTerm, quote, tokenize
 
-__all__ = ["Filter", "FilterError", "choices", "help_lines", "parse", "quote"]
+__all__ = ["FilterCondition", "FilterError", "list_key_values", "list_filter_help", "parse_filter", "quote"]
 
-MOST_TERMS = 200
-DEEPEST = 40
+MAX_VALUES = 200
+MAX_DEPTH = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class FilterCondition:
     """A condition over `item_rows i LEFT JOIN human h ON h.item = i.item`."""
 
     where: str = "true"
     params: list[object] = field(default_factory=list)
     """Values of the question marks in `where`, in order."""
-    reviews: bool = False
+    depends_on_reviews: bool = False
     """Depends on reviews."""
 
 
-def parse(text: str, *, blind: bool = False) -> Filter:
+def parse_filter(text: str, *, blind: bool = False) -> FilterCondition:
     """The filter's SQL. FilterError, with the place, for what is not understood; blind, for what tells verdicts."""
     return _Parser(text, blind).filter()
 
 
-def help_lines(*, blind: bool = False) -> list[tuple[str, str]]:
+def list_filter_help(*, blind: bool = False) -> list[tuple[str, str]]:
     """(key or flag, what it means), for help screens and completion."""
-    keys = [(f"{name}:", key.help) for name, key in KEYS.items() if not (blind and key.verdict)]
-    return keys + [(name, flag[1]) for name, flag in FLAGS.items() if not (blind and flag[2])]
+    keys = [(f"{name}:", key.help) for name, key in FILTER_KEYS.items() if not (blind and key.shows_verdict)]
+    return keys + [(name, flag[1]) for name, flag in FILTER_FLAGS.items() if not (blind and flag[2])]
 
 
-def choices(key: str, *, blind: bool = False) -> Sequence[str]:
+def list_key_values(key: str, *, blind: bool = False) -> Sequence[str]:
     """The values that a key may have, where that is fixed."""
-    found = KEYS.get(key)
-    return found.choices if found is not None and not (blind and found.verdict) else ()
+    found = FILTER_KEYS.get(key)
+    return found.choices if found is not None and not (blind and found.shows_verdict) else ()
 
 
 class _Parser:
     def __init__(self, text: str, blind: bool) -> None:
         self._text = text
         self._blind = blind
-        self._words = words(text)
+        self._words = tokenize(text)
         self._at = 0
         self._reviews = False
-        terms = [word for word in self._words if isinstance(word, Term)]
-        if sum(len(term.values) for term in terms) > MOST_TERMS:
-            raise self._error(f"more than {MOST_TERMS} words", terms[-1].position)
+        terms = [word for word in self._words if isinstance(word, FilterTerm)]
+        if sum(len(term.values) for term in terms) > MAX_VALUES:
+            raise self._error(f"more than {MAX_VALUES} words", terms[-1].position)
 
-    def filter(self) -> Filter:
+    def filter(self) -> FilterCondition:
         if not self._words:
-            return Filter()
+            return FilterCondition()
         where, params = self._either(0)
         if self._at < len(self._words):
             raise self._error("this parenthesis was never opened", self._words[self._at].position)
-        return Filter(where, params, self._reviews)
+        return FilterCondition(where, params, self._reviews)
 
-    def _either(self, depth: int) -> Sql:
+    def _either(self, depth: int) -> SqlCondition:
         parts = [self._all(depth)]
         while self._mark("OR"):
             self._at += 1
             parts.append(self._all(depth))
         return _join(" OR ", parts)
 
-    def _all(self, depth: int) -> Sql:
+    def _all(self, depth: int) -> SqlCondition:
         parts = []
         while self._at < len(self._words) and not self._mark("OR", ")"):
             parts.append(self._one(depth))
@@ -84,14 +84,14 @@ class _Parser:
             raise self._error("a condition is missing here", self._position())
         return _join(" AND ", parts)
 
-    def _one(self, depth: int) -> Sql:
-        if depth > DEEPEST:
+    def _one(self, depth: int) -> SqlCondition:
+        if depth > MAX_DEPTH:
             raise self._error("nested too deeply", self._position())
         word = self._words[self._at] if self._at < len(self._words) else None
-        if word is None or (isinstance(word, Mark) and word.text in (")", "OR")):
+        if word is None or (isinstance(word, FilterOperator) and word.text in (")", "OR")):
             raise self._error("a condition is missing here", self._position())
         self._at += 1
-        if isinstance(word, Term):
+        if isinstance(word, FilterTerm):
             return self._term(word)
         if word.text == "-":
             where, params = self._one(depth + 1)
@@ -102,23 +102,23 @@ class _Parser:
         self._at += 1
         return inner
 
-    def _term(self, term: Term) -> Sql:
+    def _term(self, term: FilterTerm) -> SqlCondition:
         if term.key is None:
             return self._bare(term)
-        key = KEYS.get(term.key)
+        key = FILTER_KEYS.get(term.key)
         if key is None:
             raise self._error(_unknown(term.key), term.position)
-        if self._blind and key.verdict:
+        if self._blind and key.shows_verdict:
             raise self._hidden(term.key, term.position)
-        self._reviews |= key.reviews
+        self._reviews |= key.depends_on_reviews
         try:
-            return key.sql(term)
-        except BadValueError as problem:
+            return key.build(term)
+        except InvalidValueError as problem:
             raise self._error(f"{term.key}: {problem}", problem.value.position) from None
 
-    def _bare(self, term: Term) -> Sql:
+    def _bare(self, term: FilterTerm) -> SqlCondition:
         value = term.values[0]
-        flag = None if value.quoted else FLAGS.get(value.text.lower())
+        flag = None if value.quoted else FILTER_FLAGS.get(value.text.lower())
         if flag is None:
             found = "(contains(lower(i.id), lower(?)) OR contains(lower(i.question), lower(?)))"
             return found, [value.text, value.text]
@@ -129,7 +129,7 @@ class _Parser:
 
     def _mark(self, *texts: str) -> bool:
         word = self._words[self._at] if self._at < len(self._words) else None
-        return isinstance(word, Mark) and word.text in texts
+        return isinstance(word, FilterOperator) and word.text in texts
 
     def _position(self) -> int:
         return self._words[self._at].position if self._at < len(self._words) else len(self._text)
@@ -141,14 +141,14 @@ class _Parser:
         return FilterError(message, self._text, position)
 
 
-def _join(word: str, parts: list[Sql]) -> Sql:
+def _join(word: str, parts: list[SqlCondition]) -> SqlCondition:
     if len(parts) == 1:
         return parts[0]
     return "(" + word.join(where for where, _ in parts) + ")", [value for _, values in parts for value in values]
 
 
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name, [*KEYS, *FLAGS], n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name, [*FILTER_KEYS, *FILTER_FLAGS], n=1, cutoff=0.6)
     if near:
-        return f"there is no key {name}; did you mean {near[0]}{':' if near[0] in KEYS else ''}?"
-    return f"there is no key {name}; keys are {', '.join(KEYS)}"
+        return f"there is no key {name}; did you mean {near[0]}{':' if near[0] in FILTER_KEYS else ''}?"
+    return f"there is no key {name}; keys are {', '.join(FILTER_KEYS)}"

@@ -22,19 +22,19 @@ import duckdb
 import orjson
 
 from fcreview.model.item import Run
-from fcreview.safe_files import share
-from fcreview.store.database import SCHEMA_VERSION, StoreError, literal, open_store
-from fcreview.store.importing.sources import Source
-from fcreview.store.importing.staging import PLAIN, Part, dump, issue_rows, settings_without_keys
+from fcreview.safe_files import apply_folder_permissions
+from fcreview.store.database import SCHEMA_VERSION, StoreError, quote_literal, open_store
+from fcreview.store.importing.sources import SourceFile
+from fcreview.store.importing.staging import ITEM_COLUMNS, StagedRun, dump_json, serialize_issues, redact_json
 from fcreview.store.workspace import Workspace
 
-MEMORY = "350MB"
+LOADING_MEMORY_LIMIT = "350MB"
 """DuckDB's own limit while it loads; beyond it, it writes to the workspace's temporary folder."""
-ROOM = "2GB"
+MAX_LOADING_MEMORY_LIMIT = "2GB"
 """The limit for a part that cannot be loaded with that: one item with a hundred thousand calls."""
-ROWS_TOGETHER = 16_384
+ROW_GROUP_SIZE = 16_384
 """Rows of a row group. Items are wide: DuckDB's default would hold 122,880 of them in memory at once."""
-_FORMAT = f"ROW_GROUP_SIZE {ROWS_TOGETHER}, STORAGE_VERSION 'v1.2.0', RECOVERY_MODE no_wal_writes"
+_FORMAT = f"ROW_GROUP_SIZE {ROW_GROUP_SIZE}, STORAGE_VERSION 'v1.2.0', RECOVERY_MODE no_wal_writes"
 """The oldest storage that has zstd: whichever DuckDB of ours wrote it, the others read it. There is nothing to recover:
 a file that was not finished is thrown away."""
 
@@ -42,7 +42,7 @@ _CALLS = (
     'STRUCT(side VARCHAR, turn INTEGER, step INTEGER, "index" INTEGER, name VARCHAR, arguments JSON, raw VARCHAR,'
     " decode_error VARCHAR)[]"
 )
-_AS_THEY_ARE = [*PLAIN, "n_issues", "functions", "extra", "messages", "pairs", "verdicts"]
+_AS_THEY_ARE = [*ITEM_COLUMNS, "n_issues", "functions", "extra", "messages", "pairs", "verdicts"]
 
 
 class LoadError(Exception):
@@ -55,7 +55,7 @@ class LoadError(Exception):
         super().__init__((found[2] if found else text)[:500])
 
 
-class Builder:
+class StoreBuilder:
     """A new store in the making, beside the old one. Use as a context manager; without `finish` nothing happened."""
 
     def __init__(self, workspace: Workspace, folder: Path, *, keep: bool) -> None:
@@ -67,11 +67,11 @@ class Builder:
             shutil.copyfile(workspace.store, self._path)
         self._connection = duckdb.connect()
         self._run("SET enable_progress_bar = false")  # it would stand between lines of JSON
-        self._run(f"SET memory_limit = '{MEMORY}'")
+        self._run(f"SET memory_limit = '{LOADING_MEMORY_LIMIT}'")
         self._run("SET threads = 1")  # more load no faster, take a quarter more work, and other processes are reading
         self._run("SET temp_directory = ?", [os.fspath(folder)])
         self._run("PRAGMA force_compression = 'zstd'")  # texts; DuckDB's own choice takes eight times as long to write
-        self._run(f"ATTACH {literal(self._path)} AS store ({_FORMAT})")
+        self._run(f"ATTACH {quote_literal(self._path)} AS store ({_FORMAT})")
         self._run("USE store")
         self._run("DROP INDEX IF EXISTS item_index")
         if not keep:
@@ -87,7 +87,7 @@ class Builder:
         self._runs: list[dict[str, Any]] = []
         self._sources: dict[int, list[dict[str, Any]]] = {}
 
-    def __enter__(self) -> Builder:
+    def __enter__(self) -> StoreBuilder:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -95,18 +95,18 @@ class Builder:
         for left in self._workspace.root.glob(self._path.name + "*"):
             left.unlink(missing_ok=True)
 
-    def load(self, parts: Sequence[Part], *, lenient: bool = False) -> None:
+    def load_runs(self, staged_runs: Sequence[StagedRun], *, omit_invalid: bool = False) -> None:
         """Puts the parts' items in, in place of the runs' earlier ones. All or nothing.
 
         LoadError if DuckDB refuses. With `lenient`, a value that does not fit its column is left out (null).
         """
-        if not parts:
+        if not staged_runs:
             return
         try:
-            if len(parts) == 1:
-                self._with_room(lambda: self._load(parts, lenient))
+            if len(staged_runs) == 1:
+                self._with_room(lambda: self._load(staged_runs, omit_invalid))
             else:
-                self._load(parts, lenient)
+                self._load(staged_runs, omit_invalid)
         except duckdb.Error as error:
             raise LoadError(error) from error
 
@@ -115,12 +115,12 @@ class Builder:
         try:
             work()
         except duckdb.OutOfMemoryException:
-            self._run(f"SET memory_limit = '{ROOM}'")
+            self._run(f"SET memory_limit = '{MAX_LOADING_MEMORY_LIMIT}'")
             work()
 
-    def _load(self, parts: Sequence[Part], lenient: bool) -> None:
-        runs = [part.run for part in parts]
-        largest = max(1 << 21, max(part.longest for part in parts) + 1024)
+    def _load(self, parts: Sequence[StagedRun], lenient: bool) -> None:
+        runs = [part.run_number for part in parts]
+        largest = max(1 << 21, max(part.longest_item for part in parts) + 1024)
         columns = {name: self._types["item_rows"][name] for name in ("run", "seq", *_AS_THEY_ARE)}
         columns |= {"golden": _CALLS, "predicted": _CALLS}
         names = ", ".join(f'"{name}"' for name in _AS_THEY_ARE)
@@ -134,7 +134,7 @@ class Builder:
                 f" list_concat(golden, predicted), {names} FROM {_reader(columns, largest, lenient=lenient)}",
                 [[os.fspath(part.items) for part in parts]],
             )
-            issues = (line for part in parts for line in issue_rows(part.issues, part.run, self._workspace.short))
+            issues = (line for part in parts for line in serialize_issues(part.issues, part.run_number, self._workspace.to_stored_path))
             self._insert("import_issues", issues)
             self._run("COMMIT")
         except BaseException:
@@ -142,17 +142,17 @@ class Builder:
                 self._run("ROLLBACK")
             raise
 
-    def load_functions(self, parts: Sequence[Part]) -> None:
+    def load_functions(self, staged_runs: Sequence[StagedRun]) -> None:
         """Puts in the documents that are not there yet."""
-        paths = [part.functions for part in parts if part.functions.stat().st_size]
+        paths = [part.functions for part in staged_runs if part.functions.stat().st_size]
         if paths:
-            largest = max(1 << 21, max(part.longest_document for part in parts) + 1024)
+            largest = max(1 << 21, max(part.longest_function for part in staged_runs) + 1024)
             reader = _reader({"hash": "VARCHAR", "name": "VARCHAR", "document": "JSON"}, largest)
             text = f"INSERT INTO functions SELECT hash, any_value(name), any_value(document) FROM {reader}"
             text += " WHERE hash NOT IN (SELECT hash FROM functions) GROUP BY hash"
             self._with_room(lambda: self._run(text, [[os.fspath(path) for path in paths]]))
 
-    def describe(self, run: int, key: str, info: Run, version: int, n_items: int, sources: Iterable[Source]) -> None:
+    def set_run(self, run: int, key: str, info: Run, version: int, n_items: int, sources: Iterable[SourceFile]) -> None:
         """The run's own row and its sources, in place of earlier ones."""
         self._runs.append(
             {
@@ -162,13 +162,13 @@ class Builder:
                 "generation": info.generation,
                 "language": info.language,
                 "model": info.model,
-                "path": self._workspace.short(info.path),
+                "path": self._workspace.to_stored_path(info.path),
                 "dataset": info.dataset,
                 "needs_dataset": info.needs_dataset,
                 "title": info.title,
                 "tags": info.tags,
-                "settings": settings_without_keys(info.settings),
-                "official_metrics": settings_without_keys(info.official_metrics),
+                "settings": redact_json(info.settings),
+                "official_metrics": redact_json(info.official_metrics),
                 "version": version,
                 "n_items": n_items,
                 "imported_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -176,22 +176,22 @@ class Builder:
         )
         self.set_sources(run, sources)
 
-    def set_sources(self, run: int, sources: Iterable[Source]) -> None:
+    def set_sources(self, run: int, sources: Iterable[SourceFile]) -> None:
         self._sources[run] = [{"run": run, **asdict(source)} for source in sources]
 
     def _insert_runs(self) -> None:
         for table, runs in (("runs", [row["run"] for row in self._runs]), ("sources", list(self._sources))):
             self._run(f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::INTEGER[]))", [runs])
-        self._insert("runs", map(dump, self._runs))
-        self._insert("sources", (dump(row) for rows in self._sources.values() for row in rows))
+        self._insert("runs", map(dump_json, self._runs))
+        self._insert("sources", (dump_json(row) for rows in self._sources.values() for row in rows))
 
-    def set_issues(self, about: Iterable[str], issues: Iterable[dict[str, Any]]) -> None:
+    def replace_issues(self, files: Iterable[str], issues: Iterable[dict[str, Any]]) -> None:
         """Issues that belong to no run: those about these files are replaced."""
         self._run(
             "DELETE FROM import_issues WHERE run IS NULL AND file IN (SELECT unnest(?::VARCHAR[]))",
-            [[self._workspace.short(file) for file in about]],
+            [[self._workspace.to_stored_path(file) for file in files]],
         )
-        self._insert("import_issues", issue_rows(issues, None, self._workspace.short))
+        self._insert("import_issues", serialize_issues(issues, None, self._workspace.to_stored_path))
 
     def finish(self) -> None:
         """Makes this the store. Who has the old one open keeps seeing it."""
@@ -205,7 +205,7 @@ class Builder:
         self._run("DETACH store")
         with path.open("rb+") as stream:
             os.fsync(stream.fileno())
-        share(path)
+        apply_folder_permissions(path)
         os.replace(path, self._workspace.store)  # noqa: PTH105 - atomic, whatever is there
 
     def _compacted(self) -> Path | None:
@@ -216,7 +216,7 @@ class Builder:
         if free <= max(used, 64):
             return None
         path = self._path.with_name(self._path.name + ".compact")
-        self._run(f"ATTACH {literal(path)} AS compact ({_FORMAT})")
+        self._run(f"ATTACH {quote_literal(path)} AS compact ({_FORMAT})")
         self._run("COPY FROM DATABASE store TO compact")
         self._run("DETACH compact")
         return path
@@ -237,7 +237,7 @@ class Builder:
 
 def _reader(columns: dict[str, str], largest: int, *, lenient: bool = False) -> str:
     """`read_json` of one bound list of files."""
-    given = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in columns.items())
+    given = ", ".join(f"{quote_literal(name)}: {quote_literal(kind)}" for name, kind in columns.items())
     return (
         f"read_json(?, format='newline_delimited', columns={{{given}}}, maximum_object_size={largest},"
         f" ignore_errors={lenient})"
@@ -246,49 +246,49 @@ def _reader(columns: dict[str, str], largest: int, *, lenient: bool = False) -> 
 
 @dataclass(slots=True)
 class StoredRun:
-    run: int
+    run_number: int
     version: int
     n_items: int
     n_issues: int
     dataset: str | None
-    sources: list[Source] = field(default_factory=list)
+    sources: list[SourceFile] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Index:
+class StoreIndex:
     runs: dict[str, StoredRun] = field(default_factory=dict)
     """By `run_key`."""
     usable: bool = False
     """There is a store, and it can be added to."""
-    problem: str | None = None
+    rebuild_reason: str | None = None
     """Why a store that is there is not usable: it is built anew, from what is imported now."""
 
     @property
-    def next_run(self) -> int:
-        return max((stored.run for stored in self.runs.values()), default=0) + 1
+    def next_run_number(self) -> int:
+        return max((stored.run_number for stored in self.runs.values()), default=0) + 1
 
 
-def run_key(workspace: Workspace, run: Run) -> str:
+def build_run_key(workspace: Workspace, run: Run) -> str:
     """What makes two runs the same run: a JSON list of benchmark, generation, language, model and path."""
-    return orjson.dumps([run.benchmark, run.generation, run.language, run.model, workspace.short(run.path)]).decode()
+    return orjson.dumps([run.benchmark, run.generation, run.language, run.model, workspace.to_stored_path(run.path)]).decode()
 
 
-def read_index(workspace: Workspace) -> Index:
+def read_store_index(workspace: Workspace) -> StoreIndex:
     if not workspace.store.exists():
-        return Index()
+        return StoreIndex()
     try:
         connection = open_store(workspace)
     except StoreError as error:
-        return Index(problem=str(error))
+        return StoreIndex(rebuild_reason=str(error))
     try:
-        index, by_run = Index(usable=True), {}
+        index, by_run = StoreIndex(usable=True), {}
         for run, key, *rest in connection.execute(
             "SELECT run, key, version, n_items,"
             " (SELECT count(*) FROM import_issues i WHERE i.run = r.run), dataset FROM runs r"
         ).fetchall():
             index.runs[key] = by_run[run] = StoredRun(run, *rest)
         for run, *source in connection.execute("SELECT run, path, kind, size, mtime_ns, hash FROM sources").fetchall():
-            by_run[run].sources.append(Source(*source))
+            by_run[run].sources.append(SourceFile(*source))
         return index
     finally:
         connection.close()

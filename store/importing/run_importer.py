@@ -21,14 +21,14 @@ import duckdb
 
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import RunPlan
-from fcreview.safe_files import make_folder, share
-from fcreview.store.database import attach, literal
-from fcreview.store.importing.builder import Builder, Index, LoadError, StoredRun, read_index, run_key
-from fcreview.store.importing.dataset_paths import DataChoice, Remembered, lost, missing, supplying
-from fcreview.store.importing.sources import Source, files_of, look, unchanged
-from fcreview.store.importing.staging import Part, read_line
-from fcreview.store.importing.workers import Job, Outcome, Progress, Read, read_all
-from fcreview.store.rows import ImportSummary, News
+from fcreview.safe_files import make_folder, apply_folder_permissions
+from fcreview.store.database import attach_read_only, quote_literal
+from fcreview.store.importing.builder import StoreBuilder, StoreIndex, LoadError, StoredRun, read_store_index, build_run_key
+from fcreview.store.importing.dataset_paths import DatasetOptions, DatasetFolders, find_lost_dataset, find_missing_folder, select_dataset_folders
+from fcreview.store.importing.sources import SourceFile, iter_files, stat_sources, is_unchanged
+from fcreview.store.importing.staging import StagedRun, read_staged_item
+from fcreview.store.importing.workers import ReadJob, ReadOutcome, ImportProgressCallback, RunReader, read_runs
+from fcreview.store.rows import ImportSummary, ImportChanges
 from fcreview.store.workspace import Workspace, WorkspaceError
 
 _ITEMS = (
@@ -37,110 +37,110 @@ _ITEMS = (
 )
 
 
-class Before:
+class ItemSnapshot:
     """The items as they were before an import: two hashes of each. Use as a context manager."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._connection = attach(workspace.store)
+        self._connection = attach_read_only(workspace.store)
         self._connection.execute(f"CREATE TEMP TABLE before AS {_ITEMS}")
         self._connection.execute("USE memory")
         self._connection.execute("DETACH store")  # so that the file that takes its place can be attached
 
-    def __enter__(self) -> Before:
+    def __enter__(self) -> ItemSnapshot:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    def news(self, runs: Sequence[int]) -> News:
+    def compare(self, runs: Sequence[int]) -> ImportChanges:
         """Of these runs; of all, if none is named. An item has changed if its prediction or golden answer has."""
-        self._connection.execute(f"ATTACH {literal(self._workspace.store)} AS store (READ_ONLY)")
+        self._connection.execute(f"ATTACH {quote_literal(self._workspace.store)} AS store (READ_ONLY)")
         found = self._connection.execute(
             "SELECT count(*) FILTER (b.run IS NULL), count(*) FILTER (b.content <> a.content),"
             f" count(*) FILTER (a.run IS NULL) FROM ({_ITEMS}) a FULL JOIN temp.before b USING (run, item)"
             " WHERE len(?::INTEGER[]) = 0 OR list_contains(?::INTEGER[], coalesce(a.run, b.run))",
             [list(runs), list(runs)],
         ).fetchall()
-        return News(*found[0])
+        return ImportChanges(*found[0])
 
 
 @dataclass(slots=True)
-class Sorted:
-    rows: dict[int, dict[str, Any]] = field(default_factory=dict)
+class ImportPlan:
+    summary_rows: dict[int, dict[str, Any]] = field(default_factory=dict)
     """Of the summary, by run."""
     plans: dict[int, RunPlan] = field(default_factory=dict)
     """By run."""
-    jobs: list[Job] = field(default_factory=list)
+    jobs: list[ReadJob] = field(default_factory=list)
     """Runs that are read."""
-    touched: list[Job] = field(default_factory=list)
+    new_mtime_jobs: list[ReadJob] = field(default_factory=list)
     """Runs whose files have another time and the same content."""
-    held: list[RunPlan] = field(default_factory=list)
+    skipped_plans: list[RunPlan] = field(default_factory=list)
     """Runs that stay as they are, whatever their files hold now, since their dataset is lost."""
     issues: list[ImportIssue] = field(default_factory=list)
 
 
-class Sorting:
+class ImportPlanner:
     """Goes through the plans of one import."""
 
-    def __init__(self, workspace: Workspace, index: Index, choice: DataChoice) -> None:
+    def __init__(self, workspace: Workspace, index: StoreIndex, choice: DatasetOptions) -> None:
         self._workspace = workspace
         self._index = index
         self._choice = choice
-        self._remembered = Remembered(workspace)
+        self._remembered = DatasetFolders(workspace)
 
-    def sort(self, plans: Sequence[RunPlan]) -> Sorted:
-        done, known = Sorted(), set()
-        next_run = self._index.next_run
+    def plan_import(self, plans: Sequence[RunPlan]) -> ImportPlan:
+        done, known = ImportPlan(), set()
+        next_run = self._index.next_run_number
         for plan in plans:
-            key = run_key(self._workspace, plan.run)
+            key = build_run_key(self._workspace, plan.run)
             if key in known:
                 what = f"run {plan.run.model} was found twice; the first counts"
                 done.issues.append(ImportIssue(plan.run.path, None, what))
                 continue
             known.add(key)
             stored = self._index.runs.get(key)
-            number = stored.run if stored else next_run
+            number = stored.run_number if stored else next_run
             next_run += stored is None
-            done.rows[number], done.plans[number] = _summary_row(number, plan.run), plan
-            self._add(done, Job(number, plan, look(plan, self._workspace.short)), stored)
+            done.summary_rows[number], done.plans[number] = _summary_row(number, plan.run), plan
+            self._add(done, ReadJob(number, plan, stat_sources(plan, self._workspace.to_stored_path)), stored)
         return done
 
-    def remember(self, done: Sorted) -> None:
+    def save_dataset_folders(self, done: ImportPlan) -> None:
         """Of each run that is now in the store as it was planned, which of the folders named have its dataset. A run
         that is new beside others has what they have."""
-        usual = () if self._choice.forget else self._remembered.usual
+        usual = () if self._choice.forget else self._remembered.most_common
         for number, plan in done.plans.items():
-            if done.rows[number]["status"] in ("imported", "unchanged"):
-                inherited = () if self._remembered.of(plan.run) else supplying(usual, plan)
-                given = supplying(self._choice.named, plan) or inherited
+            if done.summary_rows[number]["status"] in ("imported", "unchanged"):
+                inherited = () if self._remembered.folders_of(plan.run) else select_dataset_folders(usual, plan)
+                given = select_dataset_folders(self._choice.folders, plan) or inherited
                 if given or self._choice.forget:
-                    self._remembered.keep(plan.run, given)
+                    self._remembered.set_folders(plan.run, given)
         self._remembered.save()
 
-    def _add(self, done: Sorted, job: Job, stored: StoredRun | None) -> None:
-        row, plan = done.rows[job.run], job.plan
-        before = self._remembered.of(plan.run)
-        anew = self._choice.forget or bool(set(supplying(self._choice.named, plan)) - set(before))
+    def _add(self, done: ImportPlan, job: ReadJob, stored: StoredRun | None) -> None:
+        row, plan = done.summary_rows[job.run_number], job.plan
+        before = self._remembered.folders_of(plan.run)
+        anew = self._choice.forget or bool(set(select_dataset_folders(self._choice.folders, plan)) - set(before))
         chosen = () if anew else before
-        gone = lost(self._workspace, plan, stored, chosen) if stored and not anew else None
-        absent = gone or missing(plan, chosen)
+        gone = find_lost_dataset(self._workspace, plan, stored, chosen) if stored and not anew else None
+        absent = gone or find_missing_folder(plan, chosen)
         row["missing_dataset"] = str(absent) if absent else None
         if stored and gone:
             row |= _what_is_stored(stored)
             row["status"] = "kept" if self._same_results(job, stored) else "outdated"
-            done.held.append(plan)
-        elif stored and stored.version == plan.reading and self._same(job.sources, stored.sources):
+            done.skipped_plans.append(plan)
+        elif stored and stored.version == plan.import_fingerprint and self._same(job.sources, stored.sources):
             row |= _what_is_stored(stored)
             if _take_hashes(job, stored):
-                done.touched.append(job)
+                done.new_mtime_jobs.append(job)
         else:
             done.jobs.append(job)
 
-    def _same(self, now: list[Source], before: list[Source]) -> bool:
-        return unchanged(now, before, self._workspace.full)
+    def _same(self, now: list[SourceFile], before: list[SourceFile]) -> bool:
+        return is_unchanged(now, before, self._workspace.to_absolute_path)
 
-    def _same_results(self, job: Job, stored: StoredRun) -> bool:
+    def _same_results(self, job: ReadJob, stored: StoredRun) -> bool:
         """Whether all but the dataset is as it was."""
         now, before = ([s for s in sources if s.kind != "data"] for sources in (job.sources, stored.sources))
         return self._same(now, before)
@@ -150,14 +150,14 @@ def _what_is_stored(stored: StoredRun) -> dict[str, Any]:
     return {"items": stored.n_items, "issues": stored.n_issues, "dataset": stored.dataset}
 
 
-def _take_hashes(job: Job, stored: StoredRun) -> bool:
+def _take_hashes(job: ReadJob, stored: StoredRun) -> bool:
     """Whether a file has another time; its content is the same, so its hash is."""
     old = {(source.path, source.kind): source for source in stored.sources}
     if all(source.mtime_ns == old[source.path, source.kind].mtime_ns for source in job.sources):
         return False
     for n, source in enumerate(job.sources):
         was = old[source.path, source.kind]
-        job.sources[n] = Source(source.path, source.kind, source.size, source.mtime_ns, was.hash)
+        job.sources[n] = SourceFile(source.path, source.kind, source.size, source.mtime_ns, was.hash)
     return True
 
 
@@ -179,19 +179,19 @@ def _summary_row(number: int, run: Run) -> dict[str, Any]:
 
 
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
-TOGETHER = 16_000_000
+BATCH_BYTES = 16_000_000
 """Bytes of parts that are loaded by one statement, while others are read."""
 
 
 def import_runs(
     workspace: Workspace,
     plans: Sequence[RunPlan],
-    read: Read,
+    read: RunReader,
     *,
     issues: Sequence[ImportIssue] = (),
-    progress: Progress | None = None,
-    jobs: int | None = None,
-    data: DataChoice = DataChoice(),  # noqa: B008 - frozen
+    on_progress: ImportProgressCallback | None = None,
+    n_workers: int | None = None,
+    dataset_options: DatasetOptions = DatasetOptions(),  # noqa: B008 - frozen
 ) -> ImportSummary:
     """Brings the store up to date with the plans; runs imported earlier from elsewhere stay.
 
@@ -201,7 +201,7 @@ def import_runs(
     it is. WorkspaceError if the workspace cannot be written to.
     """
     started = time.perf_counter()
-    asked = _Request(plans, read, issues, progress, jobs, data)
+    asked = _Request(plans, read, issues, on_progress, n_workers, dataset_options)
     try:
         with _alone(workspace):
             summary = _Import(workspace, asked).run()
@@ -228,11 +228,11 @@ class _Request:
     """What `import_runs` is asked for."""
 
     plans: Sequence[RunPlan]
-    read: Read
+    read: RunReader
     issues: Sequence[ImportIssue]
-    progress: Progress | None
+    progress: ImportProgressCallback | None
     workers: int | None
-    data: DataChoice
+    data: DatasetOptions
 
 
 class _Import:
@@ -240,31 +240,31 @@ class _Import:
         self._workspace = workspace
         self._asked = asked
         self._folder = workspace.temporary / str(os.getpid())
-        self._index: Index = read_index(workspace)
-        self._todo = Sorted()
+        self._index: StoreIndex = read_store_index(workspace)
+        self._todo = ImportPlan()
         self._problems: list[dict[str, Any]] = []
 
     def run(self) -> ImportSummary:
         sorting, todo = self._look()
-        if todo.jobs or todo.touched or not self._index.usable:
+        if todo.jobs or todo.new_mtime_jobs or not self._index.usable:
             self._build()
-        sorting.remember(todo)
-        return ImportSummary(list(todo.rows.values()), self._problems)
+        sorting.save_dataset_folders(todo)
+        return ImportSummary(list(todo.summary_rows.values()), self._problems)
 
     def known(self) -> ImportSummary | None:
         """Where nothing can be written: what `run` would say if there is nothing to bring in; else None."""
         _, todo = self._look()
         if todo.jobs or not self._index.usable:
             return None
-        return ImportSummary(list(todo.rows.values()), self._problems)
+        return ImportSummary(list(todo.summary_rows.values()), self._problems)
 
-    def _look(self) -> tuple[Sorting, Sorted]:
+    def _look(self) -> tuple[ImportPlanner, ImportPlan]:
         asked = self._asked
-        sorting = Sorting(self._workspace, self._index, asked.data)
-        todo = self._todo = sorting.sort(asked.plans)
+        sorting = ImportPlanner(self._workspace, self._index, asked.data)
+        todo = self._todo = sorting.plan_import(asked.plans)
         loose = [*asked.issues, *(issue for plan in self._looked_at() for issue in plan.issues)]
-        if self._index.problem:
-            loose.append(ImportIssue(str(self._workspace.store), None, self._index.problem, severity="notice"))
+        if self._index.rebuild_reason:
+            loose.append(ImportIssue(str(self._workspace.store), None, self._index.rebuild_reason, severity="notice"))
         self._problems = [asdict(issue) for issue in [*loose, *todo.issues]]
         return sorting, todo
 
@@ -273,42 +273,42 @@ class _Import:
         shutil.rmtree(self._folder, ignore_errors=True)
         make_folder(self._folder)
         todo, asked = self._todo, self._asked
-        outcomes = read_all(self._workspace, self._folder, todo.jobs, asked.read, asked.workers, asked.progress)
+        outcomes = read_runs(self._workspace, self._folder, todo.jobs, asked.read, asked.workers, asked.progress)
         try:
             first = next(outcomes, None)  # before DuckDB starts threads: processes are forked here
-            with Builder(self._workspace, self._folder, keep=self._index.usable) as builder:
-                for job in todo.touched:
-                    builder.set_sources(job.run, job.sources)
+            with StoreBuilder(self._workspace, self._folder, keep=self._index.usable) as builder:
+                for job in todo.new_mtime_jobs:
+                    builder.set_sources(job.run_number, job.sources)
                 parts = self._load(builder, itertools.chain([first] if first else [], outcomes))
-                if parts or todo.touched or not self._index.usable:
+                if parts or todo.new_mtime_jobs or not self._index.usable:
                     builder.load_functions(parts)
-                    builder.set_issues(self._about(), (issue for issue in self._problems if issue.get("run") is None))
+                    builder.replace_issues(self._about(), (issue for issue in self._problems if issue.get("run") is None))
                     builder.finish()
         finally:
             outcomes.close()
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _load(self, builder: Builder, outcomes: Iterable[Outcome]) -> list[Part]:
+    def _load(self, builder: StoreBuilder, outcomes: Iterable[ReadOutcome]) -> list[StagedRun]:
         """Loads parts in batches as they come. Returns those whose function documents are wanted."""
-        loaded: list[Part] = []
-        waiting: list[Outcome] = []
+        loaded: list[StagedRun] = []
+        waiting: list[ReadOutcome] = []
         for outcome in outcomes:
-            if outcome.part is None:
+            if outcome.staged is None:
                 self._fail(outcome, outcome.error or "not read")
                 continue
             waiting.append(outcome)
-            loaded.append(outcome.part)
-            if sum(one.part.items.stat().st_size for one in waiting if one.part) >= TOGETHER:
+            loaded.append(outcome.staged)
+            if sum(one.staged.items.stat().st_size for one in waiting if one.staged) >= BATCH_BYTES:
                 self._load_batch(builder, waiting)
                 waiting = []
         self._load_batch(builder, waiting)
         return loaded
 
-    def _load_batch(self, builder: Builder, outcomes: Sequence[Outcome]) -> None:
+    def _load_batch(self, builder: StoreBuilder, outcomes: Sequence[ReadOutcome]) -> None:
         """All at once; if DuckDB refuses, one by one, and the one at fault without the values that do not fit."""
-        parts = [outcome.part for outcome in outcomes if outcome.part]
+        parts = [outcome.staged for outcome in outcomes if outcome.staged]
         try:
-            builder.load(parts)
+            builder.load_runs(parts)
         except LoadError as error:
             if len(outcomes) == 1:
                 self._load_leniently(builder, outcomes[0], error)
@@ -321,11 +321,11 @@ class _Import:
         for part in parts:
             part.items.unlink(missing_ok=True)
 
-    def _load_leniently(self, builder: Builder, outcome: Outcome, refused: LoadError) -> None:
+    def _load_leniently(self, builder: StoreBuilder, outcome: ReadOutcome, refused: LoadError) -> None:
         """One item whose values do not fit does not cost the run."""
-        part = outcome.part
+        part = outcome.staged
         assert part is not None  # noqa: S101 - for the type checker: outcomes without one have failed
-        at_fault = read_line(part, refused.line) if refused.line is not None else None
+        at_fault = read_staged_item(part, refused.line) if refused.line is not None else None
         if at_fault is None:
             self._fail(outcome, str(refused))
             return
@@ -333,19 +333,19 @@ class _Import:
         issue = ImportIssue(at_fault["file"], at_fault["line"], what, item=at_fault["id"], severity="error")
         part.issues.append({**asdict(issue), "seq": at_fault["seq"]})
         try:
-            builder.load([part], lenient=True)
+            builder.load_runs([part], omit_invalid=True)
         except LoadError as error:
             self._fail(outcome, str(error))
         else:
             self._succeed(builder, outcome)
 
-    def _succeed(self, builder: Builder, outcome: Outcome) -> None:
-        job, part, info = outcome.job, outcome.part, outcome.info
+    def _succeed(self, builder: StoreBuilder, outcome: ReadOutcome) -> None:
+        job, part, info = outcome.job, outcome.staged, outcome.info
         assert part is not None  # noqa: S101 - for the type checker: outcomes without one have failed
-        key = run_key(self._workspace, job.plan.run)
-        builder.describe(job.run, key, info, job.plan.reading, part.n_items, outcome.sources)
-        self._problems += [{**{k: v for k, v in issue.items() if k != "seq"}, "run": job.run} for issue in part.issues]
-        self._todo.rows[job.run] |= {
+        key = build_run_key(self._workspace, job.plan.run)
+        builder.set_run(job.run_number, key, info, job.plan.import_fingerprint, part.n_items, outcome.sources)
+        self._problems += [{**{k: v for k, v in issue.items() if k != "seq"}, "run": job.run_number} for issue in part.issues]
+        self._todo.summary_rows[job.run_number] |= {
             "items": part.n_items,
             "issues": len(part.issues),
             "dataset": info.dataset,
@@ -353,14 +353,14 @@ class _Import:
             "seconds": outcome.seconds,
         }
 
-    def _fail(self, outcome: Outcome, reason: str) -> None:
+    def _fail(self, outcome: ReadOutcome, reason: str) -> None:
         """The run's earlier items stay, if there are any."""
         job = outcome.job
-        stored = self._index.runs.get(run_key(self._workspace, job.plan.run))
+        stored = self._index.runs.get(build_run_key(self._workspace, job.plan.run))
         kept = f"; its {stored.n_items} items of the import before are kept" if stored else ""
         what = f"run {job.plan.run.model} was not imported: {reason}{kept}"
         self._problems.append(asdict(ImportIssue(job.plan.run.path, None, what, severity="error")))
-        self._todo.rows[job.run] |= {
+        self._todo.summary_rows[job.run_number] |= {
             "items": stored.n_items if stored else 0,
             "status": "failed",
             "seconds": outcome.seconds,
@@ -368,12 +368,12 @@ class _Import:
         }
 
     def _looked_at(self) -> list[RunPlan]:
-        return [plan for plan in self._asked.plans if not any(plan is held for held in self._todo.held)]
+        return [plan for plan in self._asked.plans if not any(plan is held for held in self._todo.skipped_plans)]
 
     def _about(self) -> set[str]:
         """Files whose loose issues of earlier imports no longer hold: all that were looked at now."""
         plans = self._looked_at()
-        looked = {os.fspath(path) for plan in plans for _, path in files_of(plan)}
+        looked = {os.fspath(path) for plan in plans for _, path in iter_files(plan)}
         return looked | {issue["file"] for issue in self._problems} | {plan.run.path for plan in plans}
 
 
@@ -383,7 +383,7 @@ def _alone(workspace: Workspace) -> Iterator[None]:
     fresh = not workspace.lock.exists()
     with workspace.lock.open("a") as handle:
         if fresh:
-            share(workspace.lock, writing=True)
+            apply_folder_permissions(workspace.lock, group_can_write=True)
         _flock(handle)
         for left in workspace.root.glob(f"{workspace.store.name}.*.tmp*"):
             left.unlink(missing_ok=True)

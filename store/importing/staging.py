@@ -22,11 +22,11 @@ from weakref import ref
 
 import orjson
 
-from fcreview.model.item import OWN, Extra, ImportIssue, Item, Repeated
-from fcreview.model.json_value import json_safe
-from fcreview.model.redact import text_without_keys, without_credentials, without_keys
+from fcreview.model.item import RUN_SPECIFIC_FIELDS, Extra, ImportIssue, Item, SharedList
+from fcreview.model.json_value import to_plain_json
+from fcreview.model.redact import redact_keys_in_text, redact_credentials, redact_keys
 
-PLAIN = (
+ITEM_COLUMNS = (
     "id",
     "category",
     "group",
@@ -61,68 +61,68 @@ PLAIN = (
 _REMEMBERED = 20_000
 """Function lists whose hashes are kept."""
 _LISTS = ("messages", "golden", "predicted", "pairs", "verdicts")
-_ALIKE = tuple(name for name in PLAIN if name not in OWN)
-_own, _alike, _lists = attrgetter(*OWN), attrgetter(*_ALIKE), attrgetter(*_LISTS)
+_ALIKE = tuple(name for name in ITEM_COLUMNS if name not in RUN_SPECIFIC_FIELDS)
+_own, _alike, _lists = attrgetter(*RUN_SPECIFIC_FIELDS), attrgetter(*_ALIKE), attrgetter(*_LISTS)
 
 
-class Shared:
+class FunctionCache:
     """Function documents of all runs, by content hash. Lists of them are known by identity, and kept alive if they are
     not `Repeated`: of a large dataset they are let go by the thousand."""
 
     def __init__(self) -> None:
-        self.written: set[str] = set()
+        self.written_hashes: set[str] = set()
         """Hashes of the documents that are in some part."""
-        self.hashes: dict[int, tuple[Callable[[], list[dict[str, Any]] | None], bytes]] = {}
+        self.hash_lists: dict[int, tuple[Callable[[], list[dict[str, Any]] | None], bytes]] = {}
 
-    def forget_documents(self) -> None:
+    def clear(self) -> None:
         """They are written again: the part they were in is thrown away."""
-        self.written.clear()
-        self.hashes.clear()
+        self.written_hashes.clear()
+        self.hash_lists.clear()
 
 
-class FunctionDocuments:
+class FunctionWriter:
     """Writes each function document once, and gives its content hash."""
 
-    def __init__(self, stream: IO[bytes], shared: Shared) -> None:
-        self.longest = 0
+    def __init__(self, stream: IO[bytes], shared: FunctionCache) -> None:
+        self.longest_line = 0
         self._stream = stream
         self._shared = shared
 
-    def hashes(self, documents: list[dict[str, Any]]) -> bytes:
+    def write(self, functions: list[dict[str, Any]]) -> bytes:
         """Their content hashes as a JSON list."""
-        lists = self._shared.hashes
-        known = lists.get(id(documents))
-        if known is None or known[0]() is not documents:
+        lists = self._shared.hash_lists
+        known = lists.get(id(functions))
+        if known is None or known[0]() is not functions:
             if len(lists) >= _REMEMBERED:
                 lists.clear()
-            holder = ref(documents) if type(documents) is Repeated else lambda: documents
-            known = lists[id(documents)] = (holder, _trim(orjson.dumps([self._hash(one) for one in documents])))
+            holder = ref(functions) if type(functions) is SharedList else lambda: functions
+            known = lists[id(functions)] = (holder, _trim(orjson.dumps([self._hash(one) for one in functions])))
         return known[1]
 
     def _hash(self, document: dict[str, Any]) -> str:
-        text = without_keys(dump(document))
+        text = redact_keys(dump_json(document))
         digest = blake2b(text, digest_size=8).hexdigest()
-        if digest not in self._shared.written:
-            self._shared.written.add(digest)
+        if digest not in self._shared.written_hashes:
+            self._shared.written_hashes.add(digest)
             name = document.get("name") if isinstance(document, dict) else None
             named = name if isinstance(name, str) else ""
-            line = b'{"hash":"%s","name":%s,"document":%s}\n' % (digest.encode(), dump(named), text)
-            self.longest = max(self.longest, len(line))
+            line = b'{"hash":"%s","name":%s,"document":%s}\n' % (digest.encode(), dump_json(named), text)
+            self.longest_line = max(self.longest_line, len(line))
             self._stream.write(line)
         return digest
 
 
-def item_line(run: int, seq: int, item: Item, functions: FunctionDocuments) -> bytes:
+def serialize_item(run: int, seq: int, item: Item, functions: FunctionWriter) -> bytes:
     """The item as one line of JSON: its fields, `functions` as hashes, `run` and `seq`."""
-    common = item.common
+    common = item.shared_content
     if common is None:
         text = _common(item)
     else:
-        text = common.text or _common(item)
-        common.text = text
-    own = dict(zip(OWN, _own(item), strict=True))
+        text = common.json_text or _common(item)
+        common.json_text = text
+    own = dict(zip(RUN_SPECIFIC_FIELDS, _own(item), strict=True))
     own["n_issues"] = len(item.issues)
-    hashes = functions.hashes(item.functions) if item.functions else b"[]"
+    hashes = functions.write(item.functions) if item.functions else b"[]"
     return b'{"run":%d,"seq":%d,"functions":%b,%b,%b}\n' % (run, seq, hashes, _inside(own), text)
 
 
@@ -131,8 +131,8 @@ def _common(item: Item) -> bytes:
     rest = dict(zip(_ALIKE, _alike(item), strict=True))
     pieces = []
     for name, values in zip(_LISTS, _lists(item), strict=True):
-        if type(values) is Repeated:
-            pieces.append(b'"%b":%b' % (name.encode(), values.text or _text(values)))
+        if type(values) is SharedList:
+            pieces.append(b'"%b":%b' % (name.encode(), values.json_text or _text(values)))
         else:
             rest[name] = values
     rest["extra"] = _extra(item.extra)
@@ -144,18 +144,18 @@ def _inside(values: dict[str, Any]) -> bytes:
     try:
         text = orjson.dumps(values)
     except TypeError:  # orjson.JSONEncodeError: huge integers, lone surrogates, keys that are not text, too deep
-        text = orjson.dumps(json_safe({name: _shallow(value) for name, value in values.items()}))
-    return without_keys(text[1:-1])
+        text = orjson.dumps(to_plain_json({name: _shallow(value) for name, value in values.items()}))
+    return redact_keys(text[1:-1])
 
 
-def _text(values: Repeated[Any]) -> bytes:
+def _text(values: SharedList[Any]) -> bytes:
     """The list as JSON, from now on kept with it."""
     try:
         text = orjson.dumps(values)
     except TypeError:
-        text = orjson.dumps(json_safe(_shallow(values)))
-    values.text = _trim(without_keys(text))
-    return values.text
+        text = orjson.dumps(to_plain_json(_shallow(values)))
+    values.json_text = _trim(redact_keys(text))
+    return values.json_text
 
 
 def _trim(text: bytes) -> bytes:
@@ -166,17 +166,17 @@ def _trim(text: bytes) -> bytes:
 def _extra(extra: Extra) -> dict[str, Any]:
     """Only what is set: most items have nothing."""
     found = extra.as_json()
-    if extra.more:
-        found["more"] = without_credentials(extra.more)
+    if extra.metadata:
+        found["more"] = redact_credentials(extra.metadata)
     return found
 
 
-def dump(value: Any) -> bytes:
+def dump_json(value: Any) -> bytes:
     """Any JSON-like value as JSON."""
     try:
         return orjson.dumps(value)
     except TypeError:
-        return orjson.dumps(json_safe(value))
+        return orjson.dumps(to_plain_json(value))
 
 
 def _shallow(value: Any) -> Any:
@@ -189,88 +189,88 @@ def _shallow(value: Any) -> Any:
     return value
 
 
-REPORT_EVERY = 500
+ITEMS_PER_REPORT = 500
 """Items between two reports of progress."""
 
 
 @dataclass(slots=True)
-class Part:
+class StagedRun:
     """One run as files, ready to load."""
 
-    run: int
+    run_number: int
     items: Path
     functions: Path
     n_items: int = 0
-    longest: int = 0
+    longest_item: int = 0
     """Bytes of the longest line of `items`."""
-    longest_document: int = 0
+    longest_function: int = 0
     """Bytes of the longest line of `functions`."""
     issues: list[dict[str, Any]] = field(default_factory=list)
     """{file, line, what, raw, item, severity} and `seq`, the item's number in the run, or null."""
 
 
-def write_part(
-    read: Iterable[Item | ImportIssue],
-    run: int,
+def stage_run(
+    records: Iterable[Item | ImportIssue],
+    run_number: int,
     stem: Path,
-    short: Callable[[str], str],
-    shared: Shared,
-    report: Callable[[int], None] | None = None,
-) -> Part:
+    to_stored_path: Callable[[str], str],
+    cache: FunctionCache,
+    on_progress: Callable[[int], None] | None = None,
+) -> StagedRun:
     """Writes `stem`.items and `stem`.functions. `short` gives a path as the store keeps it; `report` is told the bytes
     of the result files that were read so far. What `read` raises is passed on."""
-    part = Part(run, stem.with_suffix(".items"), stem.with_suffix(".functions"))
+    part = StagedRun(run_number, stem.with_suffix(".items"), stem.with_suffix(".functions"))
     paths: dict[str, str] = {}
     n_bytes = seq = 0
     with part.items.open("wb") as lines, part.functions.open("wb") as documents:
-        functions = FunctionDocuments(documents, shared)
-        for item in read:
+        functions = FunctionWriter(documents, cache)
+        for item in records:
             if isinstance(item, ImportIssue):
                 part.issues.append(_issue(item, None, None))
                 continue
             file = paths.get(item.file)
             if file is None:
-                file = paths[item.file] = short(item.file) if item.file else ""
+                file = paths[item.file] = to_stored_path(item.file) if item.file else ""
             item.file = file
-            line = item_line(run, seq, item, functions)
+            line = serialize_item(run_number, seq, item, functions)
             lines.write(line)
-            if len(line) > part.longest:
-                part.longest = len(line)
+            if len(line) > part.longest_item:
+                part.longest_item = len(line)
             if item.issues:
                 part.issues.extend(_issue(issue, item.id, seq) for issue in item.issues)
             seq += 1
             n_bytes += item.length
-            if report is not None and not seq % REPORT_EVERY:
-                report(n_bytes)
-        part.longest_document = functions.longest
+            if on_progress is not None and not seq % ITEMS_PER_REPORT:
+                on_progress(n_bytes)
+        part.longest_function = functions.longest_line
     part.n_items = seq
     return part
 
 
-def read_line(part: Part, number: int) -> dict[str, Any] | None:
+def read_staged_item(staged: StagedRun, number: int) -> dict[str, Any] | None:
     """A line of `part.items`, from 1; None if there is none."""
-    with part.items.open("rb") as lines:
+    with staged.items.open("rb") as lines:
         for line in itertools.islice(lines, number - 1, number):
             found: dict[str, Any] = orjson.loads(line)
             return found
     return None
 
 
-def settings_without_keys(value: dict[str, Any]) -> Any:
+def redact_json(value: dict[str, Any]) -> Any:
     """Of a run. What names it (model, benchmark, path) stays as it is: it is known by that."""
-    return orjson.loads(without_keys(dump(without_credentials(value))))
+    return orjson.loads(redact_keys(dump_json(redact_credentials(value))))
 
 
 def _issue(issue: ImportIssue, item: str | None, seq: int | None) -> dict[str, Any]:
-    what, raw = text_without_keys(issue.what), issue.raw and text_without_keys(issue.raw)
+    what, raw = redact_keys_in_text(issue.what), issue.raw and redact_keys_in_text(issue.raw)
     return {**asdict(issue), "what": what, "raw": raw, "item": issue.item or item, "seq": seq}
 
 
-def issue_rows(issues: Iterable[dict[str, Any]], run: int | None, short: Callable[[str], str]) -> Iterator[bytes]:
+def serialize_issues(issues: Iterable[dict[str, Any]], run_number: int | None, to_stored_path: Callable[[str], str]) -> Iterator[bytes]:
     """Lines for the table `import_issues`."""
     for issue in issues:
         seq = issue.get("seq")
         row = {k: issue[k] for k in ("line", "what", "raw", "severity")}
-        row["file"] = short(issue["file"]) if issue["file"] else ""
-        row |= {"run": run, "item": None if seq is None or run is None else (run << 32) + seq, "id": issue["item"]}
-        yield dump(row)
+        row["file"] = to_stored_path(issue["file"]) if issue["file"] else ""
+        row |= {"run": run_number, "item": None if seq is None or run_number is None else (run_number << 32) + seq, "id": issue["item"]}
+        yield dump_json(row)

@@ -26,15 +26,15 @@ from pathlib import Path
 
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.run_plan import RunPlan
-from fcreview.store.importing.sources import Source, hashed
-from fcreview.store.importing.staging import Part, Shared, write_part
+from fcreview.store.importing.sources import SourceFile, hash_source
+from fcreview.store.importing.staging import StagedRun, FunctionCache, stage_run
 from fcreview.store.workspace import Workspace
 
 _SET_DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of Linux's prctl.h"""
 
 
-class Lifeline:
+class ParentPipe:
     """The parent's end, held until the context is left. `initializer` and `initargs` are for the pool."""
 
     def __init__(self, context: BaseContext) -> None:
@@ -55,14 +55,14 @@ class Lifeline:
             os._exit(1)
         threading.Thread(target=_end_with, args=(end,), daemon=True, name="lifeline").start()
 
-    def __enter__(self) -> Lifeline:
+    def __enter__(self) -> ParentPipe:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._cut()
 
     @contextlib.contextmanager
-    def cut_by_errors(self) -> Iterator[None]:
+    def closed_on_error(self) -> Iterator[None]:
         """When the parent leaves early, nobody waits for what the workers are at."""
         try:
             yield
@@ -91,21 +91,21 @@ def _ask_the_kernel() -> None:
         ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
 
 
-Read = Callable[[RunPlan], Iterable[Item | ImportIssue]]
-Progress = Callable[[str, int, int], None]
+RunReader = Callable[[RunPlan], Iterable[Item | ImportIssue]]
+ImportProgressCallback = Callable[[str, int, int], None]
 """(label, bytes read so far, bytes in all)"""
 
-WORTH_PROCESSES = 8_000_000
+MIN_PARALLEL_BYTES = 8_000_000
 """Bytes of results below which starting processes costs more than it saves."""
 
 
 @dataclass(slots=True)
-class Job:
+class ReadJob:
     """A run to be read."""
 
-    run: int
+    run_number: int
     plan: RunPlan
-    sources: list[Source]
+    sources: list[SourceFile]
     """As they were before reading: a file that grows meanwhile is read again next time."""
 
     @property
@@ -114,55 +114,55 @@ class Job:
 
 
 @dataclass(slots=True)
-class Outcome:
+class ReadOutcome:
     """A run that was read, or why it could not be."""
 
-    job: Job
+    job: ReadJob
     info: Run
     """The run as the reader left it: reading adds official metrics and the dataset."""
-    sources: list[Source] = field(default_factory=list)
-    part: Part | None = None
+    sources: list[SourceFile] = field(default_factory=list)
+    staged: StagedRun | None = None
     error: str | None = None
     seconds: float = 0.0
 
 
-_shared: dict[Path, Shared] = {}
+_shared: dict[Path, FunctionCache] = {}
 _hashes: dict[tuple[Path, str, int, int], str] = {}
 
 
-def read_all(
-    workspace: Workspace, folder: Path, jobs: Sequence[Job], read: Read, workers: int | None, progress: Progress | None
-) -> Generator[Outcome, None, None]:
+def read_runs(
+    workspace: Workspace, folder: Path, jobs: Sequence[ReadJob], read: RunReader, n_workers: int | None, on_progress: ImportProgressCallback | None
+) -> Generator[ReadOutcome, None, None]:
     """Outcomes as they come. Parts are written to `folder`. `workers` None decides by size; 1 is this process.
 
     Processes are started at the first `next`, so ask for it before this process starts threads: forking is then safe.
     """
     total = sum(job.size for job in jobs)
-    if workers is None:
-        workers = min(os.cpu_count() or 1, len(jobs)) if total > WORTH_PROCESSES else 1
+    if n_workers is None:
+        n_workers = min(os.cpu_count() or 1, len(jobs)) if total > MIN_PARALLEL_BYTES else 1
     try:
-        if min(workers, len(jobs)) > 1:
-            yield from _in_processes(workspace, folder, jobs, read, workers, progress, total)
+        if min(n_workers, len(jobs)) > 1:
+            yield from _in_processes(workspace, folder, jobs, read, n_workers, on_progress, total)
         else:
-            yield from _here(workspace, folder, jobs, read, progress, total)
+            yield from _here(workspace, folder, jobs, read, on_progress, total)
     finally:
         _shared.pop(folder, None)
         _hashes.clear()
 
 
-def read_one(workspace: Workspace, folder: Path, job: Job, read: Read, report: Callable[[int], None] | None) -> Outcome:
+def read_run(workspace: Workspace, folder: Path, job: ReadJob, read: RunReader, on_progress: Callable[[int], None] | None) -> ReadOutcome:
     """Reads one run. Whatever the reader raises becomes `error`: one importer's mistake does not stop the others."""
     started = time.perf_counter()
-    outcome = Outcome(job, job.plan.run)
-    shared = _shared.setdefault(folder, Shared())
+    outcome = ReadOutcome(job, job.plan.run)
+    shared = _shared.setdefault(folder, FunctionCache())
     try:
-        stem = folder / f"{job.run}-{os.getpid()}"
+        stem = folder / f"{job.run_number}-{os.getpid()}"
         with _rare_collections():
-            outcome.part = write_part(read(job.plan), job.run, stem, workspace.short, shared, report)
+            outcome.staged = stage_run(read(job.plan), job.run_number, stem, workspace.to_stored_path, shared, on_progress)
         outcome.sources = [_hashed(source, workspace, folder) for source in job.sources]
     except Exception as error:
         outcome.error = _reason(error)
-        shared.forget_documents()
+        shared.clear()
     outcome.info = job.plan.run
     outcome.seconds = time.perf_counter() - started
     return outcome
@@ -180,8 +180,8 @@ def _rare_collections() -> Iterator[None]:
 
 
 def _here(
-    workspace: Workspace, folder: Path, jobs: Sequence[Job], read: Read, progress: Progress | None, total: int
-) -> Iterator[Outcome]:
+    workspace: Workspace, folder: Path, jobs: Sequence[ReadJob], read: RunReader, progress: ImportProgressCallback | None, total: int
+) -> Iterator[ReadOutcome]:
     done = 0
     for job in jobs:
         report = None
@@ -189,7 +189,7 @@ def _here(
             tell, label, base = progress, job.plan.run.model, done
             tell(label, base, total)
             report = lambda n, j=job: tell(label, base + min(n, j.size), total)  # noqa: B023, E731 - used before the next
-        yield read_one(workspace, folder, job, read, report)
+        yield read_run(workspace, folder, job, read, report)
         done += job.size
         if progress is not None:
             progress(job.plan.run.model, done, total)
@@ -198,31 +198,31 @@ def _here(
 def _in_processes(
     workspace: Workspace,
     folder: Path,
-    jobs: Sequence[Job],
-    read: Read,
+    jobs: Sequence[ReadJob],
+    read: RunReader,
     workers: int,
-    progress: Progress | None,
+    progress: ImportProgressCallback | None,
     total: int,
-) -> Iterator[Outcome]:
+) -> Iterator[ReadOutcome]:
     done = 0
     context = multiprocessing.get_context("fork" if _may_fork() else "spawn")
     with (
-        Lifeline(context) as lifeline,
+        ParentPipe(context) as lifeline,
         ProcessPoolExecutor(
             min(workers, len(jobs)), mp_context=context, initializer=lifeline.initializer, initargs=lifeline.initargs
         ) as pool,
-        lifeline.cut_by_errors(),
+        lifeline.closed_on_error(),
     ):
         largest_first = sorted(jobs, key=lambda job: job.size, reverse=True)
-        futures = {pool.submit(read_one, workspace, folder, job, read, None): job for job in largest_first}
+        futures = {pool.submit(read_run, workspace, folder, job, read, None): job for job in largest_first}
         for future in as_completed(futures):
             job = futures.pop(future)
             try:
                 outcome = future.result()
             except BrokenProcessPool:
-                outcome = Outcome(job, job.plan.run, error="the process that read it was killed (out of memory?)")
+                outcome = ReadOutcome(job, job.plan.run, error="the process that read it was killed (out of memory?)")
             except Exception as error:
-                outcome = Outcome(job, job.plan.run, error=_reason(error))
+                outcome = ReadOutcome(job, job.plan.run, error=_reason(error))
             yield outcome
             done += job.size
             if progress is not None:
@@ -239,11 +239,11 @@ def _may_fork() -> bool:
         return False
 
 
-def _hashed(source: Source, workspace: Workspace, folder: Path) -> Source:
+def _hashed(source: SourceFile, workspace: Workspace, folder: Path) -> SourceFile:
     """Datasets are shared by many runs: each is hashed once a process. What one run could still read, the next may not
     have had."""
     key = (folder, source.path, source.size, source.mtime_ns)
-    found = hashed(source, workspace.full(source.path), _hashes.get(key))
+    found = hash_source(source, workspace.to_absolute_path(source.path), _hashes.get(key))
     if found.hash:
         _hashes[key] = found.hash
     return found

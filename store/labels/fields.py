@@ -12,8 +12,8 @@ from typing import Any
 
 from fcreview.model.address import ITEM
 from fcreview.model.item import Side
-from fcreview.model.review import CORRECT, OPTIONAL, Kind, Opinion
-from fcreview.model.verdict import SCORING, Policy
+from fcreview.model.review import CORRECT, OPTIONAL_FIELDS, FieldKind, Opinion
+from fcreview.model.verdict import SCORING_ORDER, Policy
 from fcreview.store.reviews.review_sql import DECISION_COLUMNS
 from fcreview.store.reviews.verdict_sql import decided_by_sql, effective_sql
 
@@ -21,7 +21,7 @@ DuckDBType = str | list[Any] | dict[str, Any]
 """A column type in the notation of DuckDB's `from_json`: `"VARCHAR"`, `["VARCHAR"]` or
 `[{"source": "VARCHAR", "value": "JSON"}]`. Export formats without a JSON type write `JSON` values as text."""
 TEXT, NUMBER, FLAG, JSON = "VARCHAR", "BIGINT", "BOOLEAN", "JSON"
-_TYPE_OF_KIND: dict[Kind, DuckDBType] = {
+_TYPE_OF_KIND: dict[FieldKind, DuckDBType] = {
     "text": TEXT,
     "texts": [TEXT],
     "object": JSON,
@@ -44,8 +44,8 @@ class LabelField:
 
 
 def _opinion_field_type(field: Field[Any]) -> DuckDBType:
-    if field.name in OPTIONAL:
-        return _TYPE_OF_KIND[OPTIONAL[field.name]]
+    if field.name in OPTIONAL_FIELDS:
+        return _TYPE_OF_KIND[OPTIONAL_FIELDS[field.name]]
     return FLAG if str(field.type).startswith("bool") else TEXT
 
 
@@ -83,7 +83,7 @@ LABEL_FIELDS: dict[str, LabelField] = {
     "id": LabelField(TEXT, "o.id"),
     "target": LabelField(TEXT, "o.target"),
     "criterion": LabelField(TEXT, "o.criterion"),
-    **{source: LabelField(JSON, f"o.{source}") for source in SCORING},
+    **{source: LabelField(JSON, f"o.{source}") for source in SCORING_ORDER},
     "human": LabelField(JSON, "o.human"),
     "effective": LabelField(JSON, effective_sql("o.human", "o.decided_by", "o")),
     "decided_by": LabelField(TEXT, decided_by_sql("o.decided_by", "o")),
@@ -132,7 +132,7 @@ def _automatic_struct(**values: str) -> str:
 
 _LISTED_VERDICT = _automatic_struct(**{name: f'v."{name}"' for name in AUTOMATIC_FIELDS})
 _COLUMN_VERDICTS = ", ".join(
-    _automatic_struct(source=f"'{source}'", **{VERDICT_KEY: f"to_json({source})"}) for source in SCORING
+    _automatic_struct(source=f"'{source}'", **{VERDICT_KEY: f"to_json({source})"}) for source in SCORING_ORDER
 )
 # An importer may set a verdict on the item in its column only, without an entry in the list of verdicts.
 _UNLISTED_VERDICTS = (
@@ -142,7 +142,7 @@ _UNLISTED_VERDICTS = (
 _VERDICT_BY_SOURCE = ", ".join(
     f"""CAST(CASE WHEN {IS_ITEM_VERDICT} THEN to_json({source})
         ELSE list_last([s.value FOR s IN listed IF s.source = '{source}']) END AS VARCHAR) AS {source}"""
-    for source in SCORING
+    for source in SCORING_ORDER
 )
 _ON_ITEM = f"(v.target = '{ITEM}' AND v.criterion = '{CORRECT}')"
 _DECISION_COLUMNS = ", ".join(f"d.{name}" for name in DECISION_COLUMNS if name not in ("item", "target", "criterion"))
@@ -177,7 +177,7 @@ joined AS (
     FROM targets t JOIN selected s USING (item) LEFT JOIN decisions d USING (item, target, criterion)
 ),
 o AS (
-    SELECT * EXCLUDE ({", ".join(SCORING)}), '{policy}' AS policy, {_VERDICT_BY_SOURCE},
+    SELECT * EXCLUDE ({", ".join(SCORING_ORDER)}), '{policy}' AS policy, {_VERDICT_BY_SOURCE},
            listed || {_UNLISTED_VERDICTS} AS automatic
     FROM joined
 )

@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from fcreview.errors import FcreviewError
-from fcreview.model.address import FORMS, ITEM, is_address, part_of
-from fcreview.model.decision import SETTLING, is_stale, settles
+from fcreview.model.address import ADDRESS_FORMS, ITEM, is_address, parse_address
+from fcreview.model.decision import RESOLUTION_REQUIREMENT, is_stale, can_resolve
 from fcreview.model.json_value import json_hash
-from fcreview.model.review import CORRECT, PARTS, Event, ItemKey, Opinion, Said, problem
-from fcreview.model.verdict import alike
-from fcreview.model.wording import answered, count_of, off_scale
+from fcreview.model.review import CORRECT, ANNOTATION_FIELDS, Event, ItemKey, Opinion, Annotation, describe_field_error
+from fcreview.model.verdict import same_verdict
+from fcreview.model.wording import parse_answer, format_count, describe_scale_error
 from fcreview.store.labels.fields import VERDICT_KEY
 from fcreview.store.reviews.journal_format import LineError, seal_event
 
@@ -54,7 +54,7 @@ class ImportedReview:
     """Line number in the file, from 1; in a Label Studio file the number of the task."""
     key_fields: dict[str, str]
     """Fields of `ItemKey` that the file gives: `id`, and as many others as are needed to identify the item."""
-    annotation: Said
+    annotation: Annotation
     annotator: str | None = None
     """Name of the annotator in the file. None if the file names none: the review counts for the importing annotator."""
     time: str | None = None
@@ -83,14 +83,14 @@ def parse_review(
         raise ValueError("id is missing")
     target, criterion = label.get("target", ITEM), label.get("criterion", CORRECT)
     if not is_address(target):
-        raise ValueError(f"invalid target {target!r}: use {FORMS}")
-    values = {name: opinion.get(VERDICT_KEY if name == "verdict" else name) for name in PARTS}
-    if check_scale and isinstance(values["verdict"], str) and off_scale(criterion, values["verdict"]):
-        values["verdict"] = answered(criterion, values["verdict"])
+        raise ValueError(f"invalid target {target!r}: use {ADDRESS_FORMS}")
+    values = {name: opinion.get(VERDICT_KEY if name == "verdict" else name) for name in ANNOTATION_FIELDS}
+    if check_scale and isinstance(values["verdict"], str) and describe_scale_error(criterion, values["verdict"]):
+        values["verdict"] = parse_answer(criterion, values["verdict"])
     for name, value in values.items():
-        wrong = None if value is None else problem(name, value)
+        wrong = None if value is None else describe_field_error(name, value)
         if check_scale and not wrong and name == "verdict" and value is not None:
-            wrong = off_scale(criterion, value)
+            wrong = describe_scale_error(criterion, value)
         if wrong:
             raise ValueError(wrong.replace("verdict is", f"{VERDICT_KEY} is"))
     act = opinion.get("act", "review")
@@ -99,7 +99,7 @@ def parse_review(
     return ImportedReview(
         line,
         {name: label[name] for name in ItemKey._fields if label.get(name)},
-        Said(act=act, target=target, criterion=criterion, **values),
+        Annotation(act=act, target=target, criterion=criterion, **values),
         _optional_text(opinion, "annotator") or None,
         normalize_time(_optional_text(opinion, "time")),
         opinion.get("blind") if isinstance(opinion.get("blind"), bool) else None,
@@ -108,16 +108,16 @@ def parse_review(
     )
 
 
-def as_adjudication(record: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
+def to_adjudication(record: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
     """Turn a review into an adjudication. A review that cannot resolve a disagreement becomes an `InvalidRecord`."""
     if isinstance(record, InvalidRecord):
         return record
-    if not settles(record.annotation):
-        return InvalidRecord(record.line, f"does not resolve a disagreement: {SETTLING}")
+    if not can_resolve(record.annotation):
+        return InvalidRecord(record.line, f"does not resolve a disagreement: {RESOLUTION_REQUIREMENT}")
     return replace(record, annotation=replace(record.annotation, act="adjudicate"))
 
 
-def as_said_here(record: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
+def mark_not_blind(record: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
     """Mark a review as given now by an annotator who sees all verdicts, unless the file gives its time or `blind`."""
     if isinstance(record, InvalidRecord) or record.time is not None or record.blind is not None:
         return record
@@ -138,7 +138,7 @@ def raise_if_invalid(file: str, invalid: list[InvalidRecord], unit: str) -> None
     if invalid:
         listed = [f"{file} {unit} {each.line}: {each.reason}" for each in invalid[:MAX_LISTED_PROBLEMS]]
         if len(invalid) > MAX_LISTED_PROBLEMS:
-            listed.append(f"and {count_of(len(invalid) - MAX_LISTED_PROBLEMS, 'more invalid record')}")
+            listed.append(f"and {format_count(len(invalid) - MAX_LISTED_PROBLEMS, 'more invalid record')}")
         raise LabelImportError("\n".join([*listed, "No reviews were imported."]))
 
 
@@ -161,27 +161,27 @@ class LabelImportResult:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class ReviewFile:
     """Records of a file, and where to look for their items."""
 
     name: str
-    found: Sequence[ImportedReview | InvalidRecord]
+    records: Sequence[ImportedReview | InvalidRecord]
     unit: str = "line"
     """What `line` of a record counts, for messages: `line` or `task`."""
-    run: int | None = None
+    run_number: int | None = None
     """Run number that all records belong to; None for any run."""
-    scope: Sequence[int] = ()
+    preferred_runs: Sequence[int] = ()
     """Numbers of the runs to prefer when several runs have an item with the same id."""
 
 
-def take_in(store: Store, journal: Journal, file: File, said_by: str | None = None) -> LabelImportResult:
+def import_reviews(store: Store, journal: Journal, file: ReviewFile, name_in_file: str | None = None) -> LabelImportResult:
     """Write the file's reviews by the journal's annotator, who is called `said_by` in the file, to the journal.
 
     Raises LabelImportError, without writing anything, if a record is invalid or no review is by this annotator.
     """
-    name = said_by or journal.annotator
-    reviews = [each for each in file.found if isinstance(each, ImportedReview) and each.annotator in (None, name)]
-    invalid = [each for each in file.found if isinstance(each, InvalidRecord)]
+    name = name_in_file or journal.annotator
+    reviews = [each for each in file.records if isinstance(each, ImportedReview) and each.annotator in (None, name)]
+    invalid = [each for each in file.records if isinstance(each, InvalidRecord)]
     raise_if_invalid(file.name, invalid, file.unit)
     if not reviews:
         raise LabelImportError(_no_reviews_message(file, name))
@@ -254,9 +254,9 @@ def _opinion_key(review: Event | Opinion) -> tuple[str, ...]:
 def _adds_nothing(opinion: Opinion, event: Event) -> bool:
     """Return whether the event would leave the opinion as it is. An event with a verdict also sets or clears the
     fault."""
-    if event.verdict is not None and not alike(opinion.verdict, event.verdict):
+    if event.verdict is not None and not same_verdict(opinion.verdict, event.verdict):
         return False
-    for name in PARTS:
+    for name in ANNOTATION_FIELDS:
         new, current = getattr(event, name), getattr(opinion, name)
         unset = new is None and (name != "fault" or event.verdict is None)
         if name != "verdict" and not unset and (new or None) != (current or None):
@@ -267,14 +267,14 @@ def _adds_nothing(opinion: Opinion, event: Event) -> bool:
 class _ItemFinder:
     """Finds the items of imported reviews among the stored items with one of the given ids."""
 
-    def __init__(self, store: Store, ids: set[str], file: File) -> None:
-        self._scope = frozenset(file.scope)
+    def __init__(self, store: Store, ids: set[str], file: ReviewFile) -> None:
+        self._scope = frozenset(file.preferred_runs)
         rows = store.connection.execute(
             "SELECT i.id, i.item, i.run, r.benchmark, r.generation, r.language, r.model, i.category, i.prediction_hash,"
             " i.golden_hash, i.n_turns, list_transform(coalesce(i.pairs, []), lambda p: p.turn)"
             " FROM item_rows i JOIN runs r USING (run) WHERE i.id IN (SELECT unnest($1::VARCHAR[]))"
             " AND coalesce(i.run = $2, true) ORDER BY i.item",
-            [sorted(ids), file.run],
+            [sorted(ids), file.run_number],
         ).fetchall()
         self._by_id: dict[str, list[_StoredItem]] = {}
         for name, item, run, benchmark, generation, language, model, category, prediction, golden, turns, pairs in rows:
@@ -329,14 +329,14 @@ class _StoredItem:
 
 def check_target(target: str, item_id: str, n_turns: int, pairs: Counter[int]) -> None:
     """Raise ValueError if an item with these turns and call pairs (number by turn, from 0) does not have the target."""
-    part = part_of(target)
+    part = parse_address(target)
     if part is None:
         return
     if part.turn >= n_turns:
-        raise ValueError(f"target {target} does not exist: {item_id} has {count_of(n_turns, 'turn')}")
+        raise ValueError(f"target {target} does not exist: {item_id} has {format_count(n_turns, 'turn')}")
     calls = pairs[part.turn]
     if part.call is not None and part.call >= calls:
-        has = count_of(calls, "call") if calls else "no calls"
+        has = format_count(calls, "call") if calls else "no calls"
         raise ValueError(f"target {target} does not exist: turn {part.turn + 1} of {item_id} has {has}")
 
 
@@ -344,8 +344,8 @@ def _add_overrides(
     store: Store, located: Sequence[tuple[ImportedReview, _StoredItem]]
 ) -> Iterator[tuple[ImportedReview, _StoredItem]]:
     """Record in each review that is given now which automatic verdict it overrides, as the review screens do."""
-    annotations = [(item.item, each.annotation if _is_given_now(each, item) else Said()) for each, item in located]
-    for (each, item), overridden in zip(located, store.overruled(annotations), strict=True):
+    annotations = [(item.item, each.annotation if _is_given_now(each, item) else Annotation()) for each, item in located]
+    for (each, item), overridden in zip(located, store.find_overrides(annotations), strict=True):
         if overridden:
             yield replace(each, annotation=replace(each.annotation, overrules=overridden)), item
         else:
@@ -375,8 +375,8 @@ def _build_event(review: ImportedReview, item: _StoredItem, annotator: str, now:
     return event
 
 
-def _no_reviews_message(file: File, name: str) -> str:
-    annotators = Counter(each.annotator for each in file.found if isinstance(each, ImportedReview) and each.annotator)
+def _no_reviews_message(file: ReviewFile, name: str) -> str:
+    annotators = Counter(each.annotator for each in file.records if isinstance(each, ImportedReview) and each.annotator)
     if not annotators:
         return f"{file.name} has no reviews by {name}"
     listed = ", ".join(f"{annotator} ({count:,})" for annotator, count in annotators.most_common(8))

@@ -18,7 +18,7 @@ import duckdb
 import orjson
 
 from fcreview.model.review import ItemKey
-from fcreview.store.database import connect, literal, with_room
+from fcreview.store.database import connect_in_memory, quote_literal, retry_with_more_memory
 from fcreview.store.labels.fields import (
     AUTOMATIC_FIELDS,
     CONTENT_FIELDS,
@@ -66,20 +66,20 @@ def write_parquet(path: Path, column_types: Mapping[str, DuckDBType], chunks: It
 
 
 def _convert_to_parquet(lines: Path, path: Path, column_types: Mapping[str, DuckDBType], max_line_bytes: int) -> None:
-    columns = ", ".join(f"{literal(name)}: '{to_sql_type(kind)}'" for name, kind in column_types.items())
+    columns = ", ".join(f"{quote_literal(name)}: '{to_sql_type(kind)}'" for name, kind in column_types.items())
     selected = ", ".join(
         f'CAST("{name}" AS {to_sql_type(kind, json_as=TEXT)}) AS "{name}"' for name, kind in column_types.items()
     )
-    connection = connect()
+    connection = connect_in_memory()
     try:
         connection.execute(f"SET memory_limit = '{PARQUET_MEMORY_LIMIT}'")
         connection.execute("SET threads = 2")
         statement = (
-            f"COPY (SELECT {selected} FROM read_json({literal(lines)}, format = 'newline_delimited',"
+            f"COPY (SELECT {selected} FROM read_json({quote_literal(lines)}, format = 'newline_delimited',"
             f" columns = {{{columns}}}, maximum_object_size = {max_line_bytes}))"
-            f" TO {literal(path)} (FORMAT parquet, COMPRESSION zstd)"
+            f" TO {quote_literal(path)} (FORMAT parquet, COMPRESSION zstd)"
         )
-        with_room(connection, lambda: connection.execute(statement))
+        retry_with_more_memory(connection, lambda: connection.execute(statement))
     except duckdb.IOException as error:
         raise OSError(str(error)) from error
     finally:
@@ -96,21 +96,21 @@ def to_sql_type(kind: DuckDBType, json_as: str = JSON) -> str:
     return json_as if kind == JSON else kind
 
 
-Only = Literal["all", "reviewed", "adjudicated"]
-ONLY: dict[Only, str] = {"all": "true", "reviewed": "n_annotators > 0", "adjudicated": "decided_by = 'adjudication'"}
+LabelSubset = Literal["all", "reviewed", "adjudicated"]
+LABEL_SUBSETS: dict[LabelSubset, str] = {"all": "true", "reviewed": "n_annotators > 0", "adjudicated": "decided_by = 'adjudication'"}
 """Subsets of the labels and their SQL conditions: all, those with a current review, those that were adjudicated."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class LabelSelection:
     """Which labels to read, and with which fields."""
 
-    only: Only = "all"
-    content: bool = False
+    subset: LabelSubset = "all"
+    with_content: bool = False
     """Whether to add `CONTENT_FIELDS`."""
 
 
-EVERY_LABEL = Choice()
+ALL_LABELS = LabelSelection()
 
 
 _SQL_FIELD_TYPES = {name: field.duckdb_type for name, field in LABEL_FIELDS.items() if field.sql}
@@ -136,7 +136,7 @@ _get_opinion_values = attrgetter(*["verdict" if name == VERDICT_KEY else name fo
 
 
 def read_labels(
-    reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: Choice
+    reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: LabelSelection
 ) -> list[dict[str, Any]]:
     """Return the labels of a chunk as dicts with the `LABEL_FIELDS`.
 
@@ -161,7 +161,7 @@ def read_labels(
 
 
 def read_label_lines(
-    reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: Choice
+    reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: LabelSelection
 ) -> list[str]:
     """Return the labels of a chunk in the order of `read_labels`, each as the text of a JSON object."""
     reader = _ChunkReader(reviews, connection, chunk, choice)
@@ -187,7 +187,7 @@ def _json_text(value: Any) -> str:
 class _ChunkReader:
     """Reads the rows, opinions and content of one chunk of items."""
 
-    def __init__(self, reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: Choice) -> None:
+    def __init__(self, reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: LabelSelection) -> None:
         self._reviews = reviews
         self._connection = connection
         self._choice = choice
@@ -204,7 +204,7 @@ class _ChunkReader:
         """Return `item` and the columns of every label of the chunk."""
         return self._fetch(
             f"SELECT item, {columns} FROM ({labels_sql(self._reviews.policy, self._where)})"
-            f" WHERE {ONLY[self._choice.only]} ORDER BY item, NOT ({IS_ITEM_VERDICT}), target, criterion"
+            f" WHERE {LABEL_SUBSETS[self._choice.subset]} ORDER BY item, NOT ({IS_ITEM_VERDICT}), target, criterion"
         )
 
     def opinions_on(self, item: int, label: dict[str, Any]) -> list[dict[str, Any]]:
@@ -217,7 +217,7 @@ class _ChunkReader:
 
     def fetch_content(self, rows: list[tuple[Any, ...]]) -> dict[int, dict[str, Any]]:
         """Return the `CONTENT_FIELDS` by item, or an empty dict if they were not requested."""
-        return _fetch_content(self._connection, sorted({row[0] for row in rows})) if self._choice.content else {}
+        return _fetch_content(self._connection, sorted({row[0] for row in rows})) if self._choice.with_content else {}
 
     def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, self._values).fetchall()

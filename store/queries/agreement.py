@@ -1,9 +1,4 @@
-"""What annotators said of the items of a view, as figures of agreement are made of it.
-
-Items of a view that somebody spoke of, with what everybody thinks of them.
-
-What annotators do not agree on in the items of a view.
-"""
+"""Queries for inter-annotator agreement, self-agreement and disagreements: the reviewed items of a view."""
 
 from __future__ import annotations
 
@@ -11,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fcreview.model.decision import Dispute, disputes
+from fcreview.model.decision import Disagreement, find_disagreements
 from fcreview.model.review import ItemKey, Opinion
 from fcreview.stats.agreement import Rating
-from fcreview.stats.self_agreement import Repeated
+from fcreview.stats.self_agreement import RepeatedRating
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 
 if TYPE_CHECKING:
@@ -26,79 +21,87 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReviewedItem:
-    """One answer to one item."""
+    """An item with the annotators' opinions on it."""
 
     item: int
     key: ItemKey
     hashes: tuple[str, str]
-    """Of the answer: prediction and golden."""
+    """Hash of the prediction, hash of the golden answer."""
     opinions: list[Opinion]
 
 
 def fetch_reviewed_items(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> Iterator[ReviewedItem]:
-    """In the order in which items were first spoken of. Where runs of one model hold the same answer to the same item,
-    it is there once. FilterError for a filter that is not understood."""
+    """Yield the view's reviewed items in the order of their first reviews.
+
+    If several runs of a model have the same answer to an item, only one of them is included. Raises FilterError if the
+    view's filter is not valid.
+    """
     where, params, _ = build_condition(view, blind=False)
-    text = f"SELECT i.item {FROM_ITEMS} WHERE h.item IS NOT NULL AND ({where})"
-    chosen = {item for (item,) in connection.execute(text, params).fetchall()}
+    sql = f"SELECT i.item {FROM_ITEMS} WHERE h.item IS NOT NULL AND ({where})"
+    selected = {item for (item,) in connection.execute(sql, params).fetchall()}
     for key, references in reviews.reviewed_keys():
-        answers = {
+        item_by_hashes = {
             (prediction_hash, golden_hash): item
             for item, prediction_hash, golden_hash in reversed(references)
-            if item in chosen
+            if item in selected
         }
-        for hashes, item in answers.items():
+        for hashes, item in item_by_hashes.items():
             yield ReviewedItem(item, key, hashes, reviews.opinions(key, *hashes))
 
 
 def fetch_ratings(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[Rating]:
-    """One a current verdict ("unsure" too), in the order of `spoken_of`. Not those that are stale or were taken back,
-    no adjudications, and nothing that only follows from verdicts on parts. FilterError for a filter that is not
-    understood."""
+    """Return one rating for each current verdict of an annotator, "unsure" included.
+
+    Stale and retracted verdicts, adjudications, and item verdicts that only follow from verdicts on parts are left out.
+    Raises FilterError if the view's filter is not valid.
+    """
     return [
-        Rating(of.item, of.key, said.target, said.criterion, said.annotator, said.verdict, said.fault, said.blind)
-        for of in fetch_reviewed_items(connection, reviews, view)
-        for said in of.opinions
-        if said.verdict is not None and not said.stale and not said.adjudicated
+        Rating(each.item, each.key, o.target, o.criterion, o.annotator, o.verdict, o.fault, o.blind)
+        for each in fetch_reviewed_items(connection, reviews, view)
+        for o in each.opinions
+        if o.verdict is not None and not o.stale and not o.is_adjudication
     ]
 
 
-def fetch_duplicate_reviews(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[Repeated]:
-    """What annotators answered both times that an item came to them: what they held when it came again, and what they
-    said then. Not what is stale or was taken back. FilterError for a filter that is not understood."""
+def fetch_duplicate_reviews(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[RepeatedRating]:
+    """Return the first and second verdict of each annotator on each hidden duplicate.
+
+    The first verdict is the one that was current when the duplicate was shown. Stale and retracted verdicts are left
+    out. Raises FilterError if the view's filter is not valid.
+    """
     found = []
-    for of in fetch_reviewed_items(connection, reviews, view):
-        for annotator in reviews.events.annotators_with_repetition(of.key):
-            first, second = reviews.events.first_and_second_opinions(of.key, annotator, *of.hashes)
-            held = {(said.target, said.criterion): said.verdict for said in first if said.verdict is not None}
+    for each in fetch_reviewed_items(connection, reviews, view):
+        for annotator in reviews.events.annotators_with_repetition(each.key):
+            first, second = reviews.events.first_and_second_opinions(each.key, annotator, *each.hashes)
+            first_verdicts = {(o.target, o.criterion): o.verdict for o in first if o.verdict is not None}
             found += [
-                Repeated(of.item, of.key, *about, annotator, held[about], said.verdict)
-                for said in second
-                if said.verdict is not None and (about := (said.target, said.criterion)) in held
+                RepeatedRating(each.item, each.key, *question, annotator, first_verdicts[question], o.verdict)
+                for o in second
+                if o.verdict is not None and (question := (o.target, o.criterion)) in first_verdicts
             ]
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class ItemDisagreement:
-    """A dispute and where it is."""
+    """An open disagreement and the item that it is about."""
 
     item: int
-    dispute: Dispute
+    disagreement: Disagreement
 
 
 def fetch_disagreements(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[ItemDisagreement]:
-    """What is not settled, in the order of items. FilterError for a filter that is not understood."""
+    """Return the open disagreements in item order. Raises FilterError if the view's filter is not valid."""
     found = [
-        ItemDisagreement(of.item, dispute)
-        for of in fetch_reviewed_items(connection, reviews, view)
-        if len(of.opinions) > 1
-        for dispute in disputes(of.key, of.opinions, reviews.roll_up_context(of.item))
+        ItemDisagreement(each.item, disagreement)
+        for each in fetch_reviewed_items(connection, reviews, view)
+        if len(each.opinions) > 1
+        for disagreement in find_disagreements(each.key, each.opinions, reviews.roll_up_context(each.item))
     ]
     return sorted(found, key=lambda each: each.item)
 
 
-def fetch_item_disagreements(reviews: ReviewTables, item: int) -> list[Dispute]:
-    """What is not settled of one item. KeyError if there is no such item."""
+def fetch_item_disagreements(reviews: ReviewTables, item: int) -> list[Disagreement]:
+    """Return the open disagreements on one item. Raises KeyError if the item does not exist."""
     key, *hashes = reviews.key_and_hashes(item)
-    return disputes(key, reviews.opinions(key, *hashes), reviews.roll_up_context(item))
+    return find_disagreements(key, reviews.opinions(key, *hashes), reviews.roll_up_context(item))

@@ -1,7 +1,4 @@
-"""Failures alike, counted over all failing items of a view.
-
-Where labels are answered: sets of words such as dialog acts, rather than right or wrong.
-"""
+"""Clusters of similar failures, counted over all failing items of a view."""
 
 from __future__ import annotations
 
@@ -9,11 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fcreview.matching.clusters import ARGUMENT, CATEGORY, FUNCTION, GROUPINGS, VALUE, Cluster, counted
-from fcreview.matching.clusters import ERROR as ERROR_TYPE
-from fcreview.store.filters.build import FAILING, exactly, narrowed
-from fcreview.store.filters.keys import ERROR
-from fcreview.store.filters.tokens import only
+from fcreview.matching.clusters import (
+    BY_ARGUMENT,
+    BY_CATEGORY,
+    BY_ERROR_TYPE,
+    BY_FUNCTION,
+    BY_VALUE,
+    GROUPINGS,
+    Cluster,
+    stored_grouping,
+)
+from fcreview.store.filters.build import FAILING_FILTER, add_terms, build_exact_term
+from fcreview.store.filters.keys import ERROR_TYPE_SQL
+from fcreview.store.filters.tokens import quote_or_hash
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.verdict_sql import EFFECTIVE_VERDICT
 
@@ -24,100 +29,105 @@ if TYPE_CHECKING:
 
 
 N_EXAMPLES = 3
+"""Number of item ids in `Cluster.examples`."""
 MAX_VALUE_PAIRS = 300
-"""Pairs of a golden and a predicted value that are told, the most frequent: most of the others occur once, and there
-may be as many as there are items."""
+"""Number of (golden value, predicted value) pairs that are counted, the most frequent ones. Most other pairs occur
+once, and there can be as many pairs as items."""
 _COLUMNS = {
-    ERROR_TYPE: ("error_type", ERROR),
-    FUNCTION: ("function", "i.diff_function"),
-    ARGUMENT: ("argument", "i.diff_argument"),
-    CATEGORY: ("category", "i.category"),
+    BY_ERROR_TYPE: ("error_type", ERROR_TYPE_SQL),
+    BY_FUNCTION: ("function", "i.diff_function"),
+    BY_ARGUMENT: ("argument", "i.diff_argument"),
+    BY_CATEGORY: ("category", "i.category"),
 }
-_ALIKE = {
-    ERROR_TYPE: (ERROR_TYPE, FUNCTION, ARGUMENT),
-    CATEGORY: (CATEGORY, ERROR_TYPE, FUNCTION),
-    VALUE: (FUNCTION, ARGUMENT),
+"""Field of `Cluster` and SQL expression of each grouping other than by value."""
+_SHARED_GROUPINGS = {
+    BY_ERROR_TYPE: (BY_ERROR_TYPE, BY_FUNCTION, BY_ARGUMENT),
+    BY_CATEGORY: (BY_CATEGORY, BY_ERROR_TYPE, BY_FUNCTION),
+    BY_VALUE: (BY_FUNCTION, BY_ARGUMENT),
 }
-"""What the items of a cluster have in common, beside the two values."""
-_KEYS = {ERROR_TYPE: "error", FUNCTION: "function", ARGUMENT: "argument", CATEGORY: "category"}
-_VALUES = {"golden": "i.diff_golden", "predicted": "i.diff_predicted"}
-_PAIR = f"hash({', '.join(_VALUES.values())})"
-"""Short: where all values differ, counting the values themselves takes a hundred times as long."""
+"""Groupings in which the items of a cluster are equal; clusters by value also have equal values."""
+_FILTER_KEYS = {BY_ERROR_TYPE: "error", BY_FUNCTION: "function", BY_ARGUMENT: "argument", BY_CATEGORY: "category"}
+_VALUE_COLUMNS = {"golden": "i.diff_golden", "predicted": "i.diff_predicted"}
+# Where all values differ, counting the values instead of their hashes takes a hundred times as long.
+_VALUE_PAIR_HASH = f"hash({', '.join(_VALUE_COLUMNS.values())})"
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A row of the query."""
+class _ClusterRow:
+    """A row of the query, before its filter terms are known."""
 
     names: dict[str, str | None]
+    """Values that the items share, by field of `Cluster`."""
     count: int
     examples: list[str]
     difference: str | None
 
 
-def fetch_clusters(connection: DuckDBPyConnection, view: View, limit: int | None, by: int = ERROR_TYPE) -> list[Cluster]:
-    """Items of the view that fail (effectively), alike as `by`, a place in `GROUPINGS`, has them counted.
+def fetch_clusters(
+    connection: DuckDBPyConnection, view: View, limit: int | None, by: int = BY_ERROR_TYPE
+) -> list[Cluster]:
+    """Return clusters of the view's items whose effective verdict is fail, largest first.
 
-    `where` selects exactly these items of the view's runs (of all runs, if it names none). Most first; by value only
-    those of the `VALUES` pairs of values that most items have.
+    `by` is an index into `GROUPINGS`. The filter `Cluster.where` selects exactly the items of the cluster in the runs
+    of the view. Clusters by value are limited to the `MAX_VALUE_PAIRS` most frequent pairs of values.
     """
-    kind = counted(by)
-    found = _count(connection, view, kind)
-    others = {place: {each.names[_COLUMNS[place][0]] for each in found} for place in _ALIKE[kind]}
-    made = []
-    for each in found if limit is None else found[: max(limit, 0)]:
-        terms = tuple(_term(place, kind, each, others) for place in range(len(GROUPINGS)))
-        names: dict[str, Any] = {"error_type": "", "function": None, "argument": None} | each.names
+    grouping = stored_grouping(by)
+    rows = _fetch_cluster_rows(connection, view, grouping)
+    all_names = {each: {row.names[_COLUMNS[each][0]] for row in rows} for each in _SHARED_GROUPINGS[grouping]}
+    clusters = []
+    for row in rows if limit is None else rows[: max(limit, 0)]:
+        terms = tuple(_filter_term(each, grouping, row, all_names) for each in range(len(GROUPINGS)))
+        names: dict[str, Any] = {"error_type": "", "function": None, "argument": None} | row.names
         names["error_type"] = names["error_type"] or ""
-        where = narrowed(view.where, FAILING, *filter(None, terms))
-        made.append(
+        clusters.append(
             Cluster(
                 **names,
-                count=each.count,
-                examples=each.examples,
-                where=where,
+                count=row.count,
+                examples=row.examples,
+                where=add_terms(view.where, FAILING_FILTER, *filter(None, terms)),
                 terms=terms,
-                difference=each.difference or "",
+                difference=row.difference or "",
             )
         )
-    return made
+    return clusters
 
 
-def _count(connection: DuckDBPyConnection, view: View, kind: int) -> Sequence[_Found]:
+def _fetch_cluster_rows(connection: DuckDBPyConnection, view: View, grouping: int) -> Sequence[_ClusterRow]:
     where, params, _ = build_condition(view, blind=False)
-    names = dict(_COLUMNS[place] for place in _ALIKE[kind])
-    if kind == VALUE:
-        names = _VALUES | names
+    names = dict(_COLUMNS[each] for each in _SHARED_GROUPINGS[grouping])
+    if grouping == BY_VALUE:
+        names = _VALUE_COLUMNS | names
     columns, at = ", ".join(f"{sql} AS {name}" for name, sql in names.items()), len(names)
-    listed = ", ".join(map(str, range(1, at + 1)))  # by place: an alias may be a column's name
+    positions = ", ".join(map(str, range(1, at + 1)))  # not names, because an alias can also be a column of the table
     failing = f"{FROM_ITEMS} WHERE {where} AND {EFFECTIVE_VERDICT} = false"
-    if kind == VALUE:
-        often = f"SELECT {_PAIR} AS pair {failing} GROUP BY pair ORDER BY count(*) DESC, min(i.item) LIMIT {MAX_VALUE_PAIRS}"
-        failing += f" AND {_PAIR} IN (SELECT pair FROM ({often}))"
+    if grouping == BY_VALUE:
+        frequent = (
+            f"SELECT {_VALUE_PAIR_HASH} AS pair {failing}"
+            f" GROUP BY pair ORDER BY count(*) DESC, min(i.item) LIMIT {MAX_VALUE_PAIRS}"
+        )
+        failing += f" AND {_VALUE_PAIR_HASH} IN (SELECT pair FROM ({frequent}))"
         params = params * 2
     rows = connection.execute(
         f"SELECT {columns}, count(*) AS n, min_by(i.id, i.item, {N_EXAMPLES}), arg_min_null(i.first_difference, i.item)"
-        f" {failing} GROUP BY {listed} ORDER BY n DESC, {listed}",
+        f" {failing} GROUP BY {positions} ORDER BY n DESC, {positions}",
         params,
     ).fetchall()
-    return [_Found(dict(zip(names, row, strict=False)), row[at], row[at + 1], row[at + 2]) for row in rows]
+    return [_ClusterRow(dict(zip(names, row, strict=False)), row[at], row[at + 1], row[at + 2]) for row in rows]
 
 
-def _term(place: int, kind: int, found: _Found, others: dict[int, set[str | None]]) -> str:
-    if place == VALUE == kind:
-        return " ".join(f"{side}_value:{_quoted(found.names[side])}" for side in ("golden", "predicted"))
-    if place not in _ALIKE[kind]:
+def _filter_term(by: int, grouping: int, row: _ClusterRow, all_names: dict[int, set[str | None]]) -> str:
+    """Return the filter term for one grouping `by` of a cluster; empty if the items of the cluster do not share it."""
+    if by == BY_VALUE == grouping:
+        # The values of other clusters are not all known, so these terms always match the exact value.
+        values = [(side, row.names[side]) for side in ("golden", "predicted")]
+        return " ".join(f"{side}_value:{'none' if value is None else quote_or_hash(value)}" for side, value in values)
+    if by not in _SHARED_GROUPINGS[grouping]:
         return ""
-    end = "" if place == CATEGORY else ":"
-    return exactly(_KEYS[place], found.names[_COLUMNS[place][0]], others[place], end)
+    separator = "" if by == BY_CATEGORY else ":"
+    return build_exact_term(_FILTER_KEYS[by], row.names[_COLUMNS[by][0]], all_names[by], separator)
 
 
-def _quoted(value: str | None) -> str:
-    """Values that are not told may be written almost alike: always exactly this one."""
-    return "none" if value is None else only(value)
-
-
-_ASKED = (
+_LABEL_CRITERIA = (
     "SELECT DISTINCT v.criterion FROM verdicts v JOIN item_rows i USING (item)"
     " WHERE i.run = $run AND i.category = (SELECT category FROM item_rows WHERE item = $item)"
     " AND v.target = 'response' AND v.value LIKE '[%' ORDER BY 1"
@@ -125,6 +135,8 @@ _ASKED = (
 
 
 def fetch_label_criteria(connection: DuckDBPyConnection, item: int) -> list[str]:
-    """Criteria on which the responses of the item's category and run have labels. They do not depend on the item's own
-    verdicts, so a blind annotator may see them."""
-    return [row[0] for row in connection.execute(_ASKED, {"run": item >> 32, "item": item}).fetchall()]
+    """Return the criteria in which responses have lists of labels (such as dialog acts) instead of pass or fail.
+
+    They depend on the category and run of the item and not on its own verdicts, so a blind annotator may see them.
+    """
+    return [row[0] for row in connection.execute(_LABEL_CRITERIA, {"run": item >> 32, "item": item}).fetchall()]

@@ -1,10 +1,7 @@
-"""Which items each queue file could have drawn, and with which chance: what makes a review one of a random sample.
+"""Queries for estimates and calibration: random samples, and the resolved human verdicts on their items.
 
-Automatic verdicts beside what people settled, as calibration is made of them.
-
-Which items were reviewed because a sample drew them, and which otherwise.
-
-What is known of every item of a run, as an estimate is made of it.
+A human verdict is resolved if the annotators agree, the policy decides, or an adjudicator decided. Only reviews of a
+random sample allow conclusions on other items, so these queries determine which reviews belong to one.
 """
 
 from __future__ import annotations
@@ -13,25 +10,26 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from fcreview.model.address import WHOLE
+from fcreview.model.address import WHOLE_TARGETS
 from fcreview.model.json_value import parse_json
-from fcreview.model.review import OWN, ItemKey
-from fcreview.model.verdict import SCORING, alike
-from fcreview.stats.calibration import Case
-from fcreview.stats.estimation_answers import Asked
-from fcreview.stats.population import Standing, cell_text
-from fcreview.stats.sampling import Sharing
-from fcreview.store.filters.keys import ERROR
-from fcreview.store.filters.tokens import FilterError
+from fcreview.model.review import CORRECT, ITEM_CORRECT, ItemKey
+from fcreview.model.verdict import SCORING_ORDER, same_verdict
+from fcreview.stats.calibration import VerdictPair
+from fcreview.stats.estimation_answers import CriterionAnswers
+from fcreview.stats.population import ItemStatus, format_stratum_name
+from fcreview.stats.sampling import ShareOptions
+from fcreview.store.filters.build import add_terms
+from fcreview.store.filters.keys import ERROR_TYPE_SQL
+from fcreview.store.filters.tokens import FilterError, quote_or_hash
 from fcreview.store.queries.agreement import fetch_reviewed_items
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
-from fcreview.store.queues.create import Wanted, fetch_population
-from fcreview.store.queues.queue_file import QueueError, QueueFile, QueueItem, read_queues
-from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT, settled_sql
+from fcreview.store.queues.create import QueueRequest, fetch_population
+from fcreview.store.queues.queue_file import QueueError, QueueFile, read_queues
+from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT, is_resolved_sql
 from fcreview.store.rows import View
 
 if TYPE_CHECKING:
@@ -42,288 +40,381 @@ if TYPE_CHECKING:
 
 
 RUN_KEY_FIELDS = ("benchmark", "generation", "language", "model")
-"""What tells a run from others, in keys and in queue files."""
+"""Fields of an `ItemKey`, and of the runs in a queue file, that identify the run."""
 ContentKey = str
-"""Key and hashes of an item as JSON text."""
+"""An item's key fields and hashes as a JSON list, the same in every copy of the workspace."""
 
 
 @dataclass(slots=True)
-class Sample:
-    """A queue file that was drawn afresh, with those that go on with it."""
+class QueueSample:
+    """A random sample of a known population: a queue file and its extensions."""
 
     queue: QueueFile
     strata: dict[ContentKey, str]
-    """Of every item that it could have drawn."""
-    files: dict[str, set[ContentKey]]
-    """By name of the queue file, and of those that extend it, the items that were drawn."""
+    """Stratum of every item of the population."""
+    content_keys_by_queue: dict[str, set[ContentKey]]
+    """Sampled items by name of the queue file, for the queue and each extension."""
     extensions: list[QueueFile] = field(default_factory=list)
 
     @property
-    def names(self) -> set[str]:
-        return set(self.files)
+    def queue_names(self) -> set[str]:
+        """Names of the queue and its extensions."""
+        return set(self.content_keys_by_queue)
 
     @property
-    def items(self) -> set[ContentKey]:
-        """That were drawn, by one file or another."""
-        return set().union(*self.files.values())
+    def content_keys(self) -> set[ContentKey]:
+        """Items that the queue or an extension drew."""
+        return set().union(*self.content_keys_by_queue.values())
 
-    def chance(self, content: ContentKey, own: bool | None) -> float:
-        """With which the item was drawn, by the queue or by one that extends it; `own`: its automatic verdict."""
-        stratum = self.strata[content]
-        chances = {each.name: each.probability for each in self.queue.strata}
-        left = 1.0 - chances[stratum]
-        key = ItemKey(*orjson.loads(content)[: len(ItemKey._fields)])
+    def inclusion_probability(self, content_key: ContentKey, automatic: bool | None) -> float:
+        """Return the probability, 0 to 1, that the queue or an extension draws an item of the population.
+
+        Extensions have strata by automatic verdict, so the probability depends on that of the item, `automatic`.
+        """
+        stratum = self.strata[content_key]
+        probabilities = {each.name: each.probability for each in self.queue.strata}
+        not_drawn = 1.0 - probabilities[stratum]
+        key = ItemKey(*orjson.loads(content_key)[: len(ItemKey._fields)])
         for queue in self.extensions:
             if any(all(run[name] == getattr(key, name) for name in RUN_KEY_FIELDS) for run in queue.design.runs):
-                cells = cell_text(stratum, own), cell_text(stratum, own, key.category)
-                left *= 1.0 - next((each.probability for each in queue.strata if each.name in cells), 0.0)
-        return 1.0 - left
+                cells = format_stratum_name(stratum, automatic), format_stratum_name(stratum, automatic, key.category)
+                not_drawn *= 1.0 - next((each.probability for each in queue.strata if each.name in cells), 0.0)
+        return 1.0 - not_drawn
+
+    def add_queue(self, queue: QueueFile) -> None:
+        """Add an extension."""
+        self.content_keys_by_queue[queue.name] = _sampled_keys(queue)
+        self.extensions.append(queue)
 
 
-def load_samples(connection: DuckDBPyConnection, workspace: Workspace) -> tuple[list[Sample], list[str]]:
-    """The samples that can still be reconstructed, and why others cannot: they are not counted as random."""
-    found: dict[str, Sample] = {}
-    problems, extending = [], []
+def load_samples(connection: DuckDBPyConnection, workspace: Workspace) -> tuple[list[QueueSample], list[str]]:
+    """Return the usable samples of the workspace, and one message for each queue that is not usable.
+
+    A queue is usable if the database still has the population that it was drawn from.
+    """
+    samples: dict[str, QueueSample] = {}
+    problems, extensions = [], []
     for queue in read_queues(workspace):
         if isinstance(queue, QueueError):
             problems.append(str(queue))
         elif queue.design.extends:
-            extending.append(queue)
+            extensions.append(queue)
+        elif (strata := _reconstruct_strata(connection, queue)) is None:
+            problems.append(f"queue {queue.name}: the items that it was drawn from have changed")
         else:
-            strata = _strata(connection, queue)
-            if strata is None:
-                problems.append(f"queue {queue.name}: the items it was drawn from are not the same any more")
-                continue
-            found[queue.name] = Sample(queue, strata, {queue.name: _contents(queue)})
-    for queue in sorted(extending, key=lambda each: each.created):
-        sample = next((each for each in found.values() if queue.design.extends in each.names), None)
+            samples[queue.name] = QueueSample(queue, strata, {queue.name: _sampled_keys(queue)})
+    for queue in sorted(extensions, key=lambda each: each.created):
+        sample = next((each for each in samples.values() if queue.design.extends in each.queue_names), None)
         if sample is None:
-            problems.append(f"queue {queue.name}: {queue.design.extends}, which it extends, cannot be used")
-            continue
-        _extend(sample, queue)
-    return list(found.values()), problems
-
-
-def find_fully_reviewed_draws(workspace: Workspace, known: Set[ContentKey]) -> set[ContentKey]:
-    """Items of queue files of which every item is known: nobody chose among them, whether or not reviews name the
-    file."""
-    files = [_contents(queue) for queue in read_queues(workspace) if not isinstance(queue, QueueError)]
-    return set().union(*(items for items in files if items <= known))
+            problems.append(f"queue {queue.name}: it extends {queue.design.extends}, which is not usable")
+        else:
+            sample.add_queue(queue)
+    return list(samples.values()), problems
 
 
 def to_content_key(*parts: str | None) -> ContentKey:
-    """Of key fields and the two hashes."""
+    """Join key fields, prediction hash and golden hash to a content key."""
     return orjson.dumps([part or "" for part in parts]).decode()
 
 
-def _extend(sample: Sample, queue: QueueFile) -> None:
-    sample.files[queue.name] = _contents(queue)
-    sample.extensions.append(queue)
+def _sampled_keys(queue: QueueFile) -> set[ContentKey]:
+    return {to_content_key(*item.key, item.prediction_hash, item.golden_hash) for item in queue.items}
 
 
-def _strata(connection: DuckDBPyConnection, queue: QueueFile) -> dict[ContentKey, str] | None:
-    """As it was when the queue was made; None if it is not."""
+def _reconstruct_strata(connection: DuckDBPyConnection, queue: QueueFile) -> dict[ContentKey, str] | None:
+    """Return the stratum of every item of the queue's population, or None if the population has changed."""
     sizes = {stratum.name: stratum.size for stratum in queue.strata}
-    drawn = _contents(queue)
-    for runs in (_runs(connection, queue), ()):
-        wanted = Wanted(
-            queue.name, View(queue.design.where, "dataset", 0, runs), None, queue.design.stratify, Sharing(())
-        )
+    sampled = _sampled_keys(queue)
+    for runs in (_find_source_runs(connection, queue), ()):
+        view = View(queue.design.where, "dataset", 0, runs)
         try:
-            strata = fetch_population(connection, wanted)
+            strata = fetch_population(
+                connection, QueueRequest(queue.name, view, None, queue.design.stratify, ShareOptions(()))
+            )
         except (FilterError, QueueError):
             return None
-        if Counter(strata.values()) == sizes and drawn <= strata.keys():
+        if Counter(strata.values()) == sizes and sampled <= strata.keys():
             return strata
     return None
 
 
-def _runs(connection: DuckDBPyConnection, queue: QueueFile) -> tuple[int, ...]:
-    """Those that it was drawn from, by what they are."""
-    drawn = {tuple(run[name] for name in RUN_KEY_FIELDS) for run in queue.design.runs}
+def _find_source_runs(connection: DuckDBPyConnection, queue: QueueFile) -> tuple[int, ...]:
+    """Return the numbers of the runs with sampled items. A number can change with an import, so the key decides."""
+    sampled = {tuple(run[name] for name in RUN_KEY_FIELDS) for run in queue.design.runs}
     rows = connection.execute(f"SELECT run, {', '.join(RUN_KEY_FIELDS)} FROM runs ORDER BY run").fetchall()
-    return tuple(run for run, *of in rows if tuple(of) in drawn)
+    return tuple(run for run, *key in rows if tuple(key) in sampled)
 
 
-def _contents(queue: QueueFile) -> set[ContentKey]:
-    return {_content(item) for item in queue.items}
-
-
-def _content(item: QueueItem) -> ContentKey:
-    return to_content_key(*item.key, item.prediction_hash, item.golden_hash)
-
-
-_PEOPLE = f"SELECT item, target, criterion, human FROM human_labels WHERE {settled_sql('decided_by')}"
-_SAID = """
+_RESOLVED_LABELS = f"SELECT item, target, criterion, human FROM human_labels WHERE {is_resolved_sql('decided_by')}"
+_AUTOMATIC_VERDICTS = """
 SELECT i.item, r.benchmark, i.category, i.diff_function, {error}, i.official, i.rule, i.judge,
        list_transform(i.verdicts, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR), v."by"])
 {table} JOIN runs r ON r.run = i.run WHERE h.item IS NOT NULL AND ({where}) ORDER BY i.item
 """
-_SETTLED = f"""
+_RESOLVED_ITEMS = f"""
 SELECT i.item, r.benchmark, r.generation, r.language, r.model, i.category, i.id,
        coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, '')
 FROM human h JOIN item_rows i ON i.item = h.item JOIN runs r ON r.run = i.run
-WHERE h.verdict IS NOT NULL AND {settled_sql("h.decided_by")}
+WHERE h.verdict IS NOT NULL AND {is_resolved_sql("h.decided_by")}
 """
-_FILE = ".json"
-"""How a verdict's `by` ends that names the score file, not how it was found."""
+_SCORE_FILE_SUFFIX = ".json"
+"""Suffix of a verdict's `by` that names the score file. Any other `by` names the tier of the checker that decided."""
 
 
-def fetch_calibration_cases(connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, view: View) -> list[Case]:
-    """One an automatic verdict on something that people settled (adjudicated, else unanimous, or by the policy of the
-    reviews), in the order of items. FilterError for a filter that is not understood."""
-    whole = _of_whole_files(connection, workspace)
-    drawn = {
-        of.item: of.item in whole or bool(reviews.events.source_queues(of.key, *of.hashes))
-        for of in fetch_reviewed_items(connection, reviews, view)
+def fetch_calibration_cases(
+    connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, view: View
+) -> list[VerdictPair]:
+    """Return one case for each automatic verdict on a target and criterion with a resolved human verdict.
+
+    Cases are in item order. Raises FilterError if the view's filter is not valid.
+    """
+    completed = _items_in_completed_queues(connection, workspace)
+    is_random = {
+        each.item: each.item in completed or bool(reviews.events.source_queues(each.key, *each.hashes))
+        for each in fetch_reviewed_items(connection, reviews, view)
     }
-    people: defaultdict[int, dict[tuple[str, str], Any]] = defaultdict(dict)
-    for item, target, criterion, human in connection.execute(_PEOPLE).fetchall():
+    human_verdicts: defaultdict[int, dict[tuple[str, str], Any]] = defaultdict(dict)
+    for item, target, criterion, human in connection.execute(_RESOLVED_LABELS).fetchall():
         if human is not None:
-            people[item][target, criterion] = orjson.loads(human)
+            human_verdicts[item][target, criterion] = orjson.loads(human)
     where, params, _ = build_condition(view, blind=False)
-    rows = connection.execute(_SAID.format(error=ERROR, table=FROM_ITEMS, where=where), params).fetchall()
-    found = []
-    for item, benchmark, category, function, error, *own, listed in rows:
-        if item not in people or item not in drawn:
+    sql = _AUTOMATIC_VERDICTS.format(error=ERROR_TYPE_SQL, table=FROM_ITEMS, where=where)
+    cases = []
+    for item, benchmark, category, function, error, *columns, listed in connection.execute(sql, params).fetchall():
+        if item not in human_verdicts or item not in is_random:
             continue
-        for (source, judge, target, criterion, tier), value in _automatic(own, listed or []).items():
-            human = people[item].get((target, criterion))
+        for (source, judge, target, criterion, tier), value in _automatic_verdicts(columns, listed or []).items():
+            human = human_verdicts[item].get((target, criterion))
             if human is None or value is None:
                 continue
-            about = (benchmark, category, tier, error, function)
-            found.append(Case(item, source, judge, criterion, value, human, drawn[item], *about))
-    return found
+            groups = (benchmark, category, tier, error, function)
+            cases.append(VerdictPair(item, source, judge, criterion, value, human, is_random[item], *groups))
+    return cases
 
 
-def _of_whole_files(connection: DuckDBPyConnection, workspace: Workspace) -> set[int]:
-    """Settled items of queue files that are settled whole: a random sample, though no review may say so."""
-    contents = {item: to_content_key(*content) for item, *content in connection.execute(_SETTLED).fetchall()}
-    whole = find_fully_reviewed_draws(workspace, set(contents.values()))
-    return {item for item, content in contents.items() if content in whole}
+def _items_in_completed_queues(connection: DuckDBPyConnection, workspace: Workspace) -> set[int]:
+    """Return the items of all queues in which every item has a resolved verdict.
+
+    They are a random sample even if their reviews do not name the queue, because no item was left out.
+    """
+    keys = {item: to_content_key(*key) for item, *key in connection.execute(_RESOLVED_ITEMS).fetchall()}
+    resolved = set(keys.values())
+    samples = [_sampled_keys(queue) for queue in read_queues(workspace) if not isinstance(queue, QueueError)]
+    completed = set().union(*(sampled for sampled in samples if sampled <= resolved))
+    return {item for item, key in keys.items() if key in completed}
 
 
-def _automatic(own: list[Any], listed: list[list[str]]) -> dict[tuple[str, str | None, str, str, str | None], Any]:
-    """{(source, judge, target, criterion, tier): value}"""
-    found: dict[tuple[str, str | None, str, str, str | None], Any] = {}
+def _automatic_verdicts(
+    columns: list[Any], listed: list[list[str]]
+) -> dict[tuple[str, str | None, str, str, str | None], Any]:
+    """Return the automatic verdicts of one item by (source, judge, target, criterion, tier)."""
+    verdicts: dict[tuple[str, str | None, str, str, str | None], Any] = {}
     for source, target, criterion, text, by in listed:
         judge = (by or "judge") if source == "judge" else None
-        tier = None if source == "judge" or not by or by.endswith(_FILE) else by
-        found[source, judge, target, criterion, tier] = parse_json(text)
-    for source, value in zip(SCORING, own, strict=True):  # an importer may give the item's own verdict only so
-        same = any((each[0], each[2:4]) == (source, OWN) and alike(said, value) for each, said in found.items())
-        if value is not None and not same:
-            found[source, "judge" if source == "judge" else None, *OWN, None] = value
-    return found
+        tier = None if source == "judge" or not by or by.endswith(_SCORE_FILE_SUFFIX) else by
+        verdicts[source, judge, target, criterion, tier] = parse_json(text)
+    # An importer may set a verdict on the item in its column only, without an entry in the list.
+    for source, value in zip(SCORING_ORDER, columns, strict=True):
+        is_listed = any(
+            (each[0], each[2:4]) == (source, ITEM_CORRECT) and same_verdict(other, value)
+            for each, other in verdicts.items()
+        )
+        if value is not None and not is_listed:
+            verdicts[source, "judge" if source == "judge" else None, *ITEM_CORRECT, None] = value
+    return verdicts
+
+
+MAX_IDS_IN_FILTER = 150
+_FILTER_WORDS = {True: "pass", False: "fail"}
+_COLUMN_SOURCES = ("official", "rule")
+"""Sources with one verdict for each item, which a filter term can select."""
+_SCOPE_KEYS = {
+    "overall": "", "benchmark": "benchmark", "category": "category", "error": "error", "function": "function",
+}  # fmt: skip
+"""Scopes of calibration that have a key in the filter language."""
 
 
 @dataclass(frozen=True, slots=True)
-class SettledSelection:
-    """Of settled items; no item is in both."""
+class CalibrationCell:
+    """Items with the same automatic and human verdict: one cell of a calibration table."""
+
+    source: str
+    criterion: str
+    automatic_verdict: Any
+    human_verdict: Any
+    scope: str
+    name: str | None
+    """Value of the scope, such as the category; None for the scope `overall` and for items without a value."""
+    items: Sequence[int]
+
+
+def build_cell_filter(connection: DuckDBPyConnection, base: str, cell: CalibrationCell) -> str | None:
+    """Return a filter that selects exactly the items of a cell among those that the filter `base` selects.
+
+    The filter names verdicts where the filter language can, and ids otherwise. Returns None if that would take more
+    than `MAX_IDS_IN_FILTER` ids.
+    """
+    has_terms = cell.criterion == CORRECT and cell.source in _COLUMN_SOURCES and cell.scope in _SCOPE_KEYS
+    if has_terms and isinstance(cell.automatic_verdict, bool) and isinstance(cell.human_verdict, bool):
+        terms = [f"{cell.source}:{_FILTER_WORDS[cell.automatic_verdict]}", f"human:{_FILTER_WORDS[cell.human_verdict]}"]
+        if cell.name is not None:
+            terms.append(f"{_SCOPE_KEYS[cell.scope]}:{quote_or_hash(cell.name)}")
+        return add_terms(base, *terms)
+    if len(cell.items) > MAX_IDS_IN_FILTER:
+        return None
+    numbers = ", ".join(str(int(item)) for item in cell.items) or "NULL"
+    rows = connection.execute(f"SELECT run, id FROM item_rows WHERE item IN ({numbers}) ORDER BY item").fetchall()
+    ids_by_run: defaultdict[int, list[str]] = defaultdict(list)
+    for run, item_id in rows:
+        ids_by_run[run].append(quote_or_hash(item_id))
+    parts = [f"run:{run} id:{'|'.join(dict.fromkeys(ids))}" for run, ids in ids_by_run.items()]
+    return parts[0] if len(parts) == 1 else " OR ".join(f"({part})" for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _ReviewSelection:
+    """How the items with a resolved verdict were selected for review. No item is in both sets."""
 
     random: set[ContentKey]
+    """Items that were reviewed as part of a random sample."""
     unknown: set[ContentKey]
-    """Settled otherwise, where what was chosen like a sample's items is not recorded."""
+    """Items that were reviewed outside a sample whose reviews do not name their queue. Nobody can tell which sampled
+    items were selected in the same way, so the sample also represents these items."""
 
 
-def classify_settled(samples: Sequence[Sample], found_in: Mapping[ContentKey, set[str]], among: Set[ContentKey]) -> SettledSelection:
-    """`found_in`: of what people settled, the queue files that it was found in; `among`: items that it can be said
-    of."""
-    each = [_of(sample, found_in, among) for sample in samples]
-    random = set().union(*(one.random for one in each))
-    return SettledSelection(random, set().union(*(one.unknown for one in each)) - random)
+def _classify_selection(
+    samples: Sequence[QueueSample], queues_by_key: Mapping[ContentKey, set[str]], eligible: Set[ContentKey]
+) -> _ReviewSelection:
+    """Determine how items were selected for review.
+
+    Args:
+        samples: The samples of the run.
+        queues_by_key: For each item with a resolved verdict, the names of the queues in which it was reviewed.
+        eligible: Items to which the criterion applies.
+    """
+    selections = [_classify_in_sample(sample, queues_by_key, eligible) for sample in samples]
+    random = set().union(*(each.random for each in selections))
+    return _ReviewSelection(random, set().union(*(each.unknown for each in selections)) - random)
 
 
-def _of(sample: Sample, found_in: Mapping[ContentKey, set[str]], among: Set[ContentKey]) -> SettledSelection:
-    """Found in the sample's queue; or, where reviews do not name it, if a whole file is settled, so that nobody chose
-    among its items. Then what else is settled may hold some that were chosen, and would have been in the sample or not:
-    the sample speaks for those too."""
-    known = sample.strata.keys() & found_in.keys()
-    named = {content for content in known & sample.items if not sample.names.isdisjoint(found_in[content])}
-    whole = set().union(*(items & among for items in sample.files.values() if items & among <= known))
-    random = named | whole
-    return SettledSelection(random, known - random if whole - named else set())
+def _classify_in_sample(
+    sample: QueueSample, queues_by_key: Mapping[ContentKey, set[str]], eligible: Set[ContentKey]
+) -> _ReviewSelection:
+    """Determine the random items of one sample: those that were reviewed in its queues, and those of queues that are
+    complete, because no item was left out."""
+    resolved = sample.strata.keys() & queues_by_key.keys()
+    in_queue = {key for key in resolved & sample.content_keys if not sample.queue_names.isdisjoint(queues_by_key[key])}
+    completed = set().union(
+        *(keys & eligible for keys in sample.content_keys_by_queue.values() if keys & eligible <= resolved)
+    )
+    random = in_queue | completed
+    return _ReviewSelection(random, resolved - random if completed - in_queue else set())
 
 
-_ITEMS = f"""
+_RUN_ITEMS = f"""
 SELECT r.benchmark, r.generation, r.language, r.model, i.category, i.id,
        coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''), {AUTOMATIC_VERDICT},
-       CASE WHEN {settled_sql("h.decided_by")} THEN h.verdict END, i.item
+       CASE WHEN {is_resolved_sql("h.decided_by")} THEN h.verdict END, i.item
 FROM item_rows i JOIN runs r ON r.run = i.run LEFT JOIN human h ON h.item = i.item
 WHERE i.run = ? ORDER BY i.seq
 """
-_ANSWERS = f"""
-SELECT h.item, h.criterion, CASE WHEN {settled_sql("h.decided_by")} THEN h.human END
+# Human verdicts on whole items in other criteria than `correct`; null if not resolved.
+_CRITERION_ANSWERS = f"""
+SELECT h.item, h.criterion, CASE WHEN {is_resolved_sql("h.decided_by")} THEN h.human END
 FROM human_labels h JOIN item_rows i ON i.item = h.item
-WHERE i.run = ? AND h.target IN {WHOLE} AND (h.target, h.criterion) <> {OWN} AND h.n_verdicts > 0
+WHERE i.run = ? AND h.target IN {WHOLE_TARGETS} AND (h.target, h.criterion) <> {ITEM_CORRECT} AND h.n_verdicts > 0
 """
-"""What was said of whole items besides whether they pass; values as JSON text, null if not settled."""
-_OPEN_TO = f"""
+_ITEMS_WITH_CRITERION = f"""
 SELECT i.item FROM item_rows i
-WHERE i.run = ? AND len(list_filter(i.verdicts, lambda v: v.target IN {WHOLE} AND v.criterion = ?)) > 0
+WHERE i.run = ? AND len(list_filter(i.verdicts, lambda v: v.target IN {WHOLE_TARGETS} AND v.criterion = ?)) > 0
 """
-"""Items of which the benchmark itself says something on a criterion."""
+
+
+class _RunItem(NamedTuple):
+    """A row of `_RUN_ITEMS`: an item of a run with its automatic and its resolved human verdict."""
+
+    benchmark: str
+    generation: str
+    language: str
+    model: str
+    category: str
+    id: str
+    prediction_hash: str
+    golden_hash: str
+    automatic: bool | None
+    human: bool | None
+    item: int
 
 
 @dataclass(frozen=True, slots=True)
-class Standings:
-    items: list[Standing]
-    """In dataset order."""
-    contents: list[ContentKey]
-    """Of the same items."""
-    samples: list[Sample]
-    """Those that could draw items of this run."""
+class RunSampleStatus:
+    """Reviews and samples of a run, for an estimate."""
+
+    items: list[ItemStatus]
+    """Status of every item, in dataset order."""
+    content_keys: list[ContentKey]
+    """Content key of every item, in the same order."""
+    samples: list[QueueSample]
+    """Samples whose population has items of this run."""
     problems: list[str]
-    """Why a queue file is no random sample."""
-    asked: list[Asked]
-    """What was said of the same items on other criteria."""
+    """One message for each queue file that is not usable as a random sample."""
+    criterion_answers: list[CriterionAnswers]
+    """Human verdicts on whole items in other criteria than `correct`."""
 
 
-def fetch_sample_status(connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, run: int) -> Standings:
-    rows = connection.execute(_ITEMS, [run]).fetchall()
-    contents = [to_content_key(*row[:8]) for row in rows]
-    usable, problems = load_samples(connection, workspace)
-    there = set(contents)
-    usable = [sample for sample in usable if not there.isdisjoint(sample.strata)]
-    numbers = {row[10]: content for content, row in zip(contents, rows, strict=True)}
-    answers = _answers(connection, run, numbers)
-    spoken = {content for given in answers.values() for content in given}
-    found_in = {
-        content: reviews.events.source_queues(ItemKey(*row[:6]), row[6], row[7])
-        for content, row in zip(contents, rows, strict=True)
-        if usable and (row[9] is not None or content in spoken)  # without a sample journals need not be read
+def fetch_sample_status(
+    connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, run: int
+) -> RunSampleStatus:
+    """Return what estimates of a run need: the status of each item, and the samples that the items belong to."""
+    rows = [_RunItem(*row) for row in connection.execute(_RUN_ITEMS, [run]).fetchall()]
+    content_keys = [to_content_key(*row[:8]) for row in rows]
+    all_samples, problems = load_samples(connection, workspace)
+    run_keys = set(content_keys)
+    samples = [sample for sample in all_samples if not run_keys.isdisjoint(sample.strata)]
+    key_of_item = {row.item: key for key, row in zip(content_keys, rows, strict=True)}
+    answers = _fetch_criterion_answers(connection, run, key_of_item)
+    answered = {key for answer_by_key in answers.values() for key in answer_by_key}
+    # Without a sample, the journals need not be read.
+    queues_by_key = {
+        key: reviews.events.source_queues(ItemKey(*row[:6]), row.prediction_hash, row.golden_hash)
+        for key, row in zip(content_keys, rows, strict=True)
+        if samples and (row.human is not None or key in answered)
     }
-    known = {content for content, row in zip(contents, rows, strict=True) if row[9] is not None}
-    drawn = classify_settled(usable, {content: names for content, names in found_in.items() if content in known}, there)
-    reviewed = {content for sample in usable for content in sample.items & found_in.keys()}
-    items = []
-    for content, row in zip(contents, rows, strict=True):
-        of = [sample for sample in usable if content in sample.strata]
-        stratum = tuple(sample.strata.get(content) for sample in usable) if of else None
-        chance = 1 - prod(1 - sample.chance(content, row[8]) for sample in of)
-        how = content in drawn.random, content in drawn.unknown
-        items.append(Standing(row[4], row[8], row[9], stratum, chance, *how, reviewed=content in reviewed))
-    asked = []
-    for criterion, given in sorted(answers.items()):
-        open_to = {numbers[item] for (item,) in connection.execute(_OPEN_TO, [run, criterion]).fetchall()}
-        found = {content: found_in.get(content, set()) for content, value in given.items() if value is not None}
-        asked.append(_asked(criterion, given, contents, classify_settled(usable, found, open_to)))
-    return Standings(items, contents, usable, problems, asked)
-
-
-def _answers(connection: DuckDBPyConnection, run: int, of: Mapping[int, ContentKey]) -> dict[str, dict[ContentKey, Any]]:
-    """Criterion -> of each item that was spoken of what was settled, None if nothing was."""
-    found: dict[str, dict[ContentKey, Any]] = {}
-    for item, criterion, text in connection.execute(_ANSWERS, [run]).fetchall():
-        found.setdefault(criterion, {})[of[item]] = parse_json(text)
-    return found
-
-
-def _asked(criterion: str, given: Mapping[ContentKey, Any], contents: Sequence[ContentKey], how: SettledSelection) -> Asked:
-    return Asked(
-        criterion,
-        settled=[given.get(content) for content in contents],
-        spoken=[content in given for content in contents],
-        random=[content in how.random for content in contents],
-        spoken_for=[content in how.unknown for content in contents],
+    resolved = {key for key, row in zip(content_keys, rows, strict=True) if row.human is not None}
+    selection = _classify_selection(
+        samples, {key: queues for key, queues in queues_by_key.items() if key in resolved}, run_keys
     )
+    reviewed = {key for sample in samples for key in sample.content_keys & queues_by_key.keys()}
+    items = []
+    for key, row in zip(content_keys, rows, strict=True):
+        containing = [sample for sample in samples if key in sample.strata]
+        stratum = tuple(sample.strata.get(key) for sample in samples) if containing else None
+        probability = 1 - prod(1 - sample.inclusion_probability(key, row.automatic) for sample in containing)
+        selected = key in selection.random, key in selection.unknown
+        status = row.category, row.automatic, row.human, stratum, probability, *selected
+        items.append(ItemStatus(*status, is_sample_reviewed=key in reviewed))
+    criterion_answers = []
+    for criterion, answer_by_key in sorted(answers.items()):
+        eligible = connection.execute(_ITEMS_WITH_CRITERION, [run, criterion]).fetchall()
+        queues = {key: queues_by_key.get(key, set()) for key, answer in answer_by_key.items() if answer is not None}
+        selection = _classify_selection(samples, queues, {key_of_item[item] for (item,) in eligible})
+        criterion_answers.append(
+            CriterionAnswers(
+                criterion,
+                human=[answer_by_key.get(key) for key in content_keys],
+                is_reviewed=[key in answer_by_key for key in content_keys],
+                is_random=[key in selection.random for key in content_keys],
+                is_selection_unknown=[key in selection.unknown for key in content_keys],
+            )
+        )
+    return RunSampleStatus(items, content_keys, samples, problems, criterion_answers)
+
+
+def _fetch_criterion_answers(
+    connection: DuckDBPyConnection, run: int, key_of_item: Mapping[int, ContentKey]
+) -> dict[str, dict[ContentKey, Any]]:
+    """Return the human verdict on each reviewed item, None if it is not resolved, by criterion and content key."""
+    answers: dict[str, dict[ContentKey, Any]] = {}
+    for item, criterion, text in connection.execute(_CRITERION_ANSWERS, [run]).fetchall():
+        answers.setdefault(criterion, {})[key_of_item[item]] = parse_json(text)
+    return answers

@@ -1,10 +1,4 @@
-"""Questions with what all runs in scope answered, and how often each run passes: what suspects are found among.
-
-The queue of suspects as a table beside the store: one item of every question whose golden answer looks wrong.
-
-`suspect_places`: scope (the view's runs, as text), item, rank from 0. It is worked out when first asked for, and holds
-still in a session.
-"""
+"""Queries for the audit of golden answers: every question with the answers of all runs, and the suspects queue."""
 
 from __future__ import annotations
 
@@ -12,10 +6,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fcreview.golden_audit.case import Answer, Case, CaseKey, Witness
-from fcreview.golden_audit.facts import family, smoothed
-from fcreview.model.item import Call, Pair
-from fcreview.store.queries.item_detail import parse_call, fetch_function_docs, parse_pair
+from fcreview.golden_audit.case import AuditedQuestion, DistinctAnswer, QuestionKey, RunProfile
+from fcreview.golden_audit.facts import model_family, smooth_rate
+from fcreview.model.item import Call, CallPair
+from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT
 from fcreview.store.rows import View
@@ -28,7 +22,7 @@ if TYPE_CHECKING:
     from fcreview.golden_audit.score import Suspect
 
 
-_RATES = f"""
+_PASS_COUNTS = f"""
 SELECT i.run, r.model, i.category, count(*) FILTER ({AUTOMATIC_VERDICT}), count({AUTOMATIC_VERDICT}),
        sum(CAST(coalesce(i.official <> i.rule, false) AS INTEGER))
 FROM item_rows i JOIN runs r USING (run) WHERE {{runs}} GROUP BY ALL ORDER BY ALL
@@ -70,17 +64,18 @@ WHERE h.fault IS NOT NULL AND h.fault <> 'disputed' GROUP BY ALL
 
 @dataclass(frozen=True, slots=True)
 class AuditInput:
-    """The questions, and the runs that answered them."""
+    """Evidence for the audit of the golden answers of some runs."""
 
-    cases: list[Case]
-    witnesses: dict[int, Witness]
-    chosen: frozenset[CaseKey] | None
-    """What the view's filter selects; None for all."""
+    questions: list[AuditedQuestion]
+    run_profiles: dict[int, RunProfile]
+    """Pass rates by run number."""
+    selected_keys: frozenset[QuestionKey] | None
+    """Questions that the view's filter selects in at least one run; None if the view has no filter."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
-    """A row of `_ANSWERS`."""
+class _AnswerRow:
+    """A row of `_ANSWERS`: one answer to a question and the runs that gave it."""
 
     benchmark: str
     generation: str
@@ -89,83 +84,90 @@ class _Row:
     id: str
     golden_hash: str
     items: list[int]
+    """Item of each run of `runs`."""
     runs: list[int]
     differs: bool | None
-    """From golden, in some call."""
+    """Whether a call differs from its golden call."""
     passed: bool | None
     contradicted: bool
+    """Whether official and recomputed verdict differ."""
 
     @property
     def item(self) -> int:
-        """One for all: they hold the same."""
+        """One of the items. All have the same calls and the same golden answer."""
         return self.items[0]
 
     @property
-    def key(self) -> CaseKey:
-        return CaseKey(self.benchmark, self.generation, self.language, self.category, self.id)
+    def key(self) -> QuestionKey:
+        return QuestionKey(self.benchmark, self.generation, self.language, self.category, self.id)
 
 
 def fetch_audit_input(connection: DuckDBPyConnection, view: View) -> AuditInput:
-    """Evidence comes from all items of the view's runs; the filter says which questions are `chosen`: those that it
-    selects in some run. Where runs have different golden answers, the one that most have counts, and only these runs.
-    FilterError for a filter that is not understood."""
-    chosen = _chosen(connection, view) if view.where.strip() or view.items else None
+    """Return all questions of the view's runs with their answers; the view's filter only sets `selected_keys`.
+
+    If runs have different golden answers to a question, only the runs with the most frequent one count. Raises
+    FilterError if the filter is not valid.
+    """
+    selected = _fetch_selected_keys(connection, view) if view.where.strip() or view.items else None
     runs, _, _ = build_condition(View(runs=view.runs), blind=False)
-    grouped: dict[CaseKey, list[_Row]] = {}
+    rows_by_key: dict[QuestionKey, list[_AnswerRow]] = {}
     for values in connection.execute(_ANSWERS.format(runs=runs)).fetchall():
-        row = _Row(*values)
-        grouped.setdefault(row.key, []).append(row)
-    kept = {key: _of_one_golden(rows) for key, rows in grouped.items()}
-    questions = _questions(connection, [rows[0].item for rows in kept.values()])
-    shown = [row.item for rows in kept.values() for row in rows if row.passed is False or (row.passed and row.differs)]
-    calls = _calls(connection, shown)
-    faults = _faults(connection)
-    cases = []
-    for key, rows in kept.items():
-        case = Case(key, **questions[rows[0].item], faults=faults.get(key, Counter()))
+        row = _AnswerRow(*values)
+        rows_by_key.setdefault(row.key, []).append(row)
+    rows_by_key = {key: _with_most_frequent_golden(rows) for key, rows in rows_by_key.items()}
+    fields = _fetch_question_fields(connection, [rows[0].item for rows in rows_by_key.values()])
+    rows_with_evidence = [
+        row for rows in rows_by_key.values() for row in rows if row.passed is False or (row.passed and row.differs)
+    ]
+    calls = _fetch_calls(connection, [row.item for row in rows_with_evidence])
+    faults = _fetch_faults(connection)
+    questions = []
+    for key, rows in rows_by_key.items():
+        question = AuditedQuestion(key, **fields[rows[0].item], faults=faults.get(key, Counter()))
         for row in rows:
-            called, pairs = calls.get(row.item, ([], []))
-            case.answers.append(Answer(row.runs, row.passed, row.contradicted, called, pairs, row.items))
-        cases.append(case)
-    return AuditInput(cases, _witnesses(connection, runs), chosen)
+            predicted, pairs = calls.get(row.item, ([], []))
+            question.answers.append(DistinctAnswer(row.runs, row.passed, row.contradicted, predicted, pairs, row.items))
+        questions.append(question)
+    return AuditInput(questions, _fetch_run_profiles(connection, runs), selected)
 
 
-def _chosen(connection: DuckDBPyConnection, view: View) -> frozenset[CaseKey]:
+def _fetch_selected_keys(connection: DuckDBPyConnection, view: View) -> frozenset[QuestionKey]:
     where, params, _ = build_condition(view, blind=False)
     rows = connection.execute(
-        f"SELECT DISTINCT r.benchmark, r.generation, r.language, i.category, i.id {FROM_ITEMS} JOIN runs r ON r.run = i.run"
-        f" WHERE {where}",
+        "SELECT DISTINCT r.benchmark, r.generation, r.language, i.category, i.id"
+        f" {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where}",
         params,
     ).fetchall()
-    return frozenset(CaseKey(*row) for row in rows)
+    return frozenset(QuestionKey(*row) for row in rows)
 
 
-def _of_one_golden(rows: Sequence[_Row]) -> list[_Row]:
+def _with_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_AnswerRow]:
     counts: Counter[str] = Counter()
     for row in rows:
         counts[row.golden_hash] += len(row.runs)
-    most = counts.most_common(1)[0][0]
-    return [row for row in rows if row.golden_hash == most]
+    golden_hash = counts.most_common(1)[0][0]
+    return [row for row in rows if row.golden_hash == golden_hash]
 
 
-def _questions(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """What a `Case` has of each item; the same function document is the same object."""
+def _fetch_question_fields(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return fields of `AuditedQuestion` by item. Questions share the objects of their function docs."""
     rows = connection.execute(_QUESTIONS, [list(items)]).fetchall()
-    found = fetch_function_docs(connection, {name for row in rows for name in row[3] or ()})
-    documents = {name: document for name, document in found.items() if isinstance(document, dict)}
+    docs = fetch_function_docs(connection, {name for row in rows for name in row[3] or ()})
+    docs = {name: doc for name, doc in docs.items() if isinstance(doc, dict)}
     return {
         item: {
-            "question": question or "",
+            "text": question or "",
             "golden": [parse_call(call) for call in golden or ()],
-            "functions": [documents[name] for name in functions or () if name in documents],
+            "functions": [docs[name] for name in functions or () if name in docs],
             "group": group,
-            "complete": complete,
+            "is_self_contained": is_self_contained,
         }
-        for item, question, golden, functions, group, complete in rows
+        for item, question, golden, functions, group, is_self_contained in rows
     }
 
 
-def _calls(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, tuple[list[Call], list[Pair]]]:
+def _fetch_calls(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, tuple[list[Call], list[CallPair]]]:
+    """Return the predicted calls and the call pairs by item."""
     rows = connection.execute(_CALLS, [list(items)]).fetchall()
     return {
         item: ([parse_call(call) for call in calls or ()], [parse_pair(pair) for pair in pairs or ()])
@@ -173,68 +175,75 @@ def _calls(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, tu
     }
 
 
-def _faults(connection: DuckDBPyConnection) -> dict[CaseKey, Counter[str]]:
-    """Settled faults: an adjudicator's, or the one that all annotators agree on; of any part of the item."""
-    found: defaultdict[CaseKey, Counter[str]] = defaultdict(Counter)
+def _fetch_faults(connection: DuckDBPyConnection) -> dict[QuestionKey, Counter[str]]:
+    """Return how many answers to each question have each fault, as adjudicated or as all annotators agree."""
+    found: defaultdict[QuestionKey, Counter[str]] = defaultdict(Counter)
     for *key, fault, count in connection.execute(_FAULTS).fetchall():
-        found[CaseKey(*key)][fault] = count
+        found[QuestionKey(*key)][fault] = count
     return dict(found)
 
 
-def _witnesses(connection: DuckDBPyConnection, runs: str) -> dict[int, Witness]:
+def _fetch_run_profiles(connection: DuckDBPyConnection, runs: str) -> dict[int, RunProfile]:
     counts: defaultdict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
     models: dict[int, str] = {}
-    differ: Counter[int] = Counter()
-    for run, model, category, passed, known, contradicted in connection.execute(_RATES.format(runs=runs)).fetchall():
+    conflicts: Counter[int] = Counter()
+    rows = connection.execute(_PASS_COUNTS.format(runs=runs)).fetchall()
+    for run, model, category, passed, known, contradicted in rows:
         models[run] = model
         counts[run][category] = (passed, known)
-        differ[run] += int(contradicted)
-    return {
-        run: Witness(
+        conflicts[run] += int(contradicted)
+    profiles = {}
+    for run, by_category in counts.items():
+        passed, known = (sum(column) for column in zip(*by_category.values(), strict=True))
+        profiles[run] = RunProfile(
             models[run],
-            family(models[run]),
-            smoothed(sum(passed for passed, _ in of.values()), sum(known for _, known in of.values())),
-            {category: smoothed(*each) for category, each in of.items()},
-            differ[run] / max(sum(known for _, known in of.values()), 1),
+            model_family(models[run]),
+            smooth_rate(passed, known),
+            {category: smooth_rate(*each) for category, each in by_category.items()},
+            conflicts[run] / max(known, 1),
         )
-        for run, of in counts.items()
-    }
+    return profiles
 
 
-_TABLE = """
+_CREATE_TABLE = """
 CREATE TEMP TABLE IF NOT EXISTS suspect_places (scope VARCHAR, item BIGINT, rank BIGINT)
 """
 
 
 class SuspectTable:
-    """Not for two threads at once."""
+    """The temporary table `suspect_places`, which holds the suspects queue: one item of each suspect question.
+
+    `scope` names the runs that were compared (`View.runs_key`), `rank` counts from 0. The rows of a scope are computed
+    once and stay the same for the session. Not thread-safe.
+    """
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
-        self._taken: set[str] = set()
+        self._loaded: set[str] = set()
 
     def load(self, view: View) -> None:
-        """Makes the rows for the view's runs; its filter does not matter."""
-        if view.scope in self._taken:
+        """Compute the rows for the view's runs, unless the table has them. The view's filter is ignored."""
+        if view.runs_key in self._loaded:
             return
-        from fcreview.golden_audit.score import suspects
+        from fcreview.golden_audit.score import rank_suspects
 
-        found = fetch_audit_input(self._connection, View(runs=view.runs))
-        items = [pick_example_item(each) for each in suspects(found.cases, found.witnesses) if each.reasons]
-        self._connection.execute(_TABLE)
+        audit = fetch_audit_input(self._connection, View(runs=view.runs))
+        items = [
+            _pick_example_item(each) for each in rank_suspects(audit.questions, audit.run_profiles) if each.reasons
+        ]
+        self._connection.execute(_CREATE_TABLE)
         self._connection.execute(
             "INSERT INTO suspect_places SELECT $1, unnest($2::BIGINT[]), unnest($3::BIGINT[])",
-            [view.scope, items, list(range(len(items)))],
+            [view.runs_key, items, list(range(len(items)))],
         )
-        self._taken.add(view.scope)
+        self._loaded.add(view.runs_key)
 
 
-def pick_example_item(suspect: Suspect) -> int:
-    """The item that shows it best: an answer that competes with golden, else one that fails, else any."""
-    other = suspect.alternative
-    competing = set(other.runs) if other else set()
+def _pick_example_item(suspect: Suspect) -> int:
+    """Return an item with the alternative answer, else one that fails, else any item of the question."""
+    alternative_runs = set(suspect.alternative.runs) if suspect.alternative else set()
     return min(
-        (run not in competing, answer.passed is not False, run, item)
-        for answer in suspect.case.answers
+        (run not in alternative_runs, answer.passed is not False, run, item)
+        for answer in suspect.question.answers
         for run, item in zip(answer.runs, answer.items, strict=True)
     )[-1]

@@ -15,14 +15,14 @@ from typing import Any
 import orjson
 from duckdb import DuckDBPyConnection
 
-from fcreview.model.item import ArgumentDiff, Call, Extra, ImportIssue, Item, Message, Pair, RecordPlace, Verdict
-from fcreview.model.json_value import accept_from_json, parse_json, to_json_text
-from fcreview.model.redact import redact, without_keys
+from fcreview.model.item import ArgumentDiff, Call, Extra, ImportIssue, Item, Message, CallPair, RecordLocation, Verdict
+from fcreview.model.json_value import parse_accepted_values, parse_json, to_json_text
+from fcreview.model.redact import redact, redact_keys
 from fcreview.safe_files import open_file
 from fcreview.store.database import StoreError
-from fcreview.store.importing.staging import PLAIN
+from fcreview.store.importing.staging import ITEM_COLUMNS
 from fcreview.store.queries.item_order import hide_row_verdicts
-from fcreview.store.rows import Found, ItemDetail, QueueRow, Sibling
+from fcreview.store.rows import ItemMatch, ItemDetail, QueueRow, Sibling
 from fcreview.store.workspace import Workspace
 
 _KEY = "id, category, benchmark, generation, language"
@@ -67,10 +67,10 @@ def _text(call: dict[str, Any]) -> str:
 
 _SELECT = (
     "SELECT item, "
-    + ", ".join(f'"{name}"' for name in PLAIN)
+    + ", ".join(f'"{name}"' for name in ITEM_COLUMNS)
     + ", messages, calls, pairs, verdicts, functions, extra, n_issues FROM item_rows WHERE "
 )
-_FUNCTIONS = 1 + len(PLAIN) + 4
+_FUNCTIONS = 1 + len(ITEM_COLUMNS) + 4
 """Where the hashes of function documents stand in a row."""
 
 
@@ -107,8 +107,8 @@ def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[i
 
 
 def _item(row: tuple[Any, ...], documents: dict[str, dict[str, Any]], issues: list[ImportIssue]) -> Item:
-    plain = {name: value for name, value in zip(PLAIN, row[1:], strict=False) if value is not None}
-    messages, calls, pairs, verdicts, functions, extra, _ = row[1 + len(PLAIN) :]
+    plain = {name: value for name, value in zip(ITEM_COLUMNS, row[1:], strict=False) if value is not None}
+    messages, calls, pairs, verdicts, functions, extra, _ = row[1 + len(ITEM_COLUMNS) :]
     both = [parse_call(call) for call in calls or ()]
     return Item(
         **plain,
@@ -153,7 +153,7 @@ def find_items(connection: DuckDBPyConnection, item_id: str, run: int | None) ->
     return [row[0] for row in rows]
 
 
-def search_item_ids(connection: DuckDBPyConnection, text: str, runs: Sequence[int], preferred_run: int | None, limit: int) -> list[Found]:
+def search_item_ids(connection: DuckDBPyConnection, text: str, runs: Sequence[int], preferred_run: int | None, limit: int) -> list[ItemMatch]:
     """The ids that hold every word of the text, whatever their case, in these runs (none: all): first the one that is
     the text, then those that begin with it, then the short ones."""
     parts = text.lower().split()
@@ -168,7 +168,7 @@ def search_item_ids(connection: DuckDBPyConnection, text: str, runs: Sequence[in
         " ORDER BY lower(id) = ? DESC, starts_with(lower(id), ?) DESC, length(id), id, category LIMIT ?",
         [preferred_run, *parts, whole, whole, limit],
     ).fetchall()
-    return [Found(*row) for row in rows]
+    return [ItemMatch(*row) for row in rows]
 
 
 def read_raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str:
@@ -184,7 +184,7 @@ def read_raw_record(connection: DuckDBPyConnection, workspace: Workspace, number
     name, file, line, offset, length, extra = row
     if not file or not length:
         raise StoreError("this item has no record in a result file")
-    data = _record(connection, workspace, number, RecordPlace(file, line, offset, length), name)
+    data = _record(connection, workspace, number, RecordLocation(file, line, offset, length), name)
     return _shown(data, Extra.from_json(parse_json(extra)))
 
 
@@ -203,22 +203,22 @@ def read_score_record(connection: DuckDBPyConnection, workspace: Workspace, numb
 
 def _shown(data: bytes, extra: Extra) -> str:
     """A raw record as text without keys; where the importer left out more of third parties, so does this."""
-    text = without_keys(data).decode("utf-8", "replace")
+    text = redact_keys(data).decode("utf-8", "replace")
     return redact(text) if extra.redacted else text
 
 
 def _record(
-    connection: DuckDBPyConnection, workspace: Workspace, number: int, place: RecordPlace, name: str | None = None
+    connection: DuckDBPyConnection, workspace: Workspace, number: int, place: RecordLocation, name: str | None = None
 ) -> bytes:
     """The bytes of a record. StoreError if its file is gone, or was changed and has no record with this id there."""
-    path = workspace.full(place.file)
+    path = workspace.to_absolute_path(place.file)
     try:
         with open_file(path) as stream:
             stream.seek(place.offset)
             data = stream.read(place.length)
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}") from error
-    if not _unchanged(connection, number, workspace.short(path), path) and not _is_record(data, place.length, name):
+    if not _unchanged(connection, number, workspace.to_stored_path(path), path) and not _is_record(data, place.length, name):
         raise StoreError(f"{path} was changed since it was imported: import it again to see the record")
     return data
 
@@ -245,13 +245,13 @@ def parse_call(row: dict[str, Any]) -> Call:
     """From an element of `item_rows.calls`, which is used up."""
     arguments = parse_json(row.pop("arguments"))
     if row["side"] == "golden" and isinstance(arguments, dict):
-        arguments = {name: accept_from_json(accept) for name, accept in arguments.items()}
+        arguments = {name: parse_accepted_values(accept) for name, accept in arguments.items()}
     return Call(**row, arguments=arguments)
 
 
-def parse_pair(row: dict[str, Any]) -> Pair:
+def parse_pair(row: dict[str, Any]) -> CallPair:
     """From an element of `item_rows.pairs`."""
-    return Pair(**row | {"diff": [ArgumentDiff(**diff) for diff in row["diff"] or ()]})
+    return CallPair(**row | {"diff": [ArgumentDiff(**diff) for diff in row["diff"] or ()]})
 
 
 def _verdict(row: dict[str, Any]) -> Verdict:

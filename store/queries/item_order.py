@@ -18,10 +18,10 @@ import orjson
 from duckdb import DuckDBPyConnection
 
 from fcreview.model.item import Run
-from fcreview.store.filters.keys import DISAGREE, JUDGED, NEAR_MISS
-from fcreview.store.filters.parser import parse
+from fcreview.store.filters.keys import AUTOMATIC_DISAGREEMENT_SQL, HAS_JUDGE_VERDICT, NEAR_MISS
+from fcreview.store.filters.parser import parse_filter
 from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT
-from fcreview.store.rows import CHOOSING, SUSPECTS, TELLING, QueueRow, View
+from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, QueueRow, View
 
 if TYPE_CHECKING:
     from fcreview.store.queues.queue_file import QueueItemTable
@@ -36,15 +36,15 @@ _SHUFFLED = "hash(concat_ws(' ', {seed}, i.run, i.category, i.id))"
 _ORDERS = {
     "failures": f"CASE WHEN {AUTOMATIC_VERDICT} THEN 2 WHEN {AUTOMATIC_VERDICT} IS NULL THEN 1 ELSE 0 END, i.item",
     "dataset": "i.item",
-    "disagreement": f"CASE WHEN {DISAGREE} THEN 0 ELSE 1 END, i.item",
+    "disagreement": f"CASE WHEN {AUTOMATIC_DISAGREEMENT_SQL} THEN 0 ELSE 1 END, i.item",
     "unreviewed": "CASE WHEN h.you IS NULL THEN 0 ELSE 1 END, i.item",
     "random": f"{_SHUFFLED}, i.item",
     "stratified": f"row_number() OVER (PARTITION BY i.category ORDER BY {_SHUFFLED}), {_SHUFFLED}, i.item",
     "judged": "i.item",
     "uncertain": "i.item",
-    SUSPECTS: "q.rank",
+    SUSPECTS_QUEUE: "q.rank",
 }
-_CHOSEN = {"judged": JUDGED, "uncertain": NEAR_MISS}
+_CHOSEN = {"judged": HAS_JUDGE_VERDICT, "uncertain": NEAR_MISS}
 """Queues that do not hold all items."""
 _OF_SCOPE = "SELECT item FROM suspect_places WHERE scope = '{scope}'"
 """The table is `SuspectPlaces`'."""
@@ -53,8 +53,8 @@ IN_QUEUE = "i.item IN (SELECT item FROM queue_places WHERE queue = ?)"
 """The table is `QueuePlaces`'."""
 _COLUMNS = {each.name: each.metadata for each in fields(QueueRow) if each.metadata}
 _SELECT = ", ".join(str(column["sql"]) for column in _COLUMNS.values())
-_JSON = [name for name, column in _COLUMNS.items() if column["json"]]
-_HIDDEN = [name for name, column in _COLUMNS.items() if column["telling"]]
+_JSON = [name for name, column in _COLUMNS.items() if column["is_json"]]
+_HIDDEN = [name for name, column in _COLUMNS.items() if column["shows_verdict"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,24 +110,24 @@ class ViewOrders:
         return None if row is None else int(row[0])
 
     def _make(self, view: View) -> tuple[ViewOrder, bool]:
-        if view.file:
-            self._places.load(view.file)
-        elif self._blind and view.queue in TELLING:
+        if view.queue_file:
+            self._places.load(view.queue_file)
+        elif self._blind and view.queue in VERDICT_QUEUES:
             view = replace(view, queue="dataset")
-        elif view.queue == SUSPECTS:
+        elif view.queue == SUSPECTS_QUEUE:
             self._take_suspects(view)
         where, params, reviews = build_condition(view, blind=self._blind)
         reviews |= view.queue == "unreviewed"
         table = f"temp.view_{self._made}"
         self._made += 1
         source, item, order = FROM_ITEMS if reviews else "FROM item_rows i", "i.item", "i.item"
-        if view.file and view.share:
+        if view.queue_file and view.share:
             source += f" JOIN queue_places q ON {_SHARE}"
-            item, order, params = "q.number AS item", "q.place", [view.file, self._annotator, *params]
-        elif not view.file:
+            item, order, params = "q.number AS item", "q.place", [view.queue_file, self._annotator, *params]
+        elif not view.queue_file:
             order = _ORDERS[view.queue].format(seed=int(view.seed))
-        if view.queue == SUSPECTS:
-            source += f" JOIN suspect_places q ON q.item = i.item AND q.scope = '{view.scope}'"
+        if view.queue == SUSPECTS_QUEUE:
+            source += f" JOIN suspect_places q ON q.item = i.item AND q.scope = '{view.runs_key}'"
         text = f"SELECT {item} {source} WHERE {where} ORDER BY {order}"
         count = self._connection.execute(f"CREATE TEMP TABLE {table} AS {text}", params).fetchall()[0][0]
         return ViewOrder(table, int(count)), reviews
@@ -136,19 +136,19 @@ class ViewOrders:
 def build_condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:
     """(SQL over `FROM`, values, depends on reviews) of a view's filter, queue and runs. A queue file must have been
     taken in (`QueuePlaces.take`), and so must suspects (`SuspectPlaces.take`)."""
-    found = parse(view.where, blind=blind)
+    found = parse_filter(view.where, blind=blind)
     parts, params = [found.where], found.params
-    if view.file:
-        parts, params = [IN_QUEUE, *parts], [view.file, *params]
-    elif view.queue == SUSPECTS and not blind:
-        parts.insert(0, f"i.item IN ({_OF_SCOPE.format(scope=view.scope)})")
+    if view.queue_file:
+        parts, params = [IN_QUEUE, *parts], [view.queue_file, *params]
+    elif view.queue == SUSPECTS_QUEUE and not blind:
+        parts.insert(0, f"i.item IN ({_OF_SCOPE.format(scope=view.runs_key)})")
     elif view.queue in _CHOSEN and not blind:
         parts.insert(0, _CHOSEN[view.queue])
     if view.items:
         parts, params = ["i.item IN (SELECT unnest(?::BIGINT[]))", *parts], [list(view.items), *params]
     if view.runs:
         parts.insert(0, f"i.run IN ({', '.join(str(int(run)) for run in view.runs)})")
-    return " AND ".join(parts), params, found.reviews
+    return " AND ".join(parts), params, found.depends_on_reviews
 
 
 def fetch_rows(
@@ -206,7 +206,7 @@ class ItemChunk:
 def split_into_chunks(connection: DuckDBPyConnection, view: View, size: int = CHUNK_SIZE) -> list[ItemChunk]:
     """The items of the view in parts of about `size`. FilterError for a filter that is not understood."""
     where, params, _ = build_condition(view, blind=False)
-    some = view.where.strip() or view.items or view.runs or view.file or view.queue in CHOOSING
+    some = view.where.strip() or view.items or view.runs or view.queue_file or view.queue in PARTIAL_QUEUES
     chosen = "list(item)" if some else "NULL"
     rows = connection.execute(
         f"SELECT min(item), max(item), {chosen} FROM"

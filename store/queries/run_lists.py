@@ -14,7 +14,7 @@ _OURS = {"result", "score", "results", "scores"}
 """Folders that every archive of results has: they tell no run from another."""
 
 
-def folder_of(row: RunRow) -> str:
+def folder_label(row: RunRow) -> str:
     """The date in the name of a folder above the run (`2024-07-24`), else the folder that holds it."""
     parts = [part for part in re.split(r"[\\/]+", row.info.path) if part]
     above = parts[:-1]
@@ -29,12 +29,12 @@ def _falling(passed: int, known: int) -> tuple[bool, float]:
     return not known, -passed / known if known else 0.0
 
 
-Key = Callable[[RunRow], Any]
-SORTED_BY: dict[str, Key] = {
+SortKey = Callable[[RunRow], Any]
+SORT_KEYS: dict[str, SortKey] = {
     "run": lambda row: row.run,
     "model": lambda row: (row.info.model.lower(), row.run),
     "generation": lambda row: (row.info.benchmark, row.info.generation, row.info.language, row.run),
-    "date": lambda row: (folder_of(row), row.run),
+    "date": lambda row: (folder_label(row), row.run),
     "items": lambda row: -row.n_items,
     "official": lambda row: _falling(row.official_pass, row.official_known),
     "rule": lambda row: _falling(row.rule_pass, row.rule_known),
@@ -44,52 +44,52 @@ SORTED_BY: dict[str, Key] = {
     "issues": lambda row: -row.n_issues,
 }
 """Numbers: highest first."""
-RATES = ("official", "rule", "corrected")
-TELLING = (*RATES, "reviewed", "issues")
+RATE_ORDERS = ("official", "rule", "corrected")
+VERDICT_ORDERS = (*RATE_ORDERS, "reviewed", "issues")
 """Orders that say what others found."""
-GROUPED_BY: dict[str, Callable[[RunRow], str]] = {
+GROUP_LABELS: dict[str, Callable[[RunRow], str]] = {
     "model": lambda row: row.info.model,
-    "generation": lambda row: row.info.kind,
-    "date": folder_of,
+    "generation": lambda row: row.info.full_title,
+    "date": folder_label,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RunGroup:
     name: str
     """Empty where runs are not grouped."""
     runs: list[RunRow] = field(default_factory=list)
 
 
-def words_of(row: RunRow) -> str:
+def search_text(row: RunRow) -> str:
     """What `matching` looks into."""
     info = row.info
     return " ".join((info.benchmark, info.generation, info.language, info.title, info.model, info.path)).lower()
 
 
-def matching(runs: Iterable[RunRow], text: str) -> list[RunRow]:
+def search_runs(runs: Iterable[RunRow], text: str) -> list[RunRow]:
     """Those that have every word of the text in benchmark, generation, language, model or path."""
     parts = text.lower().split()
-    return [row for row in runs if all(part in words_of(row) for part in parts)]
+    return [row for row in runs if all(part in search_text(row) for part in parts)]
 
 
-def ordered(runs: Iterable[RunRow], sort: str, *, reverse: bool = False) -> list[RunRow]:
+def sort_runs(runs: Iterable[RunRow], order: str, *, reverse: bool = False) -> list[RunRow]:
     """What is equal stays as it was; reversed, what has no rate is still last."""
-    key = SORTED_BY[sort]
+    key = SORT_KEYS[order]
     found = sorted(runs, key=key)
     if not reverse:
         return found
-    without = [sort in RATES and key(row)[0] for row in found]
+    without = [order in RATE_ORDERS and key(row)[0] for row in found]
     rated = [row for row, none in zip(found, without, strict=True) if not none]
     return [*reversed(rated), *(row for row, none in zip(found, without, strict=True) if none)]
 
 
-def grouped(runs: Sequence[RunRow], by: str) -> list[Group]:
+def group_runs(runs: Sequence[RunRow], by: str) -> list[RunGroup]:
     """In the order of their first runs; `by` empty: one group."""
     if not by:
-        return [Group("", list(runs))]
-    groups: dict[str, Group] = {}
+        return [RunGroup("", list(runs))]
+    groups: dict[str, RunGroup] = {}
     for row in runs:
-        name = GROUPED_BY[by](row)
-        groups.setdefault(name, Group(name)).runs.append(row)
+        name = GROUP_LABELS[by](row)
+        groups.setdefault(name, RunGroup(name)).runs.append(row)
     return list(groups.values())

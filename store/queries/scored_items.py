@@ -12,20 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from fcreview.model.address import ITEM, WHOLE
-from fcreview.model.decision import Question
+from fcreview.model.address import ITEM, WHOLE_TARGETS
+from fcreview.model.decision import TargetCriterion
 from fcreview.model.json_value import parse_json
-from fcreview.model.metric import SOURCES, WITH_ERRATA, FigureSource, Scored
-from fcreview.model.review import CORRECT, OWN, Said
-from fcreview.model.verdict import SCORING, DecidedBy, alike, automatic, decides, effective, first_contradicted
-from fcreview.stats.run_comparison import ItemPlace, Outcome, VerdictSource
+from fcreview.model.metric import METRIC_SOURCES, METRIC_SOURCES_WITH_ERRATA, MetricSource, ScoredItem
+from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation
+from fcreview.model.verdict import SCORING_ORDER, DecidedBy, same_verdict, automatic_verdict, decides, effective_verdict, first_contradicted
+from fcreview.stats.run_comparison import QuestionKey, ItemOutcome, VerdictSource
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.verdict_sql import EFFECTIVE_VERDICT
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from fcreview.model.item import Source
+    from fcreview.model.item import SourceName
     from fcreview.store.rows import View
 
 
@@ -39,20 +39,20 @@ _VERDICT: dict[VerdictSource, tuple[str, str]] = {
 
 def fetch_outcomes(
     connection: DuckDBPyConnection, view: View, runs: Sequence[int], source: VerdictSource
-) -> dict[int, list[Outcome]]:
+) -> dict[int, list[ItemOutcome]]:
     """By run, in dataset order: the items that the view's filter selects. FilterError for a filter that is not
     understood."""
     where, params, _ = build_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, error = _VERDICT[source]
     datasets = connection.execute("SELECT run, benchmark, generation, language FROM runs").fetchall()
     dataset_of = {run: (benchmark, generation, language) for run, benchmark, generation, language in datasets}
-    found: dict[int, list[Outcome]] = {run: [] for run in runs}
+    found: dict[int, list[ItemOutcome]] = {run: [] for run in runs}
     rows = connection.execute(
         f'SELECT i.run, i.item, i.category, i.id, i."group", i.question, {verdict}, {error}, i.first_difference,'
         f" i.prediction_hash, i.golden_hash {FROM_ITEMS} WHERE {where} ORDER BY i.item",
         params,
     )
-    places: dict[tuple[tuple[str, str, str], str, str], ItemPlace] = {}
+    places: dict[tuple[tuple[str, str, str], str, str], QuestionKey] = {}
     """One for all runs."""
     for (
         run,
@@ -68,14 +68,14 @@ def fetch_outcomes(
         golden,
     ) in rows.fetchall():
         at = (dataset_of[run], category, name)
-        place = places.get(at) or places.setdefault(at, ItemPlace(*dataset_of[run], category, name))
+        place = places.get(at) or places.setdefault(at, QuestionKey(*dataset_of[run], category, name))
         found[run].append(
-            Outcome(item, place, group, question or "", passes, error_type, difference, prediction or "", golden or "")
+            ItemOutcome(item, place, group, question or "", passes, error_type, difference, prediction or "", golden or "")
         )
     return found
 
 
-_AUTOMATIC = f"SELECT item, {', '.join(SCORING)}, verdicts FROM item_rows WHERE "
+_AUTOMATIC = f"SELECT item, {', '.join(SCORING_ORDER)}, verdicts FROM item_rows WHERE "
 _ONE, _SEVERAL = "item = $1", "item IN (SELECT unnest($1::BIGINT[]))"
 """A join reads the whole column of items: of one, which is what a key asks, that is several times as slow."""
 _JUDGED = """
@@ -84,7 +84,7 @@ FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}))
 """
 
 
-def find_overrides(connection: DuckDBPyConnection, asked: Sequence[tuple[int, Said]]) -> list[dict[str, Any] | None]:
+def find_overrides(connection: DuckDBPyConnection, asked: Sequence[tuple[int, Annotation]]) -> list[dict[str, Any] | None]:
     """For each (item, what is said of it) {source, by, value} of the automatic verdict that counts on it (the first of
     `SCORING` that says something), if that is another; None if it says the same, if there is none, and of "unsure"."""
     items = list({item for item, said in asked if decides(said.verdict)})
@@ -93,7 +93,7 @@ def find_overrides(connection: DuckDBPyConnection, asked: Sequence[tuple[int, Sa
     found: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
     which, bound = (_ONE, items[0]) if len(items) == 1 else (_SEVERAL, items)
     for item, *own, verdicts in connection.execute(_AUTOMATIC + which, [bound]).fetchall():
-        found[item, *OWN] = {source: {"by": None, "value": value} for source, value in zip(SCORING, own, strict=True)}
+        found[item, *ITEM_CORRECT] = {source: {"by": None, "value": value} for source, value in zip(SCORING_ORDER, own, strict=True)}
         for each in verdicts or ():
             value = parse_json(each["value"])
             about = found.setdefault((item, each["target"], each["criterion"]), {})
@@ -113,7 +113,7 @@ def fetch_judge_verdicts(connection: DuckDBPyConnection, items: Sequence[int]) -
     return found
 
 
-SOURCE_PRECEDENCE: dict[FigureSource, tuple[Source, ...]] = {
+SOURCE_PRECEDENCE: dict[MetricSource, tuple[SourceName, ...]] = {
     "official": ("judge", "official"),
     "rule": ("judge", "rule"),
     "errata": ("judge", "rule"),
@@ -153,7 +153,7 @@ WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND len(h.tags) > 0 GROUP BY h.item
 """
 RUNS_PER_QUERY = 200
 """Runs to be counted at a time: the seconds of their steps are in memory."""
-ScoredBySource = dict[FigureSource, list[Scored]]
+ScoredBySource = dict[MetricSource, list[ScoredItem]]
 
 
 @dataclass(slots=True)
@@ -200,7 +200,7 @@ class _Human:
 def fetch_scored_items(connection: DuckDBPyConnection, run: int, *, with_errata: bool = False) -> ScoredBySource:
     """The run's items in dataset order, as seen officially, by recomputation, and after reviews; and with errata."""
     rows = [_Stored(*row) for row in connection.execute(_ITEMS.format(only="true"), [[run]]).fetchall()]
-    return _sourced(rows, _People(connection, [run]), WITH_ERRATA if with_errata else SOURCES)
+    return _sourced(rows, _People(connection, [run]), METRIC_SOURCES_WITH_ERRATA if with_errata else METRIC_SOURCES)
 
 
 def fetch_aggregated_items(connection: DuckDBPyConnection, runs: Sequence[int], *, keep_part_verdicts: bool) -> dict[int, ScoredBySource]:
@@ -228,34 +228,34 @@ class _People:
         self.tags: dict[int, list[str]] = dict(connection.execute(_TAGS, [runs]).fetchall())
 
 
-def _sourced(rows: list[_Stored], people: _People, sources: Sequence[FigureSource] = SOURCES) -> ScoredBySource:
+def _sourced(rows: list[_Stored], people: _People, sources: Sequence[MetricSource] = METRIC_SOURCES) -> ScoredBySource:
     found = {source: [_row(row, source, people.said.get(row.item, [])) for row in rows] for source in sources}
     for row, seen in zip(rows, found["corrected"], strict=True):
         seen.tags = sorted(people.tags.get(row.item, ()))
     return found
 
 
-def fetch_items_before_reviews(connection: DuckDBPyConnection, run: int) -> list[Scored]:
+def fetch_items_before_reviews(connection: DuckDBPyConnection, run: int) -> list[ScoredItem]:
     """The run's items in dataset order as the corrected source sees them while nobody has reviewed anything."""
     rows = connection.execute(_ITEMS.format(only="true"), [[run]]).fetchall()
     return [_row(_Stored(*row), "corrected", []) for row in rows]
 
 
-def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
-    said: dict[Question, Any] = {}
+def _row(row: _Stored, source: MetricSource, people: list[_Human]) -> ScoredItem:
+    said: dict[TargetCriterion, Any] = {}
     for who in SOURCE_PRECEDENCE[source]:
         for by, target, criterion, value in row.said or ():
-            if by == who and (target, criterion) != OWN:
+            if by == who and (target, criterion) != ITEM_CORRECT:
                 said[target, criterion] = parse_json(value)
-    own = automatic({"official": row.official, "rule": row.rule, "judge": row.judge})
-    overruled = _overruled(said | {OWN: own}, people) if source == "corrected" else {}
-    said |= {question: value for question, value in overruled.items() if question != OWN}
+    own = automatic_verdict({"official": row.official, "rule": row.rule, "judge": row.judge})
+    overruled = _overruled(said | {ITEM_CORRECT: own}, people) if source == "corrected" else {}
+    said |= {question: value for question, value in overruled.items() if question != ITEM_CORRECT}
     without = parse_json(row.without_errata) or {"valid": row.rule, "error_type": row.rule_error_type}
     valid = {
         "official": row.official,
         "rule": without["valid"],
         "errata": row.rule,
-        "corrected": overruled.get(OWN, own),
+        "corrected": overruled.get(ITEM_CORRECT, own),
     }[source]
     kinds = {
         "official": row.error_type,
@@ -263,16 +263,16 @@ def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
         "errata": row.rule_error_type,
         "corrected": row.error_type or row.rule_error_type,
     }
-    return Scored(
+    return ScoredItem(
         id=row.id,
         category=row.category,
         group=row.group,
         valid=valid if isinstance(valid, bool) else None,
         error_type=kinds[source] if valid is False else None,
-        values={criterion: value for (target, criterion), value in said.items() if target in WHOLE},
-        parts=[(target, criterion, value) for (target, criterion), value in said.items() if target not in WHOLE],
-        overruled=overruled,
-        more=parse_json(row.more) or {},
+        values={criterion: value for (target, criterion), value in said.items() if target in WHOLE_TARGETS},
+        part_verdicts=[(target, criterion, value) for (target, criterion), value in said.items() if target not in WHOLE_TARGETS],
+        overrides=overruled,
+        metadata=parse_json(row.more) or {},
         n_golden=row.n_golden,
         n_predicted=row.n_predicted,
         n_functions=row.n_functions,
@@ -281,16 +281,16 @@ def _row(row: _Stored, source: FigureSource, people: list[_Human]) -> Scored:
         tokens_out=row.tokens_out,
         seconds=tuple(row.seconds or ()),
         setting=row.setting,
-        times=row.times,
+        n_items=row.times,
     )
 
 
-def _overruled(said: Mapping[Question, Any], people: list[_Human]) -> dict[Question, Any]:
+def _overruled(said: Mapping[TargetCriterion, Any], people: list[_Human]) -> dict[TargetCriterion, Any]:
     """Where people say something else than the benchmark, or differ among themselves."""
-    found: dict[Question, Any] = {}
+    found: dict[TargetCriterion, Any] = {}
     for one in people:
         own = said.get((one.target, one.criterion))
-        counts = effective(own, one.value, one.decided_by)
-        if not alike(counts, own):
+        counts = effective_verdict(own, one.value, one.decided_by)
+        if not same_verdict(counts, own):
             found[one.target, one.criterion] = counts
     return found

@@ -9,8 +9,8 @@ import orjson
 from duckdb import DuckDBPyConnection
 
 from fcreview.model.item import Run
-from fcreview.model.wording import Stated, stated
-from fcreview.store.filters.keys import ERROR
+from fcreview.model.wording import HeaderAccuracy, read_header_accuracy
+from fcreview.store.filters.keys import ERROR_TYPE_SQL
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.verdict_sql import EFFECTIVE_VERDICT
 from fcreview.store.rows import RunRow, View
@@ -38,7 +38,7 @@ def fetch_run_infos(connection: DuckDBPyConnection, workspace: Workspace) -> dic
     names = [field.name for field in fields(Run)]
     for run, *values in connection.execute(f"SELECT run, {', '.join(names)} FROM runs ORDER BY run").fetchall():
         row = dict(zip(names, values, strict=True))
-        row["path"] = str(workspace.full(row["path"]))
+        row["path"] = str(workspace.to_absolute_path(row["path"]))
         row |= {name: orjson.loads(row[name]) for name in ("settings", "official_metrics")}
         infos[run] = Run(**row)
     return infos
@@ -86,16 +86,16 @@ def fetch_run_rows(connection: DuckDBPyConnection, workspace: Workspace, *, blin
         if blind:
             info.official_metrics = {}
             total |= {"reviewed": total["yours"], "n_issues": 0}
-        heads = {"stated_pass": sum(one.passed for one in said), "stated_of": sum(one.of for one in said)}
+        heads = {"stated_pass": sum(one.passed for one in said), "stated_of": sum(one.total for one in said)}
         rows.append(RunRow(run, info, **total, **heads, categories=categories))
     return rows
 
 
-def _without_results(categories: list[dict[str, Any]], headers: dict[str, Any]) -> list[Stated]:
+def _without_results(categories: list[dict[str, Any]], headers: dict[str, Any]) -> list[HeaderAccuracy]:
     """What is stated of categories of which only the failures are known; their verdicts are taken out of the counts."""
     found = []
     for category in categories:
-        said = stated(headers.get(category["category"]), category["n"], category["official_pass"])
+        said = read_header_accuracy(headers.get(category["category"]), category["n"], category["official_pass"])
         if said is not None:
             found.append(said)
             category.update(
@@ -112,7 +112,7 @@ def fetch_facets(connection: DuckDBPyConnection, view: View, *, blind: bool) -> 
     aliases = [f"f{n}" for n in range(len(names))]
     found = connection.execute(
         f"WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.judge, i.rule_error_type, i.diff_function,"
-        f" {EFFECTIVE_VERDICT} AS effective, {ERROR} AS error {FROM_ITEMS} WHERE {where}), c AS (SELECT {columns} FROM i)"
+        f" {EFFECTIVE_VERDICT} AS effective, {ERROR_TYPE_SQL} AS error {FROM_ITEMS} WHERE {where}), c AS (SELECT {columns} FROM i)"
         f" SELECT {', '.join(aliases)}, grouping_id({', '.join(aliases)}), count(*) AS n FROM c"
         f" GROUP BY GROUPING SETS ({', '.join(f'({alias})' for alias in aliases)}) ORDER BY n DESC, "
         + ", ".join(aliases),

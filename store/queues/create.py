@@ -1,7 +1,4 @@
-"""Drawing a queue from the items of a view.
-
-The union of two workspaces' queues: what is not here is taken; what is here stays.
-"""
+"""Create queue files from the items of a view, and merge the queue files of two workspaces."""
 
 from __future__ import annotations
 
@@ -11,21 +8,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from fcreview.model.review import ItemKey
-from fcreview.stats.sampling import UNIFORM, Sharing, draw, overlapping, shared
-from fcreview.store.filters.keys import ERROR
+from fcreview.stats.sampling import UNSTRATIFIED, ShareOptions, draw_stratified_sample, draw_overlap, assign_shares
+from fcreview.store.filters.keys import ERROR_TYPE_SQL
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.queues.queue_file import (
-    SampleDesign,
     QueueError,
     QueueFile,
     QueueItem,
+    SampleDesign,
     check_queue_name,
     queue_names,
     read_queue,
     read_queues,
     write_queue,
 )
-from fcreview.store.workspace import check_annotator, same_file
+from fcreview.store.workspace import check_annotator, is_same_filename
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -44,44 +41,51 @@ STRATUM_COLUMNS = {
     "official": "CASE WHEN i.official THEN 'pass' WHEN NOT i.official THEN 'fail' END",
     "rule": "CASE WHEN i.rule THEN 'pass' WHEN NOT i.rule THEN 'fail' END",
     "judge": "CASE WHEN i.judge THEN 'pass' WHEN NOT i.judge THEN 'fail' END",
-    "error": ERROR,
+    "error": ERROR_TYPE_SQL,
 }
-"""What a sample can be stratified by."""
-_KEY = "r.benchmark, r.generation, r.language, r.model, i.category, i.id"
+"""Keys that a sample can be stratified by, with their SQL expressions."""
+_CONTENT_KEY_COLUMNS = (
+    "r.benchmark, r.generation, r.language, r.model, i.category, i.id,"
+    " coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, '')"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A queue that is to be made."""
+class QueueRequest:
+    """Parameters of a queue to create."""
 
     name: str
     view: View
+    """Items to draw from."""
     size: int | None
-    """None: every item of the view."""
+    """Number of items to draw; None for all items of the view."""
     stratify: str
-    sharing: Sharing
+    """Keys of `STRATUM_COLUMNS`, joined by commas; empty for a sample without strata."""
+    sharing: ShareOptions
 
 
-def create_queue(connection: DuckDBPyConnection, request: Wanted) -> QueueFile:
-    """The queue; nothing is written. The same view, size and seed draw the same.
+def create_queue(connection: DuckDBPyConnection, request: QueueRequest) -> QueueFile:
+    """Draw a sample and return it as a queue file, without writing it.
 
-    QueueError, SamplingError, AnnotatorError or FilterError for what cannot be.
+    The same view, size and seed give the same sample. Raises QueueError, SamplingError, AnnotatorError or FilterError
+    if the request is not valid.
     """
     check_queue_name(request.name)
     names = [check_annotator(name) for name in request.sharing.annotators]
     if not names or len({name.casefold() for name in names}) < len(names):
-        raise QueueError("name each annotator once: --annotators a,b,c")
+        raise QueueError("name every annotator exactly once: --annotators a,b,c")
     population = fetch_population(connection, request)
     if not population:
-        raise QueueError(f"no item matches {request.view.where}" if request.view.where.strip() else "there are no items")
+        where = request.view.where
+        raise QueueError(f"no items match the filter {where}" if where.strip() else "the workspace has no items")
     size = len(population) if request.size is None else request.size
-    drawn = draw(population, size, request.sharing.seed)
-    overlap = overlapping(drawn.sample, request.sharing)
-    probability = {stratum.name: stratum.probability for stratum in drawn.strata}
+    sample = draw_stratified_sample(population, size, request.sharing.seed)
+    overlap = draw_overlap(sample.items, request.sharing)
+    probability = {stratum.name: stratum.probability for stratum in sample.strata}
     items = []
-    for at, content in enumerate(drawn.sample):
-        *key, prediction_hash, golden_hash = orjson.loads(content)
-        stratum = population[content]
+    for at, content_key in enumerate(sample.items):
+        *key, prediction_hash, golden_hash = orjson.loads(content_key)
+        stratum = population[content_key]
         hashes = prediction_hash, golden_hash
         items.append(QueueItem(ItemKey(*key), *hashes, stratum, probability[stratum], at in overlap))
     design = SampleDesign(
@@ -92,32 +96,36 @@ def create_queue(connection: DuckDBPyConnection, request: Wanted) -> QueueFile:
         overlap=request.sharing.overlap,
         repeats=request.sharing.repeats,
         population=len(population),
-        runs=_runs(connection, items),
+        runs=_fetch_sampled_runs(connection, items),
     )
-    return QueueFile.create(request.name, design, drawn.strata, items, shared(drawn.sample, overlap, request.sharing))
+    shares = assign_shares(sample.items, overlap, request.sharing)
+    return QueueFile.create(request.name, design, sample.strata, items, shares)
 
 
-def fetch_population(connection: DuckDBPyConnection, request: Wanted) -> dict[str, str]:
-    """What could be drawn: {key and hashes as JSON text: stratum}. Runs with the same answer to an item are one."""
-    by = [name.strip() for name in request.stratify.split(",") if name.strip()]
-    unknown = next((name for name in by if name not in STRATUM_COLUMNS), None)
+def fetch_population(connection: DuckDBPyConnection, request: QueueRequest) -> dict[str, str]:
+    """Return the stratum of every item that can be drawn, by content key (item key and hashes as JSON text).
+
+    Runs with the same answer to the same item have one content key, so the item counts once.
+    """
+    keys = [name.strip() for name in request.stratify.split(",") if name.strip()]
+    unknown = next((name for name in keys if name not in STRATUM_COLUMNS), None)
     if unknown is not None:
-        raise QueueError(f"--stratify {unknown}: there are {', '.join(STRATUM_COLUMNS)}")
-    stratum = " || ', ' || ".join(f"coalesce({STRATUM_COLUMNS[name]}, 'none')" for name in by) or f"'{UNIFORM}'"
+        raise QueueError(f"unknown --stratify key {unknown}. Available: {', '.join(STRATUM_COLUMNS)}")
+    stratum = " || ', ' || ".join(f"coalesce({STRATUM_COLUMNS[name]}, 'none')" for name in keys) or f"'{UNSTRATIFIED}'"
     where, params, _ = build_condition(request.view, blind=False)
     rows = connection.execute(
-        f"SELECT {_KEY}, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''), {stratum}"
+        f"SELECT {_CONTENT_KEY_COLUMNS}, {stratum}"
         f" {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where} ORDER BY i.item",
         params,
     ).fetchall()
-    return {orjson.dumps(key).decode(): name for *key, name in rows}
+    return {orjson.dumps(content).decode(): name for *content, name in rows}
 
 
-def _runs(connection: DuckDBPyConnection, items: list[QueueItem]) -> list[dict[str, Any]]:
+def _fetch_sampled_runs(connection: DuckDBPyConnection, items: list[QueueItem]) -> list[dict[str, Any]]:
     names = ("benchmark", "generation", "language", "model", "path", "dataset", "n_items")
     rows = connection.execute(f"SELECT {', '.join(names)} FROM runs ORDER BY run").fetchall()
-    drawn = {item.key[:4] for item in items}
-    return [dict(zip(names, row, strict=True)) for row in rows if tuple(row[:4]) in drawn]
+    sampled = {item.key[:4] for item in items}
+    return [dict(zip(names, row, strict=True)) for row in rows if tuple(row[:4]) in sampled]
 
 
 QueueMergeState = Literal["new", "known", "differs", "unreadable"]
@@ -125,48 +133,46 @@ QueueMergeState = Literal["new", "known", "differs", "unreadable"]
 
 @dataclass(frozen=True, slots=True)
 class MergedQueue:
-    """What came of one queue of the other workspace."""
+    """Result of merging one queue of the other workspace."""
 
     queue: str
     state: QueueMergeState
-    """`known`: the same is here, whenever it was made. `differs`: another of this name is here; both are kept."""
+    """`known`: this workspace has the same sample, whenever it was created. `differs`: it has another sample with the
+    same name, and both are kept."""
     kept_as: str = ""
-    """The name that it has here, or would have."""
+    """Name of the queue in this workspace; empty for an unreadable one."""
     why: str = ""
-    """Why it could not be read."""
+    """Why the queue is unreadable."""
 
 
 def merge_queues(workspace: Workspace, other: Workspace) -> list[MergedQueue]:
-    """One answer a queue of the other workspace, by name. QueueError if the disk says no."""
-    return [_taken(workspace, found) for found in read_queues(other)]
+    """Copy the other workspace's queues that this one lacks, and return one result for each queue, by name.
+
+    Raises QueueError if a file cannot be written.
+    """
+    return [_merge_queue(workspace, queue) for queue in read_queues(other)]
 
 
-def _taken(workspace: Workspace, found: QueueFile | QueueError) -> MergedQueue:
-    if isinstance(found, QueueError):
-        return MergedQueue("", "unreadable", why=str(found))
+def _merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQueue:
+    if isinstance(queue, QueueError):
+        return MergedQueue("", "unreadable", why=str(queue))
     try:
-        check_queue_name(found.name)
-    except QueueError as error:  # the others are taken all the same
-        return MergedQueue(found.name, "unreadable", why=str(error))
-    here = {name: name for name in queue_names(workspace)}
-    same = next((name for name in here if same_file(name, found.name)), None)
-    if same is None:
-        write_queue(workspace, found)
-        return MergedQueue(found.name, "new", found.name)
-    number = 1
-    name = found.name
-    while same is not None:
-        if _alike(workspace, same, found):
-            return MergedQueue(found.name, "known" if number == 1 else "differs", same)
+        check_queue_name(queue.name)
+    except QueueError as error:  # reported, so that the other queues are still merged
+        return MergedQueue(queue.name, "unreadable", why=str(error))
+    existing = queue_names(workspace)
+    number, name = 1, queue.name
+    while (same := next((each for each in existing if is_same_filename(each, name)), None)) is not None:
+        if _has_same_sample(workspace, same, queue):
+            return MergedQueue(queue.name, "known" if number == 1 else "differs", same)
         number += 1
-        name = f"{found.name}-{number}"
-        same = next((known for known in here if same_file(known, name)), None)
-    write_queue(workspace, replace(found, name=name))
-    return MergedQueue(found.name, "differs", name)
+        name = f"{queue.name}-{number}"
+    write_queue(workspace, replace(queue, name=name))
+    return MergedQueue(queue.name, "new" if number == 1 else "differs", name)
 
 
-def _alike(workspace: Workspace, name: str, found: QueueFile) -> bool:
+def _has_same_sample(workspace: Workspace, name: str, queue: QueueFile) -> bool:
     try:
-        return replace(read_queue(workspace, name), name=found.name).has_same_sample(found)
+        return replace(read_queue(workspace, name), name=queue.name).has_same_sample(queue)
     except QueueError:
         return False

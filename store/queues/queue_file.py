@@ -1,14 +1,7 @@
-"""Queue files: `.fcreview/queues/<name>.json`, a sample of items and who reviews which. docs/queues.md has the format.
+"""Queue files `.fcreview/queues/<name>.json`: a sample of items, and each annotator's share of it.
 
-Items are named as reviews name them, by content and never by row number, so a file means the same in every copy of the
-workspace. It is written once and never changed.
-
-Queue files as a table beside the store: which item comes where in whose share.
-
-`queue_places`: queue, annotator, place (from 0), item, number (that of `presentations`). A file is taken in when it is
-first asked for.
-
-How far annotators are with their shares.
+`docs/queues.md` describes the format. A queue file identifies items by content, as reviews do, so it has the same
+meaning in every copy of the workspace. It is never changed after it was written.
 """
 
 from __future__ import annotations
@@ -26,118 +19,127 @@ import orjson
 
 from fcreview import safe_files
 from fcreview.errors import FcreviewError
-from fcreview.model.decision import held
-from fcreview.model.review import OWN, ItemKey
-from fcreview.safe_files import LARGEST, open_fresh
-from fcreview.stats.sampling import Share, Stratum
+from fcreview.model.decision import collect_verdicts
+from fcreview.model.review import ITEM_CORRECT, ItemKey
+from fcreview.safe_files import MAX_FILE_BYTES, create_file
+from fcreview.stats.sampling import AnnotatorShare, Stratum
 from fcreview.store.reviews.review_index import ItemIndex
-from fcreview.store.rows import QUEUES, presented
-from fcreview.store.workspace import safe_annotator, same_file
+from fcreview.store.rows import BUILTIN_QUEUES, encode_repetition
+from fcreview.store.workspace import is_same_filename, to_safe_annotator
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-    from pydantic import TypeAdapter
+    from pydantic import ConfigDict, TypeAdapter
 
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.workspace import Workspace
 
 
 FORMAT = 1
-_NO_OTHER_FIELDS = {"extra": "forbid"}
-"""For pydantic: a field of a later version would be lost when the queue is merged."""
+"""Format version, the value of `fcreview_queue` in the file."""
+# A field that only a later version knows would be lost when the queue is merged.
+_FORBID_UNKNOWN_FIELDS: ConfigDict = {"extra": "forbid"}
 
 
 class QueueError(FcreviewError, ValueError):
-    """A queue that is not there, cannot be read or must not be written; one line."""
+    """Raised when a queue does not exist, cannot be read or cannot be written. The message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueItem:
     """One item of the sample."""
 
-    __pydantic_config__ = _NO_OTHER_FIELDS
+    __pydantic_config__ = _FORBID_UNKNOWN_FIELDS
 
     key: ItemKey
-    """In JSON an object with the fields' names."""
+    """In JSON an object with the names of the fields."""
     prediction_hash: str
     golden_hash: str
-    """Of the answers that were drawn: if they change, the item stays in the queue and its reviews become stale."""
+    """Hash of the golden answer, as `prediction_hash` of the prediction, when the sample was drawn. If one of them
+    changes, the item stays in the queue and its reviews become stale."""
     stratum: str
     probability: float
-    """With which it came into the sample."""
+    """Probability with which the sample includes the item, 0 to 1."""
     overlap: bool
-    """In every annotator's share."""
+    """Whether the item is in every annotator's share."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleDesign:
     """How the sample was drawn."""
 
-    __pydantic_config__ = _NO_OTHER_FIELDS
+    __pydantic_config__ = _FORBID_UNKNOWN_FIELDS
 
     seed: int
     where: str
-    """The filter that chose the population."""
+    """Filter that selects the population."""
     stratify: str
-    """What strata are made of (`category`, or several joined by commas); empty if the sample is not stratified."""
+    """Keys of `STRATUM_COLUMNS` that define the strata, joined by commas; empty for a sample without strata."""
     size: int
     overlap: int
+    """Number of items in every annotator's share."""
     repeats: int
-    """Items that come twice, of each share."""
+    """Number of hidden duplicates in each share."""
     population: int
+    """Number of items that the filter selects."""
     runs: list[dict[str, Any]]
-    """{benchmark, generation, language, model, path, dataset, n_items} of the runs that were drawn from."""
+    """{benchmark, generation, language, model, path, dataset, n_items} of each run with sampled items."""
     extends: str = ""
-    """The queue file that it goes on with; its items were not drawn again. Empty for a sample of its own."""
+    """Name of the queue that this one extends; items of that queue are not drawn again. Empty for a new sample."""
     target: str = ""
-    """The figure whose interval it is to shrink, of one that extends another."""
+    """Name of the metric whose confidence interval an extension narrows; empty for a new sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueFile:
+    """Content of a queue file."""
+
     name: str
     created: str
-    """UTC, ISO 8601. The only thing in which two files drawn alike differ."""
+    """Time of creation, UTC, ISO 8601. Two files that were drawn alike differ in this field only."""
     design: SampleDesign
     strata: list[Stratum]
     items: list[QueueItem]
-    shares: list[Share]
+    shares: list[AnnotatorShare]
 
     @classmethod
     def create(
-        cls, name: str, design: SampleDesign, strata: list[Stratum], items: list[QueueItem], shares: list[Share]
+        cls, name: str, design: SampleDesign, strata: list[Stratum], items: list[QueueItem], shares: list[AnnotatorShare]
     ) -> QueueFile:
-        """A queue created now."""
+        """Return a queue file with the current time as `created`."""
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         return cls(name, now, design, strata, items, shares)
 
-    def share_of(self, annotator: str | None) -> Share | None:
+    def share_of(self, annotator: str | None) -> AnnotatorShare | None:
+        """Return the annotator's share, or None if they have none."""
         return next((share for share in self.shares if share.annotator == annotator), None)
 
     def has_same_sample(self, other: QueueFile) -> bool:
-        """Whenever and wherever they were made."""
-        return _bare(self) == _bare(other)
+        """Return whether both files have the same content, apart from the time of creation and the folders of runs."""
+        mine, others = (replace(each, created="", design=replace(each.design, runs=[])) for each in (self, other))
+        return _to_json(mine) == _to_json(others)
 
 
 def queue_path(workspace: Workspace, name: str) -> Path:
+    """Return the path of the queue file with this name."""
     return workspace.queues / f"{name}.json"
 
 
 def queue_names(workspace: Workspace) -> list[str]:
-    """By name, readable or not."""
+    """Return the names of all queue files in alphabetical order, including files that cannot be read."""
     return sorted(path.stem for path in workspace.queues.glob("*.json") if path.is_file())
 
 
 def read_queue(workspace: Workspace, name: str) -> QueueFile:
-    """QueueError if there is none of this name, or it cannot be read."""
-    known = queue_names(workspace)
-    if name not in known:
-        raise QueueError(f"no queue {name!a}: there are {', '.join((*QUEUES, *known))}")
+    """Read a queue file by name. Raises QueueError if it does not exist or is invalid."""
+    names = queue_names(workspace)
+    if name not in names:
+        raise QueueError(f"queue not found: {name!a}. Available queues: {', '.join((*BUILTIN_QUEUES, *names))}")
     return read_queue_file(queue_path(workspace, name))
 
 
 def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
-    """Every queue, and why one cannot be read."""
+    """Yield every queue file, or the error for a file that cannot be read."""
     for name in queue_names(workspace):
         try:
             yield read_queue(workspace, name)
@@ -146,37 +148,39 @@ def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
 
 
 def read_queue_file(path: Path) -> QueueFile:
+    """Read and validate a queue file. Raises QueueError if that fails."""
     try:
-        found = _queue(orjson.loads(safe_files.read_file(path, LARGEST)))
+        queue = _validate_queue(orjson.loads(safe_files.read_file(path, MAX_FILE_BYTES)))
     except OSError as error:
         raise QueueError(f"{path}: {error.strerror or error}") from error
     except ValueError as error:
-        raise QueueError(f"{path}: not a queue of this version ({_reason(error)})"[:300]) from error
-    if found.name != path.stem:
-        raise QueueError(f"{path}: holds a queue called {found.name!a}")
-    return found
+        raise QueueError(f"{path}: not a valid queue file ({_first_problem(error)})"[:300]) from error
+    if queue.name != path.stem:
+        raise QueueError(f"{path}: the file name must be the queue name, {queue.name!a}")
+    return queue
 
 
 def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
-    """On disk whole when this returns. QueueError for a name that cannot be one, or that is taken."""
+    """Write a new queue file; it is on disk when this returns. Raises QueueError if the name is invalid or in use."""
     check_queue_name(queue.name)
     for other in queue_names(workspace):
-        if same_file(other, queue.name):
-            raise QueueError(f"there is a queue {other!a} already: take another name")
+        if is_same_filename(other, queue.name):
+            raise QueueError(f"queue {other!a} already exists. Choose another name.")
     path = queue_path(workspace, queue.name)
     fresh = path.with_suffix(f".{os.getpid()}.tmp")
     try:
         safe_files.make_folder(workspace.queues)
-        with open_fresh(fresh) as file:
-            file.write(orjson.dumps(_content(queue), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        with create_file(fresh) as file:
+            file.write(orjson.dumps(_to_json(queue), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
             file.flush()
             os.fsync(file.fileno())
-        safe_files.share(fresh)
-        os.link(fresh, path)  # unlike a rename, this fails if another process was faster
+        safe_files.apply_folder_permissions(fresh)
+        # Unlike a rename, a link fails if another process has created the file meanwhile.
+        os.link(fresh, path)
     except FileExistsError:
-        raise QueueError(f"there is a queue {queue.name!a} already: take another name") from None
+        raise QueueError(f"queue {queue.name!a} already exists. Choose another name.") from None
     except OSError as error:
-        raise QueueError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise QueueError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         with contextlib.suppress(OSError):
             fresh.unlink()
@@ -184,79 +188,80 @@ def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
 
 
 def check_queue_name(name: str) -> None:
-    """QueueError for one that cannot be a file's, or that fcreview uses itself."""
-    if name in QUEUES:
-        raise QueueError(f"{name} is a queue that is always there: take another name")
-    if not name or safe_annotator(name) != name:
-        raise QueueError(f"queue {name!a}: letters, digits and . _ @ + - only, as annotators are called")
+    """Raise QueueError for the name of a built-in queue and for a name that cannot be a file name."""
+    if name in BUILTIN_QUEUES:
+        raise QueueError(f"{name} is a built-in queue. Choose another name.")
+    if not name or to_safe_annotator(name) != name:
+        raise QueueError(f"invalid queue name {name!a}: use letters, digits and . _ @ + - only")
 
 
-def _bare(queue: QueueFile) -> dict[str, Any]:
-    """Without time and folders; which answers were drawn stands in the items."""
-    return _content(replace(queue, created="", design=replace(queue.design, runs=[])))
+def _to_json(queue: QueueFile) -> dict[str, Any]:
+    content = asdict(queue)
+    for fields, stratum in zip(content["strata"], queue.strata, strict=True):
+        fields["probability"] = stratum.probability
+    for fields in content["items"]:
+        fields["key"] = ItemKey(*fields["key"])._asdict()
+    return {"fcreview_queue": FORMAT, **content}
 
 
-def _content(queue: QueueFile) -> dict[str, Any]:
-    made = asdict(queue)
-    for stratum, of in zip(made["strata"], queue.strata, strict=True):
-        stratum["probability"] = of.probability
-    for item in made["items"]:
-        item["key"] = ItemKey(*item["key"])._asdict()
-    return {"fcreview_queue": FORMAT, **made}
-
-
-def _queue(content: Any) -> QueueFile:
-    """ValueError for content that is not a queue of this version."""
+def _validate_queue(content: Any) -> QueueFile:
+    """Convert JSON to a queue. Raises ValueError for content that is not a queue of this version."""
     if isinstance(content, dict) and content.get("fcreview_queue") != FORMAT:
-        raise ValueError("written by another version")
-    found = _validator().validate_python(content)
-    for share in found.shares:
-        if not all(0 <= at < len(found.items) for at in share.order):
-            raise ValueError("a share names items that are not there")
+        raise ValueError("written by another version of fcreview")
+    queue = _queue_validator().validate_python(content)
+    for share in queue.shares:
+        if not all(0 <= at < len(queue.items) for at in share.order):
+            raise ValueError("a share refers to an item that does not exist")
         if not set(share.repeats) <= set(range(len(share.order))):
-            raise ValueError("repeats at places that are not there")
-    return found
+            raise ValueError("a share has a repeat at a position that does not exist")
+    return queue
 
 
 @cache
-def _validator() -> TypeAdapter[QueueFile]:
-    from pydantic import TypeAdapter  # here, because it takes a tenth of a second to load
+def _queue_validator() -> TypeAdapter[QueueFile]:
+    from pydantic import TypeAdapter, with_config  # loading pydantic takes 0.1 s
 
+    with_config(_FORBID_UNKNOWN_FIELDS)(AnnotatorShare)
     return TypeAdapter(QueueFile)
 
 
-def _reason(error: ValueError) -> str:
-    """The first thing that is wrong, as `items.0.key.id: Field required`."""
+def _first_problem(error: ValueError) -> str:
+    """Describe the first problem, such as `items.0.key.id: Field required`."""
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
+    message = "Unknown field" if first["type"] == "unexpected_keyword_argument" else first["msg"]
+    return f"{'.'.join(map(str, first['loc']))}: {message}".removeprefix(": ")
 
 
-_TABLE = """
+_CREATE_TABLE = """
 CREATE TEMP TABLE IF NOT EXISTS queue_places
 (queue VARCHAR, annotator VARCHAR, place BIGINT, item BIGINT, "number" BIGINT)
 """
 
 
 class QueueItemTable:
-    """Not for two threads at once."""
+    """The temporary table `queue_places`, which holds the shares of the queue files that are in use.
+
+    `place` is the position in the annotator's share, from 0. `number` is the item number under which the share shows
+    the item, another one for a hidden duplicate (see `fcreview.store.rows`). Not thread-safe.
+    """
 
     def __init__(self, connection: DuckDBPyConnection, workspace: Workspace) -> None:
         self._connection, self._workspace = connection, workspace
-        self._taken: dict[str, QueueFile] = {}
+        self._queues: dict[str, QueueFile] = {}
         self._items: dict[str, list[int | None]] = {}
 
     def load(self, name: str) -> QueueFile:
-        """The queue, its places in the table. QueueError if it is not there or cannot be read."""
-        if name not in self._taken:
+        """Return a queue, with its rows in the table. Raises QueueError if it does not exist or is invalid."""
+        if name not in self._queues:
             queue = read_queue(self._workspace, name)
-            items = self._items[name] = self._found(queue)
-            self._connection.execute(_TABLE)
+            items = self._items[name] = self._find_items(queue)
+            self._connection.execute(_CREATE_TABLE)
             rows = [
-                (share.annotator, place, item, presented(item, 2 if place in share.repeats else 1))
+                (share.annotator, place, item, encode_repetition(item, 2 if place in share.repeats else 1))
                 for share in queue.shares
                 for place, at in enumerate(share.order)
                 if (item := items[at]) is not None
@@ -267,47 +272,50 @@ class QueueItemTable:
                 " unnest($4::BIGINT[]), unnest($5::BIGINT[])",
                 [name, *columns],
             )
-            self._taken[name] = queue
-        return self._taken[name]
+            self._queues[name] = queue
+        return self._queues[name]
 
     def item_numbers(self, name: str) -> list[int | None]:
-        """The queue's items in the store, in the order of the file; None for one that is not in it any more."""
+        """Return the item number of each `QueueFile.items`, None for an item that is no longer in the database."""
         self.load(name)
         return self._items[name]
 
-    def _found(self, queue: QueueFile) -> list[int | None]:
-        """Where runs of one model share a key, the one whose answer was drawn."""
-        references = ItemIndex(self._connection)
-        references.load_many(list(dict.fromkeys(item.key for item in queue.items)))
-        found: list[int | None] = []
+    def _find_items(self, queue: QueueFile) -> list[int | None]:
+        """Look up the sampled items. If several runs of a model have the item, the one with the sampled hashes wins."""
+        index = ItemIndex(self._connection)
+        index.load_many(list(dict.fromkeys(item.key for item in queue.items)))
+        numbers: list[int | None] = []
         for item in queue.items:
-            there = references.items_with(item.key)
-            drawn = (each.item for each in there if each[1:] == (item.prediction_hash, item.golden_hash))
-            found.append(next(drawn, there[0].item if there else None))
-        return found
+            candidates = index.items_with(item.key)
+            sampled = (each.item for each in candidates if each[1:] == (item.prediction_hash, item.golden_hash))
+            numbers.append(next(sampled, candidates[0].item if candidates else None))
+        return numbers
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """Of one annotator."""
+class ShareProgress:
+    """How many items of their share an annotator has reviewed."""
 
     annotator: str
     done: int
     total: int
-    """Of what they are shown: an item that comes twice is two."""
+    """Number of items to review; a hidden duplicate counts as one more."""
     missing: int
-    """Of the queue, but not in the store any more."""
+    """Number of items of the share that are no longer in the database; `total` does not count them."""
 
     @property
-    def said(self) -> str:
-        """`12 of 80`"""
+    def summary(self) -> str:
+        """Progress as text, such as `12 of 80`."""
         return f"{self.done:,} of {self.total:,}"
 
 
-def measure_progress(name: str, table: QueueItemTable, reviews: ReviewTables, annotator: str | None = None) -> list[Progress]:
-    """Of every annotator of the queue, or of one. What has a verdict on the answer that is now there is done."""
+def measure_progress(
+    name: str, table: QueueItemTable, reviews: ReviewTables, annotator: str | None = None
+) -> list[ShareProgress]:
+    """Return the progress of every annotator of a queue, or of one. An item is done once it has a verdict that is not
+    stale."""
     queue, items = table.load(name), table.item_numbers(name)
-    found = []
+    progress = []
     for share in queue.shares:
         if annotator not in (None, share.annotator):
             continue
@@ -315,15 +323,16 @@ def measure_progress(name: str, table: QueueItemTable, reviews: ReviewTables, an
         for place, at in enumerate(share.order):
             item, key = items[at], queue.items[at].key
             if item is not None and reviews.events.has_reviewed(key, share.annotator):
-                done += _decided(key, item, share.annotator, reviews, 2 if place in repeats else 1)
+                done += _has_verdict(key, item, share.annotator, reviews, 2 if place in repeats else 1)
         missing = sum(items[at] is None for at in share.order)
-        found.append(Progress(share.annotator, done, len(share.order) - missing, missing))
-    return found
+        progress.append(ShareProgress(share.annotator, done, len(share.order) - missing, missing))
+    return progress
 
 
-def _decided(key: ItemKey, item: int, annotator: str, reviews: ReviewTables, presentation: int) -> bool:
-    there = next((each for each in reviews.items_with(key) if each.item == item), None)
-    if there is None:
+def _has_verdict(key: ItemKey, item: int, annotator: str, reviews: ReviewTables, presentation: int) -> bool:
+    reference = next((each for each in reviews.items_with(key) if each.item == item), None)
+    if reference is None:
         return False
-    mine = reviews.events.opinions_by(key, annotator, there.prediction_hash, there.golden_hash, presentation)
-    return annotator in held(mine, reviews.roll_up_context(item))[OWN].verdicts
+    hashes = reference.prediction_hash, reference.golden_hash
+    opinions = reviews.events.opinions_by(key, annotator, *hashes, presentation)
+    return annotator in collect_verdicts(opinions, reviews.roll_up_context(item))[ITEM_CORRECT].verdicts

@@ -18,7 +18,7 @@ import duckdb
 import orjson
 
 from fcreview import __version__
-from fcreview.store.database import literal
+from fcreview.store.database import quote_literal
 from fcreview.store.reviews.journal_reader import JournalPrefix, has_prefix
 from fcreview.store.reviews.review_sql import DECISION_COLUMNS, columns_json, insert_decision_lines
 
@@ -52,7 +52,7 @@ def load_decisions(
     if not file.exists():
         return None
     try:
-        connection.execute(f"ATTACH {literal(file)} AS cache (READ_ONLY)")
+        connection.execute(f"ATTACH {quote_literal(file)} AS cache (READ_ONLY)")
     except duckdb.Error:
         return None
     try:

@@ -20,19 +20,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.errors import FcreviewError
-from fcreview.model.review import PARTS, Event, ItemKey, Said
+from fcreview.model.review import ANNOTATION_FIELDS, Event, ItemKey, Annotation
 from fcreview.safe_files import (
-    LARGEST_JOURNAL,
-    check_file,
-    check_size,
+    MAX_JOURNAL_BYTES,
+    check_regular_file,
+    check_file_size,
     make_folder,
     read_file,
-    share,
-    write_whole,
+    apply_folder_permissions,
+    write_atomically,
 )
 from fcreview.store.reviews.journal_format import LineError, parse_line, seal_event
 from fcreview.store.reviews.journal_reader import JournalReader, torn_line_path
-from fcreview.store.workspace import check_annotator, same_file
+from fcreview.store.workspace import check_annotator, is_same_filename
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -67,13 +67,13 @@ class Journal:
         self.annotator = check_annotator(annotator)
         self.path = Path(workspace.reviews) / f"{self.annotator}.jsonl"
         for other in sorted(self.path.parent.glob("*.jsonl")):
-            if other.stem != self.annotator and same_file(other.stem, self.annotator):
+            if other.stem != self.annotator and is_same_filename(other.stem, self.annotator):
                 raise JournalError(f"there is an annotator {other.stem!a} already: take that or another name")
 
     def append(
         self,
         key: ItemKey,
-        annotation: Said,
+        annotation: Annotation,
         *,
         prediction_hash: str = "",
         golden_hash: str = "",
@@ -110,12 +110,12 @@ class Journal:
 
     def retract(self, event: Event) -> Event:
         """Takes back one of this annotator's events; returns the retraction."""
-        said = Said(act="retract", target=event.target, criterion=event.criterion)
+        said = Annotation(act="retract", target=event.target, criterion=event.criterion)
         retraction = self._event(event.key, said, event.prediction_hash, event.golden_hash)
         retraction.retracts = event.event
         return self._append(retraction)
 
-    def _event(self, key: ItemKey, said: Said, prediction_hash: str, golden_hash: str) -> Event:
+    def _event(self, key: ItemKey, said: Annotation, prediction_hash: str, golden_hash: str) -> Event:
         return Event(
             event=secrets.token_hex(16),
             time=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -126,7 +126,7 @@ class Journal:
             act=said.act,
             target=said.target,
             criterion=said.criterion,
-            **{name: getattr(said, name) for name in PARTS},
+            **{name: getattr(said, name) for name in ANNOTATION_FIELDS},
         )
 
     def _append(self, event: Event) -> Event:
@@ -167,12 +167,12 @@ class Journal:
             _sync_folder(folder.parent)
         descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            check_file(descriptor, str(self.path))  # a device would take it and keep nothing
-            check_size(descriptor, str(self.path), LARGEST_JOURNAL)  # what nobody reads is not written either
+            check_regular_file(descriptor, str(self.path))  # a device would take it and keep nothing
+            check_file_size(descriptor, str(self.path), MAX_JOURNAL_BYTES)  # what nobody reads is not written either
             with _turn(descriptor):
                 size = os.fstat(descriptor).st_size
                 if size == 0:
-                    share(self.path)
+                    apply_folder_permissions(self.path)
                     _sync_folder(folder)
                 previous, fragment = _tail(descriptor, size)
                 lines = made(previous)
@@ -194,7 +194,7 @@ class Journal:
         with contextlib.suppress(OSError):
             if read_file(file) == fragment:
                 return
-        write_whole(file, fragment, sync=True)
+        write_atomically(file, fragment, sync=True)
         _sync_folder(file.parent)
         _sync_folder(file.parent.parent)
 

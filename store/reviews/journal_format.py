@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from fcreview.model.json_value import json_hash
-from fcreview.model.review import ACTS, OPTIONAL, VERSION, Event, ItemKey, problem
+from fcreview.model.review import ACTS, OPTIONAL_FIELDS, JOURNAL_VERSION, Event, ItemKey, describe_field_error
 
 _KEY = frozenset(ItemKey._fields)
 _WRITTEN = tuple(field.name for field in fields(Event) if field.name not in ("extra", "hash"))
@@ -116,11 +116,11 @@ def sort_by_chain(events: Sequence[Event]) -> list[Event]:
 
 def _check(content: dict[str, Any]) -> None:
     """LineError for content that is not an event."""
-    version = content.get("version", VERSION)
+    version = content.get("version", JOURNAL_VERSION)
     if type(version) is not int or version < 1:
         raise LineError("version is not a number")
     if wrong := _problem(content):
-        raise LineError(wrong + (" (written by a newer version)" if version > VERSION else ""))
+        raise LineError(wrong + (" (written by a newer version)" if version > JOURNAL_VERSION else ""))
 
 
 def _problem(content: dict[str, Any]) -> str | None:
@@ -136,9 +136,9 @@ def _problem(content: dict[str, Any]) -> str | None:
     key = get("key")
     if type(key) is not dict or key.keys() != _KEY or {*map(type, key.values())} != _STR:
         return f"key has not the fields {', '.join(ItemKey._fields)}"
-    for name in OPTIONAL:
+    for name in OPTIONAL_FIELDS:
         value = get(name)
-        if value is not None and (wrong := problem(name, value)):
+        if value is not None and (wrong := describe_field_error(name, value)):
             return wrong
     return "a retraction that names no event" if content["act"] == "retract" and not get("retracts") else None
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from fcreview.errors import FcreviewError
 from fcreview.model.review import Event
-from fcreview.safe_files import LARGEST_JOURNAL, read_file
+from fcreview.safe_files import MAX_JOURNAL_BYTES, read_file
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_format import LineError, parse_line
-from fcreview.store.reviews.journal_reader import journal_files, read_journals
-from fcreview.store.workspace import same_file
+from fcreview.store.reviews.journal_reader import list_journals, read_journals
+from fcreview.store.workspace import is_same_filename
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -52,7 +52,7 @@ class _Copy:
     """By event."""
 
 
-def merge(workspace: Workspace, other: Workspace) -> list[MergedJournal]:
+def merge_journals(workspace: Workspace, other: Workspace) -> list[MergedJournal]:
     """Takes in what the other workspace's journals have and this one's have not; one answer a journal, by name.
 
     MergeError for a workspace and itself; JournalError, AnnotatorError for a journal that cannot be one here. Then
@@ -61,9 +61,9 @@ def merge(workspace: Workspace, other: Workspace) -> list[MergedJournal]:
     """
     if _same(workspace.root, other.root) or _same(workspace.reviews, other.reviews):
         raise MergeError(f"{other.root} is this workspace itself")
-    paths = journal_files(other)
+    paths = list_journals(other)
     for at, path in enumerate(paths):
-        double = next((each.stem for each in paths[:at] if same_file(each.stem, path.stem)), None)
+        double = next((each.stem for each in paths[:at] if is_same_filename(each.stem, path.stem)), None)
         if double is not None:
             raise MergeError(f"{other.root} has annotators {double!a} and {path.stem!a}: here they would be one file")
     here = {event.event: event.hash for event in read_journals(workspace)[0]}
@@ -89,7 +89,7 @@ def _read(path: Path, told: list[str]) -> list[_Line]:
     """The lines that are whole and as they were written; of the others is told."""
     found = []
     try:
-        lines = read_file(path, LARGEST_JOURNAL).split(b"\n")
+        lines = read_file(path, MAX_JOURNAL_BYTES).split(b"\n")
     except OSError as error:
         told.append(f"{path.name}: cannot be read: {error.strerror or error}")
         return []

@@ -14,9 +14,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fcreview.model.decision import retractions
+from fcreview.model.decision import find_retracted_events
 from fcreview.model.review import Event
-from fcreview.safe_files import LARGEST_JOURNAL, check_size, open_file, read_file
+from fcreview.safe_files import MAX_JOURNAL_BYTES, check_file_size, open_file, read_file
 from fcreview.store.reviews.journal_format import LineError, sort_by_chain, parse_verified_line, parse_line, read_stated_hash
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def read_journals(workspace: Workspace) -> tuple[list[Event], list[str]]:
 
 def check_journals(workspace: Workspace) -> list[JournalReport]:
     """One report a journal file, by name."""
-    return [_check(workspace, path) for path in journal_files(workspace)]
+    return [_check(workspace, path) for path in list_journals(workspace)]
 
 
 def torn_line_path(journal: Path, fragment: bytes) -> Path:
@@ -159,7 +159,7 @@ class JournalReader:
         return {name: size for name, size in sizes.items() if size} != {name: at.size for name, at in prefixes.items()}
 
     def _paths(self) -> list[Path]:
-        return journal_files(self._workspace) if self._only is None else [self._only]
+        return list_journals(self._workspace) if self._only is None else [self._only]
 
     def _fresh(self, file: _File, events: list[Event]) -> list[Event]:
         """Each event once, whichever copies of a journal it stands in."""
@@ -271,7 +271,7 @@ class _File:
 
     def _rest(self) -> bytes:
         with open_file(self.path) as file:
-            check_size(file.fileno(), str(self.path), LARGEST_JOURNAL)
+            check_file_size(file.fileno(), str(self.path), MAX_JOURNAL_BYTES)
             state = os.fstat(file.fileno())
             if self.offset and state.st_size == self.offset:
                 return b""
@@ -315,7 +315,7 @@ class _File:
         self.warn(f"{why}, set aside", self.lines)
 
 
-def journal_files(workspace: Workspace) -> list[Path]:
+def list_journals(workspace: Workspace) -> list[Path]:
     """By name; what is no file among them is told by who reads it."""
     return sorted(Path(workspace.reviews).glob("*.jsonl"))
 
@@ -323,7 +323,7 @@ def journal_files(workspace: Workspace) -> list[Path]:
 def _check(workspace: Workspace, path: Path) -> JournalReport:
     reader = JournalReader(workspace, only=path)
     events = reader.read()
-    gone = retractions(events)
+    gone = find_retracted_events(events)
     acts = [event for event in events if event.act != "retract"]
     retracted = sum((event.event, event.annotator) in gone for event in acts)
     torn = [text for file in reader._files.values() for text in file.torn]

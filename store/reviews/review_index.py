@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from fcreview.model.decision import ROLLING, fold, is_stale, last_act, retractions
+from fcreview.model.decision import ROLL_UP_CRITERIA, fold_events, is_stale, find_last_event, find_retracted_events
 from fcreview.model.review import Event, ItemKey, Opinion
-from fcreview.model.verdict import SCORING, Build
+from fcreview.model.verdict import SCORING_ORDER, RollUpContext
 from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ class ItemParts:
     item_verdict: bool | None = None
     """What the benchmark says of the item itself."""
 
-    def roll_up_context(self) -> Build:
+    def roll_up_context(self) -> RollUpContext:
         own: dict[str, Any] = {}
-        for criterion in reversed(ROLLING):
-            for source in reversed(SCORING):
+        for criterion in reversed(ROLL_UP_CRITERIA):
+            for source in reversed(SCORING_ORDER):
                 said = [(t, text) for (t, c, by), text in self.verdicts.items() if (c, by) == (criterion, source)]
                 own.update({target: text == "true" for target, text in said if text in ("true", "false")})
-        return Build(self.pairs, own, self.needs, self.item_verdict)
+        return RollUpContext(self.pairs, own, self.needs, self.item_verdict)
 
 
 # Not through the views `pairs` and `verdicts`: those take every item apart before one is chosen.
@@ -159,7 +159,7 @@ class EventIndex:
         for event in fresh:
             self._events[event.event] = event
             self.by_key.setdefault(event.key, []).append(event)
-        self.retracted |= retractions(fresh)
+        self.retracted |= find_retracted_events(fresh)
         return fresh
 
     def sort_events(self, key: ItemKey) -> None:
@@ -183,7 +183,7 @@ class EventIndex:
 
     def opinions(self, key: ItemKey, prediction_hash: str = "", golden_hash: str = "") -> list[Opinion]:
         """What everybody now thinks of one item and its parts."""
-        return fold(self.events_on(key, prediction_hash, golden_hash), self.retracted, prediction_hash, golden_hash)
+        return fold_events(self.events_on(key, prediction_hash, golden_hash), self.retracted, prediction_hash, golden_hash)
 
     def history(self, key: ItemKey) -> list[Event]:
         """Every event on one key, retractions and retracted ones included, by time."""
@@ -191,7 +191,7 @@ class EventIndex:
 
     def last_act(self, annotator: str) -> Event | None:
         """The annotator's latest act that was not retracted."""
-        return last_act(self._events.values(), annotator, self.retracted)
+        return find_last_event(self._events.values(), annotator, self.retracted)
 
     def used_tags(self, annotator: str | None = None) -> list[str]:
         """Tags of what was not taken back, of everybody or of one annotator, most used first."""
@@ -224,7 +224,7 @@ class EventIndex:
     ) -> list[Opinion]:
         """What one annotator says of the item where it came the first (1) or the second time (2)."""
         mine = [e for e in self.events_on(key, prediction_hash, golden_hash) if e.annotator == annotator]
-        return fold(mine, self.retracted, prediction_hash, golden_hash, presentation)
+        return fold_events(mine, self.retracted, prediction_hash, golden_hash, presentation)
 
     def annotators_with_repetition(self, key: ItemKey) -> list[str]:
         """Who said something of the item when it came to them the second time."""
@@ -237,6 +237,6 @@ class EventIndex:
         about = self.events_on(key, prediction_hash, golden_hash)
         mine = [event for event in about if event.annotator == annotator]  # as the journal has them: clocks go back
         again = next((at for at, event in enumerate(mine) if event.presentation), len(mine))
-        first = fold(mine[:again], self.retracted, prediction_hash, golden_hash)
-        second = fold(mine, self.retracted, prediction_hash, golden_hash, presentation=2)
+        first = fold_events(mine[:again], self.retracted, prediction_hash, golden_hash)
+        second = fold_events(mine, self.retracted, prediction_hash, golden_hash, presentation=2)
         return [o for o in first if not o.stale], [o for o in second if not o.stale]

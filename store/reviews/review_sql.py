@@ -1,9 +1,7 @@
-"""SQL of the review tables and of the views `human`, `review_acts`, `reviews`. Values are JSON text.
+"""SQL of the review tables and of the views `human`, `review_acts` and `reviews`, and functions that insert rows.
 
-Columns are those of `fcreview.model.review.Event` and `fcreview.model.decision.Decision`: a field that is added there
-is a column here.
-
-Rows of the review tables, put in as bound JSON text.
+The columns come from the fields of `fcreview.model.review.Event` and `fcreview.model.decision.Decision`, so a new field
+becomes a new column. Verdicts are JSON text. Many rows are inserted as one bound list of JSON texts.
 """
 
 from __future__ import annotations
@@ -22,13 +20,13 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-_TYPES = {
+_TYPE_OF_ANNOTATION = {
     **dict.fromkeys(("str", "Any", "dict[str, Any]", "DecidedBy"), "VARCHAR"),
     "list[str]": "VARCHAR[]",
     "int": "INTEGER",
     "bool": "BOOLEAN",
 }
-_KINDS = {
+_TYPE_OF_KIND = {
     "text": "VARCHAR",
     "texts": "VARCHAR[]",
     "object": "JSON",
@@ -36,44 +34,53 @@ _KINDS = {
     "flag": "BOOLEAN",
     "count": "INTEGER",
 }
-_INTERNAL = ("previous", "hash", "version", "extra")
-"""Fields of an event that matter to the journal only."""
+_JOURNAL_ONLY_FIELDS = ("previous", "hash", "version", "extra")
+"""Fields of an event that are not stored in `review_events`."""
 
 
 def _column_type(field: Field[Any]) -> str:
-    return _TYPES[str(field.type).removesuffix(" | None")]
+    return _TYPE_OF_ANNOTATION[str(field.type).removesuffix(" | None")]
 
 
 EVENT_COLUMNS: dict[str, str] = {
-    field.name: "VARCHAR[]" if field.name == "key" else _KINDS[field.metadata.get("kind", "text")]
+    field.name: "VARCHAR[]" if field.name == "key" else _TYPE_OF_KIND[field.metadata.get("kind", "text")]
     for field in fields(Event)
-    if field.name not in _INTERNAL
+    if field.name not in _JOURNAL_ONLY_FIELDS
 }
-"""Fields of an `Event` as JSON; only the view takes them apart, so that adding one costs little."""
+"""Columns and types of an `Event`. The table holds events as JSON, and the view `review_acts` parses them, because
+inserting single columns takes longer."""
 
+_COLUMN_NAMES = {
+    "mine": "you", "n_part_verdicts": "n_parts", "n_my_part_verdicts": "your_parts", "mine_stale": "your_stale",
+}  # fmt: skip
+"""Fields of a `Decision` whose column, which user queries may name, is called otherwise."""
+_DECISION_FIELDS = {_COLUMN_NAMES.get(field.name, field.name): field for field in fields(Decision)}
 DECISION_COLUMNS: dict[str, str] = {
     "item": "BIGINT",
-    **{field.name: _column_type(field) for field in fields(Decision)},
+    **{name: _column_type(field) for name, field in _DECISION_FIELDS.items()},
 }
-"""Of `human_labels`: what people say of a target."""
-DECISION_JSON = tuple(field.name for field in fields(Decision) if str(field.type).startswith(("Any", "dict")))
-"""Those of them that are JSON text."""
+"""Columns and types of `human_labels`: an item and the fields of its `Decision`."""
+_JSON_DECISION_COLUMNS = tuple(
+    name for name, field in _DECISION_FIELDS.items() if str(field.type).startswith(("Any", "dict"))
+)
+"""Columns of `human_labels` that hold JSON text."""
 
 
 def columns_json(columns: dict[str, str]) -> str:
-    """The structure that DuckDB's `from_json` takes: `{"item": "BIGINT", "tags": ["VARCHAR"]}`."""
+    """Return columns in the notation of DuckDB's `from_json`: `{"item": "BIGINT", "tags": ["VARCHAR"]}`."""
     return json.dumps({name: [kind[:-2]] if kind.endswith("[]") else kind for name, kind in columns.items()})
 
 
-def _table(name: str, columns: dict[str, str]) -> str:
+def _create_table(name: str, columns: dict[str, str]) -> str:
     return f"CREATE OR REPLACE TEMP TABLE {name} ({', '.join(f'{c} {kind}' for c, kind in columns.items())})"
 
 
 REVIEW_TABLES = (
-    _table("review_events", {"item": "BIGINT", "stale": "BOOLEAN", "line": "VARCHAR"}),
-    _table("review_retracted", {"event": "VARCHAR"}),
-    _table("human_labels", DECISION_COLUMNS),
+    _create_table("review_events", {"item": "BIGINT", "stale": "BOOLEAN", "line": "VARCHAR"}),
+    _create_table("review_retracted", {"event": "VARCHAR"}),
+    _create_table("human_labels", DECISION_COLUMNS),
 )
+"""Statements that create the review tables, empty."""
 
 HUMAN_VIEW = """
 CREATE OR REPLACE TEMP VIEW human AS
@@ -82,46 +89,50 @@ SELECT item, you, human, decided_by, CASE human WHEN 'true' THEN true WHEN 'fals
 FROM human_labels WHERE target = 'item' AND criterion = 'correct'
 """
 
-_KEYS = [f"e.key[{place}] AS {name}" for place, name in enumerate(ItemKey._fields, 1)]
-_FIELDS = [
+_KEY_COLUMNS = [f"e.key[{place}] AS {name}" for place, name in enumerate(ItemKey._fields, 1)]
+_EVENT_COLUMNS_SQL = [
     f"CAST(e.{name} AS VARCHAR) AS {name}" if kind == "JSON" else f"e.{name}"
     for name, kind in EVENT_COLUMNS.items()
     if name != "key"
 ]
-_ACTS = f"""
+_REVIEW_ACTS_VIEW = f"""
 CREATE OR REPLACE TEMP VIEW review_acts AS
-SELECT item, stale, {", ".join([*_KEYS, *_FIELDS])},
+SELECT item, stale, {", ".join([*_KEY_COLUMNS, *_EVENT_COLUMNS_SQL])},
        e.event IN (SELECT event FROM review_retracted) AS retracted
 FROM (SELECT item, stale, from_json(line, '{columns_json(EVENT_COLUMNS)}') AS e FROM review_events)
 """
 
-_REVIEWS = """
+_REVIEWS_VIEW = """
 CREATE OR REPLACE TEMP VIEW reviews AS
 SELECT a.item, i.run, a.* EXCLUDE (item, retracts, retracted)
 FROM review_acts a LEFT JOIN item_rows i ON i.item = a.item
 WHERE a.act <> 'retract' AND NOT a.retracted
 """
 
-EVENT_VIEWS = (_ACTS, _REVIEWS)
+EVENT_VIEWS = (_REVIEW_ACTS_VIEW, _REVIEWS_VIEW)
+"""Statements that create the views over `review_events`."""
 
 
 MIN_JSON_ROWS = 4
+"""Number of rows from which on JSON is faster than bound values."""
 MAX_ROWS_PER_STATEMENT = 10_000
-"""Rows of one statement at most: what it binds takes memory twice."""
-_DECISION = tuple(field.name for field in fields(Decision))
+"""Limit of rows for one INSERT, because DuckDB copies bound values and so needs their memory twice."""
 
 EventRow = tuple[int | None, bool, str]
-"""Of `review_events`: item, stale, line."""
+"""A row of `review_events`: item, stale, line."""
 
 
 def to_decision_row(item: int, decision: Decision) -> dict[str, Any]:
-    """Of `human_labels`."""
-    row: dict[str, Any] = {name: getattr(decision, name) for name in _DECISION}
-    return {"item": item, **row, **{name: _json(row[name]) for name in DECISION_JSON}}
+    """Convert a decision to a row of `human_labels`, by column name."""
+    row: dict[str, Any] = {name: getattr(decision, field.name) for name, field in _DECISION_FIELDS.items()}
+    return {"item": item, **row, **{name: _json_text(row[name]) for name in _JSON_DECISION_COLUMNS}}
 
 
 def insert_decisions(connection: DuckDBPyConnection, rows: Sequence[dict[str, Any]]) -> None:
-    """Few rows as bound values (0.8 ms a row, as JSON 1.3 ms), many as JSON (50,000 rows in about 0.1 s)."""
+    """Insert rows into `human_labels`.
+
+    A few rows are bound as values (0.8 ms a row, against 1.3 ms as JSON), many as JSON (50,000 rows in about 0.1 s).
+    """
     if len(rows) < MIN_JSON_ROWS:
         places = ", ".join("?" for _ in DECISION_COLUMNS)
         for row in rows:
@@ -133,7 +144,7 @@ def insert_decisions(connection: DuckDBPyConnection, rows: Sequence[dict[str, An
 
 
 def insert_decision_lines(connection: DuckDBPyConnection, lines: Sequence[str]) -> None:
-    """The same, each the text of a JSON object."""
+    """Insert rows into `human_labels`, each given as the text of a JSON object."""
     text = "SELECT unnest(from_json(line, $1)) FROM (SELECT unnest($2::VARCHAR[]) AS line)"
     for start in range(0, len(lines), MAX_ROWS_PER_STATEMENT):
         values = [columns_json(DECISION_COLUMNS), list(lines[start : start + MAX_ROWS_PER_STATEMENT])]
@@ -141,16 +152,18 @@ def insert_decision_lines(connection: DuckDBPyConnection, lines: Sequence[str]) 
 
 
 def insert_events(connection: DuckDBPyConnection, rows: Sequence[EventRow]) -> None:
+    """Insert rows into `review_events`."""
     columns = "unnest($1::BIGINT[]), unnest($2::BOOLEAN[]), unnest($3::VARCHAR[])"
     for start in range(0, len(rows), MAX_ROWS_PER_STATEMENT):
-        places, stale, lines = map(list, zip(*rows[start : start + MAX_ROWS_PER_STATEMENT], strict=True))
-        connection.execute(f"INSERT INTO review_events SELECT {columns}", [places, stale, lines])
+        items, stale, lines = map(list, zip(*rows[start : start + MAX_ROWS_PER_STATEMENT], strict=True))
+        connection.execute(f"INSERT INTO review_events SELECT {columns}", [items, stale, lines])
 
 
 def insert_retracted(connection: DuckDBPyConnection, events: Sequence[str]) -> None:
+    """Insert the ids of retracted events into `review_retracted`."""
     if events:
         connection.execute("INSERT INTO review_retracted SELECT unnest($1::VARCHAR[])", [list(events)])
 
 
-def _json(value: Any) -> str | None:
+def _json_text(value: Any) -> str | None:
     return None if value is None else orjson.dumps(value).decode()

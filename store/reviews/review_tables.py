@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.model.decision import decide, has_seen, is_stale
-from fcreview.model.review import OWN, Event, ItemKey, Opinion
-from fcreview.model.verdict import UNANIMOUS, Build, Policy
+from fcreview.model.decision import decide, has_seen_other_verdicts, is_stale
+from fcreview.model.review import ITEM_CORRECT, Event, ItemKey, Opinion
+from fcreview.model.verdict import UNANIMOUS, RollUpContext, Policy
 from fcreview.store.labels.fields import labels_view_sql
 from fcreview.store.reviews import decision_cache
 from fcreview.store.reviews.journal_reader import JournalReader, JournalPrefix
@@ -214,9 +214,9 @@ class ReviewTables:
         """Whether what others found on the item was open to this annotator where it came the first or the second time,
         even in blind mode; see `opinions.has_seen`. KeyError if there is no such item."""
         key, prediction, golden = self.key_and_hashes(item)
-        return has_seen(self.history(key), self.roll_up_context(item), annotator, prediction, golden, presentation)
+        return has_seen_other_verdicts(self.history(key), self.roll_up_context(item), annotator, prediction, golden, presentation)
 
-    def roll_up_context(self, item: int) -> Build:
+    def roll_up_context(self, item: int) -> RollUpContext:
         """What the roll-up must know of an item that somebody spoke of."""
         self._read()
         return self._references.parts_of(item).roll_up_context()
@@ -251,7 +251,7 @@ class ReviewTables:
         self._connection.execute("COMMIT")
 
     def _find_parts(self, keys: Iterable[ItemKey]) -> None:
-        spoken = [key for key in keys if any((e.target, e.criterion) != OWN for e in self._said.by_key[key])]
+        spoken = [key for key in keys if any((e.target, e.criterion) != ITEM_CORRECT for e in self._said.by_key[key])]
         self._references.load_parts(spoken)
 
     def _event_rows(self, event: Event) -> Iterator[EventRow]:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fcreview.model.verdict import contradicted_verdict
-from fcreview.store.rows import item_of, presentation_of
+from fcreview.store.rows import decode_item, decode_repetition
 
 if TYPE_CHECKING:
-    from fcreview.model.review import Event, Said
+    from fcreview.model.review import Event, Annotation
     from fcreview.store.reviews.journal import Journal
     from fcreview.store.rows import ItemDetail
     from fcreview.store.store import Store
@@ -34,7 +34,7 @@ class Reviewer:
     def annotator(self) -> str:
         return self._journal.annotator
 
-    def review(self, item: int, annotation: Said, detail: ItemDetail | None = None) -> Event:
+    def review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
         """Write a review of an item (`QueueRow.item`). The event is on disk when this returns.
 
         The review counts as blind in blind mode until the annotator has decided on the item, and again until they have
@@ -64,14 +64,14 @@ class Reviewer:
             self._store.reviews.add([event])
         return event
 
-    def _query_circumstances(self, item: int, annotation: Said) -> tuple[dict[str, Any], Said]:
+    def _query_circumstances(self, item: int, annotation: Annotation) -> tuple[dict[str, Any], Annotation]:
         """The circumstances of a review for `Journal.append`, and the annotation with what it overrides."""
         with self._store.lock:
-            reviews, number, presentation = self._store.reviews, item_of(item), presentation_of(item)
+            reviews, number, presentation = self._store.reviews, decode_item(item), decode_repetition(item)
             key, prediction_hash, golden_hash = reviews.key_and_hashes(number)
             blind = self._store.blind and not reviews.has_seen_verdicts(number, self.annotator, presentation)
             if not blind and annotation.verdict is not None and annotation.overrules is None:
-                annotation = replace(annotation, overrules=self._store.overruled([(number, annotation)])[0])
+                annotation = replace(annotation, overrules=self._store.find_overrides([(number, annotation)])[0])
         circumstances = {
             "key": key,
             "prediction_hash": prediction_hash,

@@ -10,7 +10,7 @@ import pytest
 
 from fcreview.cli.watch import FileWatcher
 from fcreview.cli.workspace import WorkspaceOptions
-from fcreview.store.rows import News, View
+from fcreview.store.rows import ImportChanges, View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.live_reload import ReloadError, ReloadResult
@@ -59,10 +59,10 @@ def test_lines_that_are_appended_are_new_items(place: Path, watching: FileWatche
     assert watching.has_changed()
     assert not watching.has_changed()
     taken = watching.import_changes()
-    assert (taken.news, taken.summary, taken.runs) == (News(new=2), "2 new items", ())
+    assert (taken.news, taken.summary, taken.runs) == (ImportChanges(new=2), "2 new items", ())
     assert not watching.has_changed()
     with store(place) as now:
-        assert now.count(View("id:simple_python_71,simple_python_72")) == 2
+        assert now.count_items(View("id:simple_python_71,simple_python_72")) == 2
 
 
 @pytest.mark.sweep
@@ -71,14 +71,14 @@ def test_half_a_line_is_an_issue_until_it_is_whole(place: Path, watching: FileWa
     whole = LINE % 71
     append(place / SIMPLE, whole[:40])
     assert watching.has_changed()
-    assert watching.import_changes().news == News()
+    assert watching.import_changes().news == ImportChanges()
     with store(place) as now:
-        assert any("cut off" in issue.what for issue in now.issues())
+        assert any("cut off" in issue.what for issue in now.fetch_issues())
     append(place / SIMPLE, whole[40:])
     assert watching.has_changed()
-    assert watching.import_changes().news == News(new=1)
+    assert watching.import_changes().news == ImportChanges(new=1)
     with store(place) as now:
-        assert not any("cut off" in issue.what for issue in now.issues())
+        assert not any("cut off" in issue.what for issue in now.fetch_issues())
 
 
 @pytest.mark.sweep
@@ -89,13 +89,13 @@ def test_a_file_that_is_cut_and_one_that_is_gone_take_their_items_with_them(plac
     lines = (place / SIMPLE).read_text().splitlines(keepends=True)
     (place / SIMPLE).write_text("".join(lines[:2]) + lines[2][:30])
     assert watching.has_changed()
-    assert watching.import_changes().news == News(gone=len(lines) - 2)
+    assert watching.import_changes().news == ImportChanges(gone=len(lines) - 2)
     (place / SIMPLE).unlink()
     assert watching.has_changed()
-    assert watching.import_changes().news == News(gone=2)
+    assert watching.import_changes().news == ImportChanges(gone=2)
     (place / SIMPLE).write_text("".join(lines))
     assert watching.has_changed()
-    assert watching.import_changes().news == News(new=len(lines))
+    assert watching.import_changes().news == ImportChanges(new=len(lines))
 
 
 def test_an_answer_that_changes_is_told_and_scores_beside_the_run_are_followed(
@@ -107,9 +107,9 @@ def test_an_answer_that_changes_is_told_and_scores_beside_the_run_are_followed(
     assert watching.import_changes().summary == "1 changed item"
     (place / SCORE).unlink()
     assert watching.has_changed()
-    assert watching.import_changes().news == News()
+    assert watching.import_changes().news == ImportChanges()
     with store(place) as now:
-        assert now.count(View("category:simple_python official:fail")) == 0
+        assert now.count_items(View("category:simple_python official:fail")) == 0
 
 
 def test_what_cannot_be_taken_in_is_told_and_tried_again(place: Path, watching: FileWatcher, tmp_path: Path) -> None:
@@ -166,4 +166,4 @@ def test_closing_ends_the_process_in_the_middle_of_it(place: Path, watching: Fil
     left = {each.name for each in (place / RUN / ".fcreview").iterdir() if "tmp" in each.name and any(each.iterdir())}
     assert not left
     with store(place) as now:
-        assert now.count(View("category:simple_python")) == len(lines.splitlines())
+        assert now.count_items(View("category:simple_python")) == len(lines.splitlines())

@@ -21,7 +21,7 @@ Cli = Callable[..., Any]
 def test_the_report_is_what_the_command_prints(cli: Cli, two_known_runs: Path) -> None:
     printed = cli("report", two_known_runs).out
     with open_workspace(WorkspaceOptions([two_known_runs])) as session, Store.open(session.workspace, "alice") as store:
-        report = screen_services(session).report
+        report = screen_services(session).format_report
         assert report(store, (), lambda: False).split() == printed.split() != []
         one = report(store, (2,), lambda: False)
         assert "run 2 " in one and "run 1 " not in one
@@ -34,7 +34,7 @@ def test_who_is_blind_gets_none(two_known_runs: Path) -> None:
         Store.open(session.workspace, "alice", blind=True) as store,
     ):
         with pytest.raises(StoreError, match="blind"):
-            screen_services(session).report(store, (), lambda: False)
+            screen_services(session).format_report(store, (), lambda: False)
         with pytest.raises(StoreError, match="blind"):
             write_export(store, ExportRequest("jsonl", str(two_known_runs / "out.jsonl"), View()), None)
     assert not (two_known_runs / "out.jsonl").exists()

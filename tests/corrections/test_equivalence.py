@@ -8,45 +8,45 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.corrections.equivalence import MEANS, Rule, may_be_left_out, parse_rule, same
+from fcreview.corrections.equivalence import RULE_DESCRIPTIONS, EquivalenceRule, can_be_omitted, parse_rule, is_equivalent
 from fcreview.corrections.erratum import ErrataError
 from fcreview.model.function_schema import read_function_schema
 
 NAMES = st.text(max_size=8).map(str.strip)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | NAMES
 VALUES = SCALARS | st.lists(SCALARS, max_size=3)
-RULES = st.builds(Rule, st.sampled_from([*MEANS]), NAMES, NAMES, NAMES)
+RULES = st.builds(EquivalenceRule, st.sampled_from([*RULE_DESCRIPTIONS]), NAMES, NAMES, NAMES)
 
 
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("ignore case in city", Rule("ignore-case", argument="city")),
-        ("a default may be left out of weather", Rule("default-omittable", function="weather")),
-        ("x^2 is x**2 on bfcl", Rule("power-notation", benchmark="bfcl")),
-        ("accept 5.0 for 5", Rule("accept", given=5.0, wanted=5)),
-        ('accept CA for "San Francisco, CA" in city of f', Rule("accept", "", "f", "city", "CA", "San Francisco, CA")),
-        ('number-equal in "for"', Rule("number-equal", argument="for")),
+        ("ignore case in city", EquivalenceRule("ignore-case", argument="city")),
+        ("a default may be left out of weather", EquivalenceRule("default-omittable", function="weather")),
+        ("x^2 is x**2 on bfcl", EquivalenceRule("power-notation", benchmark="bfcl")),
+        ("accept 5.0 for 5", EquivalenceRule("accept", given=5.0, wanted=5)),
+        ('accept CA for "San Francisco, CA" in city of f', EquivalenceRule("accept", "", "f", "city", "CA", "San Francisco, CA")),
+        ('number-equal in "for"', EquivalenceRule("number-equal", argument="for")),
     ],
 )
-def test_rules_are_read_as_they_are_said(text: str, rule: Rule) -> None:
+def test_rules_are_read_as_they_are_said(text: str, rule: EquivalenceRule) -> None:
     assert parse_rule(text) == rule
     assert (type(parse_rule(text).given), type(parse_rule(text).wanted)) == (type(rule.given), type(rule.wanted))
 
 
 @given(RULES, VALUES, VALUES)
-def test_what_a_rule_says_is_read_back(rule: Rule, given: Any, wanted: Any) -> None:
+def test_what_a_rule_says_is_read_back(rule: EquivalenceRule, given: Any, wanted: Any) -> None:
     if rule.kind == "accept":
-        rule = Rule(rule.kind, rule.benchmark, rule.function, rule.argument, given, wanted)
+        rule = EquivalenceRule(rule.kind, rule.benchmark, rule.function, rule.argument, given, wanted)
     assert parse_rule(str(rule)) == rule
-    assert Rule.from_json(rule.as_json()) == rule
+    assert EquivalenceRule.from_json(rule.as_json()) == rule
 
 
 def test_rules_are_one_if_they_say_the_same() -> None:
     said = ("accept [1] for [2]", "accept 1 for 0", "accept 1.0 for 0", "accept true for 0", "accept [1] for [2]")
     assert list(dict.fromkeys(map(parse_rule, said))) == list(map(parse_rule, said[:4]))
-    assert Rule("ignore-case", who="ann", date="2026-01-02") == Rule("ignore-case")
-    assert Rule("ignore-case") != "ignore-case"
+    assert EquivalenceRule("ignore-case", who="ann", date="2026-01-02") == EquivalenceRule("ignore-case")
+    assert EquivalenceRule("ignore-case") != "ignore-case"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_what_is_no_rule_is_refused(text: str) -> None:
     ],
 )
 def test_what_is_taken_for_equal(rule: str, wanted: Any, said: Any, alike: bool) -> None:
-    assert same([parse_rule(rule)], wanted, said) is alike
+    assert is_equivalent([parse_rule(rule)], wanted, said) is alike
 
 
 @pytest.mark.parametrize(
@@ -101,5 +101,5 @@ def test_what_is_taken_for_equal(rule: str, wanted: Any, said: Any, alike: bool)
 def test_a_default_may_be_left_out_where_it_is_golden(schema: Any, accepted: list[Any], free: bool) -> None:
     document = read_function_schema({"name": "f", "parameters": {"properties": {"unit": schema}}})
     parameter = document.parameters["unit"]
-    assert may_be_left_out([Rule("default-omittable")], parameter, accepted) is free
-    assert not may_be_left_out([Rule("number-equal")], parameter, accepted)
+    assert can_be_omitted([EquivalenceRule("default-omittable")], parameter, accepted) is free
+    assert not can_be_omitted([EquivalenceRule("number-equal")], parameter, accepted)

@@ -8,22 +8,22 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.corrections.equivalence import Rule
-from fcreview.corrections.errata_file import _digest, read_errata, write_errata
-from fcreview.corrections.erratum import Entry, ErrataError, Evidence, question_hash
+from fcreview.corrections.equivalence import EquivalenceRule
+from fcreview.corrections.errata_file import _digest, parse_errata, serialize_errata
+from fcreview.corrections.erratum import ErrataEntry, ErrataError, Evidence, hash_question
 from fcreview.model.item import Message
 
-ENTRY = Entry(
+ENTRY = ErrataEntry(
     "bfcl", "V4", "en", "simple_python", "simple_python_0", "ab", [{"f": {"a": [1]}}], [{"f": {"a": [2]}}],
     "How many?\u2028", ("two, \u202e not one",), ("ann",), "adjudication", "BFCL_v4_simple_python.json", "BFCL V4",
     Evidence(3, 1, ("maple", "birch")), 2,
 )  # fmt: skip
-RULES = [Rule("accept", "bfcl", "f", "a", 5.0, 5, who="ann", date="2026-01-02")]
-RAW = write_errata([ENTRY], RULES, "2026-01-02T03:04:05+00:00", "ann")
+RULES = [EquivalenceRule("accept", "bfcl", "f", "a", 5.0, 5, who="ann", date="2026-01-02")]
+RAW = serialize_errata([ENTRY], RULES, "2026-01-02T03:04:05+00:00", "ann")
 
 
 def test_what_is_written_is_read_back() -> None:
-    errata = read_errata(RAW, "e.jsonl")
+    errata = parse_errata(RAW, "e.jsonl")
     assert errata.entries == {ENTRY.key: ENTRY}
     assert [rule.as_json() for rule in errata.rules] == [rule.as_json() for rule in RULES]
     assert (errata.date, errata.who) == ("2026-01-02T03:04:05+00:00", "ann")
@@ -37,13 +37,13 @@ def test_what_is_written_is_read_back() -> None:
 def test_what_was_changed_is_refused(changed: bytes) -> None:
     assert changed != RAW
     with pytest.raises(ErrataError, match="changed since"):
-        read_errata(changed, "e.jsonl")
+        parse_errata(changed, "e.jsonl")
 
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b"{}", b"\xff", b'{"format": "fcreview-errata", "version": 2}'])
 def test_other_files_are_refused(raw: bytes) -> None:
     with pytest.raises(ErrataError, match=r"e\.jsonl:1: "):
-        read_errata(raw, "e.jsonl")
+        parse_errata(raw, "e.jsonl")
 
 
 DEEP = f"{'[' * 200}{']' * 200}"
@@ -68,36 +68,36 @@ def test_others_may_seal_anything(was: bytes, is_: bytes, why: str) -> None:
     sealed = changed.replace(stated.encode(), _digest(given, body).encode()) if DEEP not in head.decode() else changed
     assert sealed != RAW
     with pytest.raises(ErrataError, match=rf"e\.jsonl:{why}"):
-        read_errata(sealed, "e.jsonl")
+        parse_errata(sealed, "e.jsonl")
 
 
 def test_an_item_stands_once() -> None:
     with pytest.raises(ErrataError, match=r"e\.jsonl:3: .*line 2 already"):
-        read_errata(write_errata([ENTRY, replace(ENTRY, new=1)], [], "", ""), "e.jsonl")
+        parse_errata(serialize_errata([ENTRY, replace(ENTRY, new=1)], [], "", ""), "e.jsonl")
 
 
 @pytest.mark.parametrize("field", ["benchmark", "id", "old", "question_hash"])
 def test_an_entry_without_what_it_needs_is_told_with_its_line(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Entry.as_json
+    whole = ErrataEntry.as_json
 
-    def lacking(entry: Entry) -> dict[str, Any]:
+    def lacking(entry: ErrataEntry) -> dict[str, Any]:
         return {name: value for name, value in whole(entry).items() if name != field}
 
-    monkeypatch.setattr(Entry, "as_json", lacking)
+    monkeypatch.setattr(ErrataEntry, "as_json", lacking)
     with pytest.raises(ErrataError, match=rf"e\.jsonl:2: {field} is missing"):
-        read_errata(write_errata([ENTRY], [], "", ""), "e.jsonl")
+        parse_errata(serialize_errata([ENTRY], [], "", ""), "e.jsonl")
 
 
 def test_only_what_concerns_a_benchmark_counts_for_it() -> None:
-    errata = read_errata(RAW)
-    part = errata.of("bfcl")
+    errata = parse_errata(RAW)
+    part = errata.for_benchmark("bfcl")
     assert part and part.entries and part.rules
-    assert errata.of("acebench") is None
-    more = errata.with_rules(Rule("ignore-case"))
-    assert more.of("acebench") and more.digest != errata.with_rules(Rule("number-equal")).digest
+    assert errata.for_benchmark("acebench") is None
+    more = errata.with_rules(EquivalenceRule("ignore-case"))
+    assert more.for_benchmark("acebench") and more.digest != errata.with_rules(EquivalenceRule("number-equal")).digest
 
 
 def test_a_question_is_what_users_say_first() -> None:
     said = [Message(0, -1, "user", "How many?")]
     runner = [Message(0, -1, "system", "You are ..."), *said, Message(0, 0, "assistant", "f()")]
-    assert question_hash(said) == question_hash(runner) != question_hash([Message(0, -1, "user", "How much?")])
+    assert hash_question(said) == hash_question(runner) != hash_question([Message(0, -1, "user", "How much?")])

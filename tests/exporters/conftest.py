@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.exporters.base import EXPORTERS
-from fcreview.model.review import Said
+from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
@@ -23,11 +23,11 @@ def store(tmp_path: Path, imported: Imported) -> Iterator[Store]:
     workspace = imported(tmp_path / "runs", {"maple-8b": ROWS})
     with Store.open(workspace, "alice") as opened:
         alice, bob = (Reviewer(opened, Journal(workspace, name)) for name in ("alice", "bob"))
-        first, second, third, _ = (opened.find(str(row["id"]))[0] for row in ROWS)
-        alice.review(first, Said(verdict=True, fault="golden", tags=["=1+1", "b"], note=NOTE))
-        alice.review(third, Said(verdict=False, target="turn:1/call:1/arg:city"))
-        alice.review(second, Said(verdict=True))
-        bob.review(second, Said(verdict=False))
+        first, second, third, _ = (opened.find_items(str(row["id"]))[0] for row in ROWS)
+        alice.review(first, Annotation(verdict=True, fault="golden", tags=["=1+1", "b"], note=NOTE))
+        alice.review(third, Annotation(verdict=False, target="turn:1/call:1/arg:city"))
+        alice.review(second, Annotation(verdict=True))
+        bob.review(second, Annotation(verdict=False))
         yield opened
 
 
@@ -36,7 +36,7 @@ def two_runs(tmp_path: Path, imported: Imported) -> Iterator[Store]:
     """The same items by two models, with a note on one of them."""
     workspace = imported(tmp_path / "runs", {"maple-8b": ROWS, "birch-3b": ROWS})
     with Store.open(workspace, "alice") as opened:
-        Reviewer(opened, Journal(workspace, "alice")).review(opened.find("-1")[0], Said(verdict=True, note=NOTE))
+        Reviewer(opened, Journal(workspace, "alice")).review(opened.find_items("-1")[0], Annotation(verdict=True, note=NOTE))
         yield opened
 
 

@@ -13,7 +13,7 @@ from fcreview.exporters.base import Benchmarks
 from fcreview.exporters.export import export
 from fcreview.importers.registry import discover, golden_problem, rewrite, rewrite_golden, summaries
 from fcreview.model.item import Run
-from fcreview.model.metric import FigureSource
+from fcreview.model.metric import MetricSource
 from fcreview.model.review import Event
 from fcreview.run_plan import RunPlan
 from fcreview.store.store import Store
@@ -54,16 +54,16 @@ def written(reviewed: Reviewed, events: Iterable[Event], paths: Sequence[Path], 
     return lent.told
 
 
-def figures(store: Store, source: FigureSource) -> Figures:
+def figures(store: Store, source: MetricSource) -> Figures:
     """Every figure of every run, as one source has it."""
     found: Figures = {}
-    for row in store.runs():
-        for line in run_metrics(store.told.scored(row.run), row.info):
+    for row in store.fetch_runs():
+        for line in run_metrics(store.analysis.fetch_scored_items(row.run), row.info):
             found[named(row.info), line.table, line.level, line.name] = line.values.get(source)
     return found
 
 
-def reimported(imports: Imports, out: Path, source: FigureSource) -> Figures:
+def reimported(imports: Imports, out: Path, source: MetricSource) -> Figures:
     """The figures of what was written."""
     with Store.open(imports.of([out])) as store:
         return figures(store, source)
@@ -115,7 +115,7 @@ def opposite(said: Said) -> Said | None:
 def some(reviewed: Reviewed, questions: Sequence[tuple[str, str]], share: float, seed: int = 1) -> list[Event]:
     """The opposite of a share of the automatic verdicts on these (kind of target, criterion)."""
     dice = random.Random(seed)
-    rows = reviewed.store.sql("SELECT item FROM items WHERE official IS NOT NULL OR benchmark <> 'complexfuncbench'")[1]
+    rows = reviewed.store.run_sql("SELECT item FROM items WHERE official IS NOT NULL OR benchmark <> 'complexfuncbench'")[1]
     known = {item for (item,) in rows}  # of a sample that has a log only, there is no record to write in
     asked = [each for each in reviewed.automatic() if (kind(each.target), each.criterion) in questions]
     asked = [each for each in asked if each.item in known]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.errors import WRONG_USAGE
+from fcreview.errors import EXIT_USAGE_ERROR
 from fcreview.exporters import export as placing
 from fcreview.exporters.base import EXPORTERS, ExportError, FileFormat, FolderFormat, Sink, Source
 from fcreview.exporters.export import export, new_file
@@ -183,7 +183,7 @@ def test_an_unknown_format_is_wrong_usage_wherever_it_should_go(store: Store, tm
     for out in ("-", tmp_path / "labels"):
         with pytest.raises(ExportError, match="csv, golden-patch, hf, jsonl") as told:
             export(store, "xlsx", out)
-        assert told.value.code == WRONG_USAGE
+        assert told.value.exit_code == EXIT_USAGE_ERROR
 
 
 def test_the_file_gets_ordinary_rights_and_links_are_followed(store: Store, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.errors import WRONG_USAGE
+from fcreview.errors import EXIT_USAGE_ERROR
 from fcreview.exporters.base import FORMATS, ExportError
 from fcreview.exporters.export import export
 from fcreview.store.database import StoreError
@@ -51,7 +51,7 @@ def test_a_folder_is_made_of_runs_and_items(two_runs: Store, tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("formats")
 def test_runs_and_items_are_those_of_the_view(two_runs: Store, tmp_path: Path) -> None:
-    (run,) = (row.run for row in two_runs.runs() if row.info.model == "birch-3b")
+    (run,) = (row.run for row in two_runs.fetch_runs() if row.info.model == "birch-3b")
     assert export(two_runs, "dialogues", tmp_path / "one", View("official:fail", runs=(run,))) == {"item": 2}
     assert {name: [line["id"] for line in lines] for name, lines in dialogues(tmp_path / "one").items()} == {
         "birch-3b": ["-1", "@bad"]
@@ -76,7 +76,7 @@ def test_standard_output_takes_files_and_no_folders(
 ) -> None:
     with pytest.raises(ExportError, match="makes a folder") as told:
         export(store, "dialogues", "-")
-    assert told.value.code == WRONG_USAGE
+    assert told.value.exit_code == EXIT_USAGE_ERROR
     assert export(store, "questions", "-") == {"item": 4, "label": 5}
     assert capfdbinary.readouterr().out.endswith(b"city 3?\n5\n")
 
@@ -84,16 +84,16 @@ def test_standard_output_takes_files_and_no_folders(
 @pytest.mark.sweep
 def test_lists_are_the_whole_item_whatever_their_length(two_runs: Store) -> None:
     for view in (View(queue="dataset"), View("id:ok*", "dataset")):
-        rows = two_runs.page(view, 0, 100)
+        rows = two_runs.fetch_page(view, 0, 100)
         for size in (1, 3, 100):
-            chunks = list(two_runs.details(view, size))
+            chunks = list(two_runs.iter_details(view, size))
             assert max(map(len, chunks)) == min(size, len(rows))
-            assert [detail for chunk in chunks for detail in chunk] == [two_runs.detail(row.item) for row in rows]
+            assert [detail for chunk in chunks for detail in chunk] == [two_runs.read_detail(row.item) for row in rows]
 
 
 def test_nothing_is_handed_out_in_blind_mode(store: Store) -> None:
     with Store.open(store.workspace, "alice", blind=True) as blind, pytest.raises(StoreError, match="blind"):
-        blind.details(View())
+        blind.iter_details(View())
 
 
 @pytest.mark.process

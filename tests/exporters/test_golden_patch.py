@@ -106,8 +106,8 @@ def fixed(request: pytest.FixtureRequest, samples: Path, imports: Imports, tmp_p
     reviewed = Reviewed(imports.copy([runs], tmp_path / "workspace"))
     make = FIXES[request.param]
     with reviewed.store as store:
-        for number in [number for (number,) in store.sql("SELECT item FROM items ORDER BY item")[1]]:
-            detail = store.detail(number)
+        for number in [number for (number,) in store.run_sql("SELECT item FROM items ORDER BY item")[1]]:
+            detail = store.read_detail(number)
             item = detail.item
             fails = item.rule is False or (item.rule is None and item.official is False)
             if not fails or not item.predicted or any(each.arguments is None for each in item.predicted):
@@ -153,8 +153,8 @@ def test_what_people_differ_on_and_what_has_the_wrong_form_is_left_out(
 ) -> None:
     reviewed = Reviewed(imports.copy([samples / "bfcl"], tmp_path / "workspace"))
     with reviewed.store as store:
-        one, other = store.find("simple_python_1")[0], store.find("simple_python_3")[0]
-        good, bad = accepting(store.detail(one).item), {"ground_truth": "no"}
+        one, other = store.find_items("simple_python_1")[0], store.find_items("simple_python_3")[0]
+        good, bad = accepting(store.read_detail(one).item), {"ground_truth": "no"}
         events = fix_events(reviewed, one, good) + fix_events(reviewed, other, bad)
         events += reviewed.says([Said(one, "item", "correct", False)], "bob")
         with pytest.raises(ExportError, match="no golden fix is settled"):
@@ -171,7 +171,7 @@ def test_what_people_differ_on_and_what_has_the_wrong_form_is_left_out(
 def test_runs_that_say_different_things_of_one_answer_are_told(samples: Path, imports: Imports, tmp_path: Path) -> None:
     reviewed = Reviewed(imports.copy([samples / "bfcl"], tmp_path / "workspace"))
     with reviewed.store as store:
-        one, other = store.find("live_simple_0-0-0")
+        one, other = store.find_items("live_simple_0-0-0")
         here, there = (
             {"ground_truth": [{"get_current_weather": {"location": [place], "unit": ["celsius"]}}]}
             for place in ("Hangzhou", "Hangzhou, CN")

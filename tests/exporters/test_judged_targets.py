@@ -13,10 +13,10 @@ import pytest
 from fcreview.exporters.csv import cell
 from fcreview.exporters.export import export
 from fcreview.importers.registry import discover, read_plan
-from fcreview.model.review import Said
+from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.labels.fields import label_field_types
-from fcreview.store.labels.read import Choice
+from fcreview.store.labels.read import LabelSelection
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
@@ -35,14 +35,14 @@ def store(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     import_runs(workspace, discover([place]).plans, read_plan)
     with Store.open(workspace, "alice") as opened:
         acts = Reviewer(opened, Journal(workspace, "+alice"))
-        for (item,) in opened.sql("SELECT min(item) FROM items GROUP BY run")[1]:
-            acts.review(item, Said(verdict=True, note="=1+1", tags=["@x"]))
+        for (item,) in opened.run_sql("SELECT min(item) FROM items GROUP BY run")[1]:
+            acts.review(item, Annotation(verdict=True, note="=1+1", tags=["@x"]))
         yield opened
 
 
-def labels_of(store: Store, benchmark: str, choice: Choice | None = None) -> list[dict[str, Any]]:
+def labels_of(store: Store, benchmark: str, choice: LabelSelection | None = None) -> list[dict[str, Any]]:
     view = View(f"benchmark:{benchmark}", "dataset")
-    return [label for chunk in store.labels(view, choice or Choice()) for label in chunk]
+    return [label for chunk in store.iter_labels(view, choice or LabelSelection()) for label in chunk]
 
 
 @pytest.mark.parametrize("benchmark", ["complexfuncbench", "acebench", "confetti", "hammerbench", "bfcl"])
@@ -50,10 +50,10 @@ def test_every_judged_target_is_a_row_with_every_automatic_verdict(store: Store,
     columns = (
         'i.id, i.category, i.model, i.language, v.target, v.criterion, v.source, v.value::VARCHAR, v."by", v.rationale'
     )
-    judged = store.sql(
+    judged = store.run_sql(
         f"SELECT {columns} FROM verdicts v JOIN items i USING (item) WHERE i.benchmark = '{benchmark}' ORDER BY ALL"
     )[1]
-    items = store.sql(f"SELECT count(*) FROM items WHERE benchmark = '{benchmark}'")[1][0][0]
+    items = store.run_sql(f"SELECT count(*) FROM items WHERE benchmark = '{benchmark}'")[1][0][0]
     labels = labels_of(store, benchmark)
     rows = [(label["run"], label["category"], label["id"], label["target"], label["criterion"]) for label in labels]
     assert len(set(rows)) == len(rows)
@@ -76,8 +76,8 @@ def _text(value: Any) -> str:
 
 
 def test_the_view_and_the_export_are_the_same_rows(store: Store) -> None:
-    columns, rows = store.sql("SELECT * EXCLUDE (item) FROM labels")
-    labels = [label for chunk in store.labels(View(queue="dataset")) for label in chunk]
+    columns, rows = store.run_sql("SELECT * EXCLUDE (item) FROM labels")
+    labels = [label for chunk in store.iter_labels(View(queue="dataset")) for label in chunk]
     plain = [name for name in columns if name not in ("official", "rule", "judge", "human", "effective", "automatic")]
     assert sorted((tuple(label[name] for name in plain) for label in labels), key=repr) == sorted(
         (tuple(dict(zip(columns, row, strict=True))[name] for name in plain) for row in rows), key=repr
@@ -86,27 +86,27 @@ def test_the_view_and_the_export_are_the_same_rows(store: Store) -> None:
 
 @pytest.mark.parametrize("content", [False, True])
 def test_text_and_values_of_a_label_are_the_same(store: Store, content: bool) -> None:
-    view, choice = View(queue="dataset"), Choice(content=content)
-    labels = [label for chunk in store.labels(view, choice) for label in chunk]
+    view, choice = View(queue="dataset"), LabelSelection(with_content=content)
+    labels = [label for chunk in store.iter_labels(view, choice) for label in chunk]
     assert all(list(label) == list(label_field_types(with_content=content)) for label in labels)
-    lines = [line.encode() for chunk in store.label_lines(view, choice) for line in chunk]
+    lines = [line.encode() for chunk in store.iter_label_lines(view, choice) for line in chunk]
     assert lines == [orjson.dumps(label) for label in labels]
     assert any(b'"annotator":"+alice"' in line for line in lines)
 
 
 def test_only_some_labels(store: Store) -> None:
     every = labels_of(store, "hammerbench")
-    reviewed = labels_of(store, "hammerbench", Choice("reviewed"))
+    reviewed = labels_of(store, "hammerbench", LabelSelection("reviewed"))
     assert reviewed == [label for label in every if label["annotators"]]
     assert reviewed
-    assert not labels_of(store, "hammerbench", Choice("adjudicated"))
+    assert not labels_of(store, "hammerbench", LabelSelection("adjudicated"))
 
 
 @pytest.mark.parametrize("content", [False, True])
 def test_no_cell_of_a_table_is_a_formula(store: Store, tmp_path: Path, content: bool) -> None:
-    export(store, "csv", tmp_path / "labels.csv", View(queue="dataset"), choice=Choice(content=content))
+    export(store, "csv", tmp_path / "labels.csv", View(queue="dataset"), choice=LabelSelection(with_content=content))
     rows = rows_of("csv", tmp_path / "labels.csv")
-    assert len(rows) == sum(map(len, store.labels(View())))
+    assert len(rows) == sum(map(len, store.iter_labels(View())))
     assert any(row["opinions"].startswith("'+alice pass, tags @x: =1+1") for row in rows)
     assert not [text for row in rows for text in row.values() if text.startswith(("=", "+", "@", "\t", "\r"))]
     assert cell(["=1"]) == "'=1"

@@ -25,7 +25,7 @@ def test_rows_of_megabytes_are_written(tmp_path: Path) -> None:
 
 
 def test_what_is_too_large_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fcreview.store.database.ROOM", "16MB")
+    monkeypatch.setattr("fcreview.store.database.MAX_MEMORY_LIMIT", "16MB")
     monkeypatch.setattr(read, "PARQUET_MEMORY_LIMIT", "16MB")
     row = json.dumps({"item": "a" * 4_000_000})
     with pytest.raises(StoreError, match="more memory than the 16MB"):

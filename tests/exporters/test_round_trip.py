@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from fcreview.exporters.base import EXPORTERS
 from fcreview.exporters.export import export
-from fcreview.model.review import FAULTS, Said
+from fcreview.model.review import FAULTS, Annotation
 from fcreview.model.verdict import Policy
 from fcreview.store.labels.fields import JSON, LABEL_FIELDS, DuckDBType
-from fcreview.store.labels.import_labels import File, LabelImportResult, take_in
+from fcreview.store.labels.import_labels import ReviewFile, LabelImportResult, import_reviews
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
@@ -29,26 +29,26 @@ pytestmark = pytest.mark.slow  # two workspaces each
 
 PEOPLE = ("alice", "bob", "carol", "judy")
 HARD = '=1+1 "two"\n; \u202e東京 \x00 \U0001f600'
-ACTS: list[tuple[str, int, Said]] = [
-    ("alice", 0, Said(verdict=True, fault="golden", tags=["=a", HARD], note=HARD)),
-    ("bob", 0, Said(verdict=False, fault="model", note="b")),
-    ("carol", 0, Said(verdict="unsure", golden_fix={"get_weather": {"city": ["Rome", HARD], "days": [1, 2.5, None]}})),
-    ("judy", 0, Said(act="adjudicate", verdict=True, fault="checker", golden_fix={"f": {}}, note="settled")),
-    ("alice", 1, Said(verdict=False, target="turn:1/call:1/arg:city", fault="question")),
-    ("bob", 1, Said(verdict=2, target="response", criterion="completeness")),
-    ("carol", 1, Said(verdict=["inform", "request"], criterion="dialog_act", tags=[])),
-    ("carol", 1, Said(tags=["only a tag"])),
-    ("bob", 2, Said(verdict=True)),
-    ("bob", 2, Said(tags=["later"])),
-    ("bob", 2, Said(verdict=False)),
-    ("alice", 3, Said(verdict=True, criterion="hallucinated")),
+ACTS: list[tuple[str, int, Annotation]] = [
+    ("alice", 0, Annotation(verdict=True, fault="golden", tags=["=a", HARD], note=HARD)),
+    ("bob", 0, Annotation(verdict=False, fault="model", note="b")),
+    ("carol", 0, Annotation(verdict="unsure", golden_fix={"get_weather": {"city": ["Rome", HARD], "days": [1, 2.5, None]}})),
+    ("judy", 0, Annotation(act="adjudicate", verdict=True, fault="checker", golden_fix={"f": {}}, note="settled")),
+    ("alice", 1, Annotation(verdict=False, target="turn:1/call:1/arg:city", fault="question")),
+    ("bob", 1, Annotation(verdict=2, target="response", criterion="completeness")),
+    ("carol", 1, Annotation(verdict=["inform", "request"], criterion="dialog_act", tags=[])),
+    ("carol", 1, Annotation(tags=["only a tag"])),
+    ("bob", 2, Annotation(verdict=True)),
+    ("bob", 2, Annotation(tags=["later"])),
+    ("bob", 2, Annotation(verdict=False)),
+    ("alice", 3, Annotation(verdict=True, criterion="hallucinated")),
 ]
 
 
-def say(workspace: Workspace, acts: list[tuple[str, int, Said]]) -> None:
+def say(workspace: Workspace, acts: list[tuple[str, int, Annotation]]) -> None:
     with Store.open(workspace, "alice") as store:
         for who, row, said in acts:
-            Reviewer(store, Journal(workspace, who)).review(store.find(ROWS[row]["id"])[0], said)
+            Reviewer(store, Journal(workspace, who)).review(store.find_items(ROWS[row]["id"])[0], said)
 
 
 def exported(workspace: Workspace, out: Path, name: str = "jsonl", policy: Policy = "unanimous") -> Any:
@@ -60,10 +60,10 @@ def exported(workspace: Workspace, out: Path, name: str = "jsonl", policy: Polic
 def taken_in(workspace: Workspace, name: str, path: Path, who: str) -> LabelImportResult:
     read = getattr(EXPORTERS[name], "read")()  # noqa: B009
     with Store.open(workspace, who) as store:
-        return take_in(store, Journal(workspace, who), File(path.name, list(read(path.read_bytes()))))
+        return import_reviews(store, Journal(workspace, who), ReviewFile(path.name, list(read(path.read_bytes()))))
 
 
-def come_back(imported: Imported, place: Path, name: str, acts: list[tuple[str, int, Said]]) -> None:
+def come_back(imported: Imported, place: Path, name: str, acts: list[tuple[str, int, Annotation]]) -> None:
     """In a copy of the workspace without reviews, from a file of that format, for each annotator in it."""
     here, there = (imported(place / side, {"maple-8b": ROWS}) for side in ("here", "there"))
     say(here, acts)
@@ -92,7 +92,7 @@ VALUES = st.one_of(
 )
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1)
 SAID = st.builds(
-    lambda value, fault, tags, note, fix, target, act: Said(
+    lambda value, fault, tags, note, fix, target, act: Annotation(
         act=act, target=target, criterion=value[0], verdict=value[1], fault=fault, tags=tags, note=note, golden_fix=fix
     ),
     VALUES,
@@ -111,7 +111,7 @@ SAID = st.builds(
 @pytest.mark.parametrize("name", ["jsonl", "labelstudio"])
 @pytest.mark.sweep
 def test_whatever_is_said_comes_back(
-    imported: Imported, tmp_path_factory: pytest.TempPathFactory, name: str, acts: list[tuple[str, int, Said]]
+    imported: Imported, tmp_path_factory: pytest.TempPathFactory, name: str, acts: list[tuple[str, int, Annotation]]
 ) -> None:
     come_back(imported, tmp_path_factory.mktemp("trip"), name, acts)
 
@@ -175,7 +175,7 @@ def test_the_majority_counts_only_where_it_is_asked_for(
     imported: Imported, tmp_path: Path, verdicts: list[Any], settled: bool | None
 ) -> None:
     workspace = imported(tmp_path / "runs", {"maple-8b": ROWS})
-    say(workspace, [(who, 0, Said(verdict=value)) for who, value in zip(PEOPLE, verdicts, strict=False)])
+    say(workspace, [(who, 0, Annotation(verdict=value)) for who, value in zip(PEOPLE, verdicts, strict=False)])
     usual = exported(workspace, tmp_path / "usual")[0]
     most = exported(workspace, tmp_path / "most", policy="majority")[0]
     whole = len({value for value in verdicts if value != "unsure"}) == 1

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from fcreview.model.review import Said
+from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
@@ -20,13 +20,13 @@ from fcreview.store.workspace import find_workspace
 def main(place: Path, name: str, seconds: float) -> None:
     workspace = find_workspace(place, create=False)
     with Store.open(workspace, name) as store:
-        items = [row.item for row in store.page(View(), 0, 1000)]
+        items = [row.item for row in store.fetch_page(View(), 0, 1000)]
         reviewer = Reviewer(store, Journal(workspace, name))
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if random.random() < 0.05 and (undone := reviewer.undo()):
                 os.write(1, f"undone {undone.event}\n".encode())
-            event = reviewer.review(random.choice(items), Said(verdict=random.random() < 0.5))
+            event = reviewer.review(random.choice(items), Annotation(verdict=random.random() < 0.5))
             os.write(1, f"saved {event.event}\n".encode())
             if random.random() < 0.05:
                 store.refresh_reviews()

@@ -148,7 +148,7 @@ def test_a_statement_that_takes_long_ends_with_the_signal(
 def test_a_statement_is_broken_off_when_its_time_is_up(sample: Path, environ: dict[str, str], query: str) -> None:
     done = in_a_process(["sql", sample, STATEMENTS[query], "--seconds", "0.5"], sample, environ)
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("fcreview: broken off after 0.5 seconds")
+    assert done.err.startswith("fcreview: timed out after 0.5 seconds")
 
 
 def _seconds_used(process: int) -> float:

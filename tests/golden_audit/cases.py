@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.golden_audit.case import Answer, Case, CaseKey, Reason, Witness
-from fcreview.golden_audit.consistency import Siblings
-from fcreview.golden_audit.evidence import Evidence, evidence, reader
-from fcreview.golden_audit.facts import family
+from fcreview.golden_audit.case import AuditedQuestion, DistinctAnswer, QuestionKey, Reason, RunProfile
+from fcreview.golden_audit.consistency import GoldenAnswerIndex
+from fcreview.golden_audit.evidence import QuestionEvidence, cached_schema_reader, collect_evidence
+from fcreview.golden_audit.facts import model_family
 from fcreview.matching.align import align_turns
-from fcreview.model.item import Accept, Call
+from fcreview.model.item import AcceptedValues, Call
 
 OPTIONAL = object()
 """Among accepted values: it may be left out."""
@@ -31,7 +31,7 @@ def document(name: str = "convert", required: Sequence[str] = (), **parameters: 
 
 def golden(name: str = "convert", index: int = 0, **arguments: Sequence[Any]) -> Call:
     accepted = {
-        each: Accept([value for value in values if value is not OPTIONAL], OPTIONAL in values)
+        each: AcceptedValues([value for value in values if value is not OPTIONAL], OPTIONAL in values)
         for each, values in arguments.items()
     }
     return Call("golden", name, accepted, index=index)
@@ -55,31 +55,31 @@ def case(
     question: str = "Convert 5 to km.",
     number: int = 0,
     faults: Mapping[str, int] | None = None,
-) -> Case:
-    made = Case(CaseKey("bfcl", "V4", "en", "simple", f"simple_{number}"), question, list(calls), list(documents))
+) -> AuditedQuestion:
+    made = AuditedQuestion(QuestionKey("bfcl", "V4", "en", "simple", f"simple_{number}"), question, list(calls), list(documents))
     for one in said:
         given = Call("predicted", one.name, None if one.arguments is None else dict(one.arguments))
         if one.arguments is None:
             given.decode_error = "not a call"
         pairs = align_turns(made.golden, [given])
-        made.answers.append(Answer(list(one.runs), one.passed, one.contradicted, [given], pairs))
+        made.answers.append(DistinctAnswer(list(one.runs), one.passed, one.contradicted, [given], pairs))
     made.faults = Counter(faults or {})
     return made
 
 
-def witnesses(rates: Sequence[float] = (0.9,) * len(MODELS)) -> dict[int, Witness]:
+def witnesses(rates: Sequence[float] = (0.9,) * len(MODELS)) -> dict[int, RunProfile]:
     return {
-        run: Witness(model, family(model), rate, {"simple": rate})
+        run: RunProfile(model, model_family(model), rate, {"simple": rate})
         for run, (model, rate) in enumerate(zip(MODELS, rates, strict=True))
     }
 
 
-def seen(of: Case, rates: Sequence[float] = (0.9,) * len(MODELS)) -> Evidence:
-    return evidence(of, witnesses(rates), reader())
+def seen(of: AuditedQuestion, rates: Sequence[float] = (0.9,) * len(MODELS)) -> QuestionEvidence:
+    return collect_evidence(of, witnesses(rates), cached_schema_reader())
 
 
-def nothing_else() -> Siblings:
-    return Siblings([])
+def nothing_else() -> GoldenAnswerIndex:
+    return GoldenAnswerIndex([])
 
 
 def of_kind(reasons: Sequence[Reason], kind: str) -> list[Reason]:

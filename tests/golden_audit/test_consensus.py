@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.golden_audit.consensus import consensus
-from fcreview.golden_audit.facts import surprise, voices
+from fcreview.golden_audit.consensus import find_consensus_reasons
+from fcreview.golden_audit.facts import compute_run_weights, failure_bits
 from tests.golden_audit.cases import Said, case, document, golden, of_kind, seen, witnesses
 
 UNIT = document(unit="Unit.")
@@ -11,7 +11,7 @@ WANTED = [golden(unit=["mile"])]
 
 
 def strength(said: list[Said], kind: str = "agreement", rates: tuple[float, ...] = (0.9,) * 6) -> float:
-    found = of_kind(consensus(seen(case(WANTED, [UNIT], said), rates)), kind)
+    found = of_kind(find_consensus_reasons(seen(case(WANTED, [UNIT], said), rates)), kind)
     return found[0].strength if found else 0.0
 
 
@@ -44,10 +44,10 @@ def test_who_fails_anyhow_says_little() -> None:
 
 
 def test_the_voice_of_a_failure_is_its_surprise() -> None:
-    assert surprise(0.5) == pytest.approx(1)
-    assert surprise(0.75) == pytest.approx(2)
+    assert failure_bits(0.5) == pytest.approx(1)
+    assert failure_bits(0.75) == pytest.approx(2)
     made = case(WANTED, [UNIT], [Said([0, 1, 2], {"unit": "km"})])
-    of = voices(made, witnesses((0.75, 0.5, 0.5, 0.5, 0.5, 0.5))).of
+    of = compute_run_weights(made, witnesses((0.75, 0.5, 0.5, 0.5, 0.5, 0.5))).bits
     assert of == pytest.approx({0: 1.0, 1: 0.5, 2: 1.0})  # the two of one family by half
 
 
@@ -57,7 +57,7 @@ def test_answers_that_cannot_be_read_are_not_heard() -> None:
 
 def test_the_reason_names_answer_models_and_golden() -> None:
     made = case(WANTED, [UNIT], [Said([0, 1, 2], {"unit": "km"}), Said([3], passed=True)])
-    (reason,) = of_kind(consensus(seen(made)), "agreement")
+    (reason,) = of_kind(find_consensus_reasons(seen(made)), "agreement")
     assert reason.text == '2 of 3 model families (3 models) agree: unit: "km"; golden has "mile"'
     assert reason.alternative is not None
     assert reason.alternative.models == ("claude-3", "gpt-4", "gpt-4o")

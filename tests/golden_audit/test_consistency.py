@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from fcreview.golden_audit.case import Reason
-from fcreview.golden_audit.consistency import document as checked
-from fcreview.golden_audit.formats import formats
+from fcreview.golden_audit.consistency import find_function_doc_conflicts as checked
+from fcreview.golden_audit.formats import find_format_conflicts
 from fcreview.model.item import Call
 from tests.golden_audit.cases import OPTIONAL, Said, case, document, golden, of_kind, seen
 
 
 def found(wanted: list[Call], *documents: dict[str, Any]) -> list[Reason]:
     of = seen(case(wanted, documents))
-    return [*checked(of), *formats(of)]
+    return [*checked(of), *find_format_conflicts(of)]
 
 
 def kinds(values: list[Any], parameter: Any, *, required: bool = False) -> list[tuple[str, float]]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.golden_audit.consistency import Siblings, explained
+from fcreview.golden_audit.consistency import GoldenAnswerIndex, find_explained_failures
 from tests.golden_audit.cases import Said, case, document, golden, nothing_else, seen
 
 DOCUMENT = document(
@@ -12,9 +12,9 @@ DOCUMENT = document(
 )
 
 
-def why(wanted: dict[str, list[Any]], given: dict[str, Any], siblings: Siblings | None = None) -> str:
+def why(wanted: dict[str, list[Any]], given: dict[str, Any], siblings: GoldenAnswerIndex | None = None) -> str:
     made = case([golden(**wanted)], [DOCUMENT], [Said([0, 2], given)])
-    return " ".join(reason.text for reason in explained(seen(made), siblings or nothing_else()))
+    return " ".join(reason.text for reason in find_explained_failures(seen(made), siblings or nothing_else()))
 
 
 @pytest.mark.parametrize(
@@ -65,5 +65,5 @@ def test_an_answer_with_one_real_difference_is_not_explained() -> None:
 
 def test_a_value_accepted_elsewhere_for_the_same_argument_explains_a_failure() -> None:
     other = case([golden(place=["the Bay", "Frisco"])], [DOCUMENT], number=7)
-    assert "in simple_7" in why({"place": ["the Bay"]}, {"place": "Frisco"}, Siblings([other]))
-    assert why({"unit": ["the Bay"]}, {"unit": "Frisco"}, Siblings([other])) == ""
+    assert "in simple_7" in why({"place": ["the Bay"]}, {"place": "Frisco"}, GoldenAnswerIndex([other]))
+    assert why({"unit": ["the Bay"]}, {"unit": "Frisco"}, GoldenAnswerIndex([other])) == ""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.golden_audit.grounding import Spoken, grounding
+from fcreview.golden_audit.grounding import TextContent, find_ungrounded_values
 from tests.golden_audit.cases import OPTIONAL, case, document, golden, seen
 
 NUMBER = {"type": "float", "description": "How many."}
@@ -12,7 +12,7 @@ NUMBER = {"type": "float", "description": "How many."}
 
 def reasons(values: list[Any], question: str, parameter: Any = NUMBER) -> list[tuple[float, str]]:
     made = case([golden(x=values)], [document(x=parameter)], question=question)
-    return [(reason.strength, reason.text) for reason in grounding(seen(made))]
+    return [(reason.strength, reason.text) for reason in find_ungrounded_values(seen(made))]
 
 
 def test_a_number_that_the_question_does_not_have_is_suspect_more_so_if_it_has_another() -> None:
@@ -58,11 +58,11 @@ def test_a_name_that_nobody_spoke_of_is_suspect() -> None:
 
 def test_nothing_is_said_where_the_question_is_not_all_there_is() -> None:
     made = case([golden(x=[20.0])], [document(x=NUMBER)], question="25 MPG")
-    made.complete = False
-    assert grounding(seen(made)) == []
+    made.is_self_contained = False
+    assert find_ungrounded_values(seen(made)) == []
     assert reasons([20.0], "  ") == []
 
 
 def test_numbers_are_read_as_people_write_them() -> None:
-    assert {1234567.0, 0.5, 12.0} <= Spoken("1,234,567 and .5 and 12").numbers
-    assert {22.0, 33.0, 42.0} <= Spoken("[22,33,42]").numbers
+    assert {1234567.0, 0.5, 12.0} <= TextContent("1,234,567 and .5 and 12").numbers
+    assert {22.0, 33.0, 42.0} <= TextContent("[22,33,42]").numbers

@@ -2,20 +2,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.golden_audit.case import Case
-from fcreview.golden_audit.consistency import Siblings, siblings_of
+from fcreview.golden_audit.case import AuditedQuestion
+from fcreview.golden_audit.consistency import GoldenAnswerIndex, find_deviations_from_other_items
 from tests.golden_audit.cases import OPTIONAL, case, document, golden, seen
 
 DOCUMENT = document(unit="Unit.")
 
 
-def asks(number: int, values: list[Any], *, question: str = "", required: bool = False) -> Case:
+def asks(number: int, values: list[Any], *, question: str = "", required: bool = False) -> AuditedQuestion:
     documents = [document(unit="Unit.", required=["unit"])] if required else [DOCUMENT]
     return case([golden(unit=values)], documents, question=question or f"Question {number}", number=number)
 
 
-def reasons(one: Case, others: list[Case]) -> list[str]:
-    return [reason.text for reason in siblings_of(seen(one), Siblings([one, *others]))]
+def reasons(one: AuditedQuestion, others: list[AuditedQuestion]) -> list[str]:
+    return [reason.text for reason in find_deviations_from_other_items(seen(one), GoldenAnswerIndex([one, *others]))]
 
 
 def test_demanding_what_others_let_be_left_out_is_suspect() -> None:
@@ -50,8 +50,8 @@ def test_turns_of_a_conversation_and_empty_questions_are_not_the_same_question()
 
 
 def test_values_are_accepted_together_in_an_argument_of_the_same_name() -> None:
-    known = Siblings([asks(3, ["english", "en"])])
-    assert known.accepted_with("unit", ["English"], "EN") == "simple_3"
-    assert known.accepted_with("unit", ["english"], "de") is None
-    assert known.accepted_with("place", ["english"], "en") is None
-    assert known.accepted_with("unit", [5], 6) is None
+    known = GoldenAnswerIndex([asks(3, ["english", "en"])])
+    assert known.find_item_accepting_both("unit", ["English"], "EN") == "simple_3"
+    assert known.find_item_accepting_both("unit", ["english"], "de") is None
+    assert known.find_item_accepting_both("place", ["english"], "en") is None
+    assert known.find_item_accepting_both("unit", [5], 6) is None

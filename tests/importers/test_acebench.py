@@ -21,7 +21,7 @@ from fcreview.importers.acebench.normal import golden_calls, messages
 from fcreview.importers.common.records import Undecodable
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model.item import Item
-from fcreview.model.metric import Scored
+from fcreview.model.metric import ScoredItem
 from fcreview.run_plan import RunPlan
 
 
@@ -70,7 +70,7 @@ def test_agent_process_accuracy_equals_the_process_files(plans: dict[str, RunPla
 def test_summary_equals_every_column_of_result_xlsx(plans: dict[str, RunPlan], bench: Path) -> None:
     plan = plans["en"]
     rows = [
-        Scored(item.id, item.category, item.group, item.official, values={
+        ScoredItem(item.id, item.category, item.group, item.official, values={
             v.criterion: v.value for v in item.verdicts if v.source == "official" and v.criterion != "correct"
         })
         for item in items(plan)

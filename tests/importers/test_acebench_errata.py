@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fcreview.corrections.equivalence import parse_rule
-from fcreview.corrections.errata_file import Errata, read_errata, write_errata
-from fcreview.corrections.erratum import Entry, question_hash
+from fcreview.corrections.errata_file import Errata, parse_errata, serialize_errata
+from fcreview.corrections.erratum import ErrataEntry, hash_question
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model.item import ImportIssue, Item
 from fcreview.run_plan import RunPlan
@@ -40,15 +40,15 @@ def truth(plan: RunPlan, name: str) -> Any:
     raise KeyError(name)
 
 
-def entry(plan: RunPlan, name: str, new: Any, **fields: Any) -> Entry:
+def entry(plan: RunPlan, name: str, new: Any, **fields: Any) -> ErrataEntry:
     item = items(plan)[name]
-    given = {"question_hash": question_hash(item.messages), "old": truth(plan, name), "new": new}
+    given = {"question_hash": hash_question(item.messages), "old": truth(plan, name), "new": new}
     said = {"reasons": ("so asked",), "settled_by": ("alice",)}
-    return Entry("acebench", plan.run.generation, "en", item.category, name, **(given | said | fields))
+    return ErrataEntry("acebench", plan.run.generation, "en", item.category, name, **(given | said | fields))
 
 
-def errata(*entries: Entry, rules: tuple[str, ...] = ()) -> Errata:
-    return read_errata(write_errata(entries, [parse_rule(each) for each in rules], "2026-01-01", "alice"), "e.jsonl")
+def errata(*entries: ErrataEntry, rules: tuple[str, ...] = ()) -> Errata:
+    return parse_errata(serialize_errata(entries, [parse_rule(each) for each in rules], "2026-01-01", "alice"), "e.jsonl")
 
 
 def mended(plan: RunPlan, found: Errata) -> tuple[dict[str, Item], list[ImportIssue]]:

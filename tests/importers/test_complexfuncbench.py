@@ -16,7 +16,7 @@ from fcreview.importers.complexfuncbench.leaderboard import figures
 from fcreview.importers.complexfuncbench.log import read_log
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model.item import Item
-from fcreview.model.metric import Scored
+from fcreview.model.metric import ScoredItem
 
 TIERS = {"rule": "rule", "exact_params": "exact", "response": "response", "llm": "judge", "format": "format"}
 
@@ -86,9 +86,9 @@ def test_without_logs_accepted_and_refused_calls_are_still_told_apart(bench: Pat
 def test_printed_figures_equal_the_official_output(run: list[Item], bench: Path) -> None:
     text = (bench / "complexfuncbench/result/gpt-4o-2024-08-06/shared-13.print_results.txt").read_text()
     rows = [
-        Scored(
+        ScoredItem(
             item.id, item.category, None, item.official, item.error_type,
-            {v.criterion: v.value for v in item.verdicts if v.target == "response"}, more=item.extra.more,
+            {v.criterion: v.value for v in item.verdicts if v.target == "response"}, metadata=item.extra.metadata,
         )
         for item in run
     ]  # fmt: skip

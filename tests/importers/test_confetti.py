@@ -11,7 +11,7 @@ from fcreview.importers.confetti.checker import act_confusion, acts_match, chain
 from fcreview.importers.confetti.leaderboard import parameter_validity
 from fcreview.importers.registry import discover, figures, read_plan
 from fcreview.model.item import Item
-from fcreview.model.metric import SOURCES
+from fcreview.model.metric import METRIC_SOURCES
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
@@ -37,7 +37,7 @@ def test_soft_scores_equal_the_soft_file_call_by_call(run: list[Item]) -> None:
 
 
 def test_chains_are_recovered(run: list[Item]) -> None:
-    lengths = [item.extra.more["chain"]["length"] for item in run if item.category == "conversationsclean"]
+    lengths = [item.extra.metadata["chain"]["length"] for item in run if item.category == "conversationsclean"]
     assert len(lengths) == 506
     assert sum(1 / length for length in lengths) == pytest.approx(313)
 
@@ -46,12 +46,12 @@ def test_chains_are_recovered(run: list[Item]) -> None:
 def test_figures_equal_metrics_json(bench: Path, tmp_path: Path) -> None:
     found = discover([bench / "confetti"])
     workspace = find_workspace(bench, tmp_path / "ws")
-    import_runs(workspace, found.plans, read_plan, jobs=1)
+    import_runs(workspace, found.plans, read_plan, n_workers=1)
     expected = json.loads(next((bench / "confetti/score").glob("*/metrics.json")).read_text())
     with Store.open(workspace) as store:
-        (row,) = store.runs()
-        rows = store.told.scored(row.run)
-        for source in SOURCES:
+        (row,) = store.fetch_runs()
+        rows = store.analysis.fetch_scored_items(row.run)
+        for source in METRIC_SOURCES:
             ours = {(f.table, f.name): f.value for f in figures(rows[source], row.info)}
             assert ours["function calling", "binary accuracy"] == expected["accuracy"]
             near = pytest.approx(expected["ast_soft_accuracy_per_action"], abs=1e-6)

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from fcreview.importers.registry import IMPORTERS, discover, figures, read_plan
 from fcreview.model.item import ImportIssue, Item
-from fcreview.model.json_value import json_safe
-from fcreview.model.metric import Figure, Scored
+from fcreview.model.json_value import to_plain_json
+from fcreview.model.metric import Metric, ScoredItem
 from tests.examples import examples
 
 NAMES = sorted(IMPORTERS)
@@ -50,7 +50,7 @@ def test_the_sample_run_is_read_whole_and_without_complaint(samples: Path, name:
     for item in items:
         assert item.id and item.category and item.messages and item.prediction_hash
         assert item.file and Path(item.file).is_file() and item.line >= 1
-        orjson.dumps(json_safe(item.extra.as_json()))
+        orjson.dumps(to_plain_json(item.extra.as_json()))
         for pair in item.pairs:
             assert pair.golden is not None or pair.predicted is not None
         assert all(verdict.source in ("official", "rule", "judge") for verdict in item.verdicts)
@@ -84,11 +84,11 @@ def test_reading_twice_gives_the_same(samples: Path, name: str) -> None:
 def test_figures_are_numbers_from_any_rows(samples: Path, name: str) -> None:
     for plan in discover([samples / name], format=name).plans:
         items = [one for one in read_plan(plan) if isinstance(one, Item)]
-        odd = {"values": {"soft_score": "x"}, "more": {"counts": 5}}
-        rows = [Scored(i.id, i.category, i.group, i.rule, **odd) for i in items]  # type: ignore[arg-type]
-        for source in (rows, [], [Scored("a", "b", None, None)]):
+        odd = {"values": {"soft_score": "x"}, "metadata": {"counts": 5}}
+        rows = [ScoredItem(i.id, i.category, i.group, i.rule, **odd) for i in items]  # type: ignore[arg-type]
+        for source in (rows, [], [ScoredItem("a", "b", None, None)]):
             for figure in figures(source, plan.run):
-                assert isinstance(figure, Figure)
+                assert isinstance(figure, Metric)
                 assert figure.value is None or isinstance(figure.value, (int, float))
 
 
@@ -96,7 +96,7 @@ def test_figures_are_numbers_from_any_rows(samples: Path, name: str) -> None:
 def test_a_plan_reads_the_same_in_another_process(samples: Path, name: str) -> None:
     for plan in discover([samples / name], format=name).plans:
         sent = pickle.loads(pickle.dumps(plan))  # noqa: S301
-        assert (sent.private, sent.files, sent.run) == (plan.private, plan.files, plan.run)
+        assert (sent.private, sent.files, sent.run) == (plan.importer_data, plan.files, plan.run)
         assert list(read_plan(sent)) == list(read_plan(plan))
 
 
@@ -125,7 +125,7 @@ def test_damage_is_survived_and_said(
     lost = whole[name] - len(items)
     assert lost <= 0 or issues, f"{file}: {lost} items are gone and nothing says so"
     for item in items:
-        orjson.dumps(json_safe(item.extra.as_json()))
+        orjson.dumps(to_plain_json(item.extra.as_json()))
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from fcreview.importers.hammerbench.discovery import split_id
 from fcreview.importers.hammerbench.leaderboard import figures
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model.item import Item
-from fcreview.model.metric import Scored
+from fcreview.model.metric import ScoredItem
 from fcreview.run_plan import RunPlan
 
 LOGS = [
@@ -32,9 +32,9 @@ def items(plan: RunPlan) -> Iterator[Item]:
     return (item for item in read_plan(plan) if isinstance(item, Item))
 
 
-def scored(item: Item, source: str, valid: bool | None) -> Scored:
+def scored(item: Item, source: str, valid: bool | None) -> ScoredItem:
     values = {v.criterion: v.value for v in item.verdicts if v.source == source and v.target == "item"}
-    return Scored(item.id, item.category, item.group, valid, values=values, more=item.extra.more)
+    return ScoredItem(item.id, item.category, item.group, valid, values=values, metadata=item.extra.metadata)
 
 
 def said(item: Item) -> dict[str, object]:
@@ -198,8 +198,8 @@ def test_ids_split_from_the_right_and_external_knowledge_is_marked() -> None:
 def test_slots_have_three_states_and_overridden_ones_show_the_old_value(samples: Path) -> None:
     (plan,) = discover([samples / "hammerbench/logs/en/maple-8b.json"]).plans
     found = {item.id: item for item in items(plan)}
-    assert found["mSv_0_2"].extra.more["overridden slots, value before"] == {"time": "8"}
-    assert found["Based_0_1"].extra.more["slot start"] == "golden absent, predicted empty"
-    assert found["ST_Perfect_0_1"].extra.more["slots"] == "3 of 3 filled on both sides"
+    assert found["mSv_0_2"].extra.metadata["overridden slots, value before"] == {"time": "8"}
+    assert found["Based_0_1"].extra.metadata["slot start"] == "golden absent, predicted empty"
+    assert found["ST_Perfect_0_1"].extra.metadata["slots"] == "3 of 3 filled on both sides"
     assert found["ir_ST_Perfect_0_1"].rule is True
     assert found["ir_ST_Perfect_1_1"].rule_error_type == "not_declined"

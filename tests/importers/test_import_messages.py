@@ -69,7 +69,7 @@ def test_milestones_are_met_as_the_scorer_counts_them(tmp_path: Path) -> None:
     item = agent_item(tmp_path, "agent_multi_step", "I am Jack. I want a pizza")
     found = [(pair.name, pair.golden, pair.predicted, pair.state) for pair in item.pairs]
     assert found == [("turn_on_wifi", 0, 1, "="), ("order", 1, None, "-"), ("order", None, 0, "+")]
-    assert item.extra.more["milestones"] == "1 of 2 met: turn_on_wifi; not order"
+    assert item.extra.metadata["milestones"] == "1 of 2 met: turn_on_wifi; not order"
     assert item.extra.state_differences == {"Base.paid": StateDifference(9, 0)}
 
 
@@ -138,5 +138,5 @@ def test_a_golden_list_is_told_as_it_is_stored() -> None:
 def test_a_refused_call_keeps_the_golden_one_it_was_held_against(bench: Path) -> None:
     (plan,) = discover([bench / "complexfuncbench"]).plans
     item = next(each for each in read_plan(plan) if isinstance(each, Item) and each.id == "Cross-0")
-    assert item.extra.held_against == {"turn:1/call:9": 5}
+    assert item.extra.compared_with == {"turn:1/call:9": 5}
     assert item.golden[5].name == item.predicted[item.pairs[8].predicted or 0].name == "Taxi_Search_Location"

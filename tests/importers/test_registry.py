@@ -14,8 +14,8 @@ from fcreview.importers import registry
 from fcreview.importers.common.discovery import NO_TEXT
 from fcreview.importers.registry import IMPORTERS, discover, figures, read_plan
 from fcreview.model.item import ImportIssue, Item, Run
-from fcreview.model.metric import Scored
-from fcreview.run_plan import Found, RunPlan
+from fcreview.model.metric import ScoredItem
+from fcreview.run_plan import DiscoveredRuns, RunPlan
 
 
 class Other:
@@ -27,12 +27,12 @@ class Other:
     def __init__(self, confidence: float) -> None:
         self.confidence = confidence
 
-    def find(self, files: Sequence[Path], data: Sequence[Path]) -> Found:
+    def find(self, files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
         plans = [
             RunPlan(Run(self.name, "1", "en", path.stem, str(path)), [path], confidence=self.confidence, reason="any")
             for path in files
         ]
-        return Found(plans, claimed=set(files))
+        return DiscoveredRuns(plans, claimed=set(files))
 
     def read(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
         yield Item("x", "y")
@@ -114,12 +114,12 @@ def test_every_importer_keeps_the_contract(name: str) -> None:
     assert importer.name == name
     assert importer.title
     assert importer.version >= 1
-    assert importer.find([], []) == Found()
+    assert importer.find([], []) == DiscoveredRuns()
 
 
 def test_values_of_another_form_cost_a_benchmark_its_figures_and_not_the_report() -> None:
-    rows = [Scored("a", "dialogacts", None, True, values={"dialog_act": [{"not": "a label"}]}, more={"chain": 5})]
-    rows += [Scored("b", "conversationsclean", None, False, values={"soft_score": 1.0}, more={"chain": {}})]
+    rows = [ScoredItem("a", "dialogacts", None, True, values={"dialog_act": [{"not": "a label"}]}, metadata={"chain": 5})]
+    rows += [ScoredItem("b", "conversationsclean", None, False, values={"soft_score": 1.0}, metadata={"chain": {}})]
     found = figures(rows, Run("confetti", "v1", "en", "m", "/runs"))
     assert (found[0].name, found[0].value) == ("all items", 0.5)
     assert "not of the expected form" in found[0].note

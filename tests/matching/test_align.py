@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.matching.align import MAX_COSTS, align, align_turns
-from fcreview.matching.diff import EXACT
-from fcreview.model.item import Accept, Call, Pair
+from fcreview.matching.align import MAX_COMPARED_PAIRS, align, align_turns
+from fcreview.matching.diff import EXACT_RULES
+from fcreview.model.item import AcceptedValues, Call, CallPair
 
 Spec = tuple[str, dict[str, Any]]
 specs: st.SearchStrategy[list[Spec]] = st.lists(
@@ -21,7 +21,7 @@ specs: st.SearchStrategy[list[Spec]] = st.lists(
 
 def golden(*calls: Spec, any_of: bool = False) -> list[Call]:
     return [
-        Call("golden", name, {k: Accept(v if isinstance(v, list) else [v]) for k, v in args.items()}, index=at)
+        Call("golden", name, {k: AcceptedValues(v if isinstance(v, list) else [v]) for k, v in args.items()}, index=at)
         for at, (name, args) in enumerate(calls)
     ]
 
@@ -30,7 +30,7 @@ def predicted(*calls: Spec) -> list[Call]:
     return [Call("predicted", name, args, index=at) for at, (name, args) in enumerate(calls)]
 
 
-def summary(pairs: list[Pair]) -> list[tuple[int | None, int | None, str]]:
+def summary(pairs: list[CallPair]) -> list[tuple[int | None, int | None, str]]:
     return [(pair.golden, pair.predicted, pair.state) for pair in pairs]
 
 
@@ -161,7 +161,7 @@ def test_one_of_several_calls_of_a_function_gives_way_along_a_chain() -> None:
 
 @pytest.mark.parametrize("ordered", [False, True])
 def test_a_runaway_is_paired_by_position_and_in_no_time(ordered: bool) -> None:
-    count = MAX_COSTS
+    count = MAX_COMPARED_PAIRS
     right = predicted(*[("f", {"a": at}) for at in range(count)], ("g", {}))
     pairs = align(golden(("g", {}), ("f", {"a": 0})), right, ordered=ordered)
     assert len(pairs) == count + (2 if ordered else 1)  # `g` does not stand for the `f` in its place
@@ -175,7 +175,7 @@ def test_turns_are_aligned_apart() -> None:
         call.turn, call.index = at, 0
     for at, call in enumerate(right):
         call.turn, call.index = at, 0
-    pairs = align_turns(left, right, EXACT)
+    pairs = align_turns(left, right, EXACT_RULES)
     assert [(pair.turn, pair.golden, pair.predicted, pair.state) for pair in pairs] == [(0, 0, 0, "!"), (1, 0, 0, "!")]
     right[1].turn = 2
     assert [(pair.turn, pair.state) for pair in align_turns(left, right)] == [(0, "!"), (1, "-"), (2, "+")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.matching.confusables import LONGEST, hidden_difference, looks_like
+from fcreview.matching.confusables import MAX_TEXT_LENGTH, describe_hidden_difference, confusable_skeleton
 
 
 @pytest.mark.parametrize(
@@ -24,11 +24,11 @@ from fcreview.matching.confusables import LONGEST, hidden_difference, looks_like
     ],
 )
 def test_what_cannot_be_seen_is_named(golden: str, predicted: str, said: str) -> None:
-    assert hidden_difference(golden, predicted) == said
+    assert describe_hidden_difference(golden, predicted) == said
 
 
 def test_composed_and_decomposed_letters() -> None:
-    said = hidden_difference("caf\u00e9", "cafe\u0301")
+    said = describe_hidden_difference("caf\u00e9", "cafe\u0301")
     assert said is not None and "U+0301 COMBINING ACUTE ACCENT" in said
 
 
@@ -36,9 +36,9 @@ def test_composed_and_decomposed_letters() -> None:
     ("golden", "predicted"), [("a", "a"), ("Ulm", "ulm"), ("cafe", "coffee"), ("1", "l"), ("", "x")]
 )
 def test_of_equal_texts_and_of_those_that_look_different_nothing_is_said(golden: str, predicted: str) -> None:
-    assert hidden_difference(golden, predicted) is None
+    assert describe_hidden_difference(golden, predicted) is None
 
 
 def test_long_texts_are_not_looked_through() -> None:
-    assert hidden_difference("a " * LONGEST, "a  " * LONGEST) is None
-    assert looks_like(" а\u200b б") == "a б"
+    assert describe_hidden_difference("a " * MAX_TEXT_LENGTH, "a  " * MAX_TEXT_LENGTH) is None
+    assert confusable_skeleton(" а\u200b б") == "a б"

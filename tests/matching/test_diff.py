@@ -11,29 +11,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.matching.align import align
-from fcreview.matching.diff import EXACT, MAX_PLACES, Rules, diff_call
-from fcreview.matching.first_difference import ArgumentRow, Difference, argument_rows, blame, first_difference
-from fcreview.model.item import Accept, ArgumentDiff, Call, Fields, Item, Pair
-from fcreview.model.json_value import child
+from fcreview.matching.diff import EXACT_RULES, MAX_DIFFERENCES, ComparisonRules, diff_call
+from fcreview.matching.first_difference import ArgumentRow, FirstDifference, build_argument_rows, set_difference_location, find_first_difference
+from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, GoldenObject, Item, CallPair
+from fcreview.model.json_value import child_path
 from tests.model.test_json_value import accepts, json_values, nested
 
-LENIENT = Rules(
+LENIENT = ComparisonRules(
     normalise=lambda text: text.lower().replace(" ", ""),
     int_is_float=True,
     tuple_is_list=True,
-    same_name=lambda golden, predicted: golden.replace(".", "_") == predicted.replace(".", "_"),
+    is_same_name=lambda golden, predicted: golden.replace(".", "_") == predicted.replace(".", "_"),
 )
 
 
 def golden(_name: str = "f", **arguments: Any) -> Call:
-    return Call("golden", _name, {k: v if isinstance(v, Accept) else Accept([v]) for k, v in arguments.items()})
+    return Call("golden", _name, {k: v if isinstance(v, AcceptedValues) else AcceptedValues([v]) for k, v in arguments.items()})
 
 
 def predicted(_name: str = "f", **arguments: Any) -> Call:
     return Call("predicted", _name, arguments)
 
 
-def one(expected: Any, value: Any, rules: Rules = EXACT) -> list[tuple[str, str, str]]:
+def one(expected: Any, value: Any, rules: ComparisonRules = EXACT_RULES) -> list[tuple[str, str, str]]:
     diff = diff_call(golden(a=expected), predicted(a=value), rules)
     return [(place.path, place.state, place.reason) for place in diff]
 
@@ -51,10 +51,10 @@ def one(expected: Any, value: Any, rules: Rules = EXACT) -> list[tuple[str, str,
         ("Paris", "paris", "!", 'only upper and lower case differ from "Paris"'),
         ("a b", "ab", "!", 'only blanks differ from "a b"'),
         ("x", '"x"', "!", 'only quotation marks differ from "x"'),
-        (Accept(["a", "b"]), "c", "!", "none of 2 accepted values"),
-        (Accept(["a", "b"]), "B", "!", 'none of 2 accepted values: only upper and lower case differ from "b"'),
-        (Accept([1, 2]), "1", "!", 'type differs: string "1", none of 2 accepted values'),
-        (Accept([], True), 1, "!", "golden accepts no value, only leaving it out"),
+        (AcceptedValues(["a", "b"]), "c", "!", "none of 2 accepted values"),
+        (AcceptedValues(["a", "b"]), "B", "!", 'none of 2 accepted values: only upper and lower case differ from "b"'),
+        (AcceptedValues([1, 2]), "1", "!", 'type differs: string "1", none of 2 accepted values'),
+        (AcceptedValues([], True), 1, "!", "golden accepts no value, only leaving it out"),
         ([1], (1,), "!", "type differs: tuple (1,), golden list [1]"),
         ({"x": 1}, "x", "!", 'type differs: string "x", golden object {"x": 1}'),
     ],
@@ -66,7 +66,7 @@ def test_one_place(expected: Any, value: Any, state: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("expected", "value", "reason"),
     [
-        (Accept(["A B", "c"]), "ab", 'equal after normalisation: "ab"'),
+        (AcceptedValues(["A B", "c"]), "ab", 'equal after normalisation: "ab"'),
         (5.0, 5, "integer 5 taken as float 5.0"),
         ([1], (1,), "tuple taken as list"),
     ],
@@ -83,7 +83,7 @@ def test_rules_do_not_work_backwards() -> None:
 
 
 def test_missing_optional_and_extra_arguments() -> None:
-    wanted = golden(a=1, b=Accept([2], optional=True), c=3)
+    wanted = golden(a=1, b=AcceptedValues([2], optional=True), c=3)
     assert diff_call(wanted, predicted(c=3, d=4)) == [
         ArgumentDiff("a", "-", "missing, and not optional"),
         ArgumentDiff("d", "+", "not in golden"),
@@ -103,15 +103,15 @@ def test_places_inside_objects_and_lists() -> None:
 
 
 def test_fields_with_alternatives_at_every_depth() -> None:
-    item = Fields({"unit": Accept(["C", "F"]), "days": Accept([1], optional=True)})
+    item = GoldenObject({"unit": AcceptedValues(["C", "F"]), "days": AcceptedValues([1], optional=True)})
     assert one(item, {"unit": "F"}) == []
     assert one([item, item], [{"unit": "C"}, {"unit": "F", "days": 1}]) == []
     assert one([item], [{"unit": "K", "days": 1}]) == [("a[0].unit", "!", "none of 2 accepted values")]
-    assert one(Fields({"in": Accept([item])}), {"in": {}}) == [("a.in.unit", "-", "missing, and not optional")]
+    assert one(GoldenObject({"in": AcceptedValues([item])}), {"in": {}}) == [("a.in.unit", "-", "missing, and not optional")]
 
 
 def test_the_closest_alternative_explains() -> None:
-    several = Accept(["", {"x": 1, "y": 2, "z": 3}, {"x": 7, "y": 8, "z": 3}])
+    several = AcceptedValues(["", {"x": 1, "y": 2, "z": 3}, {"x": 7, "y": 8, "z": 3}])
     assert one(several, {"x": 7, "y": 9, "z": 3}) == [
         ("a.y", "!", "value differs: 9, golden 8 (closest of 3 accepted values)")
     ]
@@ -146,30 +146,30 @@ def test_undecodable_calls() -> None:
 
 @given(st.dictionaries(st.text(), json_values, max_size=4))
 def test_a_call_does_not_differ_from_itself(arguments: dict[str, Any]) -> None:
-    wanted = Call("golden", "f", {name: Accept([copy.deepcopy(value)]) for name, value in arguments.items()})
+    wanted = Call("golden", "f", {name: AcceptedValues([copy.deepcopy(value)]) for name, value in arguments.items()})
     assert diff_call(wanted, Call("predicted", "f", arguments)) == []
 
 
 @given(st.dictionaries(st.text("ab"), accepts, max_size=3), st.dictionaries(st.text("ab"), json_values, max_size=3))
-def test_every_difference_has_a_row_and_a_reason_on_one_line(wanted: dict[str, Accept], given_: dict[str, Any]) -> None:
+def test_every_difference_has_a_row_and_a_reason_on_one_line(wanted: dict[str, AcceptedValues], given_: dict[str, Any]) -> None:
     left, right = Call("golden", "f", wanted), Call("predicted", "f", given_)
     diff = diff_call(left, right)
-    rows = argument_rows(left, right, diff)
+    rows = build_argument_rows(left, right, diff)
     names = [*wanted, *(name for name in given_ if name not in wanted)]
-    assert [row.path for row in rows if row.depth == 0] == [child("", name) for name in names]
+    assert [row.path for row in rows if row.depth == 0] == [child_path("", name) for name in names]
     shown = {(row.path, row.state) for row in rows}
     assert {(place.path, place.state) for place in diff if place.state != "~"} <= shown
     assert all(place.reason and "\n" not in place.reason for place in diff)
 
 
-@pytest.mark.parametrize("rules", [EXACT, LENIENT])
-def test_deep_nesting_neither_crashes_nor_passes(rules: Rules) -> None:
+@pytest.mark.parametrize("rules", [EXACT_RULES, LENIENT])
+def test_deep_nesting_neither_crashes_nor_passes(rules: ComparisonRules) -> None:
     assert one(nested(5000), nested(5000), rules)[0][1] == "!"
     assert one(nested(3), nested(5000), rules)[0][1] == "!"
     deep: Any = {"x": 1}
-    wanted = Accept([1])
+    wanted = AcceptedValues([1])
     for _ in range(5000):
-        deep, wanted = {"x": deep}, Accept([Fields({"x": wanted})])
+        deep, wanted = {"x": deep}, AcceptedValues([GoldenObject({"x": wanted})])
     assert one(wanted, deep, rules)[0][1] == "!"
 
 
@@ -178,7 +178,7 @@ def test_deep_nesting_neither_crashes_nor_passes(rules: Rules) -> None:
 def test_large_differences_are_bounded_in_time_and_length() -> None:
     start = time.monotonic()
     found = one(list(range(100_000)), [*range(1, 100_001), 7])
-    assert len(found) == MAX_PLACES + 1
+    assert len(found) == MAX_DIFFERENCES + 1
     assert "places inside differ" in found[0][2]
     tower: Any = 1
     other: Any = 2
@@ -189,9 +189,9 @@ def test_large_differences_are_bounded_in_time_and_length() -> None:
 
 
 def test_rows_show_types_alternatives_and_what_was_left_out() -> None:
-    wanted = golden(unit=Accept(["C", "F"]), days=5, lang=Accept(["en"], optional=True), gone=1)
+    wanted = golden(unit=AcceptedValues(["C", "F"]), days=5, lang=AcceptedValues(["en"], optional=True), gone=1)
     given_ = predicted(unit="C", days="5", more=None)
-    assert argument_rows(wanted, given_, diff_call(wanted, given_)) == [
+    assert build_argument_rows(wanted, given_, diff_call(wanted, given_)) == [
         ArgumentRow("unit", 0, "=", '"C" or "F"', '"C"', None),
         ArgumentRow("days", 0, "!", "5", '"5"', 'type differs: string "5", golden integer 5'),
         ArgumentRow("lang", 0, "=", '"en"', None, "optional, left out", True),
@@ -201,10 +201,10 @@ def test_rows_show_types_alternatives_and_what_was_left_out() -> None:
 
 
 def test_rows_of_places_inside_follow_their_argument() -> None:
-    item = Fields({"unit": Accept(["C", "F"]), "n": Accept([1])})
-    wanted = golden(items=Accept([[item], [item, item]]), z=1)
+    item = GoldenObject({"unit": AcceptedValues(["C", "F"]), "n": AcceptedValues([1])})
+    wanted = golden(items=AcceptedValues([[item], [item, item]]), z=1)
     given_ = predicted(items=[{"unit": "C", "n": 1}, {"unit": "K", "n": 1}], z=1)
-    rows = argument_rows(wanted, given_, diff_call(wanted, given_))
+    rows = build_argument_rows(wanted, given_, diff_call(wanted, given_))
     assert [(row.path, row.depth, row.state, row.golden, row.predicted) for row in rows[1:]] == [
         ("items[1].unit", 2, "!", '"C" or "F"', '"K"'),
         ("z", 0, "=", "1", "1"),
@@ -214,7 +214,7 @@ def test_rows_of_places_inside_follow_their_argument() -> None:
 
 def test_rows_of_shifted_lists_show_one_side_only() -> None:
     wanted, given_ = golden(a=["x", "y"]), predicted(a=["y"])
-    rows = argument_rows(wanted, given_, diff_call(wanted, given_))
+    rows = build_argument_rows(wanted, given_, diff_call(wanted, given_))
     assert [(row.path, row.golden, row.predicted) for row in rows] == [
         ("a", '["x", "y"]', '["y"]'),
         ("a[0]", '"x"', None),
@@ -222,20 +222,20 @@ def test_rows_of_shifted_lists_show_one_side_only() -> None:
 
 
 def test_rows_without_a_partner() -> None:
-    wanted = golden(a=1, b=Accept([2], optional=True))
-    assert [(row.state, row.golden, row.predicted) for row in argument_rows(wanted, None, [])] == [
+    wanted = golden(a=1, b=AcceptedValues([2], optional=True))
+    assert [(row.state, row.golden, row.predicted) for row in build_argument_rows(wanted, None, [])] == [
         ("-", "1", None),
         ("-", "2", None),
     ]
-    assert [(row.state, row.golden, row.predicted) for row in argument_rows(None, predicted(a=None), [])] == [
+    assert [(row.state, row.golden, row.predicted) for row in build_argument_rows(None, predicted(a=None), [])] == [
         ("+", None, "null")
     ]
-    assert argument_rows(None, None, []) == []
+    assert build_argument_rows(None, None, []) == []
 
 
 def test_a_row_for_the_call_as_a_whole() -> None:
     wanted, given_ = golden("f", a=1), predicted("g", a=1)
-    assert argument_rows(wanted, given_, diff_call(wanted, given_))[0] == ArgumentRow(
+    assert build_argument_rows(wanted, given_, diff_call(wanted, given_))[0] == ArgumentRow(
         "", 0, "!", "f", "g", "function differs: g, golden f"
     )
 
@@ -244,7 +244,7 @@ def test_a_row_for_the_call_as_a_whole() -> None:
     ("wanted", "given_", "found"),
     [
         (
-            golden(location=Accept(["Hangzhou, China", "Hangzhou"])),
+            golden(location=AcceptedValues(["Hangzhou, China", "Hangzhou"])),
             predicted(location="Hangzhou, CN"),
             (
                 "f",
@@ -264,21 +264,21 @@ def test_a_row_for_the_call_as_a_whole() -> None:
         (golden(a=1), None, ("f", None, "f not called", None, None)),
         (None, predicted("g"), ("g", None, "g called, not in golden", None, None)),
         (golden(a=1), predicted(a=1), (None,) * 5),
-        (golden(a=Accept(["X"])), predicted(a="x"), (None,) * 5),
+        (golden(a=AcceptedValues(["X"])), predicted(a="x"), (None,) * 5),
     ],
 )
 def test_first_difference(wanted: Call | None, given_: Call | None, found: tuple[Any, ...]) -> None:
     left, right = [wanted] if wanted else [], [given_] if given_ else []
-    rules = LENIENT if found == (None,) * 5 else EXACT
-    assert first_difference(align(left, right, rules), left, right, rules) == Difference(*found)
+    rules = LENIENT if found == (None,) * 5 else EXACT_RULES
+    assert find_first_difference(align(left, right, rules), left, right, rules) == FirstDifference(*found)
 
 
 def test_first_difference_looks_in_the_right_turn() -> None:
     left = [golden(a=1), golden(a=2)]
     right = [predicted(a=1), predicted(a=5)]
     left[1].turn = right[1].turn = 1
-    pairs = [Pair(0, 0, 0, "f", "="), Pair(1, 0, 0, "f", "!", diff_call(left[1], right[1]))]
-    assert first_difference(pairs, left, right) == Difference("f", "a", "a 5 (golden 2)", "2", "5")
+    pairs = [CallPair(0, 0, 0, "f", "="), CallPair(1, 0, 0, "f", "!", diff_call(left[1], right[1]))]
+    assert find_first_difference(pairs, left, right) == FirstDifference("f", "a", "a 5 (golden 2)", "2", "5")
 
 
 def test_values_belong_to_the_place_that_the_rule_blames() -> None:
@@ -286,13 +286,13 @@ def test_values_belong_to_the_place_that_the_rule_blames() -> None:
     for argument, kept in (("a", "1"), ("a.b[0]", "1"), ("c", None), (None, None)):
         item = Item("x", "c")
         left, right = [golden(a={"b": [1]})], [predicted(a={"b": [2]})]
-        first_difference(align(left, right), left, right).put(item)
-        blame(item, "f", argument)
+        find_first_difference(align(left, right), left, right).apply_to(item)
+        set_difference_location(item, "f", argument)
         assert (item.diff_argument, item.diff_golden) == (argument, kept)
 
 
 def test_an_integer_stands_for_a_float_only_as_an_argument_itself() -> None:
-    lenient = Rules(int_is_float=True)
-    golden = Call("golden", "f", {"x": Accept([1.0]), "xs": Accept([[1.0, 3.0]])})
+    lenient = ComparisonRules(int_is_float=True)
+    golden = Call("golden", "f", {"x": AcceptedValues([1.0]), "xs": AcceptedValues([[1.0, 3.0]])})
     found = diff_call(golden, Call("predicted", "f", {"x": 1, "xs": [1, 3.0]}), lenient)
     assert [(one.path, one.state) for one in found] == [("x", "~"), ("xs[0]", "!")]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.matching import repeated_calls
-from fcreview.matching.repeated_calls import Repeats, calls_told, same_call
+from fcreview.matching.repeated_calls import RepeatedCalls, parse_quoted_calls, is_same_call
 from fcreview.model.item import GOLDEN_CALL, Call, Item, Message
 
 
@@ -27,33 +27,33 @@ from fcreview.model.item import GOLDEN_CALL, Call, Item, Message
     ],
 )
 def test_calls_are_read_in_the_forms_benchmarks_tell_them(value: Any, found: list[tuple[str, Any]]) -> None:
-    assert [(call.name, call.arguments) for call in calls_told(json.dumps(value))] == found
+    assert [(call.name, call.arguments) for call in parse_quoted_calls(json.dumps(value))] == found
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_is_none(text: str) -> None:
-    assert all(call.arguments is not None for call in calls_told(text))
+    assert all(call.arguments is not None for call in parse_quoted_calls(text))
 
 
 def test_calls_are_the_same_by_function_type_and_value() -> None:
     one = Call("predicted", "f", {"a": 1})
-    assert same_call(one, Call("predicted", "f", {"a": 1}, turn=3))
-    assert not same_call(one, Call("predicted", "f", {"a": True}))
-    assert not same_call(one, Call("predicted", "g", {"a": 1}))
+    assert is_same_call(one, Call("predicted", "f", {"a": 1}, turn=3))
+    assert not is_same_call(one, Call("predicted", "f", {"a": True}))
+    assert not is_same_call(one, Call("predicted", "g", {"a": 1}))
     broken = Call("predicted", "f", None, raw="f(")
-    assert not same_call(broken, broken)
+    assert not is_same_call(broken, broken)
 
 
 def test_a_call_is_repeated_only_if_it_was_made_before() -> None:
     calls = [Call("predicted", "f", {"a": at % 2}, 0, at, at) for at in range(3)]
     item = Item("i", "c", predicted=calls)
-    assert [Repeats(item).before(call) for call in calls] == [None, None, "turn 1 step 1"]
+    assert [RepeatedCalls(item).find_earlier(call) for call in calls] == [None, None, "turn 1 step 1"]
     item.messages = [Message(0, 0, "assistant", "Hi."), Message(0, 1, "assistant", '{"f": {"a": 1}}', GOLDEN_CALL)]
     late = Call("predicted", "f", {"a": 1}, 0, 2, 0)
     item.predicted = [late]
-    assert Repeats(item).before(late) == "turn 1 step 2"
+    assert RepeatedCalls(item).find_earlier(late) == "turn 1 step 2"
     item.messages[1].name = None
-    assert Repeats(item).before(late) is None
+    assert RepeatedCalls(item).find_earlier(late) is None
 
 
 def test_ten_thousand_calls_are_told_apart_without_comparing_each_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,8 +61,8 @@ def test_ten_thousand_calls_are_told_apart_without_comparing_each_with_all(monke
     values = [1, 1.0, True, float("nan"), None, "1", [1], (1,), {"b": [1]}, {1}]
     calls = [Call("predicted", "f", {"a": [at // 2, values[at % 10]]}, 0, 0, at) for at in range(9_990)]
     calls += [Call("predicted", "f", {"a": [at // 2, values[at % 10]]}, 0, 1, at) for at in range(10)]
-    repeats = Repeats(Item("i", "c", predicted=calls))
+    repeats = RepeatedCalls(Item("i", "c", predicted=calls))
     compared = []
-    monkeypatch.setattr(repeated_calls, "same_call", lambda one, other: compared.append(one) or same_call(one, other))
-    assert [repeats.before(call) for call in calls] == [None] * 9_990 + ["turn 1 step 1"] * 10
+    monkeypatch.setattr(repeated_calls, "is_same_call", lambda one, other: compared.append(one) or is_same_call(one, other))
+    assert [repeats.find_earlier(call) for call in calls] == [None] * 9_990 + ["turn 1 step 1"] * 10
     assert len(compared) < 2 * len(calls)

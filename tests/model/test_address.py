@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model.address import Target, call_of, is_address, part_of, words
+from fcreview.model.address import PartAddress, enclosing_call, is_address, parse_address, describe_address
 
 TARGETS = st.builds(
-    lambda turn, call, path: Target(turn, call, path if call is not None else None),
+    lambda turn, call, path: PartAddress(turn, call, path if call is not None else None),
     st.integers(0, 500),
     st.none() | st.integers(0, 500),
     st.none() | st.text(min_size=1),
@@ -17,8 +17,8 @@ TARGETS = st.builds(
 
 
 @given(TARGETS)
-def test_what_is_written_is_read_again(target: Target) -> None:
-    assert part_of(str(target)) == target
+def test_what_is_written_is_read_again(target: PartAddress) -> None:
+    assert parse_address(str(target)) == target
     assert is_address(str(target))
 
 
@@ -26,24 +26,24 @@ def test_what_is_written_is_read_again(target: Target) -> None:
     "text", ["", "turn:0", "turn:x", "turn:1/", "turn:1/call:0", "call:1", "turn:1/arg:x", "turn:1/call:1/arg:", "Item"]
 )
 def test_what_is_no_address_is_none(text: str) -> None:
-    assert part_of(text) is None
+    assert parse_address(text) is None
     assert not is_address(text)
 
 
 def test_people_count_from_one_and_the_program_from_zero() -> None:
-    assert part_of("turn:2/call:1/arg:city") == Target(1, 0, "city")
-    assert str(Target(1, 0)) == "turn:2/call:1"
-    assert part_of("item") is None
+    assert parse_address("turn:2/call:1/arg:city") == PartAddress(1, 0, "city")
+    assert str(PartAddress(1, 0)) == "turn:2/call:1"
+    assert parse_address("item") is None
     assert is_address("item") and is_address("response")
 
 
 def test_an_argument_lies_in_its_call() -> None:
-    assert call_of("turn:2/call:1/arg:a/call:9") == "turn:2/call:1"
-    assert call_of("turn:2") is None
-    assert call_of("response") is None
+    assert enclosing_call("turn:2/call:1/arg:a/call:9") == "turn:2/call:1"
+    assert enclosing_call("turn:2") is None
+    assert enclosing_call("response") is None
 
 
 def test_an_address_in_words() -> None:
-    assert words("turn:2/call:1/arg:filter/a:b") == "turn 2 call 1 filter/a:b"
-    assert words("turn:2") == "turn 2"
-    assert words("item") == "item"
+    assert describe_address("turn:2/call:1/arg:filter/a:b") == "turn 2 call 1 filter/a:b"
+    assert describe_address("turn:2") == "turn 2"
+    assert describe_address("item") == "item"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.model.wording import error_words
+from fcreview.model.wording import describe_error_type
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ from fcreview.model.wording import error_words
     ],
 )
 def test_by_the_whole_its_end_or_its_beginning(error: str, words: str) -> None:
-    assert error_words(error) == words
+    assert describe_error_type(error) == words

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from fcreview.model.function_schema import (
-    MISSING,
+    NO_DEFAULT,
     MalformedSchema,
-    declared_parameters,
-    default_in,
+    read_declared_parameters,
+    parse_default,
     read_function_schema,
 )
 
@@ -24,7 +24,7 @@ from fcreview.model.function_schema import (
         ("The region. Default United States", "United States"),
         ("default is 'Homo sapiens' (Humans).", "Homo sapiens"),
         ("The significance level. Default is 0.05.", "0.05"),
-        ("Uses the default route.", MISSING),
+        ("Uses the default route.", NO_DEFAULT),
         ("Default is 8.99e9.", "8.99e9"),
         ("Default is zero.", "0"),
         ("Default value is approximately 9.81 m/s^2, earth's gravity.", "9.81"),
@@ -32,15 +32,15 @@ from fcreview.model.function_schema import (
         ("Defaults to square meters.", "square meters"),
         ("Default to be 'brain'.", "brain"),
         ("Default is latest year if not specified.", "latest year"),
-        ("Default to not use it if not specified.", MISSING),
-        ("If omitted, default to exchange rate of 1 unit source currency.", MISSING),
-        ("Default is empty array.", MISSING),
-        ("The unit.", MISSING),
-        ("Default is None.", MISSING),
+        ("Default to not use it if not specified.", NO_DEFAULT),
+        ("If omitted, default to exchange rate of 1 unit source currency.", NO_DEFAULT),
+        ("Default is empty array.", NO_DEFAULT),
+        ("The unit.", NO_DEFAULT),
+        ("Default is None.", NO_DEFAULT),
     ],
 )
 def test_defaults_are_read_from_descriptions(description: str, default: Any) -> None:
-    assert default_in(description) == default
+    assert parse_default(description) == default
 
 
 def test_documents_of_other_shapes_are_read_and_broken_ones_left_out() -> None:
@@ -49,11 +49,11 @@ def test_documents_of_other_shapes_are_read_and_broken_ones_left_out() -> None:
     schema = {"name": "f", "inputSchema": {"json": {"properties": {"x": {"type": ["a"]}, "y": 3}, "required": "x"}}}
     assert list(read_function_schema(schema).parameters) == ["x"]
     for broken in ({}, {"parameters": []}, {"name": 3, "parameters": {"properties": None}}):
-        assert not read_function_schema(broken).stated
+        assert not read_function_schema(broken).lists_parameters
 
 
 @pytest.mark.parametrize("parameters", [["x"], {"properties": ["x"]}, {"properties": {}, "required": "x"}])
 def test_checkers_refuse_malformed_documents(parameters: Any) -> None:
-    declared_parameters({"name": "f", "parameters": parameters})
+    read_declared_parameters({"name": "f", "parameters": parameters})
     with pytest.raises(MalformedSchema):
-        declared_parameters({"name": "f", "parameters": parameters}, strict=True)
+        read_declared_parameters({"name": "f", "parameters": parameters}, strict=True)

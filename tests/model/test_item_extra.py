@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model.item import Automatic, Erratum, Extra, RecordPlace, StateDifference
+from fcreview.model.item import RecomputedVerdict, Erratum, Extra, RecordLocation, StateDifference
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
@@ -24,12 +24,12 @@ EXTRAS = st.builds(
     state_differences=st.none() | st.dictionaries(NAMES, st.builds(StateDifference, VALUES, VALUES), max_size=3),
     accepted_answers=st.none() | st.lists(VALUES, max_size=3),
     final_answer=st.none() | st.text(),
-    score_record=st.none() | st.builds(RecordPlace, NAMES, SIZES, SIZES, SIZES),
+    score_record=st.none() | st.builds(RecordLocation, NAMES, SIZES, SIZES, SIZES),
     needs=st.none() | st.lists(st.lists(st.text(max_size=5), max_size=2), max_size=2),
-    without_errata=st.none() | st.builds(Automatic, st.none() | st.booleans(), st.none() | NAMES),
+    without_errata=st.none() | st.builds(RecomputedVerdict, st.none() | st.booleans(), st.none() | NAMES),
     erratum=st.none() | st.builds(Erratum, st.lists(NAMES), NAMES, st.lists(NAMES), VALUES, NAMES),
     redacted=st.booleans(),
-    more=st.dictionaries(NAMES, VALUES, max_size=3),
+    metadata=st.dictionaries(NAMES, VALUES, max_size=3),
 )
 
 
@@ -49,21 +49,22 @@ def test_every_field_is_stored() -> None:
         state_differences={"a": StateDifference(1, 2)},
         golden_reply="No tool fits.",
         golden_labels=["inform"],
-        held_against={"turn:1/call:9": 5},
+        compared_with={"turn:1/call:9": 5},
         accepted_answers=["7"],
         final_answer="8",
-        score_record=RecordPlace("s.json", 2, 9, 4),
+        score_record=RecordLocation("s.json", 2, 9, 4),
         needs=[["turn:1"]],
-        without_errata=Automatic(False, "value_error:string"),
+        without_errata=RecomputedVerdict(False, "value_error:string"),
         erratum=Erratum(["alice"], "2026-01-01", ["so asked"], [{"f": {"a": [1]}}]),
         redacted=True,
-        more={"path": ["a.b"]},
+        metadata={"path": ["a.b"]},
     )
-    assert list(whole.as_json()) == [field.name for field in fields(Extra)]
+    keys = {"compared_with": "held_against", "metadata": "more"}
+    assert list(whole.as_json()) == [keys.get(field.name, field.name) for field in fields(Extra)]
 
 
 def test_names_of_the_benchmark_do_not_meet_ours() -> None:
-    extra = Extra(more={"failing_turn": "never", "more": 1})
+    extra = Extra(metadata={"failing_turn": "never", "more": 1})
     assert Extra.from_json(extra.as_json()) == extra
 
 

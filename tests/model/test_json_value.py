@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model.item import Accept, Fields
+from fcreview.model.item import AcceptedValues, GoldenObject
 from fcreview.model.json_value import (
-    TOO_DEEP,
-    accept_from_json,
+    TOO_DEEP_TEXT,
+    parse_accepted_values,
     answer_hash,
-    brief,
+    abbreviate,
     canonical_json,
-    child,
+    child_path,
     json_hash,
-    json_safe,
-    steps,
+    to_plain_json,
+    split_path,
     to_json_text,
 )
 
@@ -39,11 +39,11 @@ literals: st.SearchStrategy[Any] = st.recursive(
 )
 plain = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
 plain = plain | st.text(st.characters(exclude_categories=["Cs"]))
-accepts: st.SearchStrategy[Accept] = st.recursive(
-    st.builds(Accept, st.lists(plain | st.lists(plain, max_size=3), max_size=3), st.booleans()),
+accepts: st.SearchStrategy[AcceptedValues] = st.recursive(
+    st.builds(AcceptedValues, st.lists(plain | st.lists(plain, max_size=3), max_size=3), st.booleans()),
     lambda inner: st.builds(
-        Accept,
-        st.lists(st.builds(Fields, st.dictionaries(st.text("ab"), inner, max_size=2)), max_size=2),
+        AcceptedValues,
+        st.lists(st.builds(GoldenObject, st.dictionaries(st.text("ab"), inner, max_size=2)), max_size=2),
         st.booleans(),
     ),
     max_leaves=6,
@@ -65,9 +65,9 @@ accepts: st.SearchStrategy[Accept] = st.recursive(
         ((1, "2"), '(1, "2")'),
         ({1: 2, "1": 3}, '{1: 2, "1": 3}'),
         (b"x", "b'x'"),
-        (Accept(["C", "F"]), '"C" or "F"'),
-        (Accept([], True), "(left out)"),
-        (Fields({"unit": Accept(["C", "F"], True), "x": Accept([1])}), '{"unit"?: "C" or "F", "x": 1}'),
+        (AcceptedValues(["C", "F"]), '"C" or "F"'),
+        (AcceptedValues([], True), "(left out)"),
+        (GoldenObject({"unit": AcceptedValues(["C", "F"], True), "x": AcceptedValues([1])}), '{"unit"?: "C" or "F", "x": 1}'),
     ],
 )
 def test_text_tells_types_apart(value: Any, text: str) -> None:
@@ -83,7 +83,7 @@ def test_text_of_json_is_json(value: Any) -> None:
 
 @given(literals)
 def test_safe_value_is_always_written(value: Any) -> None:
-    orjson.dumps(json_safe(value))
+    orjson.dumps(to_plain_json(value))
     to_json_text(value)
 
 
@@ -94,15 +94,15 @@ def test_safe_value_is_unchanged_where_orjson_can_write_it(value: Any) -> None:
     except TypeError:
         return
     if b"null" not in written:  # orjson writes non-finite numbers so
-        assert orjson.dumps(json_safe(value)) == written
+        assert orjson.dumps(to_plain_json(value)) == written
 
 
 def test_no_value_is_lost_to_equal_keys() -> None:
-    assert json_safe({1: "a", "1": "b", None: "c"}) == {"1": "a", "1′": "b", "null": "c"}
+    assert to_plain_json({1: "a", "1": "b", None: "c"}) == {"1": "a", "1′": "b", "null": "c"}
 
 
 def test_what_json_lacks_becomes_text() -> None:
-    assert json_safe([2**70, math.nan, math.inf, "\ud800", (1,)]) == [str(2**70), "NaN", "Infinity", "\\ud800", [1]]
+    assert to_plain_json([2**70, math.nan, math.inf, "\ud800", (1,)]) == [str(2**70), "NaN", "Infinity", "\\ud800", [1]]
 
 
 def nested(depth: int) -> Any:
@@ -115,51 +115,51 @@ def nested(depth: int) -> Any:
 @pytest.mark.parametrize("wrap", [lambda v: v, lambda v: {"a": v}, lambda v: (v,)])
 def test_deep_nesting_ends_in_a_remark(wrap: Any) -> None:
     value = wrap(nested(10_000))
-    assert TOO_DEEP in to_json_text(value)
-    assert TOO_DEEP.encode() in orjson.dumps(json_safe(value))
+    assert TOO_DEEP_TEXT in to_json_text(value)
+    assert TOO_DEEP_TEXT.encode() in orjson.dumps(to_plain_json(value))
 
 
 def test_integers_of_thousands_of_digits() -> None:
     assert to_json_text(10**5000).startswith("0x")
-    orjson.dumps(json_safe(10**5000))
+    orjson.dumps(to_plain_json(10**5000))
 
 
 def test_brief_is_short() -> None:
-    assert brief("x" * 1_000_000, 20) == '"' + "x" * 18 + "…"
-    assert brief("ab") == '"ab"'
+    assert abbreviate("x" * 1_000_000, 20) == '"' + "x" * 18 + "…"
+    assert abbreviate("ab") == '"ab"'
 
 
 @given(accepts)
-def test_golden_arguments_survive_the_store(accept: Accept) -> None:
-    assert accept_from_json(orjson.loads(orjson.dumps(json_safe(accept)))) == accept
+def test_golden_arguments_survive_the_store(accept: AcceptedValues) -> None:
+    assert parse_accepted_values(orjson.loads(orjson.dumps(to_plain_json(accept)))) == accept
 
 
 def test_golden_arguments_are_stored_as_the_dataclass_is() -> None:
-    accept = Accept([Fields({"unit": Accept(["C"], True)}), [Fields({})], 3])
-    assert orjson.dumps(json_safe(accept)) == orjson.dumps(accept)
+    accept = AcceptedValues([GoldenObject({"unit": AcceptedValues(["C"], True)}), [GoldenObject({})], 3])
+    assert orjson.dumps(to_plain_json(accept)) == orjson.dumps(accept)
 
 
 @pytest.mark.parametrize("stored", [None, [], {"any_of": 3}, {"any_of": [], "else": 1}, "x"])
 def test_other_shapes_are_refused(stored: Any) -> None:
     with pytest.raises(ValueError, match="any_of"):
-        accept_from_json(stored)
+        parse_accepted_values(stored)
 
 
 def test_deep_golden_is_kept() -> None:
-    assert accept_from_json({"any_of": [nested(5000)]}).any_of
+    assert parse_accepted_values({"any_of": [nested(5000)]}).any_of
 
 
 @given(st.lists(st.text() | st.integers(-9, 99), min_size=1))
 def test_paths_lead_back_to_their_steps(names: list[str | int]) -> None:
     path = ""
     for name in names:
-        path = child(path, name)
-    assert steps(path) == names
+        path = child_path(path, name)
+    assert split_path(path) == names
 
 
 def test_paths_read_naturally() -> None:
-    assert child(child(child("", "items"), 2), "name") == "items[2].name"
-    assert child("filter", "a.b") == 'filter["a.b"]'
+    assert child_path(child_path(child_path("", "items"), 2), "name") == "items[2].name"
+    assert child_path("filter", "a.b") == 'filter["a.b"]'
 
 
 def test_hashes_on_disk_never_change() -> None:

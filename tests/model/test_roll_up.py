@@ -8,13 +8,13 @@ from typing import Any
 import duckdb
 import pytest
 
-from fcreview.model.item import Source
-from fcreview.model.verdict import DISPUTED, SCORING, SETTLED, DecidedBy, agreed, automatic, effective
+from fcreview.model.item import SourceName
+from fcreview.model.verdict import DISPUTED, SCORING_ORDER, RESOLUTIONS, DecidedBy, agreed_verdict, automatic_verdict, effective_verdict
 from fcreview.store.reviews.verdict_sql import decided_by_sql
 from fcreview.store.reviews.verdict_sql import effective_sql as effective_sql
 
-SOURCES: tuple[Source, ...] = SCORING
-HOW: tuple[DecidedBy | None, ...] = (None, "disputed", *SETTLED)
+SOURCES: tuple[SourceName, ...] = SCORING_ORDER
+HOW: tuple[DecidedBy | None, ...] = (None, "disputed", *RESOLUTIONS)
 
 
 @pytest.mark.parametrize(
@@ -31,21 +31,21 @@ HOW: tuple[DecidedBy | None, ...] = (None, "disputed", *SETTLED)
     ],
 )
 def test_annotators_agree_or_differ(opinions: list[Any], verdict: Any) -> None:
-    assert agreed(opinions) == verdict
+    assert agreed_verdict(opinions) == verdict
 
 
 def test_the_benchmark_scores_by_the_first_source_that_says_something() -> None:
-    assert automatic({"official": None, "rule": False, "judge": True}) is False
-    assert automatic({"official": False, "rule": True, "judge": True}) is False
-    assert automatic({"judge": True}) is True
-    assert automatic({}) is None
+    assert automatic_verdict({"official": None, "rule": False, "judge": True}) is False
+    assert automatic_verdict({"official": False, "rule": True, "judge": True}) is False
+    assert automatic_verdict({"judge": True}) is True
+    assert automatic_verdict({}) is None
 
 
 def test_people_outweigh_the_benchmark_and_a_dispute_leaves_nothing() -> None:
-    assert effective(True, False, "unanimous") is False
-    assert effective(True, False, "adjudication") is False
-    assert effective(True, DISPUTED, "disputed") is None
-    assert effective(True, "unsure", None) is True
+    assert effective_verdict(True, False, "unanimous") is False
+    assert effective_verdict(True, False, "adjudication") is False
+    assert effective_verdict(True, DISPUTED, "disputed") is None
+    assert effective_verdict(True, "unsure", None) is True
 
 
 def test_sql_says_what_python_says() -> None:
@@ -59,6 +59,6 @@ def test_sql_says_what_python_says() -> None:
     connection = duckdb.connect()
     for *said, human, how in product(values, values, values, (True, False), HOW):
         found = connection.execute(text, [*said, human, how]).fetchone()
-        scored: dict[Source, Any] = dict(zip(SOURCES, said, strict=True))
+        scored: dict[SourceName, Any] = dict(zip(SOURCES, said, strict=True))
         first = next((source for source, value in scored.items() if value is not None), None)
-        assert found == (effective(automatic(scored), human, how), how or first)
+        assert found == (effective_verdict(automatic_verdict(scored), human, how), how or first)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from fcreview.model.sanitize import MAX_MARKS, PLAIN_RANGES, clip, pad, visible, visible_lines, width
+from fcreview.model.sanitize import MAX_MARKS, PLAIN_RANGES, clip, pad, sanitize, sanitize_lines, display_width
 
 HOSTILE = "\x1b\x07\x7f\x9b\x85\u202e\u2066\u200b\u200d\ufeff\u00ad\u2028\ufe0f\ud800\ue000\U000e0041\u0301\u0e47\n\t\r"
 texts = st.text(
@@ -50,11 +50,11 @@ def is_safe(char: str) -> bool:
     ],
 )
 def test_pictures(text: str, drawn: str) -> None:
-    assert visible(text) == drawn
+    assert sanitize(text) == drawn
 
 
 def test_stacked_marks_stay_within_their_line() -> None:
-    drawn = visible("a" + "\u0301" * 50)
+    drawn = sanitize("a" + "\u0301" * 50)
     assert drawn.count("\u0301") == MAX_MARKS
     assert drawn.count("‹U+0301›") == 50 - MAX_MARKS
 
@@ -64,16 +64,16 @@ def test_stacked_marks_stay_within_their_line() -> None:
 def test_every_character_is_drawn_safely_and_as_wide_as_the_screen_library_says() -> None:
     assigned, rest = range(0, 0x33000, 256), range(0x33000, sys.maxunicode + 1, 0x1000)
     for block in [*assigned, *rest, *range(0xE0000, 0xE0200, 256)]:
-        drawn = visible(" ".join(map(chr, range(block, block + 256))))
+        drawn = sanitize(" ".join(map(chr, range(block, block + 256))))
         assert all(map(is_safe, drawn)), hex(block)
-        assert width(drawn) == cell_len(drawn), hex(block)
+        assert display_width(drawn) == cell_len(drawn), hex(block)
 
 
 @pytest.mark.sweep
 def test_no_character_alone_joins_what_stands_before_it() -> None:
     for code in range(sys.maxunicode + 1):
-        drawn = visible(chr(code))
-        assert width(drawn[0]) > 0, hex(code)
+        drawn = sanitize(chr(code))
+        assert display_width(drawn[0]) > 0, hex(code)
 
 
 def test_plain_ranges_hold_only_characters_that_need_no_look() -> None:
@@ -86,30 +86,30 @@ def test_plain_ranges_hold_only_characters_that_need_no_look() -> None:
 
 @given(texts)
 def test_nothing_but_visible_characters_is_left(text: str) -> None:
-    drawn = visible(text)
+    drawn = sanitize(text)
     assert all(map(is_safe, drawn))
     assert not drawn or unicodedata.category(drawn[0]) not in ("Mn", "Mc")
 
 
 @given(texts)
 def test_idempotent(text: str) -> None:
-    assert visible(visible(text)) == visible(text)
+    assert sanitize(sanitize(text)) == sanitize(text)
 
 
 @given(texts, texts)
 def test_width_is_additive_and_agrees_with_the_screen_library(one: str, other: str) -> None:
-    one, other = visible(one), visible(other)
-    assert width(one + other) == width(one) + width(other)
-    assert width(one) == cell_len(one)
+    one, other = sanitize(one), sanitize(other)
+    assert display_width(one + other) == display_width(one) + display_width(other)
+    assert display_width(one) == cell_len(one)
 
 
 @given(texts, st.integers(-1, 30))
 def test_clip_never_exceeds_and_pad_is_exact(text: str, cells: int) -> None:
-    text = visible(text)
+    text = sanitize(text)
     clipped = clip(text, cells)
-    assert width(clipped) <= max(cells, 0)
-    assert clipped == text if width(text) <= cells else clipped in ("", "…") or text.startswith(clipped[:-1])
-    assert width(pad(text, cells)) == max(cells, 0)
+    assert display_width(clipped) <= max(cells, 0)
+    assert clipped == text if display_width(text) <= cells else clipped in ("", "…") or text.startswith(clipped[:-1])
+    assert display_width(pad(text, cells)) == max(cells, 0)
 
 
 def test_clip_keeps_marks_with_their_base_and_does_not_split_wide_characters() -> None:
@@ -121,10 +121,10 @@ def test_clip_keeps_marks_with_their_base_and_does_not_split_wide_characters() -
 
 @given(texts)
 def test_lines_are_split_at_newlines_only(text: str) -> None:
-    lines = visible_lines(text)
+    lines = sanitize_lines(text)
     assert len(lines) == text.count("\n") + 1
     assert all(is_safe(char) for line in lines for char in line)
 
 
 def test_tabs_become_blanks_in_lines() -> None:
-    assert visible_lines("a\tb\r\n\tc\u2028d") == ["a   b␍", "    c‹U+2028›d"]
+    assert sanitize_lines("a\tb\r\n\tc\u2028d") == ["a   b␍", "    c‹U+2028›d"]

@@ -12,13 +12,13 @@ import orjson
 
 from fcreview.cli.report_data import RunData as RunPart
 from fcreview.cli.report_data import combined_metrics, load_runs, run_metrics
-from fcreview.model.metric import FigureSource, Key
-from fcreview.model.review import OWN, Event, ItemKey
-from fcreview.model.verdict import SCORING
+from fcreview.model.metric import MetricSource, MetricKey
+from fcreview.model.review import ITEM_CORRECT, Event, ItemKey
+from fcreview.model.verdict import SCORING_ORDER
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 
-Values = dict[tuple[int | None, FigureSource, Key], float | None]
+Values = dict[tuple[int | None, MetricSource, MetricKey], float | None]
 """Of every run (None: of several together), source and figure."""
 
 
@@ -44,7 +44,7 @@ class Reviewed:
 
     def automatic(self) -> list[Said]:
         """Every automatic verdict that counts, in the order of items."""
-        rows = self.store.sql(
+        rows = self.store.run_sql(
             "SELECT item, CAST(official AS VARCHAR), CAST(rule AS VARCHAR), CAST(judge AS VARCHAR)"
             " FROM items ORDER BY item"
         )[1]
@@ -52,16 +52,16 @@ class Reviewed:
         for item, *own in rows:
             value = next((one for one in own if one is not None), None)
             if value is not None:
-                found.append(Said(item, *OWN, value == "true"))
+                found.append(Said(item, *ITEM_CORRECT, value == "true"))
         counts: dict[tuple[int, str, str], dict[str, Any]] = {}
-        for item, source, target, criterion, text in self.store.sql(
+        for item, source, target, criterion, text in self.store.run_sql(
             "SELECT item, source, target, criterion, CAST(value AS VARCHAR) FROM verdicts ORDER BY item"
         )[1]:
             value = None if text is None else orjson.loads(text)
-            if (target, criterion) != OWN and value is not None and not isinstance(value, dict):
+            if (target, criterion) != ITEM_CORRECT and value is not None and not isinstance(value, dict):
                 counts.setdefault((item, target, criterion), {})[source] = value
         for (item, target, criterion), by in counts.items():
-            found.append(Said(item, target, criterion, next(by[source] for source in SCORING if source in by)))
+            found.append(Said(item, target, criterion, next(by[source] for source in SCORING_ORDER if source in by)))
         return found
 
     def says(self, said: Iterable[Said], who: str = "ann") -> list[Event]:
@@ -83,7 +83,7 @@ class Reviewed:
     def _references(self) -> dict[int, tuple[ItemKey, str, str]]:
         """As `ReviewTables.reference` gives them one by one."""
         columns = ("item", *ItemKey._fields, "prediction_hash", "golden_hash")
-        rows = self.store.sql(f"SELECT {', '.join(columns)} FROM items")[1]
+        rows = self.store.run_sql(f"SELECT {', '.join(columns)} FROM items")[1]
         return {item: (ItemKey(*key), prediction or "", golden or "") for item, *key, prediction, golden in rows}
 
     def figures(self, *events: Event) -> Values:
@@ -91,7 +91,7 @@ class Reviewed:
         self.store.reviews.rebuild(events)
         values: Values = {}
         groups: dict[tuple[str, str, str], list[RunPart]] = {}
-        for part in load_runs(self.store.told, self.store.runs()):
+        for part in load_runs(self.store.analysis, self.store.fetch_runs()):
             row = part.row
             groups.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
             for line in run_metrics(part.rows, row.info):
@@ -104,11 +104,11 @@ class Reviewed:
         return values
 
     def item(self, name: str, run: int | None = None) -> int:
-        (found,) = self.store.find(name, run)
+        (found,) = self.store.find_items(name, run)
         return found
 
 
-def changed(before: Values, after: Values) -> dict[tuple[FigureSource, Key], tuple[float | None, float | None]]:
+def changed(before: Values, after: Values) -> dict[tuple[MetricSource, MetricKey], tuple[float | None, float | None]]:
     """What differs, of whichever run."""
     return {
         (source, key): (before.get((run, source, key)), after.get((run, source, key)))

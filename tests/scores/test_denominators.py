@@ -10,24 +10,24 @@ import pytest
 
 from fcreview.cli.report_data import run_metrics
 from fcreview.importers.registry import aggregates_rows, needs_part_verdicts
-from fcreview.model.metric import SOURCES, Scored
-from fcreview.model.review import OWN
+from fcreview.model.metric import METRIC_SOURCES, ScoredItem
+from fcreview.model.review import ITEM_CORRECT
 from tests.scores.reviewed import Reviewed, Said
 
 Opened = Callable[[Sequence[Path]], Reviewed]
 
 
-def rows_by_run(runs: Reviewed) -> dict[int, tuple[list[Scored], list[Scored]]]:
+def rows_by_run(runs: Reviewed) -> dict[int, tuple[list[ScoredItem], list[ScoredItem]]]:
     """Of the corrected source, one by one and counted, after the figures of both were found to be equal."""
     found = {}
-    rows = [row for row in runs.store.runs() if aggregates_rows(row.info)]
+    rows = [row for row in runs.store.fetch_runs() if aggregates_rows(row.info)]
     others = {row.run for row in rows if needs_part_verdicts(row.info)}
-    for (run, alike), row in zip(runs.store.told.counted([row.run for row in rows], others), rows, strict=True):
-        each = runs.store.told.scored(run)
+    for (run, alike), row in zip(runs.store.analysis.fetch_aggregated_items([row.run for row in rows], others), rows, strict=True):
+        each = runs.store.analysis.fetch_scored_items(run)
         assert run == row.run
         assert run_metrics(alike, row.info) == run_metrics(each, row.info)  # to the last digit, and in the same order
-        for source in SOURCES:
-            assert sum(one.times for one in alike[source]) == len(each[source]) == row.n_items
+        for source in METRIC_SOURCES:
+            assert sum(one.n_items for one in alike[source]) == len(each[source]) == row.n_items
         found[run] = each["corrected"], alike["corrected"]
     return found
 
@@ -48,12 +48,12 @@ def test_a_run_of_items_that_are_alike_is_a_handful_of_rows(tmp_path: Path, open
 
     runs = opened([write_run(tmp_path / "run", 400)])
     [(each, alike)] = rows_by_run(runs).values()
-    assert (len(each), [one.times for one in alike]) == (400, [300, 100])
+    assert (len(each), [one.n_items for one in alike]) == (400, [300, 100])
     assert alike[0].tokens_in == 300 * 300
     assert len(alike[0].seconds) == 300
-    runs.store.reviews.rebuild(runs.says([Said(runs.item("simple_python_3", 1), *OWN, True)]))
+    runs.store.reviews.rebuild(runs.says([Said(runs.item("simple_python_3", 1), *ITEM_CORRECT, True)]))
     [(_, alike)] = rows_by_run(runs).values()
-    assert [(one.times, one.valid) for one in alike] == [(300, True), (1, True), (99, False)]
+    assert [(one.n_items, one.valid) for one in alike] == [(300, True), (1, True), (99, False)]
 
 
 def test_items_of_several_steps_are_alike_too(tmp_path: Path, opened: Opened) -> None:
@@ -67,5 +67,5 @@ def test_items_of_several_steps_are_alike_too(tmp_path: Path, opened: Opened) ->
         lines[at] |= {"latency": [[0.25, 2.0 + at], [4.0]], "own": at}
     path.write_bytes(b"\n".join(map(orjson.dumps, lines)))
     [(_, alike)] = rows_by_run(opened([folder])).values()
-    assert [one.times for one in alike] == [6, 2]
+    assert [one.n_items for one in alike] == [6, 2]
     assert sorted(alike[0].seconds) == [0.25, 0.25, 0.5, 0.5, 0.5, 0.5, 2.0, 3.0, 4.0, 4.0]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.cli.report_data import run_metrics
-from fcreview.model.metric import Key
+from fcreview.model.metric import MetricKey
 from tests.examples import only_long
 from tests.scores.reviewed import Reviewed
 
@@ -23,7 +23,7 @@ LARGE = ("bfcl_families", "bfcl_v1_panel")
 NOT_FIGURES = {"Rank", "Model", "Model Link", "Organization", "License"}
 
 
-def accuracy(level: int, name: str) -> Key:
+def accuracy(level: int, name: str) -> MetricKey:
     return "accuracy", level, name
 
 
@@ -63,7 +63,7 @@ COST = {
     "Latency Standard Deviation (s)": "latency standard deviation",
     "Latency 95th Percentile (s)": "latency 95th percentile",
 }
-COLUMNS: dict[str, dict[str, Key]] = {
+COLUMNS: dict[str, dict[str, MetricKey]] = {
     "data_overall.csv": {
         "Overall Acc": accuracy(0, "overall"),
         **{title: ("cost and latency", 0, name) for title, name in COST.items()},
@@ -124,8 +124,8 @@ def printed(value: float | None, title: str) -> str:
 @pytest.mark.parametrize("file", COLUMNS)
 def test_v4_equals_every_column_of_the_leaderboard(bench: Path, opened: Opened, folder: str, file: str) -> None:
     runs = opened([bench / "bfcl_v4"])
-    (row,) = [row for row in runs.store.runs() if row.info.model == folder]
-    lines = run_metrics(runs.store.told.scored(row.run), row.info)
+    (row,) = [row for row in runs.store.fetch_runs() if row.info.model == folder]
+    lines = run_metrics(runs.store.analysis.fetch_scored_items(row.run), row.info)
     ours = {(line.table, line.level, line.name): line.values.get("official") for line in lines}
     with (bench / "bfcl_v4/score" / file).open() as table:
         (theirs,) = [each for each in csv.DictReader(table) if each["Model"] == FOLDERS[folder]]
@@ -141,8 +141,8 @@ def test_every_category_equals_the_header_of_its_score_file(bench: Path, opened:
     """There is no leaderboard file of these generations: what was printed are the headers."""
     runs = opened([bench / place])
     compared = 0
-    for row in runs.store.runs():
-        lines = run_metrics(runs.store.told.scored(row.run), row.info)
+    for row in runs.store.fetch_runs():
+        lines = run_metrics(runs.store.analysis.fetch_scored_items(row.run), row.info)
         ours = {line.name: line.values.get("official") for line in lines if line.table == "accuracy" and line.level > 1}
         for category, header in row.info.official_metrics.items():
             if category == "live_relevance" and ours.get(category) != header["accuracy"]:
@@ -157,8 +157,8 @@ def test_v1_summaries_are_those_of_the_program_of_its_time(bench: Path, opened: 
     """Simple calls are weighted by items, summaries are plain means, the overall is weighted by items again; `rest` was
     not run and is left out, not 0."""
     runs = opened([bench / "bfcl_v1"])
-    (row,) = [row for row in runs.store.runs() if row.info.model == "gpt-4o-mini-2024-07-18-FC"]
-    lines = {(line.level, line.name): line for line in run_metrics(runs.store.told.scored(row.run), row.info)}
+    (row,) = [row for row in runs.store.fetch_runs() if row.info.model == "gpt-4o-mini-2024-07-18-FC"]
+    lines = {(line.level, line.name): line for line in run_metrics(runs.store.analysis.fetch_scored_items(row.run), row.info)}
     counts = {}
     for path in (bench / "bfcl_v1/score" / row.info.model).iterdir():
         header = json.loads(path.read_text().split("\n")[0])

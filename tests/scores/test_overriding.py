@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.metric import FigureSource, Key
+from fcreview.model.metric import MetricSource, MetricKey
 from tests.scores.reviewed import Reviewed, Said, changed
 
 Opened = Callable[[Sequence[Path]], Reviewed]
-Moved = dict[Key, tuple[float | None, float | None]]
-SCORE: Callable[[int, str], Key] = lambda level, name: ("accuracy", level, name)  # noqa: E731
+Moved = dict[MetricKey, tuple[float | None, float | None]]
+SCORE: Callable[[int, str], MetricKey] = lambda level, name: ("accuracy", level, name)  # noqa: E731
 
 
 def overruled(
@@ -22,7 +22,7 @@ def overruled(
 ) -> Moved:
     """Figures that move, of the corrected source; no other source has any."""
     said = Said(runs.item(item, run), target, criterion, value)
-    moved: dict[tuple[FigureSource, Key], Any] = changed(runs.figures(), runs.figures(*runs.says([said])))
+    moved: dict[tuple[MetricSource, MetricKey], Any] = changed(runs.figures(), runs.figures(*runs.says([said])))
     assert {source for source, _ in moved} <= {"corrected"}
     return {key: values for (_, key), values in moved.items()}
 
@@ -90,10 +90,10 @@ def ace(bench: Path, opened: Opened) -> Reviewed:
 
 ROOTS = (823**0.5, 150**0.5, 50**0.5)
 AGENT = {"multi_step": 0.6, "multi_turn": 0.867}
-XLSX: Callable[[str], Key] = lambda name: ("result.xlsx", 0, name)  # noqa: E731
-BOTH: Callable[[str], Key] = lambda name: ("both languages", 0, name)  # noqa: E731
-SOUND: Key = ("sound", 0, "Summary")
-PROCESS: Callable[[str], Key] = lambda name: ("process accuracy", 0, name)  # noqa: E731
+XLSX: Callable[[str], MetricKey] = lambda name: ("result.xlsx", 0, name)  # noqa: E731
+BOTH: Callable[[str], MetricKey] = lambda name: ("both languages", 0, name)  # noqa: E731
+SOUND: MetricKey = ("sound", 0, "Summary")
+PROCESS: Callable[[str], MetricKey] = lambda name: ("process accuracy", 0, name)  # noqa: E731
 
 
 def summary(normal: float, special: float, agent: float) -> float:
@@ -132,13 +132,13 @@ def test_acebench_a_normal_item(ace: Reviewed) -> None:
 
 def failing(runs: Reviewed, category: str, error: str) -> str:
     sql = f"SELECT id FROM items WHERE run = 1 AND category = '{category}' AND error_type = '{error}' LIMIT 1"
-    return str(runs.store.sql(sql)[1][0][0])
+    return str(runs.store.run_sql(sql)[1][0][0])
 
 
 def errors(runs: Reviewed, name: str, error: str) -> Moved:
     """One less of an error type and of its class, as counted from the score files."""
     sql = "SELECT error_type, count(*) FROM items WHERE run = 1 AND category LIKE 'normal%' AND NOT official GROUP BY 1"
-    counts: dict[str, int] = dict(runs.store.sql(sql)[1])
+    counts: dict[str, int] = dict(runs.store.run_sql(sql)[1])
     held = sum(count for kind, count in counts.items() if kind.startswith(error.partition(":")[0]))
     kind = counts[error]
     return {("normal errors", 0, name): (held, held - 1), ("normal errors", 1, error): (kind, kind - 1)}
@@ -151,7 +151,7 @@ def test_acebench_a_step_of_a_dialogue(ace: Reviewed) -> None:
         'SELECT "group", count(*) n, list(id ORDER BY id) FROM items WHERE run = 1 AND'
         " category = 'normal_multi_turn_user_switch' GROUP BY 1 HAVING bool_and(official) ORDER BY 1 LIMIT 1"
     )
-    ((_, steps, ids),) = ace.store.sql(sql)[1]
+    ((_, steps, ids),) = ace.store.run_sql(sql)[1]
     assert steps == 2
     moved = overruled(ace, ids[0], False)
     name = "normal_multi_turn_user_switch"
@@ -255,7 +255,7 @@ def test_report_and_runs_count_the_same_after_a_dispute(samples: Path, opened: O
     dispute = [*runs.says([first]), *runs.says([Said(first.item, "item", "correct", not first.value)], who="bob")]
     flip = runs.says([Said(second.item, "item", "correct", not second.value)]) if second != first else []
     runs.store.reviews.rebuild([*dispute, *flip])
-    for row in runs.store.runs():
-        corrected = runs.store.told.scored(row.run)["corrected"]
+    for row in runs.store.fetch_runs():
+        corrected = runs.store.analysis.fetch_scored_items(row.run)["corrected"]
         assert sum(one.valid is not None for one in corrected) == row.effective_known
         assert sum(one.valid is True for one in corrected) == row.effective_pass

@@ -16,7 +16,7 @@ def test_every_published_benchmark_offers_tags_and_its_runs_carry_them(samples: 
     for name, importer in IMPORTERS.items():
         assert bool(importer.tags) == (name != "generic")
         assert len(set(importer.tags)) == len(importer.tags)
-        for row in opened([samples / name]).store.runs():
+        for row in opened([samples / name]).store.fetch_runs():
             assert row.info.tags == list(importer.tags)
 
 

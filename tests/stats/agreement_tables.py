@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fcreview.model.review import ItemKey
-from fcreview.stats.agreement import AgreementFigure, Rating
-from fcreview.stats.agreement_summary import agreement
+from fcreview.stats.agreement import AgreementCoefficient, Rating
+from fcreview.stats.agreement_summary import compute_agreement
 
 NAMES = ("alice", "bob", "carol", "dan", "eve")
 KEY = ItemKey("acebench", "v1", "en", "maple", "normal", "n_0")
@@ -24,13 +24,13 @@ def ratings(units: Units, criterion: str = "kind", key: ItemKey = KEY) -> list[R
     ]
 
 
-def figures(units: Units, criterion: str = "kind") -> dict[str, AgreementFigure]:
+def figures(units: Units, criterion: str = "kind") -> dict[str, AgreementCoefficient]:
     """By metric, those of pairs with their names: `alpha`, `cohen alice bob`."""
-    found = agreement(ratings(units, criterion), ["overall"], "all")
+    found = compute_agreement(ratings(units, criterion), ["overall"], "all")
     return {name_of(each): each for each in found}
 
 
-def name_of(figure: AgreementFigure) -> str:
+def name_of(figure: AgreementCoefficient) -> str:
     pair = figure.metric == "cohen" or (figure.metric == "percent" and len(figure.annotators) == 2)
     return " ".join([figure.metric, *(figure.annotators if pair else ())])
 

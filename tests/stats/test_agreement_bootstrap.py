@@ -12,7 +12,7 @@ import pytest
 
 from fcreview.stats import agreement_coefficients
 from fcreview.stats.agreement import Rating
-from fcreview.stats.agreement_summary import agreement
+from fcreview.stats.agreement_summary import compute_agreement
 from tests.stats.agreement_tables import figures, made_up, ratings
 
 pytestmark = pytest.mark.slow  # thousands of draws each
@@ -22,10 +22,10 @@ METRICS = ("percent", "fleiss", "alpha", "ac1", "cohen alice bob")
 
 def test_intervals_are_the_same_every_time_and_in_any_order_of_ratings() -> None:
     said = ratings(made_up(3, [True, False], annotators=3, missing=0.2), "correct")
-    found = list(agreement(said, ["overall"], "all"))
-    assert found == list(agreement(said, ["overall"], "all"))
+    found = list(compute_agreement(said, ["overall"], "all"))
+    assert found == list(compute_agreement(said, ["overall"], "all"))
     random.Random(1).shuffle(said)
-    assert found == list(agreement(said, ["overall"], "all"))
+    assert found == list(compute_agreement(said, ["overall"], "all"))
     for figure in found:
         assert figure.low is not None and figure.value is not None and figure.high is not None
         assert figure.low < figure.value < figure.high
@@ -34,13 +34,13 @@ def test_intervals_are_the_same_every_time_and_in_any_order_of_ratings() -> None
 def test_another_seed_draws_others_and_the_parts_drawn_at_a_time_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     units = made_up(3, [True, False], annotators=3)
     found = figures(units)
-    monkeypatch.setattr(agreement_coefficients, "_CELLS", 50)
+    monkeypatch.setattr(agreement_coefficients, "_MAX_WEIGHTS", 50)
     assert figures(units) == found
     share = np.array([0.0, 1.0])
     times = np.array([30, 70])
 
-    def seeded(seed: int) -> agreement_coefficients.Estimate:
-        return agreement_coefficients.estimates(times, [lambda weights: weights @ share / weights.sum(1)], seed=seed)[0]
+    def seeded(seed: int) -> agreement_coefficients.BootstrapEstimate:
+        return agreement_coefficients.bootstrap(times, [lambda weights: weights @ share / weights.sum(1)], seed=seed)[0]
 
     assert seeded(1) == seeded(1) != seeded(2)
 
@@ -67,7 +67,7 @@ def test_intervals_are_those_of_drawing_units_one_by_one(missing: float) -> None
 def plain_values(units: Sequence[Sequence[Any]]) -> dict[str, float]:
     """The values alone: one resample is enough where intervals are not looked at."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(agreement_coefficients.estimates, "__defaults__", (1, 0))
+        patched.setattr(agreement_coefficients.bootstrap, "__defaults__", (1, 0))
         return {name: figure.value or 0.0 for name, figure in figures(units).items()}
 
 
@@ -103,6 +103,6 @@ def test_ten_thousand_labels_and_a_thousand_resamples_take_less_than_two_seconds
     said: list[Rating] = ratings(units, "correct")
     assert len(said) > 10_000
     started = time.perf_counter()
-    found = list(agreement(said, ["overall"], "all"))
+    found = list(compute_agreement(said, ["overall"], "all"))
     assert time.perf_counter() - started < 2
     assert all(figure.high is not None for figure in found)

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.stats.agreement import AgreementFigure, Rating, apart, labels
-from fcreview.stats.agreement_summary import agreement
+from fcreview.stats.agreement import AgreementCoefficient, Rating, build_labels, split_by_blind_status
+from fcreview.stats.agreement_summary import compute_agreement
 from tests.stats.agreement_tables import KEY, figures, ratings
 
 CHANCE = ("fleiss", "alpha", "cohen alice bob")
 Said = tuple[float | None, float | None, float | None, int, int]
 
 
-def said(figure: AgreementFigure) -> Said:
+def said(figure: AgreementCoefficient) -> Said:
     return figure.value, figure.low, figure.high, figure.n_units, figure.n_labels
 
 
@@ -136,7 +136,7 @@ def test_criteria_benchmarks_and_categories_do_not_mix() -> None:
     ]
     found = [
         (each.scope, each.benchmark, each.category, each.criterion, each.n_units)
-        for each in agreement(said_of, ["overall", "benchmark", "category"], "blind")
+        for each in compute_agreement(said_of, ["overall", "benchmark", "category"], "blind")
         if each.metric == "alpha" and each.given == "blind"
     ]
     assert found == [
@@ -156,14 +156,14 @@ def test_targets_of_one_item_are_units_of_their_own() -> None:
     said_of = ratings([[True, False]], "correct") + [
         replace(each, target="turn:1") for each in ratings([[True, True]], "correct")
     ]
-    (percent,) = [each for each in agreement(said_of, ["overall"], "all") if each.metric == "percent"]
+    (percent,) = [each for each in compute_agreement(said_of, ["overall"], "all") if each.metric == "percent"]
     assert (percent.value, percent.n_units) == (0.5, 2)
 
 
 def test_who_passes_with_another_at_fault_does_not_agree() -> None:
     alice, bob = (Rating(0, KEY, "item", "correct", name, True) for name in ("alice", "bob"))
-    assert [each.criterion for each in labels([alice, bob])] == ["correct", "correct"]
-    blamed = labels([alice, replace(bob, fault="golden")])
+    assert [each.criterion for each in build_labels([alice, bob])] == ["correct", "correct"]
+    blamed = build_labels([alice, replace(bob, fault="golden")])
     assert [(each.criterion, each.value) for each in blamed] == [
         ("correct", True),
         ("correct", True),
@@ -172,7 +172,7 @@ def test_who_passes_with_another_at_fault_does_not_agree() -> None:
     ]
     shares = {
         each.criterion: each.value
-        for each in agreement([alice, replace(bob, fault="golden")], ["overall"], "all")
+        for each in compute_agreement([alice, replace(bob, fault="golden")], ["overall"], "all")
         if each.metric == "percent"
     }
     assert shares == {"correct": 1, "correct+fault": 0}
@@ -181,17 +181,17 @@ def test_who_passes_with_another_at_fault_does_not_agree() -> None:
 def test_faults_of_failing_items_and_of_other_scales_make_no_second_figure() -> None:
     failing = [Rating(0, KEY, "item", "correct", name, False, fault="model") for name in ("alice", "bob")]
     yes = [Rating(0, KEY, "item", "hallucinated", name, True, fault="model") for name in ("alice", "bob")]
-    assert labels(failing + yes) == failing + yes
+    assert build_labels(failing + yes) == failing + yes
 
 
 def test_blind_seen_and_unknown_are_kept_apart() -> None:
     said_of = [replace(each, blind=(None, False, True)[at % 3]) for at, each in enumerate(ratings([[True] * 3] * 2))]
-    assert {given: [each.annotator for each in some] for given, some in apart(said_of).items()} == {
+    assert {given: [each.annotator for each in some] for given, some in split_by_blind_status(said_of).items()} == {
         "blind": ["carol"] * 2,
         "seen": ["bob"] * 2,
         "unknown": ["alice"] * 2,
     }
-    assert list(apart(said_of[:1])) == ["unknown"]
+    assert list(split_by_blind_status(said_of[:1])) == ["unknown"]
 
 
 _VALUE = st.one_of(
@@ -207,7 +207,7 @@ _VALUE = st.one_of(
     st.lists(st.lists(_VALUE, min_size=3, max_size=3), max_size=8), st.sampled_from(["correct", "completeness", "x"])
 )
 def test_whatever_was_said_gives_figures_and_no_nan(units: list[list[Any]], criterion: str) -> None:
-    for figure in agreement(ratings(units, criterion), ["overall", "category"], "all"):
+    for figure in compute_agreement(ratings(units, criterion), ["overall", "category"], "all"):
         for value in (figure.value, figure.low, figure.high):
             assert value is None or -1e6 < value <= 1 + 1e-9
         if figure.low is not None and figure.high is not None:

@@ -15,10 +15,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from nltk.metrics.agreement import AnnotationTask
-from nltk.metrics.distance import binary_distance, masi_distance
+from nltk.metrics.distance import binary_distance
+from nltk.metrics.distance import masi_distance as nltk_masi_distance
 from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa, fleiss_kappa, to_table
 
-from fcreview.stats.agreement_coefficients import masi
+from fcreview.stats.agreement_coefficients import masi_distance
 from tests.stats.agreement_tables import NAMES, figures, made_up
 
 RECORDED: list[dict[str, Any]] = json.loads((Path(__file__).parent / "recorded.json").read_text())
@@ -105,11 +106,11 @@ def test_alpha_of_sets_is_as_nltk_and_krippendorff_say(seed: int) -> None:
     assert found.level == "masi"
 
     def distance(one: frozenset[str], other: frozenset[str]) -> float:
-        return float(masi_distance(one, other)) if one | other else 0.0
+        return float(nltk_masi_distance(one, other)) if one | other else 0.0
 
     assert close(found.value, task(units, distance).alpha())
     counts = np.array([[unit.count(each) for each in SETS] for unit in units])
-    between = masi([frozenset(each) for each in SETS])
+    between = masi_distance([frozenset(each) for each in SETS])
     oracle = krippendorff.alpha(
         value_counts=counts, level_of_measurement=lambda v1, v2, i1, i2, n_v, dtype: between[i1, i2]
     )
@@ -118,15 +119,15 @@ def test_alpha_of_sets_is_as_nltk_and_krippendorff_say(seed: int) -> None:
 
 def test_the_distance_of_sets_is_nltks() -> None:
     sets = [frozenset(each) for each in [*SETS, ["d", "e"], ["b", "d"]]]
-    between = masi(sets)
+    between = masi_distance(sets)
     for at, one in enumerate(sets):
         for to, other in enumerate(sets):
-            expected = masi_distance(one, other) if one | other else 0.0
+            expected = nltk_masi_distance(one, other) if one | other else 0.0
             assert close(float(between[at, to]), expected)
 
 
 def test_passonneaus_degrees() -> None:
-    between = masi([frozenset("ab"), frozenset("ab"), frozenset("a"), frozenset("bc"), frozenset("cd")])
+    between = masi_distance([frozenset("ab"), frozenset("ab"), frozenset("a"), frozenset("bc"), frozenset("cd")])
     assert between[0].tolist() == pytest.approx([0, 0, 1 - 1 / 2 * 2 / 3, 1 - 1 / 3 * 1 / 3, 1])
 
 

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.stats.calibration import SCOPES, Case
-from fcreview.stats.calibration_summary import binary_rates, calibration, wrong_kinds
+from fcreview.stats.calibration import CALIBRATION_SCOPES, VerdictPair
+from fcreview.stats.calibration_summary import compute_binary_measures, compute_calibrations, find_error_groups
 
 
-def case(item: int, said: Any, settled: Any, **fields: Any) -> Case:
-    known: dict[str, Any] = {"source": "rule", "judge": None, "criterion": "correct", "random": False}
+def case(item: int, said: Any, settled: Any, **fields: Any) -> VerdictPair:
+    known: dict[str, Any] = {"source": "rule", "judge": None, "criterion": "correct", "is_random": False}
     where: dict[str, Any] = {"benchmark": "bfcl", "category": "simple"}
-    return Case(item=item, said=said, settled=settled, **(known | where | fields))
+    return VerdictPair(item=item, automatic=said, human=settled, **(known | where | fields))
 
 
 @given(counts=st.lists(st.integers(0, 40), min_size=4, max_size=4).filter(any))
 def test_the_figures_of_a_confusion_matrix(counts: list[int]) -> None:
     tp, fp, fn, tn = counts
-    rates = {rate.metric: rate for rate in binary_rates(counts)}
+    rates = {rate.metric: rate for rate in compute_binary_measures(counts)}
 
     def share(part: int, whole: int) -> Any:
         return None if whole == 0 else pytest.approx(part / whole, abs=1e-9)
@@ -41,7 +41,7 @@ def test_sources_judges_and_criteria_do_not_mix() -> None:
         case(1, True, True, source="judge", judge="elm"),
         case(2, 1, 2.0, source="judge", judge="elm", criterion="completeness"),
     ]
-    groups = list(calibration(cases, ("overall",)))
+    groups = list(compute_calibrations(cases, ("overall",)))
     assert [(g.source, g.judge, g.criterion, g.n) for g in groups] == [
         ("judge", "elm", "completeness", 1), ("judge", "elm", "correct", 1), ("judge", "oak", "correct", 1),
         ("rule", None, "correct", 1),
@@ -51,7 +51,7 @@ def test_sources_judges_and_criteria_do_not_mix() -> None:
 
 
 def test_a_number_is_the_same_number_however_it_is_written() -> None:
-    (group,) = calibration(
+    (group,) = compute_calibrations(
         [case(1, 1, 1.0, criterion="completeness"), case(2, 1.0, 1, criterion="completeness")], ("overall",)
     )
     assert group.rates[0].value == 1.0
@@ -62,7 +62,7 @@ def test_each_scope_has_its_groups_and_leaves_out_what_has_none() -> None:
         case(1, True, False, category="live", error="value_error", function="f", tier="rule tier"),
         case(2, True, True, category="simple"),
     ]
-    found = {scope: [g.name for g in calibration(cases, (scope,))] for scope in SCOPES}
+    found = {scope: [g.name for g in compute_calibrations(cases, (scope,))] for scope in CALIBRATION_SCOPES}
     assert found == {
         "overall": [None], "benchmark": ["bfcl"], "category": ["live", "simple"], "tier": ["rule tier"],
         "error": ["value_error"], "function": ["f"],
@@ -70,8 +70,8 @@ def test_each_scope_has_its_groups_and_leaves_out_what_has_none() -> None:
 
 
 def test_how_reviews_were_chosen_is_said() -> None:
-    by_hand, random = case(1, True, True), case(2, True, False, random=True)
-    chosen = [next(iter(calibration(cases, ("overall",)))).chosen for cases in ([by_hand], [random], [by_hand, random])]
+    by_hand, random = case(1, True, True), case(2, True, False, is_random=True)
+    chosen = [next(iter(compute_calibrations(cases, ("overall",)))).chosen for cases in ([by_hand], [random], [by_hand, random])]
     assert chosen == ["by hand", "random", "both"]
 
 
@@ -83,7 +83,7 @@ def test_wrong_cases_by_kind_with_how_often_the_source_says_so() -> None:
         case(4, True, True, error="type_error"),
     ]
     kinds = [
-        (kind.by, kind.name, kind.said, kind.settled, kind.wrong, kind.of, kind.items) for kind in wrong_kinds(cases)
+        (kind.by, kind.name, kind.automatic, kind.human, kind.wrong, kind.of, kind.items) for kind in find_error_groups(cases)
     ]
     assert ("error", "value_error", False, True, 2, 3, (1, 2)) in kinds
     assert not any(kind[1] == "type_error" for kind in kinds)

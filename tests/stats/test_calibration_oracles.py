@@ -13,14 +13,14 @@ from scipy.stats import bootstrap
 from statsmodels.stats.inter_rater import cohens_kappa, to_table
 from statsmodels.stats.proportion import proportion_confint
 
-from fcreview.stats.calibration import Metric, Rate
-from fcreview.stats.calibration_summary import binary_rates, other_rates
+from fcreview.stats.calibration import CalibrationMeasure, MeasureName
+from fcreview.stats.calibration_summary import compute_binary_measures, compute_multiclass_measures
 
 COUNTS = st.lists(st.integers(0, 40), min_size=4, max_size=4).filter(any)
 
 
-def rates_of(counts: list[int]) -> dict[Metric, Rate]:
-    return {rate.metric: rate for rate in binary_rates(counts)}
+def rates_of(counts: list[int]) -> dict[MeasureName, CalibrationMeasure]:
+    return {rate.metric: rate for rate in compute_binary_measures(counts)}
 
 
 @given(counts=st.lists(st.integers(1, 12), min_size=4, max_size=4))
@@ -42,7 +42,7 @@ def test_kappa_is_that_of_statsmodels(counts: list[int]) -> None:
 def test_kappa_of_more_than_two_labels_is_that_of_statsmodels(pairs: list[tuple[int, int]]) -> None:
     assume(len({label for pair in pairs for label in pair}) > 1)
     oracle = cohens_kappa(to_table(np.array(pairs), bins=np.arange(6) - 0.5)[0], return_results=False)
-    kappa = {rate.metric: rate for rate in other_rates(pairs)}["kappa"]
+    kappa = {rate.metric: rate for rate in compute_multiclass_measures(pairs)}["kappa"]
     assert kappa.value == pytest.approx(oracle, abs=1e-9)
 
 

@@ -8,56 +8,56 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fcreview.model.metric import Figure, Scored, by_category
-from fcreview.model.review import OWN
-from fcreview.stats.estimation import Estimate, Run, estimates
-from fcreview.stats.population import Standing
+from fcreview.model.metric import Metric, ScoredItem, metrics_by_category
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.stats.estimation import EstimationInput, MetricEstimate, estimate_metrics
+from fcreview.stats.population import ItemStatus
 
 
-def two_tables(rows: Sequence[Scored]) -> list[Figure]:
+def two_tables(rows: Sequence[ScoredItem]) -> list[Metric]:
     """Accuracy by category, the plain mean of categories, a figure of something else, and dialogues all right."""
-    lines = by_category(rows)
+    lines = metrics_by_category(rows)
     shares = [line.value for line in lines[1:] if line.value is not None]
     groups: dict[str | None, list[bool]] = {}
     for row in rows:
         groups.setdefault(row.group, []).append(bool(row.valid))
     return [
         *lines,
-        Figure("weighted", "mean of categories", sum(shares) / len(shares)),
-        Figure("weighted", "dialogues", sum(map(all, groups.values())) / len(groups)),
-        Figure("cost", "tokens", 12.0, "score"),
+        Metric("weighted", "mean of categories", sum(shares) / len(shares)),
+        Metric("weighted", "dialogues", sum(map(all, groups.values())) / len(groups)),
+        Metric("cost", "tokens", 12.0, "score"),
     ]
 
 
-def run_of(standings: Sequence[Standing]) -> Run:
-    before = [Scored(f"i{at}", each.category, f"d{at // 2}", each.own) for at, each in enumerate(standings)]
+def run_of(standings: Sequence[ItemStatus]) -> EstimationInput:
+    before = [ScoredItem(f"i{at}", each.category, f"d{at // 2}", each.automatic) for at, each in enumerate(standings)]
     after = [
-        row if each.settled in (None, each.own) else replace(row, valid=each.settled, overruled={OWN: each.settled})
+        row if each.human in (None, each.automatic) else replace(row, valid=each.human, overrides={ITEM_CORRECT: each.human})
         for row, each in zip(before, standings, strict=True)
     ]
-    return Run(before, after, standings, two_tables)
+    return EstimationInput(before, after, standings, two_tables)
 
 
-def made(n: int = 400, seed: int = 0) -> tuple[list[Standing], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+def made(n: int = 400, seed: int = 0) -> tuple[list[ItemStatus], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """Unreviewed items of two categories and their truth: the judge is wrong on a tenth of them."""
     generator = np.random.default_rng(seed)
     own = generator.random(n) < 0.7
     truth = own ^ (generator.random(n) < 0.1)
     names = ["live" if at % 5 == 0 else "simple" for at in range(n)]
-    return [Standing(name, bool(flag)) for name, flag in zip(names, own, strict=True)], truth
+    return [ItemStatus(name, bool(flag)) for name, flag in zip(names, own, strict=True)], truth
 
 
-def settle(standings: list[Standing], truth: Sequence[bool], places: Sequence[int], *, random: bool) -> None:
+def settle(standings: list[ItemStatus], truth: Sequence[bool], places: Sequence[int], *, random: bool) -> None:
     for at in places:
-        standings[at] = replace(standings[at], settled=bool(truth[at]), random=random)
+        standings[at] = replace(standings[at], human=bool(truth[at]), is_random=random)
 
 
-def drawn_from(standings: Sequence[Standing], part: float) -> list[Standing]:
-    return [replace(each, stratum=("",), fraction=part) for each in standings]
+def drawn_from(standings: Sequence[ItemStatus], part: float) -> list[ItemStatus]:
+    return [replace(each, stratum=("",), inclusion_probability=part) for each in standings]
 
 
-def found(standings: Sequence[Standing]) -> dict[str, Estimate]:
-    return {one.name: one for one in estimates(run_of(standings), half_width=2.0)}
+def found(standings: Sequence[ItemStatus]) -> dict[str, MetricEstimate]:
+    return {one.name: one for one in estimate_metrics(run_of(standings), half_width=2.0)}
 
 
 def test_without_a_review_corrected_is_automatic_and_nothing_has_an_interval() -> None:
@@ -68,7 +68,7 @@ def test_without_a_review_corrected_is_automatic_and_nothing_has_an_interval() -
 def test_picked_failures_never_make_an_interval() -> None:
     """Only failures are looked at, as many as one likes: what they say of the others is nothing."""
     standings, truth = made()
-    failures = [at for at, each in enumerate(standings) if not each.own]
+    failures = [at for at, each in enumerate(standings) if not each.automatic]
     for many in (5, 50, len(failures)):
         settle(standings, truth, failures[:many], random=False)
         for one in found(standings).values():
@@ -82,7 +82,7 @@ def test_picked_failures_beside_a_sample_are_known_and_do_not_count_as_drawn() -
     standings, truth = made()
     standings = drawn_from(standings, 0.2)
     sample = np.random.default_rng(1).choice(400, 80, replace=False).tolist()
-    picked = [at for at, each in enumerate(standings) if not each.own and at not in sample]
+    picked = [at for at, each in enumerate(standings) if not each.automatic and at not in sample]
     settle(standings, truth, sample, random=True)
     alone = found(standings)["all items"]
     settle(standings, truth, picked, random=False)
@@ -132,6 +132,6 @@ def test_disputed_items_are_drawn_like_unreviewed_ones() -> None:
     standings = drawn_from(standings, 0.5)
     settle(standings, truth, range(25), random=True)
     run = run_of(standings)
-    after = [*run.after[:-1], replace(run.after[-1], valid=None, overruled={OWN: None})]
-    one = next(estimates(replace(run, after=after), 2.0))
+    after = [*run.reviewed_items[:-1], replace(run.reviewed_items[-1], valid=None, overrides={ITEM_CORRECT: None})]
+    one = next(estimate_metrics(replace(run, reviewed_items=after), 2.0))
     assert one.low is not None and one.corrected is not None

@@ -9,26 +9,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fcreview.model.metric import Figure, Scored, pass_rate
-from fcreview.stats.estimation import MIDDLE_UNEVEN, Estimate, Run, estimates, why
-from fcreview.stats.estimation_answers import NAME, Answers, Asked, contexts
-from fcreview.stats.intervals import NORMAL
-from fcreview.stats.population import Standing
-from fcreview.stats.sample_size import needed_of_all
+from fcreview.model.metric import Metric, ScoredItem, pass_rate
+from fcreview.stats.estimation import (
+    UNEVEN_INTERVAL_PERCENTILES,
+    EstimationInput,
+    MetricEstimate,
+    estimate_metrics,
+    explain_method,
+)
+from fcreview.stats.estimation_answers import PLACEHOLDER_NAME, AnswerModel, CriterionAnswers, chain_contexts
+from fcreview.stats.intervals import NORMAL_QUANTILE
+from fcreview.stats.population import ItemStatus
+from fcreview.stats.sample_size import count_needed_uniform_reviews
 
 N = 300
 SOFT = "soft_score"
 
 
-def figures(rows: Sequence[Scored]) -> list[Figure]:
+def figures(rows: Sequence[ScoredItem]) -> list[Metric]:
     """A pass rate, the mean score, the mean product of two after each other, and something else."""
     scores = np.array([float(row.values[SOFT]) for row in rows])
     products = scores.reshape(-1, 2).prod(axis=1)
     return [
-        Figure("f", "rate", pass_rate(rows)),
-        Figure("f", "soft", float(scores.mean())),
-        Figure("f", "chains", float(products.mean())),
-        Figure("f", "steps", 3.0, "score"),
+        Metric("f", "rate", pass_rate(rows)),
+        Metric("f", "soft", float(scores.mean())),
+        Metric("f", "chains", float(products.mean())),
+        Metric("f", "steps", 3.0, "score"),
     ]
 
 
@@ -40,29 +46,29 @@ def scores(seed: int, n: int = N) -> tuple[list[float], list[float]]:
     return own.tolist(), people.tolist()
 
 
-def asked_of(people: Sequence[Any], places: Sequence[int], *, random: bool = True, criterion: str = SOFT) -> Asked:
+def asked_of(people: Sequence[Any], places: Sequence[int], *, random: bool = True, criterion: str = SOFT) -> CriterionAnswers:
     chosen = set(places)
     flags = [at in chosen for at in range(len(people))]
     settled = [value if flag else None for value, flag in zip(people, flags, strict=True)]
-    return Asked(criterion, settled, flags, [flag and random for flag in flags], [False] * len(people))
+    return CriterionAnswers(criterion, settled, flags, [flag and random for flag in flags], [False] * len(people))
 
 
-def run_of(own: Sequence[float], people: Sequence[float], places: Sequence[int], asked: Sequence[Asked] = ()) -> Run:
+def run_of(own: Sequence[float], people: Sequence[float], places: Sequence[int], asked: Sequence[CriterionAnswers] = ()) -> EstimationInput:
     """Verdicts of the items at these places were confirmed, as those of a random sample."""
-    rows = [Scored(f"i{at}", "calls", None, score > 0, values={SOFT: score}) for at, score in enumerate(own)]
-    known = {at: people[at] for each in asked for at, flag in enumerate(each.spoken) if flag}
+    rows = [ScoredItem(f"i{at}", "calls", None, score > 0, values={SOFT: score}) for at, score in enumerate(own)]
+    known = {at: people[at] for each in asked for at, flag in enumerate(each.is_reviewed) if flag}
     after = [
-        replace(row, values={SOFT: known[at]}, overruled={("item", SOFT): known[at]}) if at in known else row
+        replace(row, values={SOFT: known[at]}, overrides={("item", SOFT): known[at]}) if at in known else row
         for at, row in enumerate(rows)
     ]
-    standings = [Standing("calls", row.valid, None, ("",), len(places) / len(rows)) for row in rows]
+    standings = [ItemStatus("calls", row.valid, None, ("",), len(places) / len(rows)) for row in rows]
     for at in places:
-        standings[at] = replace(standings[at], settled=rows[at].valid, random=True, reviewed=True)
-    return Run(rows, after, standings, figures, asked)
+        standings[at] = replace(standings[at], human=rows[at].valid, is_random=True, is_sample_reviewed=True)
+    return EstimationInput(rows, after, standings, figures, asked)
 
 
-def found(run: Run) -> dict[str, Estimate]:
-    return {one.name: one for one in estimates(run, half_width=2.0)}
+def found(run: EstimationInput) -> dict[str, MetricEstimate]:
+    return {one.name: one for one in estimate_metrics(run, half_width=2.0)}
 
 
 def sample(many: int, seed: int = 0) -> list[int]:
@@ -75,7 +81,7 @@ def test_a_sample_that_was_asked_makes_an_interval_of_scores_and_of_their_produc
     own, people = scores(1)
     places = sample(80)
     one = found(run_of(own, people, places, [asked_of(people, places)]))
-    truth = {each.name: each.value for each in figures([Scored("", "", None, None, values={SOFT: v}) for v in people])}
+    truth = {each.name: each.value for each in figures([ScoredItem("", "", None, None, values={SOFT: v}) for v in people])}
     for name in ("soft", "chains"):
         each, value = one[name], truth[name]
         assert each.method == "posterior" and each.n_random == each.n_known == 80 and each.criteria == (SOFT,)
@@ -90,7 +96,7 @@ def test_a_sample_that_was_only_asked_whether_items_pass_says_so() -> None:
     own, people = scores(2)
     for each in (found(run_of(own, people, sample(40)))[name] for name in ("soft", "chains")):
         assert each.low is None and each.method == "not asked" and each.corrected == each.automatic
-        assert SOFT in why(each.method, each.criteria)
+        assert SOFT in explain_method(each.method, each.criteria)
     assert found(run_of(own, people, []))["soft"].method == "known only"
 
 
@@ -112,11 +118,11 @@ def test_scores_that_are_all_known_have_no_width() -> None:
 
 
 def drawn(own: Sequence[Any], people: Sequence[Any], criterion: str, places: Sequence[int]) -> list[dict[int, Any]]:
-    rows = [Scored(f"i{at}", "c", None, True, values={criterion: value}) for at, value in enumerate(own)]
-    standings = [Standing("c", True, None, ("",), 0.1) for _ in rows]
-    answers = Answers(rows, standings, asked_of(people, places, criterion=criterion))
-    assert answers.sampled
-    return [dict(each) for each in answers.drawn(200)]
+    rows = [ScoredItem(f"i{at}", "c", None, True, values={criterion: value}) for at, value in enumerate(own)]
+    standings = [ItemStatus("c", True, None, ("",), 0.1) for _ in rows]
+    answers = AnswerModel(rows, standings, asked_of(people, places, criterion=criterion))
+    assert answers.is_sampled
+    return [dict(each) for each in answers.iter_draws(200)]
 
 
 def test_answers_stay_on_their_scale_and_known_items_are_never_drawn() -> None:
@@ -128,7 +134,7 @@ def test_answers_stay_on_their_scale_and_known_items_are_never_drawn() -> None:
     assert {at for each in zero_to_two for at in each}.isdisjoint(places)
     assert {label for each in labels for value in each.values() for label in value} > {"agent_reject_request"}
     of_none = {tuple(value) for each in names for at, value in each.items() if at % 2}
-    assert {("b", "c")} < of_none <= {("a",), ("b", "c"), (NAME,)}
+    assert {("b", "c")} < of_none <= {("a",), ("b", "c"), (PLACEHOLDER_NAME,)}
 
 
 def test_where_no_error_was_seen_yet_one_is_drawn_as_people_answer_elsewhere() -> None:
@@ -142,13 +148,13 @@ def test_items_are_told_apart_by_what_the_rest_of_their_chain_says() -> None:
     chains = ["one", "two", "two", "three", "three", "three", None]
     own = [0.0, 0.5, 0.0, 1.0, 0.4, 1.0, 1.0]
     rows = [
-        Scored(f"i{at}", "c", None, True, values={SOFT: value}, more={"chain": {"turn": chain}} if chain else {})
+        ScoredItem(f"i{at}", "c", None, True, values={SOFT: value}, metadata={"chain": {"turn": chain}} if chain else {})
         for at, (chain, value) in enumerate(zip(chains, own, strict=True))
     ]
-    assert contexts(rows, own) == ["", "others are 0", *["others count"] * 4, ""]
-    standings = [Standing("c", True, None, ("",), 0.1) for _ in rows]
-    names = Answers(rows, standings, asked_of(own, range(0, 7, 2))).people.names
-    assert {(name.own, name.context) for name in names} == {
+    assert chain_contexts(rows, own) == ["", "others are 0", *["others count"] * 4, ""]
+    standings = [ItemStatus("c", True, None, ("",), 0.1) for _ in rows]
+    names = AnswerModel(rows, standings, asked_of(own, range(0, 7, 2))).population.cell_keys
+    assert {(name.automatic, name.context) for name in names} == {
         ("least", ""), ("high", "others are 0"), ("least", "others count"),
         ("most", "others count"), ("low", "others count"), ("most", ""),
     }  # fmt: skip
@@ -168,12 +174,12 @@ def test_other_answers_are_drawn_as_often_as_people_gave_them() -> None:
 def test_needed_is_where_the_variance_of_a_mean_over_what_is_left_is_small_enough(
     variance: float, reviewed: int, left: int
 ) -> None:
-    further = needed_of_all(variance, reviewed, left, 0.04)
+    further = count_needed_uniform_reviews(variance, reviewed, left, 0.04)
     assert further is not None and 0 < further <= left
     then = [variance * (reviewed / (reviewed + more)) * ((left - more) / left) for more in (further - 1, further)]
-    target = (0.04 / NORMAL) ** 2
+    target = (0.04 / NORMAL_QUANTILE) ** 2
     assert then[0] > target >= then[1]
-    assert needed_of_all(target, reviewed, left, 0.04) == 0 and needed_of_all(1.0, 0, left, 0.04) is None
+    assert count_needed_uniform_reviews(target, reviewed, left, 0.04) == 0 and count_needed_uniform_reviews(1.0, 0, left, 0.04) is None
 
 
 @pytest.mark.sweep
@@ -183,13 +189,13 @@ def test_the_intervals_hold_as_often_as_they_say() -> None:
         own, people = map(np.array, scores(at))
         places = sample(60, at)
         run = run_of(own.tolist(), people.tolist(), places)
-        answers = Answers(run.before, run.standings, asked_of(people.tolist(), places))
+        answers = AnswerModel(run.automatic_items, run.statuses, asked_of(people.tolist(), places))
         known = own.copy()
         known[places] = people[places]
         made = np.tile(known, (300, 1))
-        for row, others in zip(made, answers.drawn(300, at), strict=True):
+        for row, others in zip(made, answers.iter_draws(300, at), strict=True):
             row[list(others)] = list(others.values())
         for which, value in enumerate((lambda of: of.mean(axis=1), lambda of: (of[:, ::2] * of[:, 1::2]).mean(axis=1))):
-            low, high = np.percentile(value(made), MIDDLE_UNEVEN)
+            low, high = np.percentile(value(made), UNEVEN_INTERVAL_PERCENTILES)
             held[which] += low <= value(people[np.newaxis])[0] <= high
     assert (held / rounds >= 0.92).all(), held

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from fcreview.model.metric import Figure, Scored
-from fcreview.stats.estimation import Estimate, Run, estimates, joined
-from fcreview.stats.population import Standing
+from fcreview.model.metric import Metric, ScoredItem
+from fcreview.stats.estimation import EstimationInput, MetricEstimate, combine_runs, estimate_metrics
+from fcreview.stats.population import ItemStatus
 from tests.examples import only_long
 from tests.stats.test_estimation import drawn_from, made, run_of, settle
 
 
-def mean_of_both(parts: Sequence[Sequence[Scored]]) -> list[Figure]:
+def mean_of_both(parts: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
     rates = [sum(row.valid is True for row in rows) / len(rows) for rows in parts]
-    return [Figure("together", "mean", sum(rates) / len(rates)), Figure("together", "first", rates[0])]
+    return [Metric("together", "mean", sum(rates) / len(rates)), Metric("together", "first", rates[0])]
 
 
-def sampled(n: int, seed: int, reviewed: int, *, random: bool = True) -> tuple[list[Standing], float]:
+def sampled(n: int, seed: int, reviewed: int, *, random: bool = True) -> tuple[list[ItemStatus], float]:
     """Standings with a uniform sample, and the true pass rate."""
     standings, truth = made(n, seed)
     generator = np.random.default_rng(1000 + seed)
@@ -28,12 +28,12 @@ def sampled(n: int, seed: int, reviewed: int, *, random: bool = True) -> tuple[l
     return chosen, float(truth.mean())
 
 
-def found(*parts: Sequence[Standing], seed: int = 0) -> dict[str, Estimate]:
-    run = joined([run_of(each) for each in parts], mean_of_both)
-    return {one.name: one for one in estimates(run, half_width=2.0, seed=seed)}
+def found(*parts: Sequence[ItemStatus], seed: int = 0) -> dict[str, MetricEstimate]:
+    run = combine_runs([run_of(each) for each in parts], mean_of_both)
+    return {one.name: one for one in estimate_metrics(run, half_width=2.0, seed=seed)}
 
 
-def width(one: Estimate) -> float:
+def width(one: MetricEstimate) -> float:
     assert one.low is not None and one.high is not None
     return one.high - one.low
 
@@ -41,7 +41,7 @@ def width(one: Estimate) -> float:
 def test_each_part_has_its_own_uncertainty() -> None:
     """The mean of two independent rates has half the root of the sum of their variances."""
     first, second = sampled(600, 1, 80)[0], sampled(300, 2, 40)[0]
-    alone = [next(iter(estimates(run_of(each), 2.0))) for each in (first, second)]
+    alone = [next(iter(estimate_metrics(run_of(each), 2.0))) for each in (first, second)]
     together = found(first, second)
     assert width(together["mean"]) == pytest.approx(sum(width(each) ** 2 for each in alone) ** 0.5 / 2, rel=0.12)
     assert width(together["first"]) == pytest.approx(width(alone[0]), rel=0.12)
@@ -50,7 +50,7 @@ def test_each_part_has_its_own_uncertainty() -> None:
 
 def test_a_part_without_errors_says_nothing_of_the_other() -> None:
     first = sampled(400, 3, 60)[0]
-    right = drawn_from([Standing("simple", True) for _ in range(400)], 0.5)
+    right = drawn_from([ItemStatus("simple", True) for _ in range(400)], 0.5)
     settle(right, [True] * 400, range(200), random=True)
     beside = found(first, right)["first"]
     assert width(beside) == pytest.approx(width(found(first, sampled(400, 4, 60)[0])["first"]), rel=0.12)
@@ -85,10 +85,10 @@ def test_rows_go_to_their_own_part() -> None:
     parts = [run_of(sampled(30, 8, 5)[0]), run_of(sampled(20, 9, 5)[0])]
     seen: list[list[int]] = []
 
-    def lengths(rows: Sequence[Sequence[Scored]]) -> list[Figure]:
+    def lengths(rows: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
         seen.append([len(some) for some in rows])
         return mean_of_both(rows)
 
-    run: Run = joined(parts, lengths)
-    assert run.figures(run.after)[1].value == pytest.approx(parts[0].figures(parts[0].after)[0].value)
+    run: EstimationInput = combine_runs(parts, lengths)
+    assert run.compute_metrics(run.reviewed_items)[1].value == pytest.approx(parts[0].compute_metrics(parts[0].reviewed_items)[0].value)
     assert seen == [[30, 20]]

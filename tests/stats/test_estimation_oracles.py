@@ -12,8 +12,8 @@ from scipy.stats import beta, betabinom, binomtest, kstest, norm
 from statsmodels.stats.proportion import proportion_confint
 
 from fcreview.stats import posterior
-from fcreview.stats.intervals import LEVEL, NORMAL, wilson
-from fcreview.stats.posterior import Cells, drawn
+from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE, wilson_interval
+from fcreview.stats.posterior import Cells, draw_posterior
 
 
 def cells(*rows: tuple[int, int, int, int]) -> Cells:
@@ -23,15 +23,15 @@ def cells(*rows: tuple[int, int, int, int]) -> Cells:
 
 
 def test_a_normal_interval_is_as_wide_as_scipy_says() -> None:
-    assert norm.ppf((1 + LEVEL) / 2) == pytest.approx(NORMAL, abs=1e-12)
+    assert norm.ppf((1 + CONFIDENCE_LEVEL) / 2) == pytest.approx(NORMAL_QUANTILE, abs=1e-12)
 
 
 @given(n=st.integers(1, 5000), part=st.floats(0, 1))
 def test_wilson_is_that_of_scipy_and_statsmodels(n: int, part: float) -> None:
     passed = round(n * part)
     found = binomtest(passed, n).proportion_ci(method="wilson")
-    assert wilson(passed, n) == pytest.approx((found.low, found.high), abs=1e-9)
-    assert wilson(passed, n) == pytest.approx(proportion_confint(passed, n, method="wilson"), abs=1e-9)
+    assert wilson_interval(passed, n) == pytest.approx((found.low, found.high), abs=1e-9)
+    assert wilson_interval(passed, n) == pytest.approx(proportion_confint(passed, n, method="wilson"), abs=1e-9)
 
 
 @given(first=st.floats(0.01, 900), second=st.floats(0.01, 900), reviewed=st.integers(0, 300), part=st.floats(0, 1))
@@ -51,7 +51,7 @@ def test_the_evidence_of_a_cell_is_scipys_beta_binomial(
 def test_rates_of_a_cell_have_jeffreys_interval(reviewed: int, passed: int) -> None:
     """Of a population without end, where the remainder adds nothing: statsmodels' Jeffreys interval is its middle."""
     left = 10**9
-    rates = drawn(cells((0, reviewed, passed, left)), 20_000, 5).passes[:, 0] / left
+    rates = draw_posterior(cells((0, reviewed, passed, left)), 20_000, 5).passes[:, 0] / left
     assert kstest(rates, beta(passed + 0.5, reviewed - passed + 0.5).cdf).pvalue > 0.001
     low, high = proportion_confint(passed, reviewed, method="jeffreys")
     assert np.percentile(rates, (2.5, 97.5)) == pytest.approx((low, high), abs=0.02 * (high - low) + 1e-6)
@@ -59,7 +59,7 @@ def test_rates_of_a_cell_have_jeffreys_interval(reviewed: int, passed: int) -> N
 
 @pytest.mark.parametrize(("reviewed", "passed", "left"), [(20, 3, 400), (1, 0, 50), (200, 199, 5)])
 def test_what_is_left_of_a_cell_is_scipys_beta_binomial(reviewed: int, passed: int, left: int) -> None:
-    passes = drawn(cells((0, reviewed, passed, left)), 40_000).passes[:, 0]
+    passes = draw_posterior(cells((0, reviewed, passed, left)), 40_000).passes[:, 0]
     exact = betabinom(left, passed + 0.5, reviewed - passed + 0.5)
     share = np.bincount(passes, minlength=left + 1) / len(passes)
     assert (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fcreview.stats.posterior import Cells, drawn
-from fcreview.stats.sample_size import Spread, allocated, needed
+from fcreview.stats.posterior import Cells, draw_posterior
+from fcreview.stats.sample_size import VarianceModel, allocate_reviews, count_needed_reviews
 
 
 def cells(*rows: tuple[int, int, int, int], fraction: float = 0.1) -> Cells:
@@ -17,7 +17,7 @@ def cells(*rows: tuple[int, int, int, int], fraction: float = 0.1) -> Cells:
 
 @pytest.mark.parametrize(("n", "k", "left"), [(20, 3, 400), (1, 0, 50), (200, 199, 5)])
 def test_a_cell_alone_has_the_beta_binomial_of_jeffreys_prior(n: int, k: int, left: int) -> None:
-    passes = drawn(cells((0, n, k, left)), 40_000).passes[:, 0]
+    passes = draw_posterior(cells((0, n, k, left)), 40_000).passes[:, 0]
     a, b = k + 0.5, n - k + 0.5
     mean, variance = left * a / (a + b), left * a * b * (a + b + left) / ((a + b) ** 2 * (a + b + 1))
     assert passes.mean() == pytest.approx(mean, abs=5 * (variance / len(passes)) ** 0.5)
@@ -25,58 +25,58 @@ def test_a_cell_alone_has_the_beta_binomial_of_jeffreys_prior(n: int, k: int, le
 
 
 def test_what_is_reviewed_whole_leaves_nothing_to_draw() -> None:
-    assert not drawn(cells((0, 9, 4, 0), (0, 3, 3, 0), (1, 2, 0, 0))).passes.any()
+    assert not draw_posterior(cells((0, 9, 4, 0), (0, 3, 3, 0), (1, 2, 0, 0))).passes.any()
 
 
 def test_the_cells_of_a_pool_meet_its_rate_together() -> None:
     """However cells lean on each other, all of them drawn alike are one sample."""
-    whole = drawn(cells((0, 60, 12, 540)), 4000, 1).passes[:4000].sum(axis=1)
-    parts = drawn(cells((0, 40, 11, 360), (0, 20, 1, 170), (0, 0, 0, 10)), 4000, 2).passes[:4000].sum(axis=1)
+    whole = draw_posterior(cells((0, 60, 12, 540)), 4000, 1).passes[:4000].sum(axis=1)
+    parts = draw_posterior(cells((0, 40, 11, 360), (0, 20, 1, 170), (0, 0, 0, 10)), 4000, 2).passes[:4000].sum(axis=1)
     assert parts.mean() == pytest.approx(whole.mean(), rel=0.03)
     assert parts.std() == pytest.approx(whole.std(), rel=0.1)
 
 
 def test_a_cell_that_differs_is_not_smoothed_away() -> None:
-    found = drawn(cells((0, 40, 0, 400), (0, 40, 38, 400), (0, 0, 0, 20)), 4000)
-    assert found.rate[0] < 0.05 and found.rate[1] > 0.85
+    found = draw_posterior(cells((0, 40, 0, 400), (0, 40, 38, 400), (0, 0, 0, 20)), 4000)
+    assert found.mean_rate[0] < 0.05 and found.mean_rate[1] > 0.85
     spread = found.passes[:, 2] / 20
     assert np.percentile(spread, 5) < 0.1 and np.percentile(spread, 95) > 0.9  # nobody looked: it may be either
 
 
 def test_the_same_seed_draws_the_same_and_another_does_not() -> None:
     some = cells((0, 10, 3, 100), (0, 5, 1, 40), (1, 9, 9, 80))
-    assert (drawn(some, 50, 3).passes == drawn(some, 50, 3).passes).all()
-    assert (drawn(some, 50, 3).passes != drawn(some, 50, 4).passes).any()
+    assert (draw_posterior(some, 50, 3).passes == draw_posterior(some, 50, 3).passes).all()
+    assert (draw_posterior(some, 50, 3).passes != draw_posterior(some, 50, 4).passes).any()
 
 
-def spread(some: Cells, weight: float = 0.001) -> Spread:
-    found = drawn(some, 2000)
+def spread(some: Cells, weight: float = 0.001) -> VarianceModel:
+    found = draw_posterior(some, 2000)
     each = np.full(len(some), weight)
-    return Spread(some, found, each, float((found.passes @ each).var()))
+    return VarianceModel(some, found, each, float((found.passes @ each).var()))
 
 
 def test_the_next_reviews_go_where_the_source_is_least_certain() -> None:
-    parts = allocated(spread(cells((0, 30, 15, 300), (1, 30, 0, 300))), 40)
+    parts = allocate_reviews(spread(cells((0, 30, 15, 300), (1, 30, 0, 300))), 40)
     assert parts.sum() == 40 and parts[0] > 30 > parts[1]
 
 
 def test_no_more_is_allocated_than_there_is() -> None:
-    assert allocated(spread(cells((0, 3, 1, 4), (1, 3, 3, 2))), 50).tolist() == [4, 2]
+    assert allocate_reviews(spread(cells((0, 3, 1, 4), (1, 3, 3, 2))), 50).tolist() == [4, 2]
 
 
 def test_needed_shrinks_with_what_was_reviewed_and_is_about_right() -> None:
     few, more = spread(cells((0, 50, 25, 950))), spread(cells((0, 200, 100, 800)))
-    assert (needed(few, 0.04) or 0) > (needed(more, 0.04) or 0) > 0
-    further = needed(few, 0.04)
+    assert (count_needed_reviews(few, 0.04) or 0) > (count_needed_reviews(more, 0.04) or 0) > 0
+    further = count_needed_reviews(few, 0.04)
     assert further is not None
     then = spread(cells((0, 50 + further, (50 + further) // 2, 950 - further)))
     assert 1.96 * then.variance**0.5 == pytest.approx(0.04, rel=0.1)
-    assert needed(then, 0.05) == 0
+    assert count_needed_reviews(then, 0.05) == 0
 
 
 def test_what_is_known_besides_bounds_what_is_drawn() -> None:
     """Of 100 unseen items 60 are known to pass and 10 to fail: of the 30 others none or all may pass, and no more."""
     columns = [np.array([value]) for value in (0, 10, 7, 30)]
-    found = drawn(Cells(*columns, np.array([0.1]), np.array([70]), np.array([60])), 4000).passes
+    found = draw_posterior(Cells(*columns, np.array([0.1]), np.array([70]), np.array([60])), 4000).passes
     assert found.min() >= 0 and found.max() <= 30
     assert abs(found.mean() - 12) < 4  # 0.7 of 100, less 60, within 0 and 30

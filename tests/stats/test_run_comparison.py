@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from fcreview.stats.run_comparison import aligned, compared, remarks, tellable
+from fcreview.stats.run_comparison import align_runs, are_rates_comparable, compare_runs, list_caveats
 from tests.stats.comparison_cases import outcome, run
 
 
 def test_every_pair_of_verdicts_has_its_count() -> None:
-    found = compared(run("PPFF.P"), run("PFPFP."))
+    found = compare_runs(run("PPFF.P"), run("PFPFP."))
     counts = found.overall.counts
     assert (counts.both_pass, counts.only_a, counts.only_b, counts.both_fail) == (1, 1, 1, 1)
-    assert (found.overall.of, counts.n, found.judged) == (6, 4, (5, 5))
-    assert [(flip.a.place.id, flip.passes) for flip in found.flips] == [("1", "a"), ("2", "b")]
+    assert (found.overall.n_pairs, counts.n, found.n_verdicts) == (6, 4, (5, 5))
+    assert [(flip.a.question_key.id, flip.passing_side) for flip in found.flips] == [("1", "a"), ("2", "b")]
 
 
 def test_categories_have_their_own_counts() -> None:
-    found = compared(run("PF") + run("PP", category="multiple"), run("FF") + run("PF", category="multiple"))
+    found = compare_runs(run("PF") + run("PP", category="multiple"), run("FF") + run("PF", category="multiple"))
     assert [(part.category, part.counts.n, part.counts.only_a) for part in found.categories] == [
         ("simple", 2, 1),
         ("multiple", 2, 1),
@@ -24,82 +24,82 @@ def test_categories_have_their_own_counts() -> None:
 
 
 def test_the_order_of_the_files_does_not_matter() -> None:
-    assert compared(run("PPF"), run("PFF")[::-1]).overall.counts == compared(run("PPF"), run("PFF")).overall.counts
+    assert compare_runs(run("PPF"), run("PFF")[::-1]).overall.counts == compare_runs(run("PPF"), run("PFF")).overall.counts
 
 
 def test_items_without_a_partner_are_told_not_counted() -> None:
-    found = compared(run("PPP"), run("P"))
-    assert (found.overall.of, found.lonely) == (1, (2, 0))
-    assert remarks(found, "official", "official") == ["2 items of A and 0 of B have no partner"]
+    found = compare_runs(run("PPP"), run("P"))
+    assert (found.overall.n_pairs, found.n_unmatched) == (1, (2, 0))
+    assert list_caveats(found, "official", "official") == ["2 items of A and 0 of B have no partner"]
 
 
 def test_another_question_under_the_same_id_is_another_item() -> None:
-    found = compared([outcome("1", True)], [outcome("1", False, question="Something else?")])
-    assert (found.overall.of, found.lonely, found.asked_otherwise) == (0, (1, 1), 1)
-    assert "the question is another" in remarks(found, "official", "official")[0]
+    found = compare_runs([outcome("1", True)], [outcome("1", False, question="Something else?")])
+    assert (found.overall.n_pairs, found.n_unmatched, found.n_other_question) == (0, (1, 1), 1)
+    assert "the question is another" in list_caveats(found, "official", "official")[0]
 
 
 def test_where_a_dataset_is_missing_the_id_must_do() -> None:
-    found = compared([outcome("1", True)], [outcome("1", False, question="")])
-    assert (found.overall.of, found.overall.counts.only_a) == (1, 1)
+    found = compare_runs([outcome("1", True)], [outcome("1", False, question="")])
+    assert (found.overall.n_pairs, found.overall.counts.only_a) == (1, 1)
 
 
 def test_the_same_id_in_another_category_or_benchmark_is_another_item() -> None:
-    assert compared(run("P"), run("P", category="multiple")).overall.of == 0
+    assert compare_runs(run("P"), run("P", category="multiple")).overall.n_pairs == 0
 
 
 def test_an_item_that_stands_twice_meets_its_partners_in_order() -> None:
     twice = [outcome("1", True), outcome("1", False)]
-    found = compared(twice, [*reversed(twice)])
-    assert (found.overall.counts.only_a, found.overall.counts.only_b, found.lonely) == (1, 1, (0, 0))
-    assert compared(twice, twice[:1]).lonely == (1, 0)
+    found = compare_runs(twice, [*reversed(twice)])
+    assert (found.overall.counts.only_a, found.overall.counts.only_b, found.n_unmatched) == (1, 1, (0, 0))
+    assert compare_runs(twice, twice[:1]).n_unmatched == (1, 0)
 
 
 def test_generations_are_matched_by_all_else_and_it_is_said() -> None:
-    found = compared(run("PF"), run("PF", generation="V4"))
-    assert found.overall.of == 2
-    assert remarks(found, "official", "official") == ["generations V1, V4: matched by all else"]
+    found = compare_runs(run("PF"), run("PF", generation="V4"))
+    assert found.overall.n_pairs == 2
+    assert list_caveats(found, "official", "official") == ["generations V1, V4: matched by all else"]
 
 
 def test_a_flip_says_what_fails_it() -> None:
-    (flip,) = compared([outcome("1", True)], [outcome("1", False)]).flips
+    (flip,) = compare_runs([outcome("1", True)], [outcome("1", False)]).flips
     assert flip.cause == 'B: city "1" (golden "Oslo")'
-    (flip,) = compared([outcome("1", False, difference=None)], [outcome("1", True)]).flips
+    (flip,) = compare_runs([outcome("1", False, first_difference=None)], [outcome("1", True)]).flips
     assert flip.cause == "A: value_error"
-    (flip,) = compared([outcome("1", False, difference=None, error=None)], [outcome("1", True)]).flips
+    (flip,) = compare_runs([outcome("1", False, first_difference=None, error_type=None)], [outcome("1", True)]).flips
     assert flip.cause == "A: fails, and nothing says why"
 
 
 def test_a_flip_of_one_prediction_says_whether_the_golden_answer_is_another() -> None:
     """Two checkers, and two versions of a dataset."""
-    same = {"prediction": "p"}
-    (flip,) = compared([outcome("1", True, **same)], [outcome("1", False, **same)]).flips
+    same = {"prediction_hash": "p"}
+    (flip,) = compare_runs([outcome("1", True, **same)], [outcome("1", False, **same)]).flips
     assert flip.cause == 'same prediction; B: value_error, city "1" (golden "Oslo")'
-    (flip,) = compared([outcome("1", True, **same)], [outcome("1", False, golden="other", **same)]).flips
+    (flip,) = compare_runs([outcome("1", True, **same)], [outcome("1", False, golden_hash="other", **same)]).flips
     assert flip.cause == 'same prediction, other golden answer; B: city "1" (golden "Oslo")'
-    passing = outcome("1", True, difference='city "oslo" (golden "Oslo")')
-    (flip,) = compared([passing], [outcome("1", False, golden="other")]).flips
+    passing = outcome("1", True, first_difference='city "oslo" (golden "Oslo")')
+    (flip,) = compare_runs([passing], [outcome("1", False, golden_hash="other")]).flips
     assert flip.cause.startswith('other golden answer; A: passes with city "oslo" (golden "Oslo"); B: ')
 
 
 def test_a_part_that_could_be_recomputed_gives_no_rate() -> None:
-    found = compared(run("PPF"), run("PF."))
-    assert tellable(found, "official", "official")
-    assert not tellable(found, "official", "rule")
-    assert tellable(found, "rule", "official")
-    assert "of 3 pairs both have a verdict on 2: B (rule) 2" in remarks(found, "official", "rule")
+    found = compare_runs(run("PPF"), run("PF."))
+    assert are_rates_comparable(found, "official", "official")
+    assert not are_rates_comparable(found, "official", "rule")
+    assert are_rates_comparable(found, "rule", "official")
+    assert "of 3 pairs both have a verdict on 2: B (rule) 2" in list_caveats(found, "official", "rule")
 
 
 def test_items_of_one_conversation_are_said_to_be_no_independent_ones() -> None:
-    assert compared(run("PF", group="g"), run("PP", group="g")).in_groups
-    assert not compared(run("PF"), run("PP")).in_groups
+    assert compare_runs(run("PF", group="g"), run("PP", group="g")).has_grouped_items
+    assert not compare_runs(run("PF"), run("PP")).has_grouped_items
 
 
 def test_rows_of_many_runs_hold_a_place_for_each() -> None:
-    found = aligned([run("P"), run("PF"), run("PFP")])
-    assert [[each.verdict if each else "-" for each in row.outcomes] for row in found.rows] == [
+    found = align_runs([run("P"), run("PF"), run("PFP")])
+    assert [[each.verdict if each else "-" for each in row.outcomes] for row in found.items] == [
         [True, True, True],
         ["-", False, False],
         ["-", "-", True],
     ]
-    assert [found.alone(at) for at in range(3)] == [0, 1, 2]
+    assert [found.count_unmatched(at) for at in range(3)] == [0, 1, 2]

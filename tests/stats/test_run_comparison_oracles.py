@@ -9,9 +9,9 @@ from scipy.optimize import brentq
 from scipy.stats import binomtest, mannwhitneyu
 from statsmodels.stats.contingency_tables import mcnemar as mcnemars
 
-from fcreview.stats.intervals import NORMAL
-from fcreview.stats.run_comparison import interval, mcnemar, score
-from fcreview.stats.run_matrix import upset
+from fcreview.stats.intervals import NORMAL_QUANTILE
+from fcreview.stats.run_comparison import mcnemar_p_value, tango_interval, tango_score
+from fcreview.stats.run_matrix import compute_upset_score
 
 FLIPS = st.integers(0, 400)
 
@@ -19,7 +19,7 @@ FLIPS = st.integers(0, 400)
 @given(only_a=FLIPS, only_b=FLIPS, same=st.integers(0, 50))
 def test_mcnemars_p_is_that_of_scipy_and_statsmodels(only_a: int, only_b: int, same: int) -> None:
     assume(only_a + only_b)
-    found = mcnemar(only_a, only_b)
+    found = mcnemar_p_value(only_a, only_b)
     assert found == pytest.approx(binomtest(only_a, only_a + only_b).pvalue, abs=1e-9)
     assert found == pytest.approx(mcnemars([[same, only_a], [only_b, 9]], exact=True).pvalue, abs=1e-9)
 
@@ -29,9 +29,9 @@ def test_the_paired_interval_ends_where_scipy_finds_the_root(only_a: int, only_b
     n = only_a + only_b + same
     value = (only_a - only_b) / n
     for end, outside, rejects in zip(
-        interval(only_a, only_b, n), (-1 + 1e-12, 1 - 1e-12), (NORMAL, -NORMAL), strict=True
+        tango_interval(only_a, only_b, n), (-1 + 1e-12, 1 - 1e-12), (NORMAL_QUANTILE, -NORMAL_QUANTILE), strict=True
     ):
-        root = brentq(lambda delta, z=rejects: score(only_a, only_b, n, delta) - z, value, outside, xtol=1e-13)
+        root = brentq(lambda delta, z=rejects: tango_score(only_a, only_b, n, delta) - z, value, outside, xtol=1e-13)
         assert end == pytest.approx(root, abs=1e-9)
 
 
@@ -39,6 +39,6 @@ def test_the_paired_interval_ends_where_scipy_finds_the_root(only_a: int, only_b
 def test_upset_is_scipys_u_as_a_standard_score(passing: list[float], failing: list[float]) -> None:
     n, m = len(passing), len(failing)
     u = mannwhitneyu(failing, passing, method="asymptotic").statistic
-    assert upset(sorted(passing), failing) == pytest.approx(
+    assert compute_upset_score(sorted(passing), failing) == pytest.approx(
         (u - n * m / 2) / (n * m * (n + m + 1) / 12) ** 0.5, abs=1e-9
     )

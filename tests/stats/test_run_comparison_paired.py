@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.stats.run_comparison import Counts, counts_of, difference, interval, mcnemar, score
+from fcreview.stats.run_comparison import (
+    PairedCounts,
+    compute_difference,
+    count_verdict_pairs,
+    mcnemar_p_value,
+    tango_interval,
+    tango_score,
+)
 
 Z = 1.959963984540054
 COUNT = st.integers(0, 40)
@@ -28,16 +35,16 @@ COUNT = st.integers(0, 40)
     ],
 )
 def test_mcnemars_exact_p(only_a: int, only_b: int, p: Fraction) -> None:
-    assert mcnemar(only_a, only_b) == float(p)
-    assert mcnemar(only_b, only_a) == float(p)
+    assert mcnemar_p_value(only_a, only_b) == float(p)
+    assert mcnemar_p_value(only_b, only_a) == float(p)
 
 
 def test_p_of_many_flips_is_not_lost_in_rounding() -> None:
     """Beyond what a float can hold of 2**n."""
-    assert mcnemar(1500, 1500) == 1.0
+    assert mcnemar_p_value(1500, 1500) == 1.0
     exact = Fraction(2 * sum(comb(3000, k) for k in range(1401)), 2**3000)
-    assert mcnemar(1400, 1600) == pytest.approx(float(exact), rel=1e-12)
-    assert 0 <= mcnemar(0, 5000) < 1e-300
+    assert mcnemar_p_value(1400, 1600) == pytest.approx(float(exact), rel=1e-12)
+    assert 0 <= mcnemar_p_value(0, 5000) < 1e-300
 
 
 @pytest.mark.parametrize(
@@ -48,7 +55,7 @@ def test_p_of_many_flips_is_not_lost_in_rounding() -> None:
     ],
 )
 def test_intervals_that_are_published(only_a: int, only_b: int, n: int, low: float, high: float) -> None:
-    assert interval(only_a, only_b, n) == pytest.approx((low, high), abs=5e-4)
+    assert tango_interval(only_a, only_b, n) == pytest.approx((low, high), abs=5e-4)
 
 
 def likelihood(only_a: int, only_b: int, n: int, delta: float, share: float) -> float:
@@ -73,30 +80,30 @@ def searched(only_a: int, only_b: int, n: int, delta: float) -> float:
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 60), st.floats(-0.8, 0.8))
 def test_the_statistic_takes_the_most_likely_share(only_a: int, only_b: int, same: int, delta: float) -> None:
     n = only_a + only_b + same
-    assert score(only_a, only_b, n, delta) == pytest.approx(searched(only_a, only_b, n, delta), abs=1e-4)
+    assert tango_score(only_a, only_b, n, delta) == pytest.approx(searched(only_a, only_b, n, delta), abs=1e-4)
 
 
 @given(COUNT, COUNT, COUNT)
 def test_the_interval_ends_where_the_test_rejects(only_a: int, only_b: int, same: int) -> None:
     n = only_a + only_b + same + 1
-    low, high = interval(only_a, only_b, n)
+    low, high = tango_interval(only_a, only_b, n)
     value = (only_a - only_b) / n
     assert -1 <= low <= value <= high <= 1
     for edge, sign in ((low, 1), (high, -1)):
         if abs(edge) < 1 - 1e-9:
-            assert score(only_a, only_b, n, edge) == pytest.approx(sign * Z, abs=1e-6)
-    mirrored = interval(only_b, only_a, n)
+            assert tango_score(only_a, only_b, n, edge) == pytest.approx(sign * Z, abs=1e-6)
+    mirrored = tango_interval(only_b, only_a, n)
     assert (-mirrored[1], -mirrored[0]) == pytest.approx((low, high), abs=1e-9)
 
 
 def test_verdicts_are_counted_by_who_passes() -> None:
-    counts = counts_of([(True, True)] * 3 + [(False, False)] * 2 + [(True, False)] * 4 + [(False, True)])
-    assert counts == Counts(both_pass=3, both_fail=2, only_a=4, only_b=1)
+    counts = count_verdict_pairs([(True, True)] * 3 + [(False, False)] * 2 + [(True, False)] * 4 + [(False, True)])
+    assert counts == PairedCounts(both_pass=3, both_fail=2, only_a=4, only_b=1)
     assert (counts.n, counts.rate_a, counts.rate_b) == (10, 0.7, 0.4)
-    assert difference(counts).value == pytest.approx(0.3)
-    assert difference(counts).p == 2 * 6 / 32
+    assert compute_difference(counts).value == pytest.approx(0.3)
+    assert compute_difference(counts).p == 2 * 6 / 32
 
 
 def test_nothing_in_common_is_no_difference() -> None:
-    found = difference(counts_of([]))
+    found = compute_difference(count_verdict_pairs([]))
     assert (found.value, found.low, found.high, found.p) == (None, None, None, None)

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.stats.sampling import UNIFORM, SamplingError, Sharing, allocated, draw, overlapping, shared
+from fcreview.stats.sampling import (
+    UNSTRATIFIED,
+    SamplingError,
+    ShareOptions,
+    allocate_proportionally,
+    assign_shares,
+    draw_overlap,
+    draw_stratified_sample,
+)
 
 sizes = st.dictionaries(st.text(max_size=3), st.integers(1, 400), min_size=1, max_size=12)
 
@@ -17,7 +25,7 @@ sizes = st.dictionaries(st.text(max_size=3), st.integers(1, 400), min_size=1, ma
 @given(sizes, st.data())
 def test_every_stratum_gets_its_proportion_and_one_at_least(sizes: dict[str, int], data: st.DataObject) -> None:
     total = data.draw(st.integers(len(sizes), sum(sizes.values())))
-    strata = allocated(sizes, total)
+    strata = allocate_proportionally(sizes, total)
     assert {stratum.name: stratum.size for stratum in strata} == sizes
     assert sum(stratum.drawn for stratum in strata) == total
     population = sum(sizes.values())
@@ -30,30 +38,30 @@ def test_every_stratum_gets_its_proportion_and_one_at_least(sizes: dict[str, int
 
 
 def test_proportions_are_kept_where_they_are_whole() -> None:
-    drawn = {stratum.name: stratum.drawn for stratum in allocated({"a": 60, "b": 30, "c": 10}, 10)}
+    drawn = {stratum.name: stratum.drawn for stratum in allocate_proportionally({"a": 60, "b": 30, "c": 10}, 10)}
     assert drawn == {"a": 6, "b": 3, "c": 1}
-    assert [each.drawn for each in allocated({"a": 97, "b": 2, "c": 1}, 10)] == [8, 1, 1]
+    assert [each.drawn for each in allocate_proportionally({"a": 97, "b": 2, "c": 1}, 10)] == [8, 1, 1]
 
 
 def test_what_cannot_be_drawn_is_said() -> None:
     with pytest.raises(SamplingError, match="3 items match"):
-        allocated({"a": 3}, 4)
+        allocate_proportionally({"a": 3}, 4)
     with pytest.raises(SamplingError, match="one of each of 3 strata"):
-        allocated({"a": 3, "b": 3, "c": 3}, 2)
+        allocate_proportionally({"a": 3, "b": 3, "c": 3}, 2)
 
 
 def test_the_same_seed_draws_the_same_whatever_the_order_and_another_seed_another() -> None:
     population = {f"item {number}": "ab"[number % 7 == 0] for number in range(100)}
     backwards = dict(reversed(population.items()))
-    assert draw(population, 20, 7) == draw(backwards, 20, 7)
-    assert draw(population, 20, 7) != draw(population, 20, 8)
+    assert draw_stratified_sample(population, 20, 7) == draw_stratified_sample(backwards, 20, 7)
+    assert draw_stratified_sample(population, 20, 7) != draw_stratified_sample(population, 20, 8)
 
 
 def test_inclusion_probabilities_are_those_that_many_draws_have() -> None:
     population = {f"{number}": "large" if number < 30 else "small" for number in range(36)}
     times = 3000
-    seen = Counter(item for seed in range(times) for item in draw(population, 9, seed).sample)
-    exact = {stratum.name: stratum.probability for stratum in draw(population, 9, 0).strata}
+    seen = Counter(item for seed in range(times) for item in draw_stratified_sample(population, 9, seed).items)
+    exact = {stratum.name: stratum.probability for stratum in draw_stratified_sample(population, 9, 0).strata}
     assert isclose(sum(exact[stratum] for stratum in population.values()), 9)
     for item, stratum in population.items():
         expected = exact[stratum]
@@ -61,7 +69,7 @@ def test_inclusion_probabilities_are_those_that_many_draws_have() -> None:
 
 
 def test_uniform_is_one_stratum() -> None:
-    drawn = draw(dict.fromkeys("abcdefghij", UNIFORM), 4, 1)
+    drawn = draw_stratified_sample(dict.fromkeys("abcdefghij", UNSTRATIFIED), 4, 1)
     assert [(stratum.size, stratum.drawn, stratum.probability) for stratum in drawn.strata] == [(10, 4, 0.4)]
 
 
@@ -70,9 +78,9 @@ def items(count: int) -> list[str]:
 
 
 def test_the_overlap_is_in_every_share_and_every_other_item_in_one() -> None:
-    sharing = Sharing(["a", "b", "c"], overlap=50, repeats=10, seed=7)
-    overlap = overlapping(items(200), sharing)
-    shares = shared(items(200), overlap, sharing)
+    sharing = ShareOptions(["a", "b", "c"], overlap=50, repeats=10, seed=7)
+    overlap = draw_overlap(items(200), sharing)
+    shares = assign_shares(items(200), overlap, sharing)
     assert len(overlap) == 50
     owners = Counter(item for share in shares for item in set(share.order))
     assert {item for item, owner in owners.items() if owner == 3} == overlap
@@ -82,8 +90,8 @@ def test_the_overlap_is_in_every_share_and_every_other_item_in_one() -> None:
 
 
 def test_a_repeat_comes_long_after_its_first_time() -> None:
-    sharing = Sharing(["a", "b"], overlap=30, repeats=8, seed=3)
-    for share in shared(items(90), overlapping(items(90), sharing), sharing):
+    sharing = ShareOptions(["a", "b"], overlap=30, repeats=8, seed=3)
+    for share in assign_shares(items(90), draw_overlap(items(90), sharing), sharing):
         assert len(share.repeats) == 8
         for place in share.repeats:
             assert share.order.index(share.order[place]) + 60 // 3 <= place
@@ -91,14 +99,14 @@ def test_a_repeat_comes_long_after_its_first_time() -> None:
 
 
 def test_everybody_has_an_order_of_their_own() -> None:
-    sharing = Sharing(["a", "b"], overlap=40)
-    one, other = shared(items(40), overlapping(items(40), sharing), sharing)
+    sharing = ShareOptions(["a", "b"], overlap=40)
+    one, other = assign_shares(items(40), draw_overlap(items(40), sharing), sharing)
     assert sorted(one.order) == sorted(other.order)
     assert one.order != other.order
 
 
 def test_too_many_repeats_and_too_large_an_overlap_are_said() -> None:
     with pytest.raises(SamplingError, match="2 at most"):
-        shared(items(6), set(), Sharing(["a"], repeats=3))
+        assign_shares(items(6), set(), ShareOptions(["a"], repeats=3))
     with pytest.raises(SamplingError, match="overlap of 7"):
-        overlapping(items(6), Sharing(["a"], overlap=7))
+        draw_overlap(items(6), ShareOptions(["a"], overlap=7))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fcreview.model.item import Accept, ArgumentDiff, Call, Extra, ImportIssue, Item, Message, Pair, Run, Verdict
+from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, Extra, ImportIssue, Item, Message, CallPair, Run, Verdict
 from fcreview.run_plan import RunPlan
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import ImportSummary
@@ -29,11 +29,11 @@ def make_item(number: int = 0, **fields: Any) -> Item:
             Message(0, -1, "user", f"What is the weather in city {number}? Use celsius."),
             Message(0, 0, "assistant", "[get_weather(city='Hangzhou, CN')]"),
         ],
-        "golden": [Call("golden", "get_weather", {"city": Accept(["Hangzhou", "Hangzhou, China"])})],
+        "golden": [Call("golden", "get_weather", {"city": AcceptedValues(["Hangzhou", "Hangzhou, China"])})],
         "predicted": [
             Call("predicted", "get_weather", {"city": "Hangzhou, CN"}, raw="get_weather(city='Hangzhou, CN')")
         ],
-        "pairs": [Pair(0, 0, 0, "get_weather", "!", [ArgumentDiff("city", "!", "'hangzhoucn' is not accepted")])],
+        "pairs": [CallPair(0, 0, 0, "get_weather", "!", [ArgumentDiff("city", "!", "'hangzhoucn' is not accepted")])],
         "verdicts": [Verdict("official", official, error_type="value_error:string"), Verdict("rule", official)],
         "functions": [WEATHER],
         "official": official,

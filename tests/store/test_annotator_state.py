@@ -3,28 +3,28 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.workspace import Own
+from fcreview.store.workspace import AnnotatorState
 
 
 def test_each_kind_of_each_annotator_is_apart(tmp_path: Path) -> None:
-    alice = Own(tmp_path, "alice")
+    alice = AnnotatorState(tmp_path, "alice")
     alice.write("first", {"a": 1})
-    alice.keep("positions", {"b": 2})
+    alice.try_write("positions", {"b": 2})
     assert (alice.read("first"), alice.read("positions")) == ({"a": 1}, {"b": 2})
-    assert Own(tmp_path, "bob").read("first") == {}
+    assert AnnotatorState(tmp_path, "bob").read("first") == {}
 
 
 def test_a_workspace_that_has_gone_is_not_made_anew(tmp_path: Path) -> None:
-    own = Own(tmp_path / "gone", "alice")
-    own.keep("first", {})
+    own = AnnotatorState(tmp_path / "gone", "alice")
+    own.try_write("first", {})
     with pytest.raises(FileNotFoundError):
         own.write("first", {})
     assert not list(tmp_path.iterdir())
 
 
 def test_without_a_workspace_nothing_is_kept() -> None:
-    own = Own(None, "alice")
-    own.keep("first", {"a": 1})
+    own = AnnotatorState(None, "alice")
+    own.try_write("first", {"a": 1})
     assert own.read("first") == {}
     with pytest.raises(OSError, match="no workspace"):
         own.write("first", {})
@@ -38,15 +38,15 @@ def test_what_somebody_put_where_it_is_made_is_not_written_into(tmp_path: Path, 
     trap = tmp_path / "first" / f"alice.{os.getpid()}.tmp"
     trap.parent.mkdir()
     trap.symlink_to(other) if kind == "link" else os.mkfifo(trap)
-    Own(tmp_path, "alice").write("first", {"a": 1})
-    assert Own(tmp_path, "alice").read("first") == {"a": 1}
+    AnnotatorState(tmp_path, "alice").write("first", {"a": 1})
+    assert AnnotatorState(tmp_path, "alice").read("first") == {"a": 1}
     assert not (tmp_path / "first" / "alice.json").is_symlink()
     assert other.read_text() == "theirs"
 
 
 def test_a_file_of_a_thousand_gigabytes_is_none(tmp_path: Path) -> None:
     """It takes no room on the disk."""
-    own = Own(tmp_path, "alice")
+    own = AnnotatorState(tmp_path, "alice")
     own.write("first", {"a": 1})
     os.truncate(tmp_path / "first" / "alice.json", 1 << 40)
     assert own.read("first") == {}

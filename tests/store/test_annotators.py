@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model.review import ItemKey, Said
+from fcreview.model.review import ItemKey, Annotation
 from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.workspace import AnnotatorError, Workspace, check_annotator, safe_annotator
+from fcreview.store.workspace import AnnotatorError, Workspace, check_annotator, to_safe_annotator
 
 
 @pytest.fixture
@@ -33,13 +33,13 @@ def test_names_that_are_not(workspace: Workspace, name: str) -> None:
 
 @given(st.text(max_size=100))
 def test_a_suggested_name_is_a_permitted_one(text: str) -> None:
-    name = safe_annotator(text)
+    name = to_safe_annotator(text)
     assert name == "" or check_annotator(name) == name
 
 
 def test_names_that_differ_in_case_or_composition_do_not_share_a_file(workspace: Workspace) -> None:
     key = ItemKey(benchmark="bfcl", generation="V4", language="en", model="m", category="simple", id="simple_0")
-    Journal(workspace, "alice").append(key, Said(verdict=True))
+    Journal(workspace, "alice").append(key, Annotation(verdict=True))
     with pytest.raises(JournalError, match="alice"):
         Journal(workspace, "Alice")
     assert check_annotator("e\u0301") == check_annotator("\u00e9")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.model.review import ItemKey, Said
+from fcreview.model.review import ItemKey, Annotation
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.workspace import Own, find_workspace
+from fcreview.store.workspace import AnnotatorState, find_workspace
 from tests.store.factory import read, write_run
 
 KEY = ItemKey("bfcl", "V4", "en", "maple-8b", "simple", "simple_0")
@@ -43,11 +43,11 @@ def test_a_workspace_is_as_private_as_its_folder(
     workspace = find_workspace(place)
     import_runs(workspace, [plan], read)
     journal = Journal(workspace, "alice")
-    journal.append(KEY, Said(verdict=True))
+    journal.append(KEY, Annotation(verdict=True))
     with journal.path.open("ab") as file:
         file.write(b"torn")
-    journal.append(KEY, Said(verdict=False))
-    Own(workspace.root, "alice").write("filters", {"hard": "stale"})
+    journal.append(KEY, Annotation(verdict=False))
+    AnnotatorState(workspace.root, "alice").write("filters", {"hard": "stale"})
     assert {rights(path) for path in [workspace.root, *workspace.root.rglob("*")] if path.is_dir()} == {folders}
     assert rights(workspace.store) == files
     assert rights(journal.path) == files
@@ -74,8 +74,8 @@ def test_two_people_of_a_group_import_and_review_in_one_folder(tmp_path: Path) -
                 os.setuid(user)
                 os.umask(0o077)
                 workspace = find_workspace(place)
-                import_runs(workspace, [plan], read, jobs=1)
-                Journal(workspace, name).append(KEY, Said(verdict=True))
+                import_runs(workspace, [plan], read, n_workers=1)
+                Journal(workspace, name).append(KEY, Annotation(verdict=True))
                 os._exit(0)
             except BaseException as error:
                 print(repr(error), flush=True)

@@ -49,7 +49,7 @@ def store(tmp_path_factory: pytest.TempPathFactory, imported: Imported) -> Itera
     ],
 )
 def test_reading(store: Store, text: str, columns: list[str] | None, first: tuple[object, ...] | None) -> None:
-    names, rows = store.sql(text)
+    names, rows = store.run_sql(text)
     assert rows
     assert columns is None or names == columns
     assert first is None or rows[0][: len(first)] == first
@@ -110,11 +110,11 @@ def test_everything_else_is_refused(store: Store, tmp_path: Path, text: str) -> 
     secret, out = tmp_path / "secret.csv", tmp_path / "out.csv"
     secret.write_text("a\nsecret\n")
     with pytest.raises(SqlError) as caught:
-        store.sql(text.replace("{secret}", str(secret)).replace("{out}", str(out)))
+        store.run_sql(text.replace("{secret}", str(secret)).replace("{out}", str(out)))
     assert "secret\n" not in str(caught.value)
     assert not out.exists()
-    assert store.count(View()) == 2
-    assert store.sql("SELECT count(*) FROM items")[1] == [(2,)]
+    assert store.count_items(View()) == 2
+    assert store.run_sql("SELECT count(*) FROM items")[1] == [(2,)]
 
 
 @pytest.mark.parametrize(
@@ -127,31 +127,31 @@ def test_everything_else_is_refused(store: Store, tmp_path: Path, text: str) -> 
 )
 def test_reviews_in_memory_cannot_be_changed_either(store: Store, text: str) -> None:
     try:
-        store.sql(text)
+        store.run_sql(text)
     except SqlError:
         pass
-    assert store.sql("SELECT count(*) FROM review_events")[1] == [(0,)]
+    assert store.run_sql("SELECT count(*) FROM review_events")[1] == [(0,)]
 
 
 def test_the_store_still_works_after_sql(store: Store) -> None:
-    store.sql("SELECT 1")
+    store.run_sql("SELECT 1")
     view = View(where="official:pass")
-    assert store.count(view) == 1
-    assert store.detail(store.page(view, 0, 1)[0].item).item.official is True
+    assert store.count_items(view) == 1
+    assert store.read_detail(store.fetch_page(view, 0, 1)[0].item).item.official is True
 
 
 def test_a_time_with_a_zone_says_what_to_do(store: Store) -> None:
     with pytest.raises(SqlError, match=r"column t .*::VARCHAR"):
-        store.sql("SELECT now() AS t")
-    assert store.sql("SELECT now()::VARCHAR AS t")[0] == ["t"]
+        store.run_sql("SELECT now() AS t")
+    assert store.run_sql("SELECT now()::VARCHAR AS t")[0] == ["t"]
 
 
 def test_too_many_rows_are_refused_before_they_fill_the_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "ROWS", 1000)
-    assert len(store.sql("FROM range(1000)")[1]) == 1000
+    monkeypatch.setattr(database, "MAX_SQL_ROWS", 1000)
+    assert len(store.run_sql("FROM range(1000)")[1]) == 1000
     with pytest.raises(SqlError, match="more than 1,000 rows"):
-        store.sql("FROM range(1001)")
-    assert store.sql("SELECT 1")[1] == [(1,)]
+        store.run_sql("FROM range(1001)")
+    assert store.run_sql("SELECT 1")[1] == [(1,)]
 
 
 ENDLESS = "SELECT count(*) FROM range(10000000000) a, range(1000) b"
@@ -168,8 +168,8 @@ ENDLESS = "SELECT count(*) FROM range(10000000000) a, range(1000) b"
 )
 def test_what_takes_too_long_is_broken_off_and_the_store_still_works(store: Store, text: str) -> None:
     begun = time.monotonic()
-    with pytest.raises(SqlError, match=r"broken off after 0\.3 seconds: .*--seconds|Out of Memory"):
-        store.sql(text, 0.3)
+    with pytest.raises(SqlError, match=r"timed out after 0\.3 seconds: .*--seconds|Out of Memory"):
+        store.run_sql(text, 0.3)
     assert time.monotonic() - begun < 10
-    assert store.sql("SELECT 1")[1] == [(1,)]
-    assert store.count(View()) == 2
+    assert store.run_sql("SELECT 1")[1] == [(1,)]
+    assert store.count_items(View()) == 2

@@ -76,12 +76,12 @@ def test_a_place_that_cannot_be_written_to_names_the_option(tmp_path: Path) -> N
 
 def test_paths_below_the_place_are_relative_and_come_back(tmp_path: Path) -> None:
     workspace = find_workspace(tmp_path)
-    assert workspace.short(tmp_path / "a" / "b.json") == str(Path("a", "b.json"))
-    assert workspace.full("a/b.json") == tmp_path / "a" / "b.json"
+    assert workspace.to_stored_path(tmp_path / "a" / "b.json") == str(Path("a", "b.json"))
+    assert workspace.to_absolute_path("a/b.json") == tmp_path / "a" / "b.json"
     outside = tmp_path.parent / "else"
-    assert workspace.short(outside) == str(outside)
-    assert workspace.full(str(outside)) == outside
-    assert workspace.full(workspace.short(tmp_path)) == tmp_path
+    assert workspace.to_stored_path(outside) == str(outside)
+    assert workspace.to_absolute_path(str(outside)) == outside
+    assert workspace.to_absolute_path(workspace.to_stored_path(tmp_path)) == tmp_path
 
 
 def test_the_annotators_name_can_be_a_file_name(monkeypatch: pytest.MonkeyPatch) -> None:

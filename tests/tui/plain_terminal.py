@@ -16,6 +16,6 @@ def plain_terminal(patch: pytest.MonkeyPatch) -> Iterator[None]:
         patch.delenv(name, raising=False)
     patch.setenv("LANG", "en_US.UTF-8")
     patch.setenv("TERM", "xterm-256color")
-    theme.forget()
+    theme.clear_caches()
     yield
-    theme.forget()
+    theme.clear_caches()

@@ -23,7 +23,7 @@ async def test_one_after_another_and_whoever_comes_meanwhile_waits() -> None:
     running = asyncio.create_task(acts.run())
     await asyncio.sleep(0)
     assert not acts.add(act(done, "b"))
-    ended = asyncio.create_task(acts.finished())
+    ended = asyncio.create_task(acts.wait_until_idle())
     await asyncio.sleep(0)
     assert (done, ended.done()) == ([], False)
     gate.set()
@@ -38,13 +38,13 @@ async def test_a_failure_takes_what_waits_with_it_and_is_told() -> None:
     acts.add(act(done, "a", False, gate))
     acts.add(act(done, "b"))
     acts.add(act(done, "c"))
-    running, ended = asyncio.create_task(acts.run()), asyncio.create_task(acts.finished())
+    running, ended = asyncio.create_task(acts.run()), asyncio.create_task(acts.wait_until_idle())
     await asyncio.sleep(0)
     gate.set()
     assert await running == 2
     assert done == ["a"]
     assert not await ended
-    assert await acts.finished(), "since then nothing failed"
+    assert await acts.wait_until_idle(), "since then nothing failed"
 
 
 async def test_an_act_that_is_cut_off_leaves_nothing_behind() -> None:
@@ -55,7 +55,7 @@ async def test_an_act_that_is_cut_off_leaves_nothing_behind() -> None:
     await asyncio.sleep(0)
     running.cancel()
     await asyncio.wait([running])
-    assert await acts.finished()
+    assert await acts.wait_until_idle()
     assert acts.add(act(done, "c"))
     await acts.run()
     assert done == ["c"]

@@ -41,7 +41,8 @@ class Stuck:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    ("before", "method", "keys"), [("f s i m", "count", "enter"), ("j", "clusters", "c"), ("j", "detail", "enter")]
+    ("before", "method", "keys"),
+    [("f s i m", "count_items", "enter"), ("j", "fetch_clusters", "c"), ("j", "read_detail", "enter")],
 )
 async def test_the_queue_is_left_while_a_question_is_open(
     make_app: Any, settled: Any, monkeypatch: Any, caplog: Any, before: str, method: str, keys: str
@@ -63,7 +64,8 @@ async def test_the_queue_is_left_while_a_question_is_open(
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    ("method", "keys"), [("page", NEXT), ("page", f"{NEXT} {NEXT}"), ("used_tags", "e"), ("raw", "R")]
+    ("method", "keys"),
+    [("fetch_page", NEXT), ("fetch_page", f"{NEXT} {NEXT}"), ("fetch_used_tags", "e"), ("read_raw_record", "R")],
 )
 async def test_an_item_is_left_while_a_question_is_open(
     make_app: Any, settled: Any, monkeypatch: Any, caplog: Any, method: str, keys: str
@@ -89,7 +91,7 @@ async def test_a_verdict_behind_a_question_that_does_not_end_is_saved(
     app = make_app([{} for _ in range(5)], view=View(queue="dataset"), open_item="simple_0")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        stuck = Stuck(make_app.stores[-1], "page", monkeypatch)
+        stuck = Stuck(make_app.stores[-1], "fetch_page", monkeypatch)
         press(app, NEXT)
         await stuck.begun()
         press(app, NEXT, "p", "f", "ctrl+q")

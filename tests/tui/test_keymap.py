@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.tui.actions import ACTIONS, TOGETHER
-from fcreview.tui.keymap import NO_KEY, KeymapError, first_keys, in_force, key_name, keymap
+from fcreview.tui.actions import ACTIONS, KEY_SCOPES
+from fcreview.tui.keymap import NO_KEY, KeymapError, first_key_names, format_key, resolve_keymap, validate_keymap
 from fcreview.tui.review.judge import PendingQuestion
 from fcreview.tui.review.status import status_line
 from fcreview.tui.screens.item_pane import ItemScreen
-from fcreview.tui.text.lines import plain
+from fcreview.tui.text.lines import plain_text
 
 
 @pytest.mark.parametrize(
@@ -32,53 +32,53 @@ from fcreview.tui.text.lines import plain
 )
 def test_what_cannot_be_used_is_said_with_what_is_known(wanted: dict[str, str], said: str) -> None:
     with pytest.raises(KeymapError) as error:
-        keymap(wanted)
+        validate_keymap(wanted)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_the_same_key_may_mean_two_things_on_two_screens() -> None:
-    assert keymap({"item.pass": "y", "queue.open": "y", "fault.model": "y"})
+    assert validate_keymap({"item.pass": "y", "queue.open": "y", "fault.model": "y"})
 
 
 def test_a_key_is_taken_from_what_has_it_by_default_on_the_same_screen() -> None:
-    assert in_force({"item.pass": "y"}) == {"item.pass": "y", "item.copy": NO_KEY}
-    assert in_force({"item.pass": "j"})["item.down"] == NO_KEY, "in another widget of that screen"
-    assert in_force({"item.arguments": "Q", "item.back": "a"}) == {"item.arguments": "Q", "item.back": "a"}
-    assert in_force({"item.pass": "enter"})["item.fold"] == "space", "the other key stays"
-    assert in_force({"item.pass": "tab"})["item.aside"] == NO_KEY
-    assert in_force({"list.down": "f"}) == {"list.down": "f", "queue.filter": NO_KEY}
-    assert "queue.quit" not in in_force({"item.pass": "q"})
+    assert resolve_keymap({"item.pass": "y"}) == {"item.pass": "y", "item.copy": NO_KEY}
+    assert resolve_keymap({"item.pass": "j"})["item.down"] == NO_KEY, "in another widget of that screen"
+    assert resolve_keymap({"item.arguments": "Q", "item.back": "a"}) == {"item.arguments": "Q", "item.back": "a"}
+    assert resolve_keymap({"item.pass": "enter"})["item.fold"] == "space", "the other key stays"
+    assert resolve_keymap({"item.pass": "tab"})["item.aside"] == NO_KEY
+    assert resolve_keymap({"list.down": "f"}) == {"list.down": "f", "queue.filter": NO_KEY}
+    assert "queue.quit" not in resolve_keymap({"item.pass": "q"})
 
 
 def test_keys_swapped_are_no_conflict() -> None:
-    swapped = keymap({"item.pass": "f", "item.fail": "p"})
-    assert in_force(swapped) == swapped
+    swapped = validate_keymap({"item.pass": "f", "item.fail": "p"})
+    assert resolve_keymap(swapped) == swapped
 
 
 def test_by_default_a_key_means_one_thing_on_a_screen() -> None:
     """But for the help, which its own key closes, too."""
-    for table in TOGETHER:
+    for table in KEY_SCOPES:
         keys = [key for action in table for key in action.keys.split(",") if action.id != "app.help"]
         assert len(keys) == len(set(keys))
     assert all(name == action.id for name, action in ACTIONS.items())
 
 
 def test_keys_are_shown_as_people_write_them() -> None:
-    assert [key_name(key) for key in ("greater_than_sign", "slash", "pagedown", "ctrl+q", "upper_q", "shift+f2")] == [
+    assert [format_key(key) for key in ("greater_than_sign", "slash", "pagedown", "ctrl+q", "upper_q", "shift+f2")] == [
         ">", "/", "PgDn", "^q", "Q", "shift+f2",
     ]  # fmt: skip
-    given = frozenset(in_force({"item.pass": "y", "item.next": ">"}).items())
-    assert {name: first_keys(given).get(name) for name in ("item.pass", "item.next", "item.fail", "item.copy")} == {
+    given = frozenset(resolve_keymap({"item.pass": "y", "item.next": ">"}).items())
+    assert {name: first_key_names(given).get(name) for name in ("item.pass", "item.next", "item.fail", "item.copy")} == {
         "item.pass": "y", "item.next": ">", "item.fail": "f", "item.copy": None,
     }  # fmt: skip
 
 
 def test_hints_name_the_keys_in_force() -> None:
-    keys = first_keys(frozenset(in_force({"item.next": ">", "item.target": "X", "item.down": "p"}).items()))
-    line = plain(status_line(("", ""), PendingQuestion(), 100, False, 100, keys))
+    keys = first_key_names(frozenset(resolve_keymap({"item.next": ">", "item.target": "X", "item.down": "p"}).items()))
+    line = plain_text(status_line(("", ""), PendingQuestion(), 100, False, 100, keys))
     assert line.startswith(" > [ items · p k move · ") and "X verdict on: item" in line
-    assert plain(status_line(("", ""), PendingQuestion(), 100, False, 160, first_keys())).startswith(
+    assert plain_text(status_line(("", ""), PendingQuestion(), 100, False, 160, first_key_names())).startswith(
         " ] [ items · j k move · enter open · . difference · t dialogue · d document · R records · / search · q queue"
     )
 
@@ -100,4 +100,4 @@ async def test_everything_on_the_item_screen_that_names_a_key_follows(make_app: 
         assert "note on item   f2 saves   down: new line   Esc cancels" in "\n".join(await settled(pilot))
         await pilot.press("x", "f2")
         await settled(pilot)
-        assert [opinion.note for opinion in pilot.app.screen.reader.detail.opinions] == ["x"]
+        assert [opinion.note for opinion in pilot.app.screen.cursor.detail.opinions] == ["x"]

@@ -15,7 +15,7 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
-from fcreview.model.review import Event, Said
+from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import ItemDetail, View
@@ -26,7 +26,7 @@ from fcreview.tui.screens.dialogs import FaultScreen, NoteScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import plain
+from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import LineBar
 from tests.store.factory import Imported
 from tests.tui.at_once import press, until
@@ -41,7 +41,7 @@ class SlowReviewer(Reviewer):
         self.free = threading.Event()
         self.refused: list[bool] = []
 
-    def review(self, item: int, annotation: Said, detail: ItemDetail | None = None) -> Event:
+    def review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
         assert self.free.wait(20)
         if annotation.verdict is not None and annotation.verdict in self.refused:
             raise JournalError("the disk is full")
@@ -70,11 +70,11 @@ def shown(app: App[Any]) -> ItemScreen:
 
 
 def name(app: App[Any]) -> str:
-    return shown(app).reader.detail.row.id
+    return shown(app).cursor.detail.row.id
 
 
 def status(app: App[Any]) -> str:
-    return plain(shown(app).query_one("#item-status", LineBar).line)
+    return plain_text(shown(app).query_one("#item-status", LineBar).line)
 
 
 class Slow:
@@ -172,7 +172,7 @@ async def test_a_verdict_behind_a_step_is_about_the_item_it_was_pressed_on(works
         assert "saved: pass · simple_0" in status(slow.app)
         await slow.handled("left_square_bracket")
         await slow.done()
-        assert [(o.verdict) for o in shown(slow.app).reader.detail.opinions] == [True]
+        assert [(o.verdict) for o in shown(slow.app).cursor.detail.opinions] == [True]
 
 
 async def test_undo_behind_a_verdict_takes_that_one_back(workspace: Workspace) -> None:
@@ -236,7 +236,7 @@ async def test_keys_before_the_item_is_there_say_nothing_of_it(workspace: Worksp
         held = threading.Event()
         await slow.handled("q")
         await slow.done()
-        asking = asyncio.create_task(slow.app.session.ask(lambda store: held.wait(20)))
+        asking = asyncio.create_task(slow.app.session.query(lambda store: held.wait(20)))
         await slow.handled("enter", "f", "n")
         assert isinstance(slow.app.screen, ItemScreen)
         assert not slow.app.screen.item_reviewer.has_item

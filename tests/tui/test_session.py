@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.model.review import Said
+from fcreview.model.review import Annotation
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.session import Session, SessionError
@@ -42,51 +42,51 @@ def endless(begun: threading.Event) -> Callable[[Store], object]:
 
 
 def first_item(store: Store) -> int:
-    return store.find("simple_0")[0]
+    return store.find_items("simple_0")[0]
 
 
 async def test_questions_are_answered_beside_the_loop_in_their_order(session: Session) -> None:
     def where(store: Store) -> tuple[int, float]:
         return threading.get_ident(), time.monotonic()
 
-    answers = await asyncio.gather(*(session.ask(where) for _ in range(5)))
+    answers = await asyncio.gather(*(session.query(where) for _ in range(5)))
     assert {thread for thread, _ in answers} - {threading.get_ident()} == {answers[0][0]}
     assert [moment for _, moment in answers] == sorted(moment for _, moment in answers)
 
 
 async def test_a_review_is_on_disk_and_counted_until_it_is_undone(session: Session, workspace: Workspace) -> None:
-    item = await session.ask(first_item)
+    item = await session.query(first_item)
     for verdict in (False, True):
-        await session.review(item, Said(verdict=verdict))
+        await session.record_review(item, Annotation(verdict=verdict))
         assert json.loads((workspace.reviews / "alice.jsonl").read_text().splitlines()[-1])["verdict"] is verdict
-    assert session.reviewed == 1
+    assert session.reviewed_count == 1
     for left in (1, 0):
         assert await session.undo() is not None
-        assert session.reviewed == left
+        assert session.reviewed_count == left
     assert await session.undo() is None
 
 
 async def test_a_review_nobody_waits_for_any_more_is_still_written(session: Session, workspace: Workspace) -> None:
-    item = await session.ask(first_item)
+    item = await session.query(first_item)
     held = threading.Event()
-    asking = asyncio.create_task(session.ask(lambda store: held.wait(10)))
-    saying = asyncio.create_task(session.review(item, Said(verdict=True)))
+    asking = asyncio.create_task(session.query(lambda store: held.wait(10)))
+    saying = asyncio.create_task(session.record_review(item, Annotation(verdict=True)))
     await asyncio.sleep(0)
     saying.cancel()
     await asyncio.wait([saying])
     assert saying.cancelled()
     held.set()
     await asking
-    await session.ask(lambda store: None)
+    await session.query(lambda store: None)
     assert len((workspace.reviews / "alice.jsonl").read_text().splitlines()) == 1
 
 
 async def test_closing_breaks_off_a_question_and_keeps_the_review_behind_it(workspace: Workspace) -> None:
     session, begun = Session(workspace, "alice"), threading.Event()
-    item = await session.ask(first_item)
-    asking = asyncio.create_task(session.ask(endless(begun)))
-    saying = asyncio.create_task(session.review(item, Said(verdict=True)))
-    later = asyncio.create_task(session.ask(endless(threading.Event())))
+    item = await session.query(first_item)
+    asking = asyncio.create_task(session.query(endless(begun)))
+    saying = asyncio.create_task(session.record_review(item, Annotation(verdict=True)))
+    later = asyncio.create_task(session.query(endless(threading.Event())))
     await asyncio.to_thread(begun.wait, 10)
     start = time.monotonic()
     await asyncio.to_thread(session.close)
@@ -99,9 +99,9 @@ async def test_closing_breaks_off_a_question_and_keeps_the_review_behind_it(work
 
 async def test_what_cannot_be_opened_is_told_by_the_question(tmp_path: Path) -> None:
     session = Session(find_workspace(tmp_path), "alice")
-    session.begin()
+    session.open_in_background()
     with pytest.raises(SessionError, match="nothing imported at"):
-        await session.ask(lambda store: store.runs())
+        await session.query(lambda store: store.fetch_runs())
     session.close()
 
 
@@ -109,5 +109,5 @@ async def test_a_journal_that_cannot_be_written_to_is_told_before_anything_is_sa
     (workspace.reviews / "Alice.jsonl").write_text("")
     session = Session(workspace, "alice")
     with pytest.raises(SessionError, match="there is an annotator 'Alice' already"):
-        await session.ready()
+        await session.open_journal()
     session.close()

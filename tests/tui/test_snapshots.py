@@ -33,7 +33,7 @@ def workspace(request: pytest.FixtureRequest, samples: Path, tmp_path_factory: p
     place = tmp_path_factory.mktemp("snapshots") / request.param
     shutil.copytree(samples / request.param, place)
     workspace = find_workspace(place, place)
-    import_runs(workspace, discover([place]).plans, read_plan, jobs=1)
+    import_runs(workspace, discover([place]).plans, read_plan, n_workers=1)
     return workspace
 
 

@@ -124,11 +124,11 @@ def test_screens_and_widgets_reach_the_store_by_questions_only() -> None:
     "text",
     [
         "from fcreview.store.store import Store",
-        "def action_tag(self): self.session.store.facets(view)",
+        "def action_tag(self): self.session.store.fetch_facets(view)",
         "def __init__(self, reviewer): self._reviewer = reviewer",
         "if TYPE_CHECKING:\n    from fcreview.store.reviews.reviewer import Reviewer",
     ],
 )
 def test_a_screen_that_asks_on_the_loop_would_be_found(text: str) -> None:
     assert list(loose(ast.parse(text)))
-    assert not list(loose(ast.parse("async def load(self): return await ask(lambda store: store.issues())")))
+    assert not list(loose(ast.parse("async def load(self): return await ask(lambda store: store.fetch_issues())")))

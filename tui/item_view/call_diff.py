@@ -8,12 +8,24 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate, zip_longest
 
-from fcreview.matching.confusables import hidden_difference
-from fcreview.matching.first_difference import ArgumentRow, argument_rows
-from fcreview.model.item import Call, Pair, Side
-from fcreview.model.sanitize import visible, width
-from fcreview.tui.item_view.blocks import Options
-from fcreview.tui.text.lines import RULE, Line, Part, column, cut_middle, fit, fold_text, line, line_width, rule, wrap
+from fcreview.matching.confusables import describe_hidden_difference
+from fcreview.matching.first_difference import ArgumentRow, build_argument_rows
+from fcreview.model.item import Call, CallPair, Side
+from fcreview.model.sanitize import display_width, sanitize
+from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.text.lines import (
+    RULE_MARGIN,
+    Line,
+    StyledText,
+    fit_line,
+    line_width,
+    make_line,
+    pad_span,
+    rule_line,
+    truncate_middle,
+    wrap_head,
+    wrap_visible,
+)
 from fcreview.tui.text.theme import STATE_STYLES, symbols
 
 Span = tuple[int, int]
@@ -56,15 +68,15 @@ def _changed_span(golden: str, predicted: str) -> tuple[int, int, str]:
     while at >= 0 and len(candidates) < MAX_ALTERNATIVES:
         candidates.append(golden[at + 4 :])
         at = golden.find(" or ", at + 4)
-    starts = [agree(candidate, predicted) for candidate in candidates]
+    starts = [common_prefix_length(candidate, predicted) for candidate in candidates]
     start = max(starts)
     closest = candidates[starts.index(start)]
     stop = closest.find(" or ", start)
     closest = closest if stop < 0 else closest[:stop]
-    return start, len(predicted) - agree(closest[start:][::-1], predicted[start:][::-1]), closest
+    return start, len(predicted) - common_prefix_length(closest[start:][::-1], predicted[start:][::-1]), closest
 
 
-def agree(a: str, b: str) -> int:
+def common_prefix_length(a: str, b: str) -> int:
     """Length of the common beginning of two texts, found by bisection because both can be megabytes long."""
     low, high = 0, min(len(a), len(b))
     if a[:high] == b[:high]:
@@ -84,7 +96,7 @@ def mark_spans(piece: str, offset: int, spans: Sequence[Span], style: str, mark_
     `offset` is the position of the piece in the text. Blanks at the edges of a span are drawn as `␣`, because they
     would be invisible.
     """
-    parts: list[Part] = []
+    parts: list[StyledText] = []
     at = 0
     for first, last in spans:
         start, end = min(max(first - offset, at), len(piece)), min(max(last - offset, 0), len(piece))
@@ -100,7 +112,7 @@ def _mark_edge_blanks(text: str) -> str:
     if bare == text:
         return text
     head = len(text) - len(text.lstrip(" ")) if bare else len(text)
-    return symbols().blank * head + bare + symbols().blank * (len(text) - len(bare) - head)
+    return symbols().visible_space * head + bare + symbols().visible_space * (len(text) - len(bare) - head)
 
 
 MAX_COLUMN_ROWS = 3
@@ -112,7 +124,7 @@ MIN_NAME_CELLS = 24
 ONE_SIDED_LABELS = {"-": "missing", "+": "extra"}
 UNDECODED_ROWS = 8
 OBVIOUS_REASON = re.compile(r"value differs: |function differs: |(one|[0-9,]+) places? inside differs?$")
-"""Reasons that only repeat what the table shows."""
+"""Matches reasons that only repeat what the table shows."""
 SIDE_LABEL_CELLS = 15
 """Width, in cells, of the label `golden` or `predicted` before a value that does not fit its column."""
 STACKED_ROWS = 2
@@ -135,10 +147,12 @@ class Columns:
 
 def measure_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float = 0.25) -> Columns:
     """Divide `cells` between the columns. Names get at most `name_share` of the width; the values share the rest."""
-    name = min(_widest("argument", map(row_label, rows)), max(int(cells * name_share), 8))
+    name = min(_widest_cells("argument", map(row_label, rows)), max(int(cells * name_share), 8))
     rest = max(cells - name - 6, 16)
-    needed_golden = _widest("golden", (visible(row.golden or missing_value_labels(row)[0]) for row in rows))
-    needed_predicted = _widest("predicted", (visible(row.predicted or missing_value_labels(row)[1]) for row in rows))
+    needed_golden = _widest_cells("golden", (sanitize(row.golden or missing_value_labels(row)[0]) for row in rows))
+    needed_predicted = _widest_cells(
+        "predicted", (sanitize(row.predicted or missing_value_labels(row)[1]) for row in rows)
+    )
     half = rest // 2
     if needed_golden + needed_predicted <= rest:
         # Stay near fixed widths, so that the columns do not move from item to item.
@@ -150,33 +164,33 @@ def measure_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float =
     return Columns(name, golden, rest - golden)
 
 
-def _widest(heading: str, texts: Iterable[str]) -> int:
-    return max(map(width, (heading, *texts)))
+def _widest_cells(heading: str, texts: Iterable[str]) -> int:
+    return max(map(display_width, (heading, *texts)))
 
 
 def row_label(row: ArgumentRow) -> str:
     """Name of an argument, or the path inside it, such as `.price` or `[2].name`, if the row shows a nested value."""
     if row.depth == 0:
-        return visible(row.path or "function")
+        return sanitize(row.path or "function")
     inside = re.search(r"[.\[]", row.path[1:])
-    return " " + visible(row.path[1 + inside.start() :] if inside else row.path)
+    return " " + sanitize(row.path[1 + inside.start() :] if inside else row.path)
 
 
 def column_headings(widths: Columns, name: str = "argument") -> Line:
     """The line above an argument table. `name` is the heading of the first column."""
     return (
         ("  ", ""),
-        column(name, widths.name + 2, "dim"),
-        column("golden", widths.golden + 2, "dim"),
+        pad_span(name, widths.name + 2, "dim"),
+        pad_span("golden", widths.golden + 2, "dim"),
         ("predicted", "dim"),
     )
 
 
 def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
     """Render one argument: golden and predicted value side by side, or below each other if one is too long."""
-    golden, predicted = visible(row.golden or ""), visible(row.predicted or "")
-    left = wrap(golden, widths.golden, MAX_COLUMN_ROWS + 1)
-    right = wrap(predicted, widths.predicted, MAX_COLUMN_ROWS + 1)
+    golden, predicted = sanitize(row.golden or ""), sanitize(row.predicted or "")
+    left = wrap_visible(golden, widths.golden, MAX_COLUMN_ROWS + 1)
+    right = wrap_visible(predicted, widths.predicted, MAX_COLUMN_ROWS + 1)
     comparable = row.state in "!~" and row.golden is not None and row.predicted is not None
     spans = changed_spans(golden, predicted) if comparable else []
     if max(len(left), len(right)) > MAX_COLUMN_ROWS:
@@ -185,24 +199,24 @@ def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
         lines = _side_by_side_lines(row, left, right, spans, widths)
     indent = " " * (widths.name + 4 if widths.name <= 12 else 6)
     for reason in row_reasons(row):
-        lines += [((indent, ""), (piece, "dim")) for piece in wrap(reason, widths.total - len(indent), 2)]
+        lines += [((indent, ""), (piece, "dim")) for piece in wrap_visible(reason, widths.total - len(indent), 2)]
     return lines
 
 
 def missing_value_labels(row: ArgumentRow) -> tuple[str, str]:
     """(golden, predicted) labels shown instead of a missing value; empty for a side that has a value."""
-    omitted = "(optional, omitted)" if row.optional and not row.wanted else "(missing)"
+    omitted = "(optional, omitted)" if row.optional and not row.is_required_by_function else "(missing)"
     return "" if row.golden is not None else "(none)", "" if row.predicted is not None else omitted
 
 
 def row_reasons(row: ArgumentRow) -> list[str]:
     """Explanations below a row: the reason for the difference, unless it is obvious, and any invisible difference."""
-    if row.state not in "!~" and not row.wanted:
+    if row.state not in "!~" and not row.is_required_by_function:
         return []
-    reasons = [visible(row.reason)] if row.reason and not OBVIOUS_REASON.match(row.reason) else []
+    reasons = [sanitize(row.reason)] if row.reason and not OBVIOUS_REASON.match(row.reason) else []
     accepted = (row.golden or "").split(" or ")[:MAX_ALTERNATIVES] if row.predicted is not None else []
-    invisible = next(filter(None, (hidden_difference(value, row.predicted or "") for value in accepted)), None)
-    return [*reasons, visible(invisible)] if invisible else reasons
+    invisible = next(filter(None, (describe_hidden_difference(value, row.predicted or "") for value in accepted)), None)
+    return [*reasons, sanitize(invisible)] if invisible else reasons
 
 
 def _difference_style(row: ArgumentRow) -> str:
@@ -213,7 +227,7 @@ def _difference_style(row: ArgumentRow) -> str:
 def _side_by_side_lines(
     row: ArgumentRow, golden_rows: list[str], predicted_rows: list[str], spans: list[Span], widths: Columns
 ) -> list[Line]:
-    unimportant = row.state == "=" or (row.state == "-" and row.optional and not row.wanted)
+    unimportant = row.state == "=" or (row.state == "-" and row.optional and not row.is_required_by_function)
     name_style, golden_style, predicted_style = ("dim",) * 3 if unimportant else ("", "golden", "predicted")
     no_golden, no_predicted = missing_value_labels(row)
     if no_golden:
@@ -227,9 +241,9 @@ def _side_by_side_lines(
         lines.append(
             (
                 (f"{state} ", STATE_STYLES[row.state]),
-                column(label, widths.name, name_style),
+                pad_span(label, widths.name, name_style),
                 ("  ", ""),
-                column(golden.rstrip(), widths.golden + 2, golden_style),
+                pad_span(golden.rstrip(), widths.golden + 2, golden_style),
                 *mark_spans(piece, offset, spans, predicted_style, _difference_style(row)),
             )
         )
@@ -240,13 +254,13 @@ def _side_by_side_lines(
 def _stacked_lines(row: ArgumentRow, golden: str, predicted: str, spans: list[Span], cells: int) -> list[Line]:
     room = max(cells - SIDE_LABEL_CELLS, 8)
     start = spans[0][0] if spans else 0
-    head: list[Part] = [
+    head: list[StyledText] = [
         (row.state + " ", STATE_STYLES[row.state]),
         (row_label(row), "dim" if row.state == "=" else ""),
     ]
     if spans and golden != predicted:
         head.append((f"   first difference at character {start + 1}", "dim"))
-    lines = [fit(tuple(head), cells)]
+    lines = [fit_line(tuple(head), cells)]
     if golden == predicted:
         shown, _ = window_around(golden, 0, room)
         return [*lines, (("    both".ljust(SIDE_LABEL_CELLS), "dim"), (shown, "dim"))]
@@ -255,7 +269,7 @@ def _stacked_lines(row: ArgumentRow, golden: str, predicted: str, spans: list[Sp
         shown, offset = window_around(text, start, room * STACKED_ROWS)
         style = "dim" if row.state == "=" or missing else side
         side_spans = spans if side == "predicted" else []
-        for at, piece in enumerate(wrap(shown or missing, room)):
+        for at, piece in enumerate(wrap_visible(shown or missing, room)):
             marked = mark_spans(piece, offset, side_spans, style, _difference_style(row))
             lines.append(((_side_label(side, at), "dim"), *marked))
             offset += len(piece)
@@ -272,59 +286,61 @@ def window_around(text: str, position: int, cells: int) -> tuple[str, int]:
 
     Returns the window and its offset: `window[i]` is `text[i + offset]`.
     """
-    if width(text) <= cells:
+    if display_width(text) <= cells:
         return text, 0
     before = cells // 4
     start = max(0, position - before) if position > cells - before else 0
     head = "…" if start else ""
-    shown = wrap(text[start:], cells - 2, 1)[0]
+    shown = wrap_visible(text[start:], cells - 2, 1)[0]
     tail = "…" if start + len(shown) < len(text) else ""
     return head + shown + tail, start - len(head)
 
 
-def pair_heading(pair: Pair, number: int, count: int, cells: int, remarks: Sequence[str] = ()) -> Line:
+def pair_heading(pair: CallPair, number: int, count: int, cells: int, remarks: Sequence[str] = ()) -> Line:
     """Heading of an unfolded pair, with remarks at its end: `── turn 1 · call 1 of 2 · get_weather · - missing ──`."""
     place = f"turn {pair.turn + 1} · call {number} of {count} · "
-    state: list[Part] = []
+    state: list[StyledText] = []
     if pair.state in ONE_SIDED_LABELS:
         state = [(f" · {pair.state} {ONE_SIDED_LABELS[pair.state]}", STATE_STYLES[pair.state])]
-    ending: list[Part] = [(f" · {visible(remark)}", "dim") for remark in remarks]
-    room = cells - RULE - width(place) - line_width(tuple(state))
+    ending: list[StyledText] = [(f" · {sanitize(remark)}", "dim") for remark in remarks]
+    room = cells - RULE_MARGIN - display_width(place) - line_width(tuple(state))
     name_cells = max(room - line_width(tuple(ending)), min(room, MIN_NAME_CELLS), 1)
-    return rule(((place, ""), (cut_middle(visible(pair.name), name_cells), "strong"), *state, *ending), cells)
+    return rule_line(
+        ((place, ""), (truncate_middle(sanitize(pair.name), name_cells), "strong"), *state, *ending), cells
+    )
 
 
-def call_text(name: str, call: Call | None) -> str:
+def format_call(name: str, call: Call | None) -> str:
     """Format a call as `cd(folder="a")`. Without a call it is `name`, and an undecoded call is its raw text."""
     if call is None:
         return name
     if call.arguments is None:
-        return visible(call.raw or name)
+        return sanitize(call.raw or name)
     golden, predicted = (call, None) if call.side == "golden" else (None, call)
     parts = [
         f"{row.path}={row.golden if call.side == 'golden' else row.predicted}"
-        for row in argument_rows(golden, predicted, [])
+        for row in build_argument_rows(golden, predicted, [])
         if row.depth == 0
     ]
-    return visible(f"{call.name}({', '.join(parts)})")
+    return sanitize(f"{call.name}({', '.join(parts)})")
 
 
 def folded_pair_lines(
-    pair: Pair, number: int, count: int, call: Call | None, ending: Line, inside_turn: bool, cells: int
+    pair: CallPair, number: int, count: int, call: Call | None, ending: Line, inside_turn: bool, cells: int
 ) -> list[Line]:
     """Render a folded pair on one line. `ending` is never cut. Inside a turn, the turn's number is left out."""
     label = ONE_SIDED_LABELS.get(pair.state)
-    summary = fit(
+    summary = fit_line(
         (
             (f"{pair.state} ", STATE_STYLES[pair.state]),
             ("" if inside_turn else f"turn {pair.turn + 1} · ", "dim"),
             (f"call {number} of {count} · ", "dim"),
             (f"{label}: " if label else "", STATE_STYLES[pair.state]),
-            (call_text(pair.name, call), "dim" if pair.state == "=" else ""),
+            (format_call(pair.name, call), "dim" if pair.state == "=" else ""),
         ),
         max(cells - line_width(ending), 20),
     )
-    return [fit((*summary, *ending), cells)]
+    return [fit_line((*summary, *ending), cells)]
 
 
 def labelled_side_lines(side: Side, rows: Sequence[str]) -> list[Line]:
@@ -332,13 +348,13 @@ def labelled_side_lines(side: Side, rows: Sequence[str]) -> list[Line]:
     return [((_side_label(side, at), "dim"), (row, side)) for at, row in enumerate(rows)]
 
 
-def undecoded_call_lines(call: Call, cells: int, options: Options) -> list[Line]:
+def undecoded_call_lines(call: Call, cells: int, options: DisplayOptions) -> list[Line]:
     """Render a call that could not be decoded: the error, then the raw text."""
     what = "golden answer cannot be parsed" if call.side == "golden" else "cannot be decoded"
-    error = f"{what}: {visible(call.decode_error or 'not a call')}"
-    rows, has_more = fold_text(call.raw or "", cells - SIDE_LABEL_CELLS, options.row_limit(UNDECODED_ROWS))
-    lines: list[Line] = [(("! ", "bad"), (piece, "bad")) for piece in wrap(error, cells - 2, 3)]
+    error = f"{what}: {sanitize(call.decode_error or 'not a call')}"
+    rows, has_more = wrap_head(call.raw or "", cells - SIDE_LABEL_CELLS, options.row_limit(UNDECODED_ROWS))
+    lines: list[Line] = [(("! ", "bad"), (piece, "bad")) for piece in wrap_visible(error, cells - 2, 3)]
     lines += labelled_side_lines(call.side, rows if call.raw else ())
     if has_more:
-        lines.append(line(f"    … {options.unfold_hint}", "dim"))
+        lines.append(make_line(f"    … {options.unfold_hint}", "dim"))
     return lines

@@ -8,18 +8,18 @@ from functools import cache, partial
 from typing import Any
 
 from fcreview.matching.diff import diff_call
-from fcreview.matching.first_difference import ArgumentRow, argument_rows
+from fcreview.matching.first_difference import ArgumentRow, build_argument_rows
 from fcreview.model.address import argument_address, call_address, turn_address
-from fcreview.model.item import Accept, Call, Fields, Pair
-from fcreview.model.sanitize import visible
-from fcreview.tui.item_view.blocks import Block, Options, Scene
+from fcreview.model.item import AcceptedValues, Call, CallPair, GoldenObject
+from fcreview.model.sanitize import sanitize
+from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem
 from fcreview.tui.item_view.call_diff import (
     SIDE_LABEL_CELLS,
     Columns,
     argument_lines,
-    call_text,
     column_headings,
     folded_pair_lines,
+    format_call,
     labelled_side_lines,
     measure_columns,
     pair_heading,
@@ -28,7 +28,7 @@ from fcreview.tui.item_view.call_diff import (
 )
 from fcreview.tui.item_view.function_docs import call_docs_blocks
 from fcreview.tui.item_view.verdicts import needs_attention, target_verdict_blocks
-from fcreview.tui.text.lines import Line, laid_out_text, line, rule, wrap
+from fcreview.tui.text.lines import Line, format_json_text, make_line, rule_line, wrap_visible
 
 NOT_DECODED = "(not decoded)"
 """Shown instead of the arguments of an undecoded call, whose text may contain them."""
@@ -36,7 +36,7 @@ MAX_EQUAL_ROWS = 8
 """Number of equal arguments up to which each has a row. More are folded to one line."""
 
 
-def single_turn_pair_blocks(indexed: Scene, options: Options) -> list[Block]:
+def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
     """Blocks of all pairs of an item that is not a trajectory."""
     pairs = indexed.pairs.get(0, [])
     if not pairs:
@@ -45,8 +45,11 @@ def single_turn_pair_blocks(indexed: Scene, options: Options) -> list[Block]:
     return [block for at, pair in enumerate(pairs) for block in pair_blocks(indexed, pair, at, options)]
 
 
-def is_folded_by_default(indexed: Scene, pair: Pair, address: str) -> bool:
-    """Whether a pair needs no attention: equal next to other calls, or one-sided in a trajectory, without a comment."""
+def is_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> bool:
+    """Whether a pair is folded by default: an equal pair next to others, or a missing or extra call in a trajectory.
+
+    A pair is unfolded if it was reviewed or failed, or if the benchmark compared it with a golden call.
+    """
     if needs_attention(indexed, address) or compared_golden_call(indexed, pair, address) is not None:
         return False
     in_trajectory = indexed.is_trajectory and not indexed.only_last_turn_judged
@@ -54,7 +57,7 @@ def is_folded_by_default(indexed: Scene, pair: Pair, address: str) -> bool:
     return (pair.state in "=~" and has_neighbours) or (pair.state in "-+" and in_trajectory)
 
 
-def pair_blocks(indexed: Scene, pair: Pair, position: int, options: Options) -> list[Block]:
+def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: DisplayOptions) -> list[Block]:
     """Blocks of one pair: heading, arguments, verdicts, and the function docs if they are shown here.
 
     `position` is the index of the pair in its turn.
@@ -76,7 +79,7 @@ def pair_blocks(indexed: Scene, pair: Pair, position: int, options: Options) -> 
         foldable=True,
         folded=folded,
         title=f"turn {pair.turn + 1} call {position + 1}",
-        copy=lambda: {"golden": call_value(golden), "predicted": call_value(predicted)},
+        copied_value=lambda: {"golden": call_to_json(golden), "predicted": call_to_json(predicted)},
     )
     docs = call_docs_blocks(indexed, pair, address, options)
     if folded:
@@ -90,15 +93,18 @@ def pair_blocks(indexed: Scene, pair: Pair, position: int, options: Options) -> 
         if table.rows:
             lines.append(column_headings(widths(cells)))
         elif not table.undecoded:
-            lines.append(line("  no arguments", "dim"))
+            lines.append(make_line("  no arguments", "dim"))
         return lines
 
     head.lines = heading_lines
     if table.undecoded is not None:
         raw = table.undecoded.raw or ""
-        head.full = lambda: raw
+        head.full_text = lambda: raw
     rows, equal_rows = _split_equal_rows(table.rows, options.is_folded(f"{address}/equal", True))
-    blocks = [head, *(_argument_block(row, widths, pair, position) for row in rows)]
+    blocks = [head]
+    for row in rows:
+        target = argument_address(pair.turn, position, row.path)
+        blocks.append(argument_block(target, row, widths, f"{head.title} · {sanitize(row.path)}", target))
     if equal_rows:
         blocks.append(_equal_rows_block(f"{address}/equal", equal_rows))
     return [*blocks, *target_verdict_blocks(indexed, address), *docs]
@@ -115,7 +121,7 @@ class PairTable:
     """Call that could not be decoded."""
 
 
-def _pair_table(indexed: Scene, pair: Pair, address: str, options: Options) -> PairTable:
+def _pair_table(indexed: IndexedItem, pair: CallPair, address: str, options: DisplayOptions) -> PairTable:
     golden, predicted = indexed.calls_of(pair)
     if golden is not None and golden.arguments is None:
         return _undecoded_golden_table(golden, predicted, options)
@@ -124,11 +130,11 @@ def _pair_table(indexed: Scene, pair: Pair, address: str, options: Options) -> P
         return PairTable(rows, lambda cells: undecoded_call_lines(predicted, cells, options), predicted)
     compared = compared_golden_call(indexed, pair, address)
     if compared is not None and predicted is not None:
-        return PairTable(argument_rows(compared, predicted, diff_call(compared, predicted)), lambda _: [])
+        return PairTable(build_argument_rows(compared, predicted, diff_call(compared, predicted)), lambda _: [])
     return PairTable(_pair_rows(pair, golden, predicted), lambda _: [])
 
 
-def _undecoded_golden_table(golden: Call, predicted: Call | None, options: Options) -> PairTable:
+def _undecoded_golden_table(golden: Call, predicted: Call | None, options: DisplayOptions) -> PairTable:
     """Both calls as text below each other, because arguments cannot be compared with an undecoded golden call."""
 
     def lines_above(cells: int) -> list[Line]:
@@ -137,19 +143,19 @@ def _undecoded_golden_table(golden: Call, predicted: Call | None, options: Optio
             return lines
         if predicted.arguments is None:
             return lines + undecoded_call_lines(predicted, cells, options)
-        rows = wrap(call_text(predicted.name, predicted), cells - SIDE_LABEL_CELLS)
+        rows = wrap_visible(format_call(predicted.name, predicted), cells - SIDE_LABEL_CELLS)
         return lines + labelled_side_lines("predicted", rows)
 
     return PairTable([], lines_above, golden)
 
 
-def compared_golden_call(indexed: Scene, pair: Pair, address: str) -> Call | None:
+def compared_golden_call(indexed: IndexedItem, pair: CallPair, address: str) -> Call | None:
     """The golden call that the benchmark compared with an unmatched predicted call; None if unknown or hidden."""
-    compared = {} if indexed.hidden else indexed.item.extra.held_against or {}
+    compared = {} if indexed.hide_verdicts else indexed.item.extra.compared_with or {}
     return indexed.golden_calls.get((pair.turn, compared[address])) if address in compared else None
 
 
-def pair_remarks(indexed: Scene, pair: Pair, address: str) -> list[str]:
+def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str]:
     """Remarks in a pair's heading: another spelling of the function, an earlier duplicate, the compared golden call."""
     golden, predicted = indexed.calls_of(pair)
     remarks: list[str] = []
@@ -163,9 +169,9 @@ def pair_remarks(indexed: Scene, pair: Pair, address: str) -> list[str]:
     return remarks
 
 
-def _pair_rows(pair: Pair, golden: Call | None, predicted: Call | None) -> list[ArgumentRow]:
+def _pair_rows(pair: CallPair, golden: Call | None, predicted: Call | None) -> list[ArgumentRow]:
     """Rows of the table. The row on the call as a whole is included only if both calls exist."""
-    rows = argument_rows(golden, predicted, pair.diff)
+    rows = build_argument_rows(golden, predicted, pair.diff)
     return rows if golden and predicted else [row for row in rows if row.path]
 
 
@@ -177,45 +183,47 @@ def _split_equal_rows(rows: list[ArgumentRow], fold: bool) -> tuple[list[Argumen
     return [row for row in rows if row.state != "="], equal
 
 
-def _argument_block(row: ArgumentRow, widths: Callable[[int], Columns], pair: Pair, position: int) -> Block:
-    address = argument_address(pair.turn, position, row.path)
+def argument_block(
+    key: str, row: ArgumentRow, widths: Callable[[int], Columns], title: str, target: str | None = None
+) -> Block:
+    """A row of an argument table. Its full text contains both values and the reasons why they differ."""
     return Block(
-        address,
+        key,
         lambda cells: argument_lines(row, widths(cells)),
-        target=address,
-        argument=True,
+        target=target,
+        is_argument=True,
         differs=row.state in "!-+",
-        title=f"turn {pair.turn + 1} call {position + 1} · {visible(row.path)}",
-        full=lambda: _full_values(row),
-        copy=lambda: {"argument": row.path, "golden": row.golden, "predicted": row.predicted},
+        title=title,
+        full_text=lambda: _full_values(row),
+        copied_value=lambda: {"argument": row.path, "golden": row.golden, "predicted": row.predicted},
     )
 
 
 def _full_values(row: ArgumentRow) -> str:
     """Both values with JSON indented, and the reasons why they differ. Several accepted values stay on one line."""
-    golden, predicted = (laid_out_text(value) if value else "(none)" for value in (row.golden, row.predicted))
+    golden, predicted = (format_json_text(value) if value else "(none)" for value in (row.golden, row.predicted))
     return "\n".join(["golden", golden, "", "predicted", predicted, "", *row_reasons(row)])
 
 
 def _equal_rows_block(key: str, rows: list[ArgumentRow]) -> Block:
     def lines(cells: int) -> list[Line]:
-        names = visible(", ".join(row.path for row in rows if row.depth == 0))
-        pieces = wrap(f"{len(rows)} equal: {names}", cells - 2, 2)
+        names = sanitize(", ".join(row.path for row in rows if row.depth == 0))
+        pieces = wrap_visible(f"{len(rows)} equal: {names}", cells - 2, 2)
         return [(("= " if at == 0 else "  ", "dim"), (piece, "dim")) for at, piece in enumerate(pieces)]
 
     return Block(key, lines, foldable=True, folded=True)
 
 
-def no_calls_block(indexed: Scene, turn: int) -> Block:
+def no_calls_block(indexed: IndexedItem, turn: int) -> Block:
     """A note that the turn has neither golden nor predicted calls."""
     text = f"turn {turn + 1} · no golden or predicted calls"
     return Block(
         f"{turn_address(turn)}/calls",
-        lambda cells: [line(text, "dim") if indexed.is_trajectory else rule(((text, "dim"),), cells)],
+        lambda cells: [make_line(text, "dim") if indexed.is_trajectory else rule_line(((text, "dim"),), cells)],
     )
 
 
-def call_value(call: Call | None) -> Any:
+def call_to_json(call: Call | None) -> Any:
     """Convert a call to JSON: `{name: {argument: value}}`, where a golden value is a list of accepted values.
 
     An undecoded call becomes its raw text.
@@ -228,9 +236,9 @@ def call_value(call: Call | None) -> Any:
 
 
 def _plain_json(value: Any) -> Any:
-    if isinstance(value, Accept):
+    if isinstance(value, AcceptedValues):
         value = value.any_of
-    elif isinstance(value, Fields):
+    elif isinstance(value, GoldenObject):
         value = value.fields
     if isinstance(value, dict):
         return {name: _plain_json(inner) for name, inner in value.items()}

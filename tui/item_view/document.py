@@ -8,12 +8,12 @@ from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple
 
-from fcreview.model.address import ITEM, is_address, part_of
+from fcreview.model.address import ITEM, is_address, parse_address
 from fcreview.model.item import Item
-from fcreview.model.sanitize import clip, visible, width
-from fcreview.model.wording import count_of
+from fcreview.model.sanitize import clip, display_width, sanitize
+from fcreview.model.wording import format_count
 from fcreview.store.rows import ItemDetail
-from fcreview.tui.item_view.blocks import Block, Options, scene
+from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem
 from fcreview.tui.item_view.function_docs import available_function_blocks
 from fcreview.tui.item_view.turns import conversation_blocks, dialogue_blocks, turn_overview_blocks
 from fcreview.tui.item_view.verdicts import (
@@ -25,19 +25,19 @@ from fcreview.tui.item_view.verdicts import (
     review_blocks,
     verdict_blocks,
 )
-from fcreview.tui.text.layout import pretty
+from fcreview.tui.text.layout import indent_json
 from fcreview.tui.text.lines import (
-    BLANK,
+    BLANK_LINE,
     Line,
-    Part,
-    column,
-    cut_middle,
-    cut_type,
-    fit,
+    StyledText,
+    fit_line,
+    format_size,
+    justify_line,
     line_width,
-    rule,
-    size_text,
-    spread,
+    pad_span,
+    rule_line,
+    truncate_error_type,
+    truncate_middle,
 )
 from fcreview.tui.text.theme import symbols, verdict_style
 
@@ -45,28 +45,28 @@ MAX_FIELD_CHARS = 48
 """Length of a metadata value, in characters, above which its size is shown and it opens in the pager."""
 
 
-def metadata_blocks(item: Item, options: Options) -> list[Block]:
+def metadata_blocks(item: Item, options: DisplayOptions) -> list[Block]:
     """The benchmark's own fields, one line each. Empty for blind annotators, because fields can reveal the outcome."""
     named = {"redacted": item.extra.redacted or None, "setting": item.setting, "latency by step": item.seconds}
-    fields = {name: value for name, value in named.items() if value is not None} | item.extra.more
-    if options.hidden or not fields:
+    fields = {name: value for name, value in named.items() if value is not None} | item.extra.metadata
+    if options.hide_verdicts or not fields:
         return []
-    name_cells = min(max(width(visible(name)) for name in fields), 24)
-    blocks = [Block("extra", lambda cells: [rule((("metadata", "strong"),), cells)])]
+    name_cells = min(max(display_width(sanitize(name)) for name in fields), 24)
+    blocks = [Block("extra", lambda cells: [rule_line((("metadata", "strong"),), cells)])]
     for name, value in fields.items():
         value = round_numbers(value)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         long = len(text) > MAX_FIELD_CHARS
-        label = column(visible(name), name_cells)[0]
+        label = pad_span(sanitize(name), name_cells)[0]
         blocks.append(
             Block(
                 f"extra:{name}",
                 partial(_metadata_lines, label, text, options.unfold_hint),
                 foldable=long,
                 folded=long,
-                pages=True,
-                title=visible(name),
-                full=partial(str, text),
+                opens_pager=True,
+                title=sanitize(name),
+                full_text=partial(str, text),
             )
         )
     return blocks
@@ -88,47 +88,51 @@ def round_numbers(value: Any, *, in_object: bool = False) -> Any:
 
 
 def _metadata_lines(label: str, text: str, unfold_hint: str, cells: int) -> list[Line]:
-    size = f"  {size_text(text)}, {unfold_hint}" if len(text) > MAX_FIELD_CHARS else ""
-    left: Line = ((f"  {label}  ", "dim"), (visible(text[: cells * 2]), ""))
-    return [spread(left, ((size, "dim"),), cells)]
+    size = f"  {format_size(text)}, {unfold_hint}" if len(text) > MAX_FIELD_CHARS else ""
+    left: Line = ((f"  {label}  ", "dim"), (sanitize(text[: cells * 2]), ""))
+    return [justify_line(left, ((size, "dim"),), cells)]
 
 
 MIN_ID_CELLS = 20
 """Width, in cells, that an item's id keeps next to a long error type."""
 MIN_ERROR_CELLS = 8
 MIN_GROUP_CELLS = 13
-"""Width, in cells, that the name of a conversation keeps, so that names can be told apart."""
+"""Width, in cells, that the name of a conversation keeps, so that similar names remain distinct."""
 
 
-def header_line(detail: ItemDetail, position: int | None, total: int, cells: int, *, hidden: bool = False) -> Line:
-    """`live_simple_3-2-1   3/640   official ✗   recomp. ✗   judge ·   you ·        value_error:string`
+def header_line(
+    detail: ItemDetail, position: int | None, total: int, cells: int, *, hide_verdicts: bool = False
+) -> Line:
+    """Render the header: `live_simple_3-2-1   3/640   official ✗   recomp. ✗   judge ·   you ·   value_error:string`.
 
     Position and verdicts are never cut. With little room, first the gaps shrink, then a missing judge verdict is left
     out, then the error type loses its beginning and the id its middle.
     """
     row = detail.row
-    item_id, error = visible(row.id), "" if hidden else visible(row.error_type or row.rule_error_type or "")
+    item_id, error = sanitize(row.id), "" if hide_verdicts else sanitize(row.error_type or row.rule_error_type or "")
     place = f"{'–' if position is None else f'{position + 1:,}'}/{total:,}"
     automatic = [("official", row.official), ("recomp.", row.rule), ("judge", row.judge)]
-    verdicts = [(name, None if hidden else value) for name, value in automatic] + [("you", row.you)]
+    verdicts = [(name, None if hide_verdicts else value) for name, value in automatic] + [("you", row.you)]
     has_judge = row.judge is not None or any(verdict.source == "judge" for verdict in detail.item.verdicts)
     fewer = verdicts if has_judge else [verdict for verdict in verdicts if verdict[0] != "judge"]
     for gap, entries in (("   ", verdicts), ("  ", verdicts), ("  ", fewer), (" ", fewer)):
-        parts: list[Part] = [(gap + place, "dim")]
+        parts: list[StyledText] = [(gap + place, "dim")]
         for name, value in entries:
-            symbol = symbols().yours(value, row.your_parts) if name == "you" else symbols().verdict(value)
+            symbol = (
+                symbols().annotator_symbol(value, row.your_parts) if name == "you" else symbols().verdict_symbol(value)
+            )
             parts += [(f"{gap}{name} ", "dim"), (symbol, verdict_style(value))]
         parts += [(" STALE", "warn")] if row.stale else []
         used = line_width(tuple(parts)) + 1
-        if used + width(item_id) + 2 + width(error) <= cells:
+        if used + display_width(item_id) + 2 + display_width(error) <= cells:
             break
-    error_cells = min(width(error), width(error.rpartition(":")[2]) + 2) + 2 if error else 0
-    id_cells = max(cells - used - error_cells, min(width(item_id), MIN_ID_CELLS, cells - used))
-    left: Line = ((" " + cut_middle(item_id, id_cells), "strong"), *parts)
+    error_cells = min(display_width(error), display_width(error.rpartition(":")[2]) + 2) + 2 if error else 0
+    id_cells = max(cells - used - error_cells, min(display_width(item_id), MIN_ID_CELLS, cells - used))
+    left: Line = ((" " + truncate_middle(item_id, id_cells), "strong"), *parts)
     room = cells - line_width(left) - 2
     if room < MIN_ERROR_CELLS or not error:
-        return fit(left, cells)
-    return spread(left, ((cut_type(error, room), "bad"),), cells)
+        return fit_line(left, cells)
+    return justify_line(left, ((truncate_error_type(error, room), "bad"),), cells)
 
 
 def summary_lines(detail: ItemDetail, cells: int) -> list[Line]:
@@ -139,27 +143,27 @@ def summary_lines(detail: ItemDetail, cells: int) -> list[Line]:
     run, item = detail.run, detail.item
     parts = []
     if item.n_turns > 1 or item.n_steps > 1:
-        parts.append(f"{count_of(item.n_turns, 'turn')}, {count_of(item.n_steps, 'step')}")
+        parts.append(f"{format_count(item.n_turns, 'turn')}, {format_count(item.n_steps, 'step')}")
     if item.tokens_in is not None:
         parts.append(f"{item.tokens_in}+{item.tokens_out or 0} tokens")
     if item.latency is not None:
         parts.append(f"{item.latency:.1f} s")
-    parts += [run.model, run.kind]
-    first = [visible(item.category)]
+    parts += [run.model, run.full_title]
+    first = [sanitize(item.category)]
     if item.group:
-        room = cells - width(visible(" · ".join([*first, "group ", *parts])))
-        first.append(f"group {cut_middle(visible(item.group), max(room, MIN_GROUP_CELLS), 1 / 2)}")
-    return [((clip(visible(" · ".join([*first, *parts])), cells), "dim"),)]
+        room = cells - display_width(sanitize(" · ".join([*first, "group ", *parts])))
+        first.append(f"group {truncate_middle(sanitize(item.group), max(room, MIN_GROUP_CELLS), 1 / 2)}")
+    return [((clip(sanitize(" · ".join([*first, *parts])), cells), "dim"),)]
 
 
 TRAJECTORY_REASON_ROWS = 3
 """Number of rows of a reason above a trajectory, so that the first difference is visible without scrolling."""
 
 
-def document(detail: ItemDetail, annotator: str, options: Options) -> list[Block]:
+def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) -> list[Block]:
     """Build the blocks of an item. Verdicts come before a trajectory, and after a single answer."""
     item = detail.item
-    indexed = scene(item, detail.opinions, annotator, hidden=options.hidden)
+    indexed = IndexedItem(item, detail.opinions, annotator, hide_verdicts=options.hide_verdicts)
     verdicts_first = indexed.is_trajectory and not indexed.only_last_turn_judged
     blocks = [
         Block("about", partial(summary_lines, detail)),
@@ -175,27 +179,27 @@ def document(detail: ItemDetail, annotator: str, options: Options) -> list[Block
         *review_blocks(indexed),
         *import_issue_blocks(item.issues),
         *metadata_blocks(item, options),
-        Block("end", lambda _: [BLANK]),
+        Block("end", lambda _: [BLANK_LINE]),
     ]
     return mark_reviewed_blocks(blocks, detail.opinions, annotator)
 
 
-def opening(blocks: Sequence[Block]) -> int:
+def starting_block(blocks: Sequence[Block]) -> int:
     """Index of the block where the cursor starts: the first difference, else the judged block, else an unfolded one."""
-    stops = stops_of(blocks, arguments=False)
+    stops = cursor_stops(blocks, arguments=False)
     differing = (at for at in stops if blocks[at].differs)
     judged = (at for at in stops if blocks[at].is_judged)
     unfolded = (at for at in stops if not blocks[at].folded)
     return next(differing, next(judged, next(unfolded, stops[0] if stops else 0)))
 
 
-def stops_of(blocks: Sequence[Block], *, arguments: bool) -> list[int]:
+def cursor_stops(blocks: Sequence[Block], *, arguments: bool) -> list[int]:
     """Indices of the blocks where the cursor stops, with or without arguments."""
-    return [at for at, block in enumerate(blocks) if block.is_stop or (arguments and block.argument)]
+    return [at for at, block in enumerate(blocks) if block.is_stop or (arguments and block.is_argument)]
 
 
-def decisive(blocks: Sequence[Block], at: int) -> int:
-    """Index of the first difference inside the block at `at`: the first argument that differs, else the first call.
+def first_difference_inside(blocks: Sequence[Block], at: int) -> int:
+    """Index of the first difference inside the block at `at`: its first argument that differs, else its first call.
 
     It is `at` itself if nothing inside the block differs.
     """
@@ -203,18 +207,18 @@ def decisive(blocks: Sequence[Block], at: int) -> int:
     if blocks[at].differs:
         at = next((n for n in range(at + 1, len(blocks)) if blocks[n].parent == head and blocks[n].differs), at)
     inside = f"{blocks[at].key}/"
-    arguments = (n for n in range(at + 1, len(blocks)) if blocks[n].key.startswith(inside) and blocks[n].argument)
+    arguments = (n for n in range(at + 1, len(blocks)) if blocks[n].key.startswith(inside) and blocks[n].is_argument)
     return next((n for n in arguments if blocks[n].differs), at)
 
 
-def extent(blocks: Sequence[Block], at: int) -> int:
+def last_block_of_target(blocks: Sequence[Block], at: int) -> int:
     """Index of the last block that a verdict on the target at `at` is based on.
 
     A call includes its arguments and verdicts, and a response its text and judge verdicts. A turn, or a block without a
     target, is only itself.
     """
     key = blocks[at].key
-    part = part_of(key)
+    part = parse_address(key)
     if blocks[at].target is None or (part is not None and part.call is None):
         return at
     last = at
@@ -229,7 +233,7 @@ def extent(blocks: Sequence[Block], at: int) -> int:
 def first_difference(blocks: Sequence[Block]) -> int | None:
     """Index of the first argument that differs, else of the first call or turn that does; None if nothing differs."""
     differing = [at for at, block in enumerate(blocks) if block.differs]
-    return next((at for at in differing if blocks[at].argument), differing[0] if differing else None)
+    return next((at for at in differing if blocks[at].is_argument), differing[0] if differing else None)
 
 
 def target_at(blocks: Sequence[Block], at: int) -> str:
@@ -240,33 +244,33 @@ def target_at(blocks: Sequence[Block], at: int) -> str:
     return block.target or (block.parent if block.parent is not None and is_address(block.parent) else ITEM)
 
 
-class Record(NamedTuple):
+class RawRecord(NamedTuple):
     """A record of the item in one of the run's files."""
 
     name: str
     """Kind of record: `result` or `score`."""
-    place: str
+    location: str
     """`FILE:LINE`, or empty if unknown."""
     text: str
     """Content of the record as in the file, or the reason why it cannot be read."""
 
 
-def place_of(file: object, line: object) -> str:
+def format_location(file: object, line: object) -> str:
     """Format a location as `FILE:LINE`, without the line if it is unknown."""
     return f"{file}:{line}" if file and line else str(file or "")
 
 
-def score_place(item: Item) -> str:
+def score_location(item: Item) -> str:
     """Location of the item's entry in the score file, as `FILE:LINE`; empty if there is none."""
     record = item.extra.score_record
-    return place_of(record.file, record.line) if record is not None else ""
+    return format_location(record.file, record.line) if record is not None else ""
 
 
-def joined(records: Sequence[Record], *, indented: bool) -> str:
+def join_records(records: Sequence[RawRecord], *, indented: bool) -> str:
     """Join records to one text, each below a heading and its location. `indented` formats JSON over several lines."""
     dash = symbols().rule * 2
     parts = []
     for record in records:
-        head = f"{dash} {record.name} {dash}" + (f"\n{record.place}" if record.place else "")
-        parts.append(f"{head}\n{pretty(record.text.strip()) if indented else record.text.rstrip()}\n")
+        head = f"{dash} {record.name} {dash}" + (f"\n{record.location}" if record.location else "")
+        parts.append(f"{head}\n{indent_json(record.text.strip()) if indented else record.text.rstrip()}\n")
     return "\n".join(parts)

@@ -9,14 +9,24 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
-from fcreview.model.address import part_of
-from fcreview.model.function_schema import declared_parameters
-from fcreview.model.item import Pair
-from fcreview.model.json_value import steps
-from fcreview.model.sanitize import visible
-from fcreview.model.wording import count_of
-from fcreview.tui.item_view.blocks import Block, Options, Scene
-from fcreview.tui.text.lines import BLANK, Line, fit, labelled, line, line_width, rule, wrap, wrap_text
+from fcreview.model.address import parse_address
+from fcreview.model.function_schema import read_declared_parameters
+from fcreview.model.item import CallPair
+from fcreview.model.json_value import split_path
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
+from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem
+from fcreview.tui.text.lines import (
+    BLANK_LINE,
+    Line,
+    fit_line,
+    label_rows,
+    line_width,
+    make_line,
+    rule_line,
+    wrap_text,
+    wrap_visible,
+)
 from fcreview.tui.text.theme import STATE_STYLES, symbols
 
 DESCRIPTION_ROWS = 12
@@ -25,7 +35,7 @@ MAX_PARAMETERS = 200
 
 
 def find_function(functions: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | None:
-    """Find the document of a called function. An exact name has precedence over one that differs in dots only."""
+    """Find the document of a called function by its exact name, else by a name in which dots are underscores."""
     exact = (document for document in functions if document.get("name") == name)
     similar = (document for document in functions if _plain_name(str(document.get("name"))) == _plain_name(name))
     return next(exact, next(similar, None))
@@ -36,13 +46,13 @@ def _plain_name(name: str) -> str:
     return name.replace(".", "_")
 
 
-def _names(functions: Sequence[dict[str, Any]]) -> list[str]:
+def _function_names(functions: Sequence[dict[str, Any]]) -> list[str]:
     return [str(document.get("name")) for document in functions]
 
 
 def split_parameters(document: dict[str, Any]) -> tuple[list[str], list[str]]:
     """(required, optional) parameter names of a function, in the order of its document."""
-    declared = declared_parameters(document)
+    declared = read_declared_parameters(document)
     required = set(map(str, declared.required or ()))
     names = [str(name) for name in declared.properties or ()]
     return [name for name in names if name in required], [name for name in names if name not in required]
@@ -52,7 +62,7 @@ def function_lines(
     name: str, document: dict[str, Any] | None, argument: str | None, cells: int, available: Sequence[str] = ()
 ) -> list[Line]:
     """Render the docs of a function below a heading. See `function_sections`."""
-    head = rule((("docs of ", ""), (visible(name), "strong")), cells)
+    head = rule_line((("docs of ", ""), (sanitize(name), "strong")), cells)
     sections = function_sections(name, document, argument, cells, available)
     return [head, *(line for _, lines in sections for line in lines)]
 
@@ -72,15 +82,15 @@ def function_sections(
     """
     if document is None:
         text = f"  not an available function{_closest_hint(name, available)}"
-        return [(None, [fit(((text, "warn"),), cells)])]
+        return [(None, [fit_line(((text, "warn"),), cells)])]
     lines = _description_lines("  ", document.get("description"), cells)
-    properties = declared_parameters(document).properties
+    properties = read_declared_parameters(document).properties
     if properties is None:
         lines += _description_lines("  ", _json_text(document.get("parameters"), indent=2), cells)
         return [(None, lines)]
     required, _ = split_parameters(document)
     if not properties:
-        lines.append(line("  no parameters", "dim"))
+        lines.append(make_line("  no parameters", "dim"))
     shown = dict(islice(properties.items(), MAX_PARAMETERS))
     if argument in properties:
         shown[argument] = properties[argument]
@@ -91,13 +101,13 @@ def function_sections(
         sections.append((parameter, rendered))
     if len(properties) > len(shown):
         more = f"  {symbols().ellipsis} {len(properties) - len(shown):,} more parameters"
-        sections.append((None, [line(more, "dim")]))
+        sections.append((None, [make_line(more, "dim")]))
     return sections
 
 
 def _closest_hint(name: str, available: Sequence[str]) -> str:
     closest = get_close_matches(name, available, n=1, cutoff=0.5)
-    return f" (closest: {visible(closest[0])})" if closest else ""
+    return f" (closest: {sanitize(closest[0])})" if closest else ""
 
 
 def _json_text(value: Any, indent: int | None = None) -> str:
@@ -107,12 +117,12 @@ def _json_text(value: Any, indent: int | None = None) -> str:
 def _parameter_lines(name: str, schema: Any, required: bool, marked: bool, cells: int) -> list[Line]:
     """Render a parameter: `→ city  string, required`, its description, accepted values, default and fields."""
     arrow = symbols().arrow if marked else " "
-    head: Line = ((f"  {arrow} ", "strong"), (visible(name), "strong" if marked else ""))
-    kind: Line = ((f"  {visible(type_name(schema))}{', required' if required else ''}", "dim"),)
+    head: Line = ((f"  {arrow} ", "strong"), (sanitize(name), "strong" if marked else ""))
+    kind: Line = ((f"  {sanitize(type_name(schema))}{', required' if required else ''}", "dim"),)
     if line_width((*head, *kind)) <= cells:
         lines = [(*head, *kind)]
     else:
-        lines = [fit(head, cells), fit((("      ", ""), *kind), cells)]
+        lines = [fit_line(head, cells), fit_line((("      ", ""), *kind), cells)]
     if not isinstance(schema, dict):
         return lines
     texts = [schema.get("description")]
@@ -134,49 +144,49 @@ def type_name(schema: Any) -> str:
 def _description_lines(indent: str, text: Any, cells: int) -> list[Line]:
     if not text:
         return []
-    return labelled(indent, wrap_text(str(text), max(cells - len(indent), 20), DESCRIPTION_ROWS), "dim")
+    return label_rows(indent, wrap_text(str(text), max(cells - len(indent), 20), DESCRIPTION_ROWS), "dim")
 
 
 @dataclass(frozen=True, slots=True)
-class Under:
-    """The functions whose docs are relevant at the cursor. False in a condition if there are none."""
+class RelevantFunctions:
+    """The functions whose docs are relevant at the cursor. Falsy if there are none."""
 
-    functions: Sequence[str] = ()
+    names: Sequence[str] = ()
     """Names: the golden call's function, then the predicted call's if it differs."""
     argument: str | None = None
     """Parameter under the cursor; for a call, its first argument that differs."""
 
     def __bool__(self) -> bool:
-        return bool(self.functions)
+        return bool(self.names)
 
 
-NOTHING = Under()
+NO_FUNCTIONS = RelevantFunctions()
 MAX_AVAILABLE_DOCS = 20
 """Number of available functions whose docs are shown where there is no call."""
 
 
-def under(indexed: Scene, key: str) -> Under:
+def functions_at(indexed: IndexedItem, key: str) -> RelevantFunctions:
     """Functions of the call or argument with the block key or address `key`. Empty for other blocks."""
-    part = part_of(key)
+    part = parse_address(key)
     if part is None or part.call is None:
-        return NOTHING
+        return NO_FUNCTIONS
     pairs = indexed.pairs.get(part.turn, [])
     if part.call < len(pairs):
         pair = pairs[part.call]
         path = part.argument or next((place.path for place in pair.diff if place.path and place.state != "~"), None)
         names = called_functions(indexed, pair).values()
-        return Under(tuple(dict.fromkeys(names)), _top_level_name(path))
+        return RelevantFunctions(tuple(dict.fromkeys(names)), _top_level_name(path))
     calls = indexed.calls_without_golden(part.turn)
     name = calls[part.call].name if part.call < len(calls) else None
-    return Under((name,), _top_level_name(part.argument)) if name else NOTHING
+    return RelevantFunctions((name,), _top_level_name(part.argument)) if name else NO_FUNCTIONS
 
 
-def offered(indexed: Scene) -> Under:
+def available_functions(indexed: IndexedItem) -> RelevantFunctions:
     """The first available functions, for items without a call."""
-    return Under(tuple(_names(indexed.item.functions[:MAX_AVAILABLE_DOCS])))
+    return RelevantFunctions(tuple(_function_names(indexed.item.functions[:MAX_AVAILABLE_DOCS])))
 
 
-def called_functions(indexed: Scene, pair: Pair) -> dict[str, str]:
+def called_functions(indexed: IndexedItem, pair: CallPair) -> dict[str, str]:
     """Function name of the `golden` and the `predicted` call. A missing call has the name of the other one."""
     golden, predicted = indexed.calls_of(pair)
     golden_name = golden.name if golden else predicted.name if predicted else pair.name
@@ -186,25 +196,25 @@ def called_functions(indexed: Scene, pair: Pair) -> dict[str, str]:
 
 def _top_level_name(path: str | None) -> str | None:
     """Name of the argument that contains a path such as `filter.price`."""
-    return str(steps(path)[0]) if path else None
+    return str(split_path(path)[0]) if path else None
 
 
 NAME_ROWS = 3
 
 
 @dataclass(slots=True)
-class Beside:
+class FunctionDocsSource:
     """Source of a document view with the docs of functions: one block for a function, and one for each parameter."""
 
     functions: Sequence[dict[str, object]]
     """Documents of the available functions."""
-    here: Under
+    shown: RelevantFunctions
     cells: int
     """Width in cells of the current layout."""
     _sections: list[tuple[str | None, list[Line]]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._sections = self._layout(self.cells)
+        self._sections = self._render_sections(self.cells)
 
     def __len__(self) -> int:
         return len(self._sections)
@@ -212,56 +222,59 @@ class Beside:
     def lines(self, index: int, cells: int) -> Sequence[Line]:
         """Render the block at `index`. Another width than before lays out all blocks again."""
         if cells != self.cells:
-            self.cells, self._sections = cells, self._layout(cells)
+            self.cells, self._sections = cells, self._render_sections(cells)
         return self._sections[index][1]
 
     @property
-    def marked(self) -> int | None:
+    def marked_block(self) -> int | None:
         """Index of the block with the parameter under the cursor."""
-        argument = self.here.argument
+        argument = self.shown.argument
         return next((at for at, (name, _) in enumerate(self._sections) if name is not None and name == argument), None)
 
-    def _layout(self, cells: int) -> list[tuple[str | None, list[Line]]]:
+    def _render_sections(self, cells: int) -> list[tuple[str | None, list[Line]]]:
         sections: list[tuple[str | None, list[Line]]] = []
-        argument, available = self.here.argument, _names(self.functions)
-        for name in self.here.functions:
-            sections += [(None, [BLANK])] if sections else []
-            sections.append((None, [((row, "strong"),) for row in wrap(visible(name), cells, NAME_ROWS)]))
+        argument, available = self.shown.argument, _function_names(self.functions)
+        for name in self.shown.names:
+            sections += [(None, [BLANK_LINE])] if sections else []
+            sections.append((None, [((row, "strong"),) for row in wrap_visible(sanitize(name), cells, NAME_ROWS)]))
             sections += function_sections(name, find_function(self.functions, name), argument, cells, available)
         if argument and all(argument != name for name, _ in sections):
-            head: Line = ((f"  {symbols().arrow} ", "strong"), (visible(argument), "strong"))
-            sections.append((argument, [fit((*head, ("  no such parameter", "warn")), cells)]))
+            head: Line = ((f"  {symbols().arrow} ", "strong"), (sanitize(argument), "strong"))
+            sections.append((argument, [fit_line((*head, ("  no such parameter", "warn")), cells)]))
         return sections
 
 
 DOCS_CHOICES = ("golden", "predicted", "all")
-"""Function docs that the key for function docs shows one after the other."""
+"""Choices that the key for function docs cycles through. No docs are shown after the last one."""
 
 
-def call_docs_blocks(indexed: Scene, pair: Pair, address: str, options: Options) -> list[Block]:
+def call_docs_blocks(indexed: IndexedItem, pair: CallPair, address: str, options: DisplayOptions) -> list[Block]:
     """The function docs below a call, if the reader chose to see those of its golden or predicted function."""
-    if options.open_all or options.documented != address or options.documents not in ("golden", "predicted"):
+    if options.unfold_all or options.docs_call != address or options.docs_choice not in ("golden", "predicted"):
         return []
-    name = called_functions(indexed, pair)[options.documents]
+    name = called_functions(indexed, pair)[options.docs_choice]
     return [_docs_block(indexed, f"{address}/document", name, options)]
 
 
-def _docs_block(indexed: Scene, key: str, name: str, options: Options) -> Block:
+def _docs_block(indexed: IndexedItem, key: str, name: str, options: DisplayOptions) -> Block:
     document = find_function(indexed.item.functions, name)
-    available = _names(indexed.item.functions)
+    available = _function_names(indexed.item.functions)
     return Block(
         key,
-        lambda cells: function_lines(name, document, options.argument, cells, available),
+        lambda cells: function_lines(name, document, options.marked_argument, cells, available),
         foldable=True,
-        title=f"docs of {visible(name)}",
-        full=lambda: _json_text(document),
-        copy=lambda: document,
+        title=f"docs of {sanitize(name)}",
+        full_text=lambda: _json_text(document),
+        copied_value=lambda: document,
     )
 
 
-def kinds(indexed: Scene, address: str | None) -> Sequence[str]:
-    """The `DOCS_CHOICES` that differ for a call. Only `all` without a call, and no `all` with one function."""
-    part = part_of(address) if address else None
+def docs_choices(indexed: IndexedItem, address: str | None) -> Sequence[str]:
+    """The `DOCS_CHOICES` that apply to a call; only `all` without a call.
+
+    `predicted` is left out if both calls use the same function, and `all` if only one function is available.
+    """
+    part = parse_address(address) if address else None
     pairs = indexed.pairs.get(part.turn, []) if part is not None else []
     if part is None or part.call is None or part.call >= len(pairs):
         return DOCS_CHOICES[-1:]
@@ -270,10 +283,10 @@ def kinds(indexed: Scene, address: str | None) -> Sequence[str]:
     return (*of_call, DOCS_CHOICES[-1]) if len(indexed.item.functions) > 1 else of_call
 
 
-def after(choices: Sequence[str], current: str) -> str:
-    """The docs to show after `current`; empty after the last choice.
+def next_docs_choice(choices: Sequence[str], current: str) -> str:
+    """The choice that follows `current`, where an empty string means no docs.
 
-    The first choice follows an empty `current`. The last one follows docs that the call does not have.
+    If `current` does not apply to the call, the last choice follows.
     """
     if current in choices:
         at = choices.index(current) + 1
@@ -285,38 +298,40 @@ FOOTER_DESCRIPTION_ROWS = 2
 MAX_VALUE_CHARS = 200
 
 
-def foot_lines(indexed: Scene, key: str, cells: int, free: int, *, whole: bool = True) -> list[Line]:
+def footer_lines(
+    indexed: IndexedItem, key: str, cells: int, free_rows: int, *, allow_full_docs: bool = True
+) -> list[Line]:
     """Render the footer for the block with the given key, in at most `free` unused rows at the bottom of the screen.
 
     The footer shows the docs of the function if all of them fit and `whole` is set, else those of the parameter under
     the cursor.
     """
-    here = under(indexed, key)
-    document = find_function(indexed.item.functions, here.functions[0]) if here else None
+    here = functions_at(indexed, key)
+    document = find_function(indexed.item.functions, here.names[0]) if here else None
     if document is None:
         return []
-    name = here.functions[0]
-    if whole and sum(map(len, split_parameters(document))) < free:
+    name = here.names[0]
+    if allow_full_docs and sum(map(len, split_parameters(document))) < free_rows:
         lines = function_lines(name, document, here.argument, cells)
-        if len(lines) < free:  # One row stays blank.
+        if len(lines) < free_rows:  # One row stays blank.
             return lines
     return _footer_parameter_lines(name, document, here.argument, cells) if here.argument and "/arg:" in key else []
 
 
 def _footer_parameter_lines(name: str, document: dict[str, Any], argument: str, cells: int) -> list[Line]:
     """`── city · string, required ──`, then `enum: ["a", "b"] · default: "a"` and the description."""
-    schema = (declared_parameters(document).properties or {}).get(argument)
+    schema = (read_declared_parameters(document).properties or {}).get(argument)
     if schema is None:
-        warning = f" · not a parameter of {visible(name)}"
-        return [rule(((visible(argument), "strong"), (warning, "warn")), cells)]
+        warning = f" · not a parameter of {sanitize(name)}"
+        return [rule_line(((sanitize(argument), "strong"), (warning, "warn")), cells)]
     required, _ = split_parameters(document)
-    head = f" · {visible(type_name(schema))}, {'required' if argument in required else 'optional'}"
-    lines = [rule(((visible(argument), "strong"), (head, "")), cells)]
+    head = f" · {sanitize(type_name(schema))}, {'required' if argument in required else 'optional'}"
+    lines = [rule_line(((sanitize(argument), "strong"), (head, "")), cells)]
     if isinstance(schema, dict):
         values = [f"{key}: {_json_text(schema[key])[:MAX_VALUE_CHARS]}" for key in ("enum", "default") if key in schema]
-        lines += [fit((("  " + visible(" · ".join(values)), "dim"),), cells)] if values else []
+        lines += [fit_line((("  " + sanitize(" · ".join(values)), "dim"),), cells)] if values else []
         text = schema.get("description")
-        lines += labelled("  ", wrap_text(str(text), cells - 2, FOOTER_DESCRIPTION_ROWS), "dim") if text else []
+        lines += label_rows("  ", wrap_text(str(text), cells - 2, FOOTER_DESCRIPTION_ROWS), "dim") if text else []
     return lines
 
 
@@ -325,7 +340,7 @@ MAX_LISTED_FUNCTIONS = 8
 OTHER_FUNCTIONS_KEY = "offer/others"
 
 
-def available_function_blocks(indexed: Scene, options: Options) -> list[Block]:
+def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
     """Signatures of the available functions, the called ones first, and the names of unavailable predicted functions.
 
     Each signature is followed by the docs of its function if the reader chose to see all docs.
@@ -334,43 +349,45 @@ def available_function_blocks(indexed: Scene, options: Options) -> list[Block]:
     if not functions:
         return []
     states = _call_states(indexed)
-    known = set(map(_plain_name, _names(functions)))
+    known = set(map(_plain_name, _function_names(functions)))
     predicted = dict.fromkeys(call.name for call in indexed.item.predicted if call.name)
     unavailable = [name for name in predicted if _plain_name(name) not in known]
-    called_first = sorted(functions, key=lambda document: _state(document, states) == "")
-    many, all_docs = len(functions) > MAX_LISTED_FUNCTIONS, options.documents == "all"
+    called_first = sorted(functions, key=lambda document: _function_state(document, states) == "")
+    many, all_docs = len(functions) > MAX_LISTED_FUNCTIONS, options.docs_choice == "all"
     folded = many and not all_docs and options.is_folded(OTHER_FUNCTIONS_KEY, True)
-    shown = [document for document in called_first if _state(document, states)] if folded else called_first
+    shown = [document for document in called_first if _function_state(document, states)] if folded else called_first
 
     def heading_lines(cells: int) -> list[Line]:
-        count = count_of(len(functions), "available function")
-        lines = [rule(((count, "strong"), (" · name(required, [optional])", "dim")), cells)]
+        count = format_count(len(functions), "available function")
+        lines = [rule_line(((count, "strong"), (" · name(required, [optional])", "dim")), cells)]
         for name in unavailable:
-            remark = f"  predicted but not available{_closest_hint(name, _names(functions))}"
-            parts: Line = (("! ", STATE_STYLES["!"]), (visible(name), "predicted"), (remark, "dim"))
-            lines.append(fit(parts, cells))
+            remark = f"  predicted but not available{_closest_hint(name, _function_names(functions))}"
+            parts: Line = (("! ", STATE_STYLES["!"]), (sanitize(name), "predicted"), (remark, "dim"))
+            lines.append(fit_line(parts, cells))
         return lines
 
-    blocks = [Block("offer", heading_lines, is_heading=True, title="available functions", copy=lambda: functions)]
+    blocks = [
+        Block("offer", heading_lines, is_heading=True, title="available functions", copied_value=lambda: functions)
+    ]
     for at, document in enumerate(shown):
-        blocks.append(_signature_block(f"offer/{at}", document, _state(document, states)))
+        blocks.append(_signature_block(f"offer/{at}", document, _function_state(document, states)))
         if all_docs:
             name = str(document.get("name"))
             blocks.append(_docs_block(indexed, f"offer/{at}/document", name, options))
     if many and not all_docs:
-        blocks.append(_other_functions_block(_names(called_first[len(shown) :]), options, folded=folded))
+        blocks.append(_other_functions_block(_function_names(called_first[len(shown) :]), options, folded=folded))
     return blocks
 
 
-def _call_states(indexed: Scene) -> dict[str, str]:
-    """Plain function name -> `=` golden and predicted, `-` golden only, `+` predicted only."""
+def _call_states(indexed: IndexedItem) -> dict[str, str]:
+    """Plain name of a called function -> `=` golden and predicted, `-` golden only, `+` predicted only."""
     golden = {_plain_name(call.name) for call in indexed.item.golden}
     predicted = {_plain_name(call.name) for call in indexed.item.predicted if call.name}
     return {name: "=" if name in golden & predicted else "-" if name in golden else "+" for name in golden | predicted}
 
 
-def _state(document: dict[str, Any], states: dict[str, str]) -> str:
-    """State of a function as in `_call_states`; empty if it was not called."""
+def _function_state(document: dict[str, Any], states: dict[str, str]) -> str:
+    """State of a function, as in `_call_states`. It is empty if no call uses the function."""
     return states.get(_plain_name(str(document.get("name"))), "")
 
 
@@ -388,21 +405,21 @@ def _signature_block(key: str, document: dict[str, Any], state: str) -> Block:
         callers = f"  {CALLERS[state]}" if state else ""
         signature: Line = (
             (f"{state or ' '} ", STATE_STYLES[state] if state else ""),
-            (visible(name), style),
-            (visible(f"({', '.join(inside)})"), "dim"),
+            (sanitize(name), style),
+            (sanitize(f"({', '.join(inside)})"), "dim"),
         )
-        return [(*fit(signature, max(cells - len(callers), 20)), (callers, "dim"))]
+        return [(*fit_line(signature, max(cells - len(callers), 20)), (callers, "dim"))]
 
-    return Block(key, lines, title=f"docs of {visible(name)}", copy=lambda: document)
+    return Block(key, lines, title=f"docs of {sanitize(name)}", copied_value=lambda: document)
 
 
-def _other_functions_block(names: Sequence[str], options: Options, *, folded: bool) -> Block:
-    """Names of the functions without a line if folded; else a hint how to fold them again."""
+def _other_functions_block(names: Sequence[str], options: DisplayOptions, *, folded: bool) -> Block:
+    """If folded, the names of the functions that are not listed, else a hint how to fold the list."""
 
     def lines(cells: int) -> list[Line]:
         if not folded:
-            return [] if options.in_print else [((f"  … {options.opener} to fold", "dim"),)]
-        rows = wrap(f"and {len(names)} more: {', '.join(map(visible, names))}", cells - 2, NAME_ROWS + 1)
+            return [] if options.print_hint else [((f"  … {options.open_key} to fold", "dim"),)]
+        rows = wrap_visible(f"and {len(names)} more: {', '.join(map(sanitize, names))}", cells - 2, NAME_ROWS + 1)
         if len(rows) > NAME_ROWS:
             rows = [*rows[: NAME_ROWS - 1], rows[NAME_ROWS - 1][: cells - 4].rstrip() + " …"]
         return [(("  ", ""), (row, "dim")) for row in rows]

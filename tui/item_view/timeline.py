@@ -8,31 +8,33 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import zip_longest
 from typing import Literal
 
 from fcreview.matching.first_difference import ArgumentRow
-from fcreview.matching.repeated_calls import calls_told, same_call
+from fcreview.matching.repeated_calls import is_same_call, parse_quoted_calls
 from fcreview.model.address import RESPONSE, turn_address
-from fcreview.model.item import GOLDEN_CALL, Call, Message, Pair, State, Verdict
-from fcreview.model.sanitize import clip, visible, width
+from fcreview.model.item import GOLDEN_CALL, Call, CallPair, DiffState, Message, Verdict
+from fcreview.model.sanitize import sanitize
 from fcreview.tui.item_view.blocks import (
-    LABEL_CELLS,
     MAX_INLINE_CHARS,
     UNLIMITED_ROWS,
     Block,
-    Options,
-    Scene,
+    DisplayOptions,
+    IndexedItem,
+    LineRenderer,
     is_long,
     note_block,
     pad_label,
     snapshot_block,
     text_block,
 )
-from fcreview.tui.item_view.call_diff import Columns, argument_lines, call_text, column_headings
-from fcreview.tui.item_view.call_pairs import pair_blocks
+from fcreview.tui.item_view.call_diff import Columns, column_headings, format_call
+from fcreview.tui.item_view.call_pairs import argument_block, pair_blocks
 from fcreview.tui.item_view.verdicts import judge_blocks, judge_label_verdict, target_verdict_blocks
-from fcreview.tui.text.lines import Line, column, fit, fold_text, line, rule, size_text
+from fcreview.tui.text.lines import Line, fit_line, format_size, make_line, pad_span, rule_line, wrap_head
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class TimelineEvent:
     """Block key within the turn, such as `step:2/assistant:0`."""
     position: int = -1
     """Index of the call's pair in the turn; -1 without a pair."""
-    pair: Pair | None = None
+    pair: CallPair | None = None
     call: Call | None = None
     observation: Message | None = None
     """Result that the environment returned for the call."""
@@ -55,7 +57,7 @@ class TimelineEvent:
     """Whether the message belongs to dialogue that the benchmark supplied, not to the judged model."""
 
 
-def turn_events(indexed: Scene, turn: int) -> list[TimelineEvent]:
+def turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
     """Events of a turn after its opening messages."""
     calls: defaultdict[int, list[Call]] = defaultdict(list)
     for (call_turn, _), call in sorted(indexed.predicted_calls.items()):
@@ -76,15 +78,15 @@ def turn_events(indexed: Scene, turn: int) -> list[TimelineEvent]:
     return events + [event for remaining in missing.values() for event in remaining]
 
 
-def _first_judged_step(indexed: Scene, turn: int) -> int | float:
+def _first_judged_step(indexed: IndexedItem, turn: int) -> int | float:
     """First step of the judged model; infinite if the whole turn is supplied dialogue."""
     if indexed.is_earlier_dialogue(turn):
         return float("inf")
     return max((m.step + 1 for m in indexed.messages.get(turn, []) if m.name == GOLDEN_CALL), default=0)
 
 
-def _missing_calls(indexed: Scene, turn: int) -> dict[int | None, list[TimelineEvent]]:
-    """Index of a predicted call -> missing golden calls to show after it. None: to show before all calls."""
+def _missing_calls(indexed: IndexedItem, turn: int) -> dict[int | None, list[TimelineEvent]]:
+    """Index of a predicted call -> missing golden calls to show after it. The key None holds those before all calls."""
     missing: dict[int | None, list[TimelineEvent]] = {}
     previous: int | None = None
     for position, pair in enumerate(indexed.pairs.get(turn, [])):
@@ -99,7 +101,7 @@ def _missing_calls(indexed: Scene, turn: int) -> dict[int | None, list[TimelineE
 
 
 def _step_events(
-    indexed: Scene,
+    indexed: IndexedItem,
     turn: int,
     step: int,
     messages: list[Message],
@@ -108,7 +110,7 @@ def _step_events(
     *,
     is_context: bool,
 ) -> list[TimelineEvent]:
-    """Events of one step. The calls come before the first message of another role than assistant, else at the end.
+    """Events of one step. The calls come before the first message of a role other than assistant, else at the end.
 
     Removes from `missing` the golden calls that follow a call of this step.
     """
@@ -174,7 +176,7 @@ def _is_repeat(first: TimelineEvent, second: TimelineEvent) -> bool:
     """Whether two events are equal calls without a golden call, or equal messages of the assistant."""
     if first.call is not None and second.call is not None:
         extra = first.pair is not None and second.pair is not None and first.pair.state == second.pair.state == "+"
-        return extra and same_call(first.call, second.call)
+        return extra and is_same_call(first.call, second.call)
     if first.message is not None and second.message is not None:
         one, other = first.message, second.message
         return one.role == other.role == "assistant" and one.content == other.content
@@ -187,7 +189,7 @@ REPLY_LABEL_CELLS = 6
 """Width, in cells, of the labels `labels` and `reply` before the two columns."""
 
 
-def reply_blocks(indexed: Scene, reply: str | None, options: Options, step_label: str = "") -> list[Block]:
+def reply_blocks(indexed: IndexedItem, reply: str | None, options: DisplayOptions, step_label: str = "") -> list[Block]:
     """The model's reply next to the golden reply, if there is one, with its labels, judge verdicts and reviews.
 
     `reply` is None if the model made a call instead.
@@ -201,7 +203,7 @@ def reply_blocks(indexed: Scene, reply: str | None, options: Options, step_label
     step = f" · {step_label}" if step_label else ""
 
     def heading_lines(cells: int) -> list[Line]:
-        lines = [rule((("response", "strong"), (step + judged, "dim")), cells)]
+        lines = [rule_line((("response", "strong"), (step + judged, "dim")), cells)]
         return lines if golden is None else [*lines, column_headings(_reply_columns(cells), "")]
 
     head = Block(
@@ -211,7 +213,7 @@ def reply_blocks(indexed: Scene, reply: str | None, options: Options, step_label
         is_heading=True,
         is_judged=golden is not None,
         title="response",
-        copy=lambda: reply,
+        copied_value=lambda: reply,
     )
     reviews = target_verdict_blocks(indexed, RESPONSE, sources=())
     return [head, *body, *judge_blocks(indexed, RESPONSE), *reviews]
@@ -223,52 +225,43 @@ def _reply_columns(cells: int) -> Columns:
     return Columns(REPLY_LABEL_CELLS, half, half)
 
 
-def _reply_block(reply: str, options: Options) -> Block:
+def _reply_block(reply: str, options: DisplayOptions) -> Block:
     if not reply:
-        return Block("response/text", lambda _: [line("  (empty)", "dim")])
+        return Block("response/text", lambda _: [make_line("  (empty)", "dim")])
     return text_block("response/text", "", reply, options, rows=REPLY_ROWS, title=RESPONSE, style="predicted")
 
 
-def _label_blocks(indexed: Scene) -> list[Block]:
+def _label_blocks(indexed: IndexedItem) -> list[Block]:
     """The golden labels next to those that a judge gave the reply, as a row of an argument table."""
     golden = indexed.item.extra.golden_labels
     if golden is None:
         return []
-    verdict = None if indexed.hidden else judge_label_verdict(indexed.item)
-    row = None if verdict is None else _label_row(indexed, golden, verdict)
-    no_labels = "(hidden)" if indexed.hidden else "(not judged)"
-
-    def lines(cells: int) -> list[Line]:
-        if row is not None:
-            return argument_lines(row, _reply_columns(cells))
-        unjudged = ArgumentRow("labels", 0, "=", ", ".join(golden), no_labels, None)
-        first, *rest = argument_lines(unjudged, _reply_columns(cells))
-        return [(("  ", ""), *first[1:]), *rest]  # Without the `=`, because nothing was compared.
-
-    return [
-        Block(
-            "response/labels",
-            lines,
-            target=RESPONSE,
-            argument=True,
-            differs=row is not None and row.state == "!",
-            title="labels",
-            full=lambda: f"golden\n{', '.join(golden)}\n\npredicted\n{row.predicted if row else no_labels}",
-            copy=lambda: {"golden": golden, "predicted": row.predicted if row else None},
-        )
-    ]
+    verdict = None if indexed.hide_verdicts else judge_label_verdict(indexed.item)
+    if verdict is not None:
+        row = _label_row(indexed, golden, verdict)
+        return [argument_block("response/labels", row, _reply_columns, "labels", RESPONSE)]
+    no_labels = "(hidden)" if indexed.hide_verdicts else "(not judged)"
+    unjudged = ArgumentRow("labels", 0, "=", ", ".join(golden), no_labels, None)
+    block = argument_block("response/labels", unjudged, _reply_columns, "labels", RESPONSE)
+    return [replace(block, lines=partial(_lines_without_state, block.lines), copied_value=None)]
 
 
-def _label_row(indexed: Scene, golden: list[str], verdict: Verdict) -> ArgumentRow:
-    """Compare labels. The state is `~` if they differ although the benchmark passes the item."""
+def _lines_without_state(render: LineRenderer, cells: int) -> list[Line]:
+    """The lines of a row without the symbol of its state, for values that were not compared."""
+    first, *rest = render(cells)
+    return [(("  ", ""), *first[1:]), *rest]
+
+
+def _label_row(indexed: IndexedItem, golden: list[str], verdict: Verdict) -> ArgumentRow:
+    """Compare the labels. The state is `~` if they differ but the benchmark passes the item."""
     predicted = [str(label) for label in verdict.value]
     passes = indexed.item.official if indexed.item.official is not None else indexed.item.rule
-    state: State = "=" if set(predicted) == set(golden) else "~" if passes else "!"
+    state: DiffState = "=" if set(predicted) == set(golden) else "~" if passes else "!"
     reason = None if state == "=" else f"labels from judge {verdict.by or ''}".rstrip()
     return ArgumentRow("labels", 0, state, ", ".join(golden), ", ".join(predicted) or "(none)", reason)
 
 
-def _two_replies_block(golden: str, reply: str | None, options: Options) -> Block:
+def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) -> Block:
     """Golden and predicted reply in two columns."""
     predicted = NO_REPLY if reply is None else reply or "(empty)"
     key = "response/text"
@@ -279,21 +272,16 @@ def _two_replies_block(golden: str, reply: str | None, options: Options) -> Bloc
     def lines(cells: int) -> list[Line]:
         limit = REPLY_ROWS if folded else UNLIMITED_ROWS
         widths = _reply_columns(cells)
-        left, left_has_more = fold_text(golden, widths.golden, limit)
-        right, right_has_more = fold_text(predicted, widths.predicted, limit)
+        left, left_has_more = wrap_head(golden, widths.golden, limit)
+        right, right_has_more = wrap_head(predicted, widths.predicted, limit)
         rendered: list[Line] = []
-        for at in range(max(len(left), len(right))):
-            rendered.append(
-                (
-                    ("  ", ""),
-                    column("reply" if at == 0 else "", widths.name + 2, "dim"),
-                    column(left[at].rstrip() if at < len(left) else "", widths.golden + 2, "golden"),
-                    (right[at] if at < len(right) else "", "predicted" if reply else "dim"),
-                )
-            )
+        for at, (golden_row, predicted_row) in enumerate(zip_longest(left, right, fillvalue="")):
+            label = pad_span("reply" if at == 0 else "", widths.name + 2, "dim")
+            golden_part = pad_span(golden_row.rstrip(), widths.golden + 2, "golden")
+            rendered.append((("  ", ""), label, golden_part, (predicted_row, "predicted" if reply else "dim")))
         if left_has_more or right_has_more:
-            sizes = f"{size_text(golden)} and {size_text(predicted)}"
-            rendered.append(line(f"{' ' * (REPLY_LABEL_CELLS + 4)}… {sizes}, {options.unfold_hint}", "dim"))
+            sizes = f"{format_size(golden)} and {format_size(predicted)}"
+            rendered.append(make_line(f"{' ' * (REPLY_LABEL_CELLS + 4)}… {sizes}, {options.unfold_hint}", "dim"))
         return rendered
 
     return Block(
@@ -302,9 +290,9 @@ def _two_replies_block(golden: str, reply: str | None, options: Options) -> Bloc
         target=RESPONSE,
         foldable=long,
         folded=folded,
-        pages=exceeds_inline,
+        opens_pager=exceeds_inline,
         title="reply",
-        full=lambda: f"golden\n{golden}\n\npredicted\n{predicted}",
+        full_text=lambda: f"golden\n{golden}\n\npredicted\n{predicted}",
     )
 
 
@@ -314,7 +302,7 @@ BRIEF_RESULT_ROWS = 1
 """Number of rows of a call's result if the call is equal to the golden one, repeated, or in supplied dialogue."""
 
 
-def event_blocks(indexed: Scene, turn: int, options: Options) -> list[Block]:
+def event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
     """Blocks of the events of a turn."""
     events = [event for event in turn_events(indexed, turn) if _is_shown(indexed, turn, event, options)]
     final_reply = _final_reply(indexed, turn, events)
@@ -332,7 +320,7 @@ def event_blocks(indexed: Scene, turn: int, options: Options) -> list[Block]:
     return blocks
 
 
-def _final_reply(indexed: Scene, turn: int, events: Sequence[TimelineEvent]) -> TimelineEvent | None:
+def _final_reply(indexed: IndexedItem, turn: int, events: Sequence[TimelineEvent]) -> TimelineEvent | None:
     """The model's reply in the last step of the item; None if the model made a call in that step."""
     if turn != indexed.n_turns - 1:
         return None
@@ -344,21 +332,22 @@ def _final_reply(indexed: Scene, turn: int, events: Sequence[TimelineEvent]) -> 
     return next((e for e in last_events if e.message and e.message.role == "assistant" and not e.message.name), None)
 
 
-def _single_event_blocks(indexed: Scene, turn: int, event: TimelineEvent, options: Options) -> list[Block]:
+def _single_event_blocks(indexed: IndexedItem, turn: int, event: TimelineEvent, options: DisplayOptions) -> list[Block]:
     if event.message is not None:
         return [_message_block(indexed, turn, event, event.message, options)]
-    if event.pair is None:
+    if event.pair is None and event.call is not None:  # The benchmark defines no golden calls for the turn.
         step_label = indexed.step_label(turn, event.step)
-        return [] if event.call is None else [_unpaired_call_block(turn, event, event.call, step_label)]
-    blocks = pair_blocks(indexed, event.pair, event.position, options)
-    if event.observation is not None:
+        text = format_call(event.call.name, event.call)
+        return [note_block(f"{turn_address(turn)}/{event.key}/call", step_label, text, style="predicted")]
+    blocks = [] if event.pair is None else pair_blocks(indexed, event.pair, event.position, options)
+    if event.pair is not None and event.observation is not None:
         brief = event.pair.state in "=~"
         blocks.append(_result_block(turn, event, event.observation, options, brief=brief))
     return blocks
 
 
-def _repeat_blocks(indexed: Scene, turn: int, repeated: RepeatedEvents, options: Options) -> list[Block]:
-    """One line and the result of repeated events, `+ calls 3-21 · 19x diff(...)`, and each event if unfolded."""
+def _repeat_blocks(indexed: IndexedItem, turn: int, repeated: RepeatedEvents, options: DisplayOptions) -> list[Block]:
+    """One line for repeated events, such as `+ calls 3-21 · 19x diff(...)`, and their result; unfolded, each event."""
     first, last = repeated.events[0], repeated.events[-1]
     is_call = first.kind == "call"
     start, end = (first.position, last.position) if is_call else (first.step, last.step)
@@ -371,19 +360,13 @@ def _repeat_blocks(indexed: Scene, turn: int, repeated: RepeatedEvents, options:
 
     def lines(cells: int) -> list[Line]:
         if first.call is not None:
-            text = call_text(first.call.name, first.call)
-            return [fit((("+ ", "extra"), (f"{name} · ", "dim"), (times + text, "")), cells)]
-        text = visible(first.message.content[: cells * 2] if first.message else "")
-        return [fit(((pad_label("repeats"), "dim"), (f"{name} · {times}", "dim"), (text, "")), cells)]
+            text = format_call(first.call.name, first.call)
+            return [fit_line((("+ ", "extra"), (f"{name} · ", "dim"), (times + text, "")), cells)]
+        text = sanitize(first.message.content[: cells * 2] if first.message else "")
+        return [fit_line(((pad_label("repeats"), "dim"), (f"{name} · {times}", "dim"), (text, "")), cells)]
 
-    head = Block(
-        key,
-        lines,
-        differs=is_call,
-        foldable=True,
-        folded=folded,
-        title=f"turn {turn + 1} {name}",
-    )
+    title = f"turn {turn + 1} {name}"
+    head = Block(key, lines, differs=is_call, foldable=True, folded=folded, title=title)
     if not folded:
         single = (_single_event_blocks(indexed, turn, event, options) for event in repeated.events)
         return [head, *(block for blocks in single for block in blocks)]
@@ -393,14 +376,14 @@ def _repeat_blocks(indexed: Scene, turn: int, repeated: RepeatedEvents, options:
     return [head, _result_block(turn, first, first.observation, options, brief=True, label=label)]
 
 
-def _is_shown(indexed: Scene, turn: int, event: TimelineEvent, options: Options) -> bool:
+def _is_shown(indexed: IndexedItem, turn: int, event: TimelineEvent, options: DisplayOptions) -> bool:
     """Whether an event is part of the short dialogue.
 
-    Left out are raw replies that were decoded into calls, and log and system messages that do not explain why the
-    turn ended.
+    The short dialogue omits raw replies that were decoded into calls, and log and system messages that do not explain
+    why the turn ended.
     """
     message = event.message
-    if message is None or options.dialogue:
+    if message is None or options.full_dialogue:
         return True
     messages = [m for m in indexed.messages.get(turn, []) if m.step == event.step]
     has_calls = any(at == turn and call.step == event.step for (at, _), call in indexed.predicted_calls.items())
@@ -415,7 +398,9 @@ def _is_shown(indexed: Scene, turn: int, event: TimelineEvent, options: Options)
     return message.role != "log" or not any(m.role == "assistant" and m.content.strip() for m in messages)
 
 
-def _message_block(indexed: Scene, turn: int, event: TimelineEvent, message: Message, options: Options) -> Block:
+def _message_block(
+    indexed: IndexedItem, turn: int, event: TimelineEvent, message: Message, options: DisplayOptions
+) -> Block:
     key, step_label = f"{turn_address(turn)}/{event.key}", indexed.step_label(turn, event.step)
     if message.role == "tool":
         return _result_block(turn, event, message, options, brief=event.is_context)
@@ -425,44 +410,19 @@ def _message_block(indexed: Scene, turn: int, event: TimelineEvent, message: Mes
         return note_block(key, message.role, message.content)
     if message.role == "user":
         return text_block(key, "user", message.content, options, rows=USER_ROWS)
-    if message.name == GOLDEN_CALL and (calls := calls_told(message.content)):
-        text = ", ".join(call_text(call.name, call) for call in calls)
+    if message.name == GOLDEN_CALL and (calls := parse_quoted_calls(message.content)):
+        text = ", ".join(format_call(call.name, call) for call in calls)
         suffix = f" · {step_label}" if indexed.has_several_steps(turn) else ""
-        return _earlier_golden_block(key, text, suffix, message.content)
+        block = note_block(key, "golden", text, style="golden", suffix=suffix, title="earlier golden call")
+        return replace(block, full_text=lambda: message.content)
     title, style = f"turn {turn + 1} {step_label}", "dim" if message.name else ""
     return text_block(key, message.name or step_label, message.content, options, title=title, style=style)
 
 
-def _earlier_golden_block(key: str, text: str, suffix: str, raw: str) -> Block:
-    """A golden call of the supplied dialogue, on one line that ends with `suffix`."""
-
-    def lines(cells: int) -> list[Line]:
-        shown = clip(visible(text), cells - LABEL_CELLS - width(suffix))
-        return [((pad_label("golden"), "dim"), (shown, "golden"), (suffix, "dim"))]
-
-    return Block(key, lines, title="earlier golden call", full=lambda: raw)
-
-
-def _unpaired_call_block(turn: int, event: TimelineEvent, call: Call, step_label: str) -> Block:
-    """A predicted call on one line, in a turn without golden calls."""
-
-    def lines(cells: int) -> list[Line]:
-        text = clip(call_text(call.name, call), cells - LABEL_CELLS)
-        return [((pad_label(step_label), "dim"), (text, "predicted"))]
-
-    return Block(f"{turn_address(turn)}/{event.key}/call", lines)
-
-
 def _result_block(
-    turn: int,
-    event: TimelineEvent,
-    result: Message,
-    options: Options,
-    *,
-    brief: bool,
-    label: str = "result",
+    turn: int, event: TimelineEvent, result: Message, options: DisplayOptions, *, brief: bool, label: str = "result"
 ) -> Block:
-    is_error = result.content.lstrip()[:9].lower() in ('{"error":', "error dur")
+    is_error = result.content.lstrip()[:20].lower().startswith(('{"error":', "error during"))
     name = result.name or (event.call.name if event.call is not None else "")
     return text_block(
         f"{turn_address(turn)}/{event.key}",
@@ -471,5 +431,5 @@ def _result_block(
         options,
         rows=BRIEF_RESULT_ROWS if brief else RESULT_ROWS,
         style="bad" if is_error else "dim",
-        title=f"result {visible(name)}",
+        title=f"result {sanitize(name)}",
     )

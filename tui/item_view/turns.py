@@ -1,43 +1,43 @@
-"""Blocks of an item's turns: overview, opening messages, events and final state; and the other items of a conversation.
+"""Blocks of an item's turns: overview, opening messages, events and final state, and the items of its conversation.
 
 An item that is no trajectory has a single turn without a heading.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 
 from fcreview.matching.first_difference import ArgumentRow
 from fcreview.model.address import turn_address
-from fcreview.model.item import ABSENT, Item, Message, State, StateDifference
+from fcreview.model.item import ABSENT, DiffState, Item, Message, StateDifference
 from fcreview.model.json_value import to_json_text
-from fcreview.model.sanitize import clip, visible
-from fcreview.model.wording import count_of
+from fcreview.model.sanitize import clip, sanitize
+from fcreview.model.wording import format_count
 from fcreview.store.rows import Sibling
 from fcreview.tui.item_view.blocks import (
     LABEL_CELLS,
     Block,
-    Options,
-    Scene,
+    DisplayOptions,
+    IndexedItem,
     nest_blocks,
     note_block,
     pad_label,
     snapshot_block,
     text_block,
 )
-from fcreview.tui.item_view.call_diff import Columns, argument_lines, column_headings, measure_columns
-from fcreview.tui.item_view.call_pairs import no_calls_block, single_turn_pair_blocks
+from fcreview.tui.item_view.call_diff import column_headings, measure_columns
+from fcreview.tui.item_view.call_pairs import argument_block, no_calls_block, single_turn_pair_blocks
 from fcreview.tui.item_view.timeline import USER_ROWS, event_blocks, reply_blocks
 from fcreview.tui.item_view.verdicts import review_marks, target_verdict_blocks
-from fcreview.tui.text.lines import Line, Part, line_width, rule, size_text
+from fcreview.tui.text.lines import Line, StyledText, format_size, line_width, rule_line
 from fcreview.tui.text.theme import STATE_STYLES, symbols, verdict_style
 
 STATES_BY_SEVERITY = "!-+~="
 OVERVIEW_ROWS = 3
 
 
-def turn_overview_blocks(indexed: Scene) -> list[Block]:
+def turn_overview_blocks(indexed: IndexedItem) -> list[Block]:
     """The outcome of every turn: `turns  1 =  2 =  3 -+ fails here`. Empty if only one turn is judged."""
     if indexed.n_turns < 2 or indexed.only_last_turn_judged:
         return []
@@ -45,12 +45,12 @@ def turn_overview_blocks(indexed: Scene) -> list[Block]:
     return [Block("turns", lambda cells: wrap_entries("turns  ", entries, cells)[:OVERVIEW_ROWS], title="turns")]
 
 
-def _turn_outcome(indexed: Scene, turn: int) -> Line:
+def _turn_outcome(indexed: IndexedItem, turn: int) -> Line:
     states = {pair.state for pair in indexed.pairs.get(turn, [])}
     by_severity = [state for state in STATES_BY_SEVERITY if state in states]
     differing = [state for state in by_severity if state in "!-+"]
     fails = turn == indexed.failing_turn
-    parts: list[Part] = [(f"{turn + 1} ", "bad" if fails else "dim")]
+    parts: list[StyledText] = [(f"{turn + 1} ", "bad" if fails else "dim")]
     parts += [(state, STATE_STYLES[state]) for state in differing or by_severity[:1]] or [(symbols().none, "dim")]
     parts += [(" fails here", "bad")] if fails else []
     marks = review_marks(indexed, turn_address(turn))
@@ -95,10 +95,10 @@ def _conversation_line(siblings: Sequence[Sibling], at: int, keys: str, cells: i
 
 def _sibling_marks(siblings: Sequence[Sibling], first: int, last: int, at: int) -> Line:
     """Number and verdict of the items from `first` to `last`, with `…` where others are left out."""
-    parts: list[Part] = [("… ", "dim")] if first > 0 else []
+    parts: list[StyledText] = [("… ", "dim")] if first > 0 else []
     for n in range(first, last + 1):
         verdict = siblings[n].mark
-        mark: Part = (symbols().verdict(verdict), verdict_style(verdict))
+        mark: StyledText = (symbols().verdict_symbol(verdict), verdict_style(verdict))
         parts += [(f"[{n + 1} ", "strong"), mark, ("]", "strong")] if n == at else [(f"{n + 1} ", "dim"), mark]
         parts.append(("  ", ""))
     return (*parts, *([("…", "dim")] if last < len(siblings) - 1 else []))
@@ -111,7 +111,7 @@ UNNAMED_MESSAGE_ROWS = 4
 FULL_DIALOGUE_ROWS = 40
 
 
-def opening_blocks(indexed: Scene, turn: int, options: Options) -> list[Block]:
+def opening_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
     """The messages before the model's first step of a turn: the request, and instructions to the model or user."""
     blocks: list[Block] = []
     unknown = turn == 0 and not has_question(indexed.item)
@@ -126,7 +126,7 @@ def opening_blocks(indexed: Scene, turn: int, options: Options) -> list[Block]:
         if message.role == "state":
             blocks.append(snapshot_block(key, "state", message.name or "", message.content))
             continue
-        if options.dialogue:
+        if options.full_dialogue:
             rows = FULL_DIALOGUE_ROWS
         elif message.role == "user":
             rows = USER_ROWS
@@ -152,9 +152,9 @@ def _sender_label(message: Message) -> str:
     return name if len(name) < LABEL_CELLS or message.role == "user" else message.role
 
 
-def _is_opening_shown(indexed: Scene, turn: int, at: int, message: Message, options: Options) -> bool:
+def _is_opening_shown(indexed: IndexedItem, turn: int, at: int, message: Message, options: DisplayOptions) -> bool:
     """Whether an opening message is part of the short dialogue."""
-    if options.dialogue or message.role == "user":
+    if options.full_dialogue or message.role == "user":
         return True
     if message.role == "state":  # Several snapshots are shown in the full dialogue only.
         return sum(m.role == "state" and m.step < 0 for m in indexed.item.messages) == 1
@@ -163,7 +163,7 @@ def _is_opening_shown(indexed: Scene, turn: int, at: int, message: Message, opti
     return message.role == "system" and bool(message.name)
 
 
-def belongs_to_question(indexed: Scene, turn: int, at: int) -> bool:
+def belongs_to_question(indexed: IndexedItem, turn: int, at: int) -> bool:
     """Whether a user message follows the message at index `at` before the model's first step."""
     return any(m.role == "user" and m.step < 0 for m in indexed.messages[turn][at + 1 :])
 
@@ -173,7 +173,7 @@ MAX_UNFOLDED_CHARS = 400
 MAX_UNFOLDED_MESSAGES = 5
 
 
-def earlier_dialogue_blocks(indexed: Scene, options: Options) -> list[Block]:
+def earlier_dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
     """The turns before the judged one. If they are long, they are folded to one line with their size."""
     last = indexed.n_turns - 1
     messages = [m for turn in range(last) for m in indexed.messages.get(turn, []) if m.role != "log"]
@@ -185,10 +185,10 @@ def earlier_dialogue_blocks(indexed: Scene, options: Options) -> list[Block]:
 
     def heading_lines(cells: int) -> list[Line]:
         turns = "turn 1" if last == 1 else f"turns 1-{last}"
-        size = f" · {turns} · {count_of(len(messages), 'message')}, {size_text(text)}"
-        parts: list[Part] = [("earlier dialogue", "strong"), (size, "")]
+        size = f" · {turns} · {format_count(len(messages), 'message')}, {format_size(text)}"
+        parts: list[StyledText] = [("earlier dialogue", "strong"), (size, "")]
         parts += [(f" · folded, {options.unfold_hint}", "dim")] if folded else []
-        return [rule(tuple(parts), cells)]
+        return [rule_line(tuple(parts), cells)]
 
     head = Block(
         EARLIER_DIALOGUE_KEY,
@@ -196,7 +196,7 @@ def earlier_dialogue_blocks(indexed: Scene, options: Options) -> list[Block]:
         foldable=True,
         folded=folded,
         title="earlier dialogue",
-        full=lambda: text,
+        full_text=lambda: text,
     )
     content: list[Block] = []
     for turn in range(0 if folded else last):
@@ -206,17 +206,17 @@ def earlier_dialogue_blocks(indexed: Scene, options: Options) -> list[Block]:
 
 
 FIELD_PATH_SHARE = 0.5
-"""Share of the width that the paths of state fields may take. Paths are longer than names of arguments."""
+"""Share of the width that the paths of state fields may take. They are longer than names of arguments."""
 
 
-def state_blocks(indexed: Scene, turn: int) -> list[Block]:
+def state_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
     """The fields of the environment's state that differ after the failing turn, or after the last turn by default.
 
     Empty for other turns and for blind annotators.
     """
     end_turn = indexed.n_turns - 1 if indexed.failing_turn is None else indexed.failing_turn
     differences = indexed.item.extra.state_differences or {}
-    if not differences or turn != end_turn or indexed.hidden:
+    if not differences or turn != end_turn or indexed.hide_verdicts:
         return []
     rows = [_state_row(path, difference) for path, difference in differences.items()]
     key = f"{turn_address(turn)}/end"
@@ -224,38 +224,26 @@ def state_blocks(indexed: Scene, turn: int) -> list[Block]:
     widths = cache(partial(measure_columns, rows, name_share=FIELD_PATH_SHARE))
 
     def heading_lines(cells: int) -> list[Line]:
-        return [rule(((title, ""),), cells), column_headings(widths(cells), "field")]
+        return [rule_line(((title, ""),), cells), column_headings(widths(cells), "field")]
 
     head = Block(key, heading_lines, is_heading=True, differs=True, title=title)
-    return [head, *(_state_row_block(f"{key}/arg:{row.path}", row, widths, title) for row in rows)]
+    return [head, *(argument_block(f"{key}/arg:{row.path}", row, widths, f"{title} · {row.path}") for row in rows)]
 
 
 def _state_row(path: str, difference: StateDifference) -> ArgumentRow:
     """Table row of a field: `-` if only the golden state has it, `+` if only the predicted state has it."""
-    state: State = "-" if difference.predicted == ABSENT else "+" if difference.golden == ABSENT else "!"
+    state: DiffState = "-" if difference.predicted == ABSENT else "+" if difference.golden == ABSENT else "!"
     golden, predicted = (
         value if isinstance(value, str) else to_json_text(value) for value in (difference.golden, difference.predicted)
     )
     return ArgumentRow(path, 0, state, golden, predicted, None)
 
 
-def _state_row_block(key: str, row: ArgumentRow, widths: Callable[[int], Columns], title: str) -> Block:
-    return Block(
-        key,
-        lambda cells: argument_lines(row, widths(cells)),
-        argument=True,
-        differs=True,
-        title=f"{title} · {row.path}",
-        full=lambda: f"golden\n{row.golden}\n\npredicted\n{row.predicted}",
-        copy=lambda: {"attribute": row.path, "golden": row.golden, "predicted": row.predicted},
-    )
-
-
 MAX_OPEN_MESSAGES = 12
 """Number of messages up to which all turns of a trajectory are unfolded."""
 
 
-def dialogue_blocks(indexed: Scene, options: Options) -> list[Block]:
+def dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
     """All turns of an item, with their calls and replies."""
     if not indexed.is_trajectory:
         return [
@@ -271,7 +259,7 @@ def dialogue_blocks(indexed: Scene, options: Options) -> list[Block]:
     return [block for blocks in turns for block in blocks]
 
 
-def _turns_unfolded_by_default(indexed: Scene) -> set[int]:
+def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
     """All turns of a short trajectory, else the failing one, else the first that differs, else the one with calls."""
     if sum(len(messages) for messages in indexed.messages.values()) <= MAX_OPEN_MESSAGES:
         return set(range(indexed.n_turns))
@@ -284,8 +272,8 @@ def _turns_unfolded_by_default(indexed: Scene) -> set[int]:
     return {0} if len(with_calls) > 1 else {with_calls[0] if with_calls else indexed.n_turns - 1}
 
 
-def turn_blocks(indexed: Scene, turn: int, options: Options, *, unfolded: bool) -> list[Block]:
-    """Heading of a turn and, if unfolded, its content. `unfolded` is the state that the reader can change."""
+def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unfolded: bool) -> list[Block]:
+    """Heading of a turn and, if unfolded, its content. `unfolded` is the default until the reader folds the turn."""
     key = turn_address(turn)
     folded = options.is_folded(key, not unfolded)
     head = Block(
@@ -311,15 +299,15 @@ def turn_blocks(indexed: Scene, turn: int, options: Options, *, unfolded: bool) 
     return [head, *nest_blocks(content, key)]
 
 
-def turn_heading_lines(indexed: Scene, turn: int, folded: bool, cells: int) -> list[Line]:
-    """`── turn 2 of 4 · calls: 2 golden, 3 predicted · =1 !1 · FAILS HERE ──`, and the user's message if folded."""
+def turn_heading_lines(indexed: IndexedItem, turn: int, folded: bool, cells: int) -> list[Line]:
+    """Render `── turn 2 of 4 · calls: 2 golden, 3 predicted · =1 !1 · FAILS HERE ──`. If folded, with the request."""
     pairs = indexed.pairs.get(turn, [])
-    parts: list[Part] = [(f"turn {turn + 1} of {indexed.n_turns}", "strong")]
+    parts: list[StyledText] = [(f"turn {turn + 1} of {indexed.n_turns}", "strong")]
     parts += [(" · judged", "strong")] if indexed.only_last_turn_judged else []
     calls = indexed.calls_without_golden(turn)
     if calls:
         steps = len({call.step for call in calls})
-        parts.append((f" · {count_of(len(calls), 'call')} in {count_of(steps, 'step')}", ""))
+        parts.append((f" · {format_count(len(calls), 'call')} in {format_count(steps, 'step')}", ""))
     elif pairs or indexed.item.extra.golden_reply is None:
         golden = sum(pair.golden is not None for pair in pairs)
         predicted = sum(pair.predicted is not None for pair in pairs)
@@ -330,16 +318,16 @@ def turn_heading_lines(indexed: Scene, turn: int, folded: bool, cells: int) -> l
         parts.append((" · FAILS HERE", "bad"))
     if folded:
         parts.append((" · folded", "dim"))
-    lines = [rule(tuple(parts), cells)]
+    lines = [rule_line(tuple(parts), cells)]
     request = next((m.content for m in indexed.messages.get(turn, []) if m.role == "user"), None)
     if folded and request is not None:
-        text = clip(visible(request[: cells * 2]), cells - LABEL_CELLS)
+        text = clip(sanitize(request[: cells * 2]), cells - LABEL_CELLS)
         lines.append(((pad_label("user"), "dim"), (text, "")))
     return lines
 
 
-def _single_turn_reply_blocks(indexed: Scene, options: Options) -> list[Block]:
-    """The model's reply if it made no call or the call could not be decoded; in the full dialogue always."""
+def _single_turn_reply_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
+    """The model's reply if it made no call or a golden reply exists. The full dialogue always shows the reply."""
     messages = indexed.messages.get(0, [])
     replies = [
         message.content
@@ -349,12 +337,12 @@ def _single_turn_reply_blocks(indexed: Scene, options: Options) -> list[Block]:
     called, golden_reply = bool(indexed.predicted_calls), indexed.item.extra.golden_reply
     if not replies:
         return reply_blocks(indexed, None, options) if golden_reply is not None else []
-    if called and golden_reply is None and not options.dialogue and not _has_lost_arguments(indexed):
+    if called and golden_reply is None and not options.full_dialogue and not _has_lost_arguments(indexed):
         return []
     return reply_blocks(indexed, "\n".join(replies), options, "raw" if called else "")
 
 
-def _has_lost_arguments(indexed: Scene) -> bool:
-    """Whether a call was decoded without arguments where golden has some, so that only the raw reply explains it."""
+def _has_lost_arguments(indexed: IndexedItem) -> bool:
+    """Whether a call lost its arguments in decoding, so that only the raw reply shows what the model meant."""
     calls = [indexed.calls_of(pair) for pair in indexed.pairs.get(0, [])]
     return any(golden and golden.arguments and predicted and predicted.arguments == {} for golden, predicted in calls)

@@ -11,18 +11,28 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from fcreview.model.address import ITEM, RESPONSE, WHOLE, words
+from fcreview.model.address import ITEM, RESPONSE, WHOLE_TARGETS, describe_address
 from fcreview.model.item import Erratum, ImportIssue, Item, Verdict
 from fcreview.model.review import Opinion
-from fcreview.model.sanitize import clip, visible, width
-from fcreview.model.verdict import PASSING
-from fcreview.model.wording import count_of, word
-from fcreview.tui.item_view.blocks import Block, LineRenderer, Options, Scene, text_block
-from fcreview.tui.text.lines import Line, Part, cut, fold_text, labelled, line_width, rule, spread, wrap_text
+from fcreview.model.sanitize import clip, display_width, sanitize
+from fcreview.model.verdict import PASS_FAIL_CRITERIA
+from fcreview.model.wording import format_count, format_verdict
+from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, LineRenderer, text_block
+from fcreview.tui.text.lines import (
+    Line,
+    StyledText,
+    justify_line,
+    label_rows,
+    line_width,
+    rule_line,
+    truncate,
+    wrap_head,
+    wrap_text,
+)
 from fcreview.tui.text.theme import symbols, verdict_style
 
 
-def final_answer_blocks(item: Item, options: Options) -> list[Block]:
+def final_answer_blocks(item: Item, options: DisplayOptions) -> list[Block]:
     """The golden answers above the model's final answer, if the benchmark judges a final answer."""
     accepted, answer = item.extra.accepted_answers, item.extra.final_answer
     if accepted is None:
@@ -30,7 +40,7 @@ def final_answer_blocks(item: Item, options: Options) -> list[Block]:
     golden = " or ".join(json.dumps(value, ensure_ascii=False, default=str) for value in accepted)
     text = "(none)" if answer is None else answer
     return [
-        Block("answer", lambda cells: [rule((("final answer", "strong"),), cells)], title="final answer"),
+        Block("answer", lambda cells: [rule_line((("final answer", "strong"),), cells)], title="final answer"),
         text_block("answer/golden", "golden", golden, options, style="golden", title="golden answers"),
         text_block("answer/given", "answer", text, options, style="predicted", title="final answer"),
     ]
@@ -55,32 +65,36 @@ def mark_reviewed_blocks(blocks: Sequence[Block], opinions: Sequence[Opinion], a
 
 def _marked_lines(render: LineRenderer, opinions: Sequence[Opinion], cells: int) -> list[Line]:
     first, *others = render(cells) or [()]
-    mark: Line = ((" you", "dim"), *map(_mark_part, opinions), (" ", ""))
+    mark: Line = ((" you", "dim"), *map(_review_mark, opinions), (" ", ""))
     if first and set(first[-1][0]) <= {symbols().rule}:  # Shorten the rule instead of cutting it with an ellipsis.
         text, style = first[-1]
         first = (*first[:-1], (text[: max(len(text) - line_width(mark) - 1, 0)], style))
-    return [spread(first, mark, cells), *others]
+    return [justify_line(first, mark, cells), *others]
 
 
-def _mark_part(opinion: Opinion) -> Part:
-    """A symbol for pass and fail; the value itself, such as `no` or a label, on other criteria."""
+def _review_mark(opinion: Opinion) -> StyledText:
+    """The verdict of a review as a symbol, or in words, such as `no` or a label, if there is no symbol."""
     value, criterion = opinion.verdict, opinion.criterion
-    text = symbols().verdict(value) if _has_symbol(value, criterion) else cut(word(value, criterion), MAX_MARK_CELLS)
+    text = (
+        symbols().verdict_symbol(value)
+        if _has_symbol(value, criterion)
+        else truncate(format_verdict(value, criterion), MAX_MARK_CELLS)
+    )
     return f" {text}", _value_style(value, criterion, "strong")
 
 
 def _has_symbol(value: Any, criterion: str) -> bool:
-    """Whether a symbol can show the value. There is none for labels, or for yes and no."""
-    return not isinstance(value, list) and not (isinstance(value, bool) and criterion not in PASSING)
+    """Whether a symbol can show the value. Labels, yes and no are shown in words."""
+    return not isinstance(value, list) and not (isinstance(value, bool) and criterion not in PASS_FAIL_CRITERIA)
 
 
 def _verdict_symbol(value: Any, criterion: str) -> str:
-    return symbols().verdict(value if _has_symbol(value, criterion) else None)
+    return symbols().verdict_symbol(value if _has_symbol(value, criterion) else None)
 
 
 def _value_style(value: Any, criterion: str, neutral: str = "") -> str:
     """Style of a verdict's value: green and red only on criteria where true means pass."""
-    return verdict_style(value) if value is None or criterion in PASSING else neutral
+    return verdict_style(value) if value is None or criterion in PASS_FAIL_CRITERIA else neutral
 
 
 RATIONALE_ROWS = 8
@@ -88,30 +102,32 @@ SOURCE_LABELS = {"official": "official", "rule": "recomputed"}
 """Verdict source -> its name on screen."""
 
 
-def verdict_blocks(indexed: Scene, max_rows: int = RATIONALE_ROWS) -> list[Block]:
+def verdict_blocks(indexed: IndexedItem, max_rows: int = RATIONALE_ROWS) -> list[Block]:
     """The official and the recomputed verdict, with at most `max_rows` rows of each reason."""
-    if indexed.hidden:
+    if indexed.hide_verdicts:
         return []
     return [Block("verdicts", partial(verdict_lines, indexed.item, max_rows), title="verdicts")]
 
 
 def criteria_text(item: Item, source: str) -> str:
     """Verdicts of a source on criteria other than `correct`, such as `func_ok ✓ · args_ok ✗ · missing city, time`."""
-    verdicts = [v for v in item.verdicts if v.source == source and v.target in WHOLE and v.criterion != "correct"]
-    return " · ".join(f"{visible(v.criterion)} {value_words(v.value, v.criterion)}" for v in verdicts)
+    verdicts = [
+        v for v in item.verdicts if v.source == source and v.target in WHOLE_TARGETS and v.criterion != "correct"
+    ]
+    return " · ".join(f"{sanitize(v.criterion)} {format_verdict_value(v.value, v.criterion)}" for v in verdicts)
 
 
-def value_words(value: Any, criterion: str) -> str:
+def format_verdict_value(value: Any, criterion: str) -> str:
     """Format a verdict's value: a symbol for pass and fail, else a word, a number with four digits, or labels."""
     if isinstance(value, float):
         return f"{value:.4g}"
-    if value is None or (isinstance(value, bool) and criterion in PASSING):
-        return symbols().verdict(value)
-    return word(value, criterion) or "none"
+    if value is None or (isinstance(value, bool) and criterion in PASS_FAIL_CRITERIA):
+        return symbols().verdict_symbol(value)
+    return format_verdict(value, criterion) or "none"
 
 
 def _main_verdict(item: Item, source: str) -> Verdict | None:
-    """The verdict of a source on the item, else its first one on a part."""
+    """The verdict of a source on the item, else its first verdict on a part."""
     verdicts = [verdict for verdict in item.verdicts if verdict.source == source]
     return next((v for v in verdicts if v.target == ITEM), verdicts[0] if verdicts else None)
 
@@ -121,33 +137,33 @@ def verdict_lines(item: Item, max_rows: int, cells: int) -> list[Line]:
     official_reason = verdict_reason(_main_verdict(item, "official"), item.error_type)
     recomputed_reason = verdict_reason(_main_verdict(item, "rule"), item.rule_error_type)
     verdicts = {"official": (item.official, official_reason), "rule": (item.rule, recomputed_reason)}
-    head: list[Part] = []
+    head: list[StyledText] = []
     for source, (value, _) in verdicts.items():
         head += [("  ", "")] if head else []
-        head.append((f"{SOURCE_LABELS[source]} {symbols().verdict(value)}", verdict_style(value)))
+        head.append((f"{SOURCE_LABELS[source]} {symbols().verdict_symbol(value)}", verdict_style(value)))
     verdicts_differ = item.official != item.rule
     types_differ = bool(item.error_type and item.rule_error_type and item.error_type != item.rule_error_type)
     differ = item.official is not None and item.rule is not None and (verdicts_differ or types_differ)
     if differ:
         head.append(("  verdicts differ" if verdicts_differ else "  reasons differ", "warn"))
-    lines = [rule(tuple(head), cells)]
+    lines = [rule_line(tuple(head), cells)]
     if differ:
         for source, (value, reason) in verdicts.items():
             label = f"{SOURCE_LABELS[source]:<10}  "
             text = reason or ("pass" if value else "fail (no reason given)")
-            lines += paragraph(label, text, cells, "", max_rows)
-            lines += paragraph(" " * len(label), criteria_text(item, source), cells, "dim")
+            lines += paragraph_lines(label, text, cells, "", max_rows)
+            lines += paragraph_lines(" " * len(label), criteria_text(item, source), cells, "dim")
         return lines
-    lines += paragraph("", recomputed_reason or official_reason, cells, "", max_rows)
+    lines += paragraph_lines("", recomputed_reason or official_reason, cells, "", max_rows)
     failing = item.extra.failing_turn
     if failing is not None:
         text = f"fails in turn {failing + 1} (the benchmark's own messages count turns from 0)"
-        lines += paragraph("", text, cells, "dim")
+        lines += paragraph_lines("", text, cells, "dim")
     for source in verdicts:
-        lines += paragraph(f"{SOURCE_LABELS[source]}: ", criteria_text(item, source), cells, "dim")
+        lines += paragraph_lines(f"{SOURCE_LABELS[source]}: ", criteria_text(item, source), cells, "dim")
     if item.rule is None:
         note = f": {item.rule_note}" if item.rule_note else ""
-        lines += paragraph("", f"no recomputed verdict{note}", cells, "dim")
+        lines += paragraph_lines("", f"no recomputed verdict{note}", cells, "dim")
     return lines
 
 
@@ -160,17 +176,17 @@ def verdict_reason(verdict: Verdict | None, error_type: str | None) -> str:
     return ": ".join(part for part in (error, rationale) if part)
 
 
-def paragraph(label: str, text: str, cells: int, style: str = "", max_rows: int = RATIONALE_ROWS) -> list[Line]:
+def paragraph_lines(label: str, text: str, cells: int, style: str = "", max_rows: int = RATIONALE_ROWS) -> list[Line]:
     """Render an indented, labelled text of at most `max_rows` rows, with `…` if it was cut. Empty without text."""
     if not text:
         return []
-    rows, has_more = fold_text(text, cells - width(label) - 2, max_rows)
+    rows, has_more = wrap_head(text, cells - display_width(label) - 2, max_rows)
     if has_more:
-        rows[-1] = clip(rows[-1], max(cells - width(label) - 4, 1)) + " …"
-    return [(("  ", ""), *row) for row in labelled(label, rows, style)]
+        rows[-1] = clip(rows[-1], max(cells - display_width(label) - 4, 1)) + " …"
+    return [(("  ", ""), *row) for row in label_rows(label, rows, style)]
 
 
-def review_blocks(indexed: Scene) -> list[Block]:
+def review_blocks(indexed: IndexedItem) -> list[Block]:
     """The reviews that the annotator may see."""
     if not indexed.opinions:
         return []
@@ -178,32 +194,32 @@ def review_blocks(indexed: Scene) -> list[Block]:
 
 
 def _review_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> list[Line]:
-    lines = [rule((("reviews", "strong"),), cells)]
+    lines = [rule_line((("reviews", "strong"),), cells)]
     for opinion in opinions:
-        parts = _review_parts(opinion)
+        parts = _review_texts(opinion)
         if opinion.target != ITEM:
-            parts.insert(0 if opinion.verdict is None else 1, f"on {words(visible(opinion.target))}")
+            parts.insert(0 if opinion.verdict is None else 1, f"on {describe_address(sanitize(opinion.target))}")
         parts += [f"golden fix: {json.dumps(opinion.golden_fix)}"] if opinion.golden_fix else []
-        parts += ["adjudicated"] if opinion.adjudicated else []
+        parts += ["adjudicated"] if opinion.is_adjudication else []
         parts += ["STALE: the prediction or the golden answer has changed"] if opinion.stale else []
         symbol = _verdict_symbol(opinion.verdict, opinion.criterion)
-        lines += paragraph(f"{symbol} {_annotator_label(opinion, annotator)}  ", " · ".join(parts), cells)
-        lines += paragraph("  note  ", opinion.note or "", cells, "dim")
+        lines += paragraph_lines(f"{symbol} {_annotator_label(opinion, annotator)}  ", " · ".join(parts), cells)
+        lines += paragraph_lines("  note  ", opinion.note or "", cells, "dim")
     return lines
 
 
-def _review_parts(opinion: Opinion) -> list[str]:
+def _review_texts(opinion: Opinion) -> list[str]:
     """Verdict, criterion, fault, reason of an override, and error tags of a review, each in words."""
-    parts = [word(opinion.verdict, opinion.criterion)] if opinion.verdict is not None else []
-    parts += [visible(opinion.criterion)] if opinion.criterion != "correct" else []
+    parts = [format_verdict(opinion.verdict, opinion.criterion)] if opinion.verdict is not None else []
+    parts += [sanitize(opinion.criterion)] if opinion.criterion != "correct" else []
     parts += [f"fault: {opinion.fault}"] if opinion.fault else []
-    parts += [f"override: {visible(opinion.reason)}"] if opinion.reason else []
-    parts += ["tags: " + visible(", ".join(opinion.tags))] if opinion.tags else []
+    parts += [f"override: {sanitize(opinion.reason)}"] if opinion.reason else []
+    parts += ["tags: " + sanitize(", ".join(opinion.tags))] if opinion.tags else []
     return parts
 
 
 def _annotator_label(opinion: Opinion, annotator: str) -> str:
-    return "you" if opinion.annotator == annotator else visible(opinion.annotator)
+    return "you" if opinion.annotator == annotator else sanitize(opinion.annotator)
 
 
 def import_issue_blocks(issues: Sequence[ImportIssue]) -> list[Block]:
@@ -212,21 +228,21 @@ def import_issue_blocks(issues: Sequence[ImportIssue]) -> list[Block]:
         return []
 
     def lines(cells: int) -> list[Line]:
-        rendered = [rule(((count_of(len(issues), "import issue"), "strong"),), cells)]
+        rendered = [rule_line(((format_count(len(issues), "import issue"), "strong"),), cells)]
         for issue in issues:
-            location = visible(issue.file.rsplit("/", 1)[-1]) + (f":{issue.line}" if issue.line else "")
-            rendered += paragraph(f"{issue.severity}  ", f"{issue.what}  ({location})", cells)
+            location = sanitize(issue.file.rsplit("/", 1)[-1]) + (f":{issue.line}" if issue.line else "")
+            rendered += paragraph_lines(f"{issue.severity}  ", f"{issue.what}  ({location})", cells)
         return rendered
 
     return [Block("issues", lines, title="import issues")]
 
 
-def erratum_blocks(erratum: Erratum | None, options: Options) -> list[Block]:
+def erratum_blocks(erratum: Erratum | None, options: DisplayOptions) -> list[Block]:
     """The erratum behind the golden answer: authors, date, reasons and the dataset's own golden answer.
 
     Empty for blind annotators, because an erratum reveals what other annotators found.
     """
-    if erratum is None or options.hidden:
+    if erratum is None or options.hide_verdicts:
         return []
     block = Block("erratum", partial(_erratum_lines, erratum), title="errata")
     if erratum.stale:
@@ -236,14 +252,14 @@ def erratum_blocks(erratum: Erratum | None, options: Options) -> list[Block]:
 
 
 def _erratum_lines(erratum: Erratum, cells: int) -> list[Line]:
-    separator = f" {symbols().between} "
-    authors = ", ".join(map(visible, erratum.who)) or "author unknown"
+    separator = f" {symbols().separator} "
+    authors = ", ".join(map(sanitize, erratum.who)) or "author unknown"
     title = "erratum not applied" if erratum.stale else "golden answer from errata"
-    lines = [rule(((title, "strong"), (separator.join(["", authors, visible(erratum.date[:10])]), "dim")), cells)]
+    lines = [rule_line(((title, "strong"), (separator.join(["", authors, sanitize(erratum.date[:10])]), "dim")), cells)]
     if erratum.stale:
-        lines += paragraph("", f"stale: {visible(erratum.stale)}", cells, "warn")
+        lines += paragraph_lines("", f"stale: {sanitize(erratum.stale)}", cells, "warn")
     for reason in erratum.reasons:
-        lines += paragraph("", reason, cells)
+        lines += paragraph_lines("", reason, cells)
     return lines
 
 
@@ -251,9 +267,9 @@ VERDICT_WORDS = ("true", "false", "yes", "no", "1", "0", "correct", "incorrect",
 """Rationales that only repeat the verdict, in lower case."""
 
 
-def judge_blocks(indexed: Scene, target: str = ITEM) -> list[Block]:
+def judge_blocks(indexed: IndexedItem, target: str = ITEM) -> list[Block]:
     """Judge verdicts on the item or the response: those without a rationale on one line, the others one block each."""
-    if indexed.hidden:
+    if indexed.hide_verdicts:
         return []
     verdicts = [v for v in indexed.item.verdicts if v.source == "judge" and v.target == target]
     labels = judge_label_verdict(indexed.item) if indexed.item.extra.golden_labels is not None else None
@@ -276,32 +292,32 @@ def _has_rationale(verdict: Verdict) -> bool:
 
 
 def _judge_name(verdict: Verdict) -> str:
-    return visible(f"judge {verdict.by or ''}".rstrip())
+    return sanitize(f"judge {verdict.by or ''}".rstrip())
 
 
-def _judge_value_part(verdict: Verdict, suffix: str = "") -> Part:
+def _judge_value_part(verdict: Verdict, suffix: str = "") -> StyledText:
     """A judge's criterion and value, such as `args_ok_llm ✓`. The criterion `correct` is not named."""
-    criterion = "" if verdict.criterion == "correct" else f"{visible(verdict.criterion)} "
-    text = f"{criterion}{value_words(verdict.value, verdict.criterion)}{suffix}"
+    criterion = "" if verdict.criterion == "correct" else f"{sanitize(verdict.criterion)} "
+    text = f"{criterion}{format_verdict_value(verdict.value, verdict.criterion)}{suffix}"
     return text, _value_style(verdict.value, verdict.criterion)
 
 
 def _unexplained_judge_lines(verdicts: Sequence[Verdict], cells: int) -> list[Line]:
     """Render `── judge gpt-4o ✓ · args_ok_llm ✓ ──`, with as many verdicts on a line as fit."""
     lines: list[Line] = []
-    parts: list[Part] = []
+    parts: list[StyledText] = []
     previous = ""
     for verdict in verdicts:
         name = _judge_name(verdict)
         value = _judge_value_part(verdict)
-        named: list[Part] = [(f"{name} ", "strong"), value]
+        named: list[StyledText] = [(f"{name} ", "strong"), value]
         entry = [value] if name == previous else named
         if parts and line_width((*parts, *entry)) + 10 > cells:
-            lines.append(rule(tuple(parts), cells))
+            lines.append(rule_line(tuple(parts), cells))
             parts, entry = [], named
         parts += [(" · ", "dim"), *entry] if parts else entry
         previous = name
-    return [*lines, rule(tuple(parts), cells)]
+    return [*lines, rule_line(tuple(parts), cells)]
 
 
 def _explained_judge_block(key: str, verdict: Verdict) -> Block:
@@ -312,17 +328,17 @@ def _explained_judge_block(key: str, verdict: Verdict) -> Block:
         partial(_explained_judge_lines, verdict),
         foldable=long,
         folded=long,
-        pages=long,
-        title=f"judge {visible(verdict.by or '')}",
-        full=lambda: rationale,
+        opens_pager=long,
+        title=f"judge {sanitize(verdict.by or '')}",
+        full_text=lambda: rationale,
     )
 
 
 def _explained_judge_lines(verdict: Verdict, cells: int) -> list[Line]:
-    on_target = "" if verdict.target == ITEM else f" on {words(visible(verdict.target))}"
+    on_target = "" if verdict.target == ITEM else f" on {describe_address(sanitize(verdict.target))}"
     value, style = _judge_value_part(verdict, on_target)
     head: Line = ((_judge_name(verdict), "strong"), (f" {symbols().rule * 2} {value}", style))
-    return [rule(head, cells), *paragraph("", verdict_reason(verdict, None), cells)]
+    return [rule_line(head, cells), *paragraph_lines("", verdict_reason(verdict, None), cells)]
 
 
 def judge_label_verdict(item: Item) -> Verdict | None:
@@ -337,9 +353,9 @@ ARGUMENT_FLAGS = ("hallucinated",)
 """Criteria on arguments that are shown below the call: the flag and the argument's name, without a reason."""
 
 
-def target_verdict_blocks(indexed: Scene, target: str, sources: Sequence[str] = AUTOMATIC_SOURCES) -> list[Block]:
+def target_verdict_blocks(indexed: IndexedItem, target: str, sources: Sequence[str] = AUTOMATIC_SOURCES) -> list[Block]:
     """One block with the automatic verdicts of `sources` and the reviews on a target; empty without any."""
-    verdicts = [] if indexed.hidden else [v for v in _target_verdicts(indexed, target) if v.source in sources]
+    verdicts = [] if indexed.hide_verdicts else [v for v in _target_verdicts(indexed, target) if v.source in sources]
     opinions = indexed.opinions_by_target.get(target, [])
     if not verdicts and not opinions:
         return []
@@ -350,11 +366,11 @@ def target_verdict_blocks(indexed: Scene, target: str, sources: Sequence[str] = 
             rendered += _target_review_lines(opinion, indexed.annotator, cells)
         return rendered
 
-    return [Block(f"{target}/said", lines, target=target, title=f"verdicts on {words(target)}")]
+    return [Block(f"{target}/said", lines, target=target, title=f"verdicts on {describe_address(target)}")]
 
 
-def _target_verdicts(indexed: Scene, target: str) -> list[Verdict]:
-    """Automatic verdicts on a target that are worth a line, and the flags on its arguments.
+def _target_verdicts(indexed: IndexedItem, target: str) -> list[Verdict]:
+    """Automatic verdicts to show below a target, and the flags on its arguments.
 
     A judge that passes the target without a rationale is left out.
     """
@@ -363,16 +379,16 @@ def _target_verdicts(indexed: Scene, target: str) -> list[Verdict]:
     return [v for v in verdicts if v.source != "judge" or v.rationale or v.value is False] + flags
 
 
-def needs_attention(indexed: Scene, target: str) -> bool:
+def needs_attention(indexed: IndexedItem, target: str) -> bool:
     """Whether a visible verdict fails the target, a judge comments on it, or someone reviewed it."""
     if indexed.opinions_by_target.get(target):
         return True
-    return not indexed.hidden and any(
+    return not indexed.hide_verdicts and any(
         verdict.value is False or verdict.source == "judge" for verdict in _target_verdicts(indexed, target)
     )
 
 
-def review_marks(indexed: Scene, target: str) -> str:
+def review_marks(indexed: IndexedItem, target: str) -> str:
     """Reviews of a target in the form ` · you ✗ · bob ✓`, for targets that are shown on one line."""
     return "".join(
         f" · {_annotator_label(opinion, indexed.annotator)} {_verdict_symbol(opinion.verdict, opinion.criterion)}"
@@ -387,18 +403,18 @@ def _target_verdict_lines(verdict: Verdict, cells: int) -> list[Line]:
     source = _judge_name(verdict) if is_judge else SOURCE_LABELS.get(verdict.source, verdict.source)
     argument = verdict.target.partition("/arg:")[2]
     if argument:
-        return paragraph(f"{source}  ", f"{verdict.criterion}: {argument}", cells, "warn")
-    head = f"{source} {value_words(verdict.value, verdict.criterion)} {visible(verdict.criterion)}"
+        return paragraph_lines(f"{source}  ", f"{verdict.criterion}: {argument}", cells, "warn")
+    head = f"{source} {format_verdict_value(verdict.value, verdict.criterion)} {sanitize(verdict.criterion)}"
     if by and not is_judge:
-        head += f" · {visible(by)}"
+        head += f" · {sanitize(by)}"
     reason = verdict_reason(verdict, None)
-    passes = verdict.value is not False or verdict.criterion not in PASSING
+    passes = verdict.value is not False or verdict.criterion not in PASS_FAIL_CRITERIA
     style = "dim" if passes and not is_judge else ""
-    return paragraph("", f"{head}: {reason}" if reason else head, cells, style, TARGET_REASON_ROWS)
+    return paragraph_lines("", f"{head}: {reason}" if reason else head, cells, style, TARGET_REASON_ROWS)
 
 
 def _target_review_lines(opinion: Opinion, annotator: str, cells: int) -> list[Line]:
-    parts = [*_review_parts(opinion), *([visible(opinion.note)] if opinion.note else [])]
+    parts = [*_review_texts(opinion), *([sanitize(opinion.note)] if opinion.note else [])]
     symbol = _verdict_symbol(opinion.verdict, opinion.criterion)
     label = f"{_annotator_label(opinion, annotator)} {symbol}  "
-    return paragraph(label, " · ".join(parts), cells, "strong", TARGET_REASON_ROWS)
+    return paragraph_lines(label, " · ".join(parts), cells, "strong", TARGET_REASON_ROWS)

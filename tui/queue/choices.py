@@ -10,72 +10,72 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fcreview.matching.clusters import (
-    ARROW,
-    ERROR,
+    BY_ERROR_TYPE,
+    BY_VALUE,
+    GROUPING_HEADINGS,
     GROUPINGS,
-    HEADINGS,
-    UNNAMED,
-    VALUE,
+    UNNAMED_GROUPS,
+    VALUE_ARROW,
     Cluster,
     ClusterGroup,
-    bar,
-    meaning,
-    mostly,
-    others,
-    share,
+    draw_bar,
+    explain_error_type,
+    format_share,
+    subdivisions,
+    summarize_group,
 )
 from fcreview.model.item import ImportIssue
-from fcreview.model.sanitize import visible, width
-from fcreview.store.filters.parser import choices, help_lines, quote
-from fcreview.store.filters.saved import SIGN
-from fcreview.store.filters.tokens import only
-from fcreview.tui.queue.state import QueueState, queue_orders
-from fcreview.tui.text.lines import Choices, Column, Part, cut, cut_middle, cut_type
-from fcreview.tui.text.theme import ASCII, symbols
+from fcreview.model.sanitize import display_width, sanitize
+from fcreview.store.filters.parser import list_filter_help, list_key_values, quote
+from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
+from fcreview.store.filters.tokens import quote_or_hash
+from fcreview.tui.queue.state import QueueState, available_orders
+from fcreview.tui.text.lines import ChoiceTable, StyledText, TextColumn, truncate, truncate_error_type, truncate_middle
+from fcreview.tui.text.theme import ASCII_SYMBOLS, symbols
 
 
-def order_choices(state: QueueState) -> Choices[str]:
-    named = queue_orders(state.blind, state.file)
+def order_choices(state: QueueState) -> ChoiceTable[str]:
+    named = available_orders(state.blind, state.file)
     names = list(named)
-    return Choices(
+    return ChoiceTable(
         title="queue order",
         noun="order",
-        columns=(Column("order"), Column("description")),
-        rows=[[(visible(name), "strong"), (says, "")] for name, says in named.items()],
+        columns=(TextColumn("order"), TextColumn("description")),
+        rows=[[(sanitize(name), "strong"), (says, "")] for name, says in named.items()],
         values=names,
         cursor=names.index(state.queue),
-        small=True,
+        compact=True,
     )
 
 
-def issue_choices(issues: Sequence[ImportIssue]) -> Choices[str]:
+def issue_choices(issues: Sequence[ImportIssue]) -> ChoiceTable[str]:
     """Import issues as rows; the value is the filter that selects the item, empty for an issue of a file."""
-    return Choices(
+    return ChoiceTable(
         title="import issues",
         noun="issue",
         columns=(
-            Column("severity"),
-            Column("what", least=30),
-            Column("item", cut=cut_middle, least=12),
-            Column("where", cut=cut_middle, least=16),
+            TextColumn("severity"),
+            TextColumn("what", min_width=30),
+            TextColumn("item", truncate=truncate_middle, min_width=12),
+            TextColumn("where", truncate=truncate_middle, min_width=16),
         ),
-        rows=[_issue_row(issue) for issue in issues],
-        values=[f"id:{only(issue.item)}" if issue.item else "" for issue in issues],
-        empty="no import issues",
+        rows=[_issue_cells(issue) for issue in issues],
+        values=[f"id:{quote_or_hash(issue.item)}" if issue.item else "" for issue in issues],
+        empty_message="no import issues",
     )
 
 
-def _issue_row(issue: ImportIssue) -> list[Part]:
-    where = visible(issue.file) + (f":{issue.line}" if issue.line else "")
+def _issue_cells(issue: ImportIssue) -> list[StyledText]:
+    where = sanitize(issue.file) + (f":{issue.line}" if issue.line else "")
     style = "bad" if issue.severity == "error" else "warn" if issue.severity == "warning" else "dim"
-    return [(issue.severity, style), (visible(issue.what), ""), (visible(issue.item or ""), "dim"), (where, "dim")]
+    return [(issue.severity, style), (sanitize(issue.what), ""), (sanitize(issue.item or ""), "dim"), (where, "dim")]
 
 
-TITLES_FROM = 80
-BAR = 6
-EXAMPLES_FROM = 100
+BARS_MIN_CELLS = 80
+BAR_CELLS = 6
+EXAMPLES_MIN_CELLS = 100
 """Width in cells from which example ids are shown; from `TITLES_FROM` long titles and bars are."""
-MIN_TYPE = 16
+MIN_ERROR_TYPE_CELLS = 16
 """Least width in cells of an error type before its explanation."""
 
 
@@ -108,80 +108,82 @@ def is_unfoldable(group: ClusterGroup) -> bool:
     return len(group.clusters) > 1
 
 
-def _bar(number: int, failures: int) -> str:
-    drawn = bar(number, failures, BAR)
-    return ("#" * len(drawn) if symbols() is ASCII else drawn).ljust(BAR)
+def _format_bar(number: int, failures: int) -> str:
+    drawn = draw_bar(number, failures, BAR_CELLS)
+    return ("#" * len(drawn) if symbols() is ASCII_SYMBOLS else drawn).ljust(BAR_CELLS)
 
 
-def describe_row(row: ClusterRow, by: int, cells: int) -> tuple[str, str]:
+def describe_cluster(row: ClusterRow, grouping: int, cells: int) -> tuple[str, str]:
     """Explanation of the line under the cursor (its error type in words, or its values) and an example of a first
     difference. A long error type is cut, its explanation is kept."""
     shown = row.group.example if row.cluster is None else row.cluster
-    if by == VALUE:
-        says = f"{HEADINGS[VALUE]}: {visible(row.group.name)}" if row.group.name else ""
+    if grouping == BY_VALUE:
+        says = f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}" if row.group.name else ""
     else:
-        says = meaning(row.group if row.cluster is None else ClusterGroup("", None, [row.cluster]))
+        says = explain_error_type(row.group if row.cluster is None else ClusterGroup("", None, [row.cluster]))
         name, colon, words = says.partition(": ")
-        if width(says) > cells:
-            says = cut_type(name, max(cells - width(colon + words), MIN_TYPE)) + colon + words
+        if display_width(says) > cells:
+            says = truncate_error_type(name, max(cells - display_width(colon + words), MIN_ERROR_TYPE_CELLS)) + colon + words
     if shown is None or not shown.difference:
         return says, ""
-    return says, f"{visible(shown.examples[0])}: {visible(shown.difference)}"
+    return says, f"{sanitize(shown.examples[0])}: {sanitize(shown.difference)}"
 
 
-def _cut_name(text: str, cells: int) -> str:
+def _cut_error_name(text: str, cells: int) -> str:
     """Cut the error type after the fold sign."""
-    return text[:2] + cut_type(text[2:], max(cells - 2, 1))
+    return text[:2] + truncate_error_type(text[2:], max(cells - 2, 1))
 
 
-def _cut_values(text: str, cells: int) -> str:
+def _cut_value_pair(text: str, cells: int) -> str:
     """Cut both values after the fold sign: `"Eiffel To… -> "Eiffel To…`."""
-    sides = text[2:].split(ARROW)
-    if width(text) <= cells or len(sides) != 2:
-        return cut_middle(text, cells)
-    room = max(cells - 2 - len(ARROW), 2)
-    first = min(width(sides[0]), max(room // 2, room - width(sides[1])))
-    return text[:2] + cut(sides[0], first) + ARROW + cut(sides[1], room - first)
+    sides = text[2:].split(VALUE_ARROW)
+    if display_width(text) <= cells or len(sides) != 2:
+        return truncate_middle(text, cells)
+    room = max(cells - 2 - len(VALUE_ARROW), 2)
+    first = min(display_width(sides[0]), max(room // 2, room - display_width(sides[1])))
+    return text[:2] + truncate(sides[0], first) + VALUE_ARROW + truncate(sides[1], room - first)
 
 
-def cluster_columns(by: int, cells: int) -> list[Column]:
-    outer, inner = others(by)
-    cut_it = _cut_name if by == ERROR else _cut_values if by == VALUE else cut_middle
+def cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
+    outer, inner = subdivisions(grouping)
+    cut_it = _cut_error_name if grouping == BY_ERROR_TYPE else _cut_value_pair if grouping == BY_VALUE else truncate_middle
     made = [
-        Column("items", right=True),
-        Column("share", right=True),
-        *([Column("", least=BAR)] if cells >= TITLES_FROM else []),
-        Column(f"  {HEADINGS[by]}", cut=cut_it, least=20),
-        Column(
-            f"mostly: {GROUPINGS[outer]} {symbols().between} {GROUPINGS[inner]}" if cells >= TITLES_FROM else "mostly",
-            least=18,
+        TextColumn("items", align_right=True),
+        TextColumn("share", align_right=True),
+        *([TextColumn("", min_width=BAR_CELLS)] if cells >= BARS_MIN_CELLS else []),
+        TextColumn(f"  {GROUPING_HEADINGS[grouping]}", truncate=cut_it, min_width=20),
+        TextColumn(
+            f"mostly: {GROUPINGS[outer]} {symbols().separator} {GROUPINGS[inner]}"
+            if cells >= BARS_MIN_CELLS
+            else "mostly",
+            min_width=18,
         ),
     ]
-    return [*made, Column("for example", least=12)] if cells >= EXAMPLES_FROM else made
+    return [*made, TextColumn("for example", min_width=12)] if cells >= EXAMPLES_MIN_CELLS else made
 
 
-def cluster_cells(row: ClusterRow, by: int, failures: int, unfolded: set[str], cells: int) -> list[Part]:
+def cluster_cells(row: ClusterRow, grouping: int, failures: int, unfolded: set[str], cells: int) -> list[StyledText]:
     """The cells of a row for `cluster_columns`."""
     if row.cluster is None:
         sign = symbols().unfolded if row.group.term in unfolded else symbols().folded
         mark = f"{sign} " if is_unfoldable(row.group) else "  "
-        name = visible(row.group.name) if row.group.name else UNNAMED[by]
+        name = sanitize(row.group.name) if row.group.name else UNNAMED_GROUPS[grouping]
         examples = [cluster.examples[0] for cluster in row.group.clusters[:3] if cluster.examples]
-        made: list[Part] = [(f"{row.count:,}", "strong"), (share(row.count, failures), "")]
-        made += [(_bar(row.count, failures), "dim")] if cells >= TITLES_FROM else []
-        made += [(mark + name, "strong"), (mostly(row.group, by, symbols().between), "")]
+        made: list[StyledText] = [(f"{row.count:,}", "strong"), (format_share(row.count, failures), "")]
+        made += [(_format_bar(row.count, failures), "dim")] if cells >= BARS_MIN_CELLS else []
+        made += [(mark + name, "strong"), (summarize_group(row.group, grouping, symbols().separator), "")]
     else:
-        outer, inner = (row.cluster.names[place] for place in others(by))
-        first = visible(outer) if outer else UNNAMED[others(by)[0]]
-        made = [(f"{row.count:,}", ""), (share(row.count, failures), "dim")]
-        made += [(_bar(row.count, failures), "dim")] if cells >= TITLES_FROM else []
-        made += [("    " + first, "" if outer else "dim"), (visible(inner or ""), "")]
+        outer, inner = (row.cluster.names[place] for place in subdivisions(grouping))
+        first = sanitize(outer) if outer else UNNAMED_GROUPS[subdivisions(grouping)[0]]
+        made = [(f"{row.count:,}", ""), (format_share(row.count, failures), "dim")]
+        made += [(_format_bar(row.count, failures), "dim")] if cells >= BARS_MIN_CELLS else []
+        made += [("    " + first, "" if outer else "dim"), (sanitize(inner or ""), "")]
         examples = row.cluster.examples
-    return [*made, (visible(" ".join(examples)), "dim")] if cells >= EXAMPLES_FROM else made
+    return [*made, (sanitize(" ".join(examples)), "dim")] if cells >= EXAMPLES_MIN_CELLS else made
 
 
-_WORD = re.compile(r"[^\s()]*$")
-_BARE = re.compile(r"[\w.:/-]+")
+_LAST_WORD = re.compile(r"[^\s()]*$")
+_UNQUOTED_VALUE = re.compile(r"[\w.:/-]+")
 Facets = Mapping[str, Sequence[tuple[str, int]]]
 """Values of a filter key and their item counts, by key; see `Store.facets`."""
 
@@ -194,13 +196,13 @@ class Completion:
     """Description of the key, or number of items with the value."""
 
     @property
-    def shown(self) -> str:
-        return f"{visible(self.text)} {self.description}"
+    def label(self) -> str:
+        return f"{sanitize(self.text)} {self.description}"
 
 
 def word_at(text: str, cursor: int) -> tuple[int, str]:
     """Start and text of the word that ends at the cursor, without a leading minus."""
-    found = _WORD.search(text[:cursor])
+    found = _LAST_WORD.search(text[:cursor])
     start = found.start() if found else cursor
     return (start + 1, text[start + 1 : cursor]) if text[start:cursor].startswith("-") else (start, text[start:cursor])
 
@@ -215,41 +217,41 @@ class CompletionContext:
     blind: bool = False
 
 
-def complete_word(text: str, cursor: int, known: CompletionContext) -> list[Completion]:
+def complete_word(text: str, cursor: int, context: CompletionContext) -> list[Completion]:
     """Completions of the word at the cursor, the likeliest first."""
-    blind, facets = known.blind, known.facets
+    blind, facets = context.blind, context.facets
     _, word = word_at(text, cursor)
-    if word.startswith(SIGN) or not word:
-        names = [Completion(SIGN + name, visible(meant)) for name, meant in known.saved.items()]
+    if word.startswith(SAVED_FILTER_PREFIX) or not word:
+        names = [Completion(SAVED_FILTER_PREFIX + name, sanitize(meant)) for name, meant in context.saved.items()]
         found = [each for each in names if each.text.lower().startswith(word.lower())]
         if word:
             return found
-        return [Completion(name, says) for name, says in help_lines(blind=blind)] + found
+        return [Completion(name, says) for name, says in list_filter_help(blind=blind)] + found
     key, colon, begun = word.partition(":")
     if not colon:
-        return [Completion(name, says) for name, says in help_lines(blind=blind) if name.startswith(word.lower())]
-    if f"{key}:" not in {name for name, _ in help_lines(blind=blind)}:
+        return [Completion(name, says) for name, says in list_filter_help(blind=blind) if name.startswith(word.lower())]
+    if f"{key}:" not in {name for name, _ in list_filter_help(blind=blind)}:
         return []
     head, _, last = begun.rpartition("|")
     before = f"{key}:{head}|" if head else f"{key}:"
     counts = dict(facets.get(key, ()))
-    values = [*counts, *(name for name in choices(key, blind=blind) if name not in counts)]
+    values = [*counts, *(name for name in list_key_values(key, blind=blind) if name not in counts)]
     fitting = [value for value in values if value.lower().startswith(last.strip('"').lower())]
-    return [Completion(before + _written(value), f"{counts[value]:,}" if value in counts else "") for value in fitting]
+    return [Completion(before + _quote_if_needed(value), f"{counts[value]:,}" if value in counts else "") for value in fitting]
 
 
-def _written(value: str) -> str:
-    return value if _BARE.fullmatch(value) else quote(value)
+def _quote_if_needed(value: str) -> str:
+    return value if _UNQUOTED_VALUE.fullmatch(value) else quote(value)
 
 
-def insert_completion(text: str, cursor: int, candidate: Completion) -> tuple[str, int]:
+def insert_completion(text: str, cursor: int, completion: Completion) -> tuple[str, int]:
     """Replace the word at the cursor; returns the new text and cursor."""
     start, _ = word_at(text, cursor)
-    return text[:start] + candidate.text + text[cursor:], start + len(candidate.text)
+    return text[:start] + completion.text + text[cursor:], start + len(completion.text)
 
 
-def completions_line(found: Sequence[Completion], at: int, most: int = 6) -> str:
+def completions_line(completions: Sequence[Completion], first: int, limit: int = 6) -> str:
     """` official: pass, fail or unknown   ...   and 3 more`, beginning with completion `at`."""
-    shown = [each.shown.strip() for each in (*found[at:], *found[:at])[:most]]
-    more = f"   and {len(found) - most} more" if len(found) > most else ""
+    shown = [each.label.strip() for each in (*completions[first:], *completions[:first])[:limit]]
+    more = f"   and {len(completions) - limit} more" if len(completions) > limit else ""
     return " " + "   ".join(shown) + more if shown else " no matches"

@@ -15,14 +15,14 @@ from typing import Any
 
 from fcreview.matching.clusters import Cluster
 from fcreview.store.filters import saved
-from fcreview.store.filters.build import FAILING, narrowed
-from fcreview.store.filters.parser import Filter, FilterError, parse, quote
-from fcreview.store.filters.tokens import LONGEST
-from fcreview.store.rows import QUEUES, TELLING, View
-from fcreview.store.workspace import Own
+from fcreview.store.filters.build import FAILING_FILTER, add_terms
+from fcreview.store.filters.parser import FilterCondition, FilterError, parse_filter, quote
+from fcreview.store.filters.tokens import MAX_FILTER_LENGTH
+from fcreview.store.rows import BUILTIN_QUEUES, VERDICT_QUEUES, View
+from fcreview.store.workspace import AnnotatorState
 
 HISTORY_FOLDER = "history"
-KINDS = ("filter", "search")
+HISTORY_KINDS = ("filter", "search")
 MAX_HISTORY = 100
 """Texts kept of each kind."""
 
@@ -31,64 +31,68 @@ class FilterHistory:
     """Filters and searches that an annotator entered or saved in a workspace. A blind annotator does not see filters
     that would reveal verdicts."""
 
-    def __init__(self, own: Own, *, blind: bool = False) -> None:
+    def __init__(self, own: AnnotatorState, *, blind: bool = False) -> None:
         self._own = own
         self.blind = blind
         self._texts: dict[str, list[str]] | None = None
 
-    def history(self, kind: str) -> list[str]:
+    def texts(self, kind: str) -> list[str]:
         """Texts of a kind (`filter` or `search`), the latest last."""
         texts = self._read().get(kind, [])
         if not self.blind or kind != "filter":
             return list(texts)
-        return [text for text in texts if not (saved.problem(text, blind=True) and not saved.problem(text))]
+        return [
+            text
+            for text in texts
+            if not (saved.find_filter_problem(text, blind=True) and not saved.find_filter_problem(text))
+        ]
 
     def remember(self, kind: str, text: str) -> None:
         texts = self._read().setdefault(kind, [])
         texts[:] = [*(each for each in texts if each != text), text][-MAX_HISTORY:]
-        self._own.keep(HISTORY_FOLDER, dict(self._read()))
+        self._own.try_write(HISTORY_FOLDER, dict(self._read()))
 
     def _read(self) -> dict[str, list[str]]:
         if self._texts is None:
             found = self._own.read(HISTORY_FOLDER)
-            self._texts = {kind: _valid_texts(found.get(kind)) for kind in KINDS}
+            self._texts = {kind: _valid_texts(found.get(kind)) for kind in HISTORY_KINDS}
         return self._texts
 
     # -- saved filters
 
     @property
-    def saved(self) -> dict[str, str]:
-        return saved.saved(self._own)
+    def saved_filters(self) -> dict[str, str]:
+        return saved.load_saved_filters(self._own)
 
     @property
-    def usable(self) -> dict[str, str]:
-        return {name: text for name, text in self.saved.items() if not self.problem(text)}
+    def usable_filters(self) -> dict[str, str]:
+        return {name: text for name, text in self.saved_filters.items() if not self.find_problem(text)}
 
-    def problem(self, text: str) -> str:
+    def find_problem(self, text: str) -> str:
         """Why the filter cannot be used here; empty if it can."""
-        return saved.problem(text, blind=self.blind)
+        return saved.find_filter_problem(text, blind=self.blind)
 
     def expand(self, text: str) -> str:
         """Replace each `@name` by its filter. Raises: FilterError with the position of an error."""
-        return saved.expanded(text, self.saved, blind=self.blind)
+        return saved.expand_saved_filters(text, self.saved_filters, blind=self.blind)
 
-    def save(self, name: str, text: str) -> None:
+    def save_filter(self, name: str, text: str) -> None:
         """Raises: SavedError or FilterError if the name or the filter is not accepted."""
-        saved.save(self._own, name, text)
+        saved.save_filter(self._own, name, text)
 
-    def forget(self, name: str) -> bool:
+    def delete_filter(self, name: str) -> bool:
         """Delete a saved filter; False if there is none. Raises: SavedError if it cannot be deleted."""
-        return saved.forget(self._own, name)
+        return saved.delete_filter(self._own, name)
 
 
 def _valid_texts(found: object) -> list[str]:
     """The valid texts of a file that may have been edited by hand."""
     if not isinstance(found, list):
         return []
-    return [text for text in found if isinstance(text, str) and 0 < len(text) <= LONGEST][-MAX_HISTORY:]
+    return [text for text in found if isinstance(text, str) and 0 < len(text) <= MAX_FILTER_LENGTH][-MAX_HISTORY:]
 
 
-ORDERS = {
+ORDER_DESCRIPTIONS = {
     "failures": "failing items first",
     "dataset": "order of the benchmark's files",
     "disagreement": "items first whose recomputed or judge verdict differs from the official one",
@@ -105,9 +109,9 @@ ALL_RUNS = -1
 """Value of the row for all runs in a list of runs."""
 
 
-def queue_orders(blind: bool, file: str | None = None) -> dict[str, str]:
+def available_orders(blind: bool, file: str | None = None) -> dict[str, str]:
     """Names and descriptions of the available orders. `file` is the opened queue file."""
-    shown = {queue: ORDERS[queue] for queue in QUEUES if not (blind and queue in TELLING)}
+    shown = {queue: ORDER_DESCRIPTIONS[queue] for queue in BUILTIN_QUEUES if not (blind and queue in VERDICT_QUEUES)}
     return {file: SHARE_ORDER, **shown} if file else shown
 
 
@@ -142,8 +146,8 @@ class QueueState:
 
     @classmethod
     def from_view(cls, view: View, blind: bool = False) -> QueueState:
-        queue = view.queue if view.queue in queue_orders(blind, view.file) else "dataset"
-        return cls(where=view.where, queue=queue, seed=view.seed, blind=blind, scope=view.runs, file=view.file)
+        queue = view.queue if view.queue in available_orders(blind, view.queue_file) else "dataset"
+        return cls(where=view.where, queue=queue, seed=view.seed, blind=blind, scope=view.runs, file=view.queue_file)
 
     @property
     def view(self) -> View:
@@ -157,7 +161,7 @@ class QueueState:
     def restore(self, settings: QueueSettings) -> None:
         """Apply settings. An order that is no longer available, such as an old queue file, is ignored."""
         self.file = settings.file or self.file
-        if settings.queue in queue_orders(self.blind, self.file):
+        if settings.queue in available_orders(self.blind, self.file):
             self.queue, self.seed = settings.queue, settings.seed
         self.where, self.search, self.run, self.items = settings.where, settings.search, settings.run, settings.items
 
@@ -173,16 +177,16 @@ class QueueState:
         searched = f"(text:{quote(self.search)} OR {quote(self.search)})"
         return f"({self.where}) {searched}" if self.where else searched
 
-    def check(self, where: str) -> Filter:
+    def parse_filter(self, where: str) -> FilterCondition:
         """Parse a filter. Raises: FilterError with the position of the error."""
-        return parse(where, blind=self.blind)
+        return parse_filter(where, blind=self.blind)
 
     def clear(self) -> None:
         self._only("")
 
     def apply_terms(self, terms: Sequence[str]) -> None:
         """Narrow the filter to the failing items of a cluster."""
-        self.where = narrowed(self.where, FAILING, *terms)
+        self.where = add_terms(self.where, FAILING_FILTER, *terms)
 
     def apply_issue(self, where: str) -> None:
         """Select the item of an import issue; `where` is empty for an issue of a file."""
@@ -239,11 +243,11 @@ class ClusterCounts:
 class ClusterListState:
     """State of the cluster list at one level: grouping, unfolded groups and cursor."""
 
-    by: int = 0
+    grouping: int = 0
     unfolded: set[str] = field(default_factory=set)
     terms: tuple[str, ...] = ()
     """Filter terms of the line under the cursor."""
-    counted: dict[int, ClusterCounts] = field(default_factory=dict)
+    counts: dict[int, ClusterCounts] = field(default_factory=dict)
     """The last counts, by the number that `matching.clusters.counted` returns; shown until new ones arrive."""
 
 
@@ -262,7 +266,7 @@ class QueueLevel:
 
     settings: QueueSettings
     cursor: CursorPosition
-    via: str = ""
+    opened_from: str = ""
     """Name of the list from which the next level was opened; `esc` opens it again. Empty if a filter was entered."""
     lists: ListStates = field(default_factory=ListStates)
 
@@ -275,10 +279,10 @@ class QueueLevels:
         self.above = list(above)
         self.lists = ListStates()
 
-    def push(self, settings: QueueSettings, cursor: CursorPosition, via: str = "") -> None:
+    def push(self, settings: QueueSettings, cursor: CursorPosition, opened_from: str = "") -> None:
         """Add the previous settings as a level above the current ones, unless nothing changed."""
         if settings != self._state.settings:
-            self.above.append(QueueLevel(settings, cursor, via, self.lists))
+            self.above.append(QueueLevel(settings, cursor, opened_from, self.lists))
             self.lists = ListStates()
 
     def pop(self) -> QueueLevel | None:
@@ -320,7 +324,7 @@ def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPos
 
 
 POSITIONS_FOLDER = "positions"
-MAX_LEVELS = 20
+MAX_SAVED_LEVELS = 20
 """Innermost levels that are kept."""
 
 
@@ -331,13 +335,13 @@ class QueuePosition:
     levels: Sequence[QueueLevel] = ()
 
 
-def save_position(own: Own, state: QueueState, position: QueuePosition) -> None:
-    levels = [level_to_json(each.settings, each.cursor) | {"via": each.via} for each in position.levels[-MAX_LEVELS:]]
+def save_position(own: AnnotatorState, state: QueueState, position: QueuePosition) -> None:
+    levels = [level_to_json(each.settings, each.cursor) | {"via": each.opened_from} for each in position.levels[-MAX_SAVED_LEVELS:]]
     levels.append(level_to_json(position.settings, position.cursor) | {"via": ""})
-    own.keep(POSITIONS_FOLDER, {"scope": list(state.scope), "blind": state.blind, "levels": levels})
+    own.try_write(POSITIONS_FOLDER, {"scope": list(state.scope), "blind": state.blind, "levels": levels})
 
 
-def load_position(own: Own, state: QueueState) -> QueuePosition | None:
+def load_position(own: AnnotatorState, state: QueueState) -> QueuePosition | None:
     """The kept position, if it has the same runs and blind mode and its filters are still valid."""
     found = own.read(POSITIONS_FOLDER)
     if found.get("scope") != list(state.scope) or found.get("blind") is not state.blind:
@@ -345,7 +349,7 @@ def load_position(own: Own, state: QueueState) -> QueuePosition | None:
     try:
         levels = [QueueLevel(*level_from_json(each), str(each["via"])) for each in found["levels"]]
         for level in levels:
-            state.check(level.settings.where)
+            state.parse_filter(level.settings.where)
         *above, here = levels
     except (FilterError, ValueError, TypeError, KeyError):
         return None

@@ -1,4 +1,4 @@
-"""Adjudication without the screen: the list of disagreements, the lines that show one, and the adjudicator's reviews.
+"""Adjudication without its screen: the list of disagreements, how one is displayed, and the adjudicator's reviews.
 
 Annotators' names are hidden until a disagreement is resolved. A review is on disk before its message is shown.
 """
@@ -10,66 +10,80 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fcreview.model.address import ITEM, words
-from fcreview.model.decision import Dispute, letter
+from fcreview.model.address import ITEM, describe_address
+from fcreview.model.decision import Disagreement, answer_letter
 from fcreview.model.item import Item
-from fcreview.model.review import CORRECT, Fault, Opinion, Said
-from fcreview.model.sanitize import visible
-from fcreview.model.verdict import Scale, decides, scale_of
-from fcreview.model.wording import count_of, word
-from fcreview.stats.agreement import answer_text, majority_text, only_fault, told_of, verdict_text
+from fcreview.model.review import CORRECT, Annotation, Fault, Opinion
+from fcreview.model.sanitize import sanitize
+from fcreview.model.verdict import Scale, decides, find_scale
+from fcreview.model.wording import format_count, format_verdict
+from fcreview.stats.agreement import format_opinion, format_majority, is_fault_disagreement, list_verdicts_for_adjudication, format_source_verdict
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.item_view.blocks import Block
-from fcreview.tui.item_view.verdicts import value_words
+from fcreview.tui.item_view.verdicts import format_verdict_value
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ActionRunner
-from fcreview.tui.review.judge import VERDICTS, KeyLookup, event_words
-from fcreview.tui.review.prefetch import number_of
-from fcreview.tui.review.status import SILENT, Remark
-from fcreview.tui.text.lines import Line, Part, cut_middle, fit, labelled, line_width, rule, spread, wrap_text
+from fcreview.tui.review.judge import VERDICTS_BY_KEY, KeyLookup, describe_event
+from fcreview.tui.review.prefetch import find_item_number
+from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
+from fcreview.tui.text.lines import (
+    Line,
+    StyledText,
+    fit_line,
+    justify_line,
+    label_rows,
+    line_width,
+    rule_line,
+    truncate_middle,
+    wrap_text,
+)
 from fcreview.tui.text.theme import symbols, verdict_style
 
 if TYPE_CHECKING:
-    from fcreview.store.store import Store
     from fcreview.tui.session import Session
 
 
 CaseKey = tuple[int, str, str]
-"""(item, target, criterion)"""
+"""Item number, target and criterion."""
 
 
 @dataclass(slots=True)
 class AdjudicationCase:
-    """A target on which annotators disagree, as it was when it was last open."""
+    """Target on which annotators disagree, or disagreed until it was adjudicated."""
 
     item: int
-    """`QueueRow.item`"""
-    dispute: Dispute
+    """Item number, as `QueueRow.item`."""
+    disagreement: Disagreement
+    """Answers of the annotators. A resolved case keeps the answers from before it was resolved."""
     resolved: bool = False
 
     @property
     def key(self) -> CaseKey:
-        return self.item, self.dispute.target, self.dispute.criterion
+        """Item, target and criterion of the case."""
+        return self.item, self.disagreement.target, self.disagreement.criterion
 
 
 @dataclass(slots=True)
 class CaseList:
-    """Disagreements and the position of the adjudicator. Parts come before their item, because resolving them often
-    resolves the item."""
+    """Disagreements in order, and the position of the adjudicator.
+
+    Parts come before their item, because resolving them often resolves the item.
+    """
 
     cases: list[AdjudicationCase] = field(default_factory=list)
     at: int = 0
+    """Index of the displayed case."""
 
     @classmethod
-    def of(cls, found: Iterable[tuple[int, Dispute]]) -> CaseList:
-        """Make the list. `found`: (item, dispute) pairs in the order of items."""
+    def from_disagreements(cls, found: Iterable[tuple[int, Disagreement]]) -> CaseList:
+        """Create the list from (item, dispute) pairs in the order of the items."""
         cases = [AdjudicationCase(item, dispute) for item, dispute in found]
-        place = {item: at for at, item in enumerate(dict.fromkeys(case.item for case in cases))}
-        return cls(sorted(cases, key=lambda case: (place[case.item], case.dispute.target == ITEM)))
+        ranks = {item: rank for rank, item in enumerate(dict.fromkeys(case.item for case in cases))}
+        return cls(sorted(cases, key=lambda case: (ranks[case.item], case.disagreement.target == ITEM)))
 
     @property
     def case(self) -> AdjudicationCase | None:
-        """The displayed case, or None if the list is empty."""
+        """Displayed case, or None if the list is empty."""
         return self.cases[self.at] if self.cases else None
 
     @property
@@ -78,24 +92,25 @@ class CaseList:
         return sum(case.resolved for case in self.cases)
 
     @property
-    def done(self) -> bool:
+    def all_resolved(self) -> bool:
+        """Whether all cases are resolved."""
         return self.resolved == len(self.cases)
 
-    def renew(self, item: int, disputes: Sequence[Dispute]) -> None:
-        """Update the cases of an item to its open disputes. A new dispute is placed after the item's other ones."""
-        here = self.case
+    def update_item(self, item: int, disputes: Sequence[Disagreement]) -> None:
+        """Update the cases of an item from its open disputes. A new dispute goes after the item's other cases."""
+        displayed = self.case
         open_ = {(item, each.target, each.criterion): each for each in disputes}
         for case in self.cases:
             if case.item == item:
-                now = open_.pop(case.key, None)
-                case.resolved, case.dispute = now is None, now or case.dispute
+                dispute = open_.pop(case.key, None)
+                case.resolved, case.disagreement = dispute is None, dispute or case.disagreement
         last = max((at for at, case in enumerate(self.cases) if case.item == item), default=len(self.cases) - 1)
         self.cases[last + 1 : last + 1] = [AdjudicationCase(item, each) for each in open_.values()]
-        if here is not None:
-            self.at = self.cases.index(here)
+        if displayed is not None:
+            self.at = self.cases.index(displayed)
 
-    def next_open(self) -> bool:
-        """Move to the next unresolved case, wrapping around. False if there is none."""
+    def move_to_next_open(self) -> bool:
+        """Move to the next unresolved case, wrapping around. Return False if there is none."""
         size = len(self.cases)
         for step in range(1, size + 1):
             if not self.cases[(self.at + step) % size].resolved:
@@ -104,14 +119,14 @@ class CaseList:
         return False
 
     def step(self, by: int) -> bool:
-        """Move to the next (1) or previous (-1) case. False at either end."""
+        """Move to the next (1) or previous (-1) case. Return False at the end or beginning of the list."""
         if not 0 <= self.at + by < len(self.cases):
             return False
         self.at += by
         return True
 
-    def find(self, key: CaseKey) -> bool:
-        """Move to the case with this key. False if there is none."""
+    def move_to(self, key: CaseKey) -> bool:
+        """Move to the case with this key. Return False if there is none."""
         found = next((at for at, case in enumerate(self.cases) if case.key == key), None)
         if found is not None:
             self.at = found
@@ -119,41 +134,43 @@ class CaseList:
 
 
 NOTE_ROWS = 2
-"""Rows shown of an answer's note. The pager shows all of it."""
+"""Number of rows of an annotator's note on the screen. The pager shows the whole note."""
 LABEL_CELLS = 10
 """Width of the label in front of a verdict, in cells."""
 
 
-def name_of(case: AdjudicationCase, detail: ItemDetail) -> str:
-    """The case's name as safe text: `simple_13 · turn 1 call 1 · equivalent`."""
-    dispute = case.dispute
-    about = [words(dispute.target)] if dispute.target != ITEM else []
-    return visible(f" {symbols().between} ".join([detail.row.id, *about, dispute.criterion]))
+def case_name(case: AdjudicationCase, detail: ItemDetail) -> str:
+    """Return the name of the case as visible text: `simple_13 · turn 1 call 1 · equivalent`."""
+    dispute = case.disagreement
+    about = [describe_address(dispute.target)] if dispute.target != ITEM else []
+    return sanitize(f" {symbols().separator} ".join([detail.row.id, *about, dispute.criterion]))
 
 
 def header_line(cases: CaseList, detail: ItemDetail | None, cells: int) -> Line:
-    """` disputed 2/7   simple_13 · call 1 · equivalent            resolved 1 of 7`."""
-    count = "all resolved" if cases.done else f"resolved {cases.resolved} of {len(cases.cases)}"
-    right: Line = ((f" {count} ", "good" if cases.done else "dim"),)
+    """Return the header: ` disputed 2/7   simple_13 · call 1 · equivalent            resolved 1 of 7`."""
+    count = "all resolved" if cases.all_resolved else f"resolved {cases.resolved} of {len(cases.cases)}"
+    right: Line = ((f" {count} ", "good" if cases.all_resolved else "dim"),)
     if cases.case is None or detail is None:
-        return spread(((" adjudication", "strong"),), right if cases.cases else (), cells)
+        return justify_line(((" adjudication", "strong"),), right if cases.cases else (), cells)
     state = "resolved" if cases.case.resolved else "disputed"
     left: Line = ((f" {state} {cases.at + 1}/{len(cases.cases)}", "good" if cases.case.resolved else "disputed"),)
     room = cells - line_width(left) - line_width(right) - 4
-    return spread((*left, ("   ", ""), (cut_middle(name_of(cases.case, detail), room), "strong")), right, cells)
+    return justify_line(
+        (*left, ("   ", ""), (truncate_middle(case_name(cases.case, detail), room), "strong")), right, cells
+    )
 
 
 def answer_lines(case: AdjudicationCase, cells: int) -> list[Line]:
-    """The answers, with their annotators' names once the case is resolved."""
+    """Return the annotators' answers, with their names if the case is resolved."""
     lines: list[Line] = []
-    for at, answer in enumerate(case.dispute.answers):
-        lines += _answer(at, answer, cells, named=case.resolved)
+    for at, answer in enumerate(case.disagreement.answers):
+        lines += _answer_lines(at, answer, cells, named=case.resolved)
     return lines
 
 
 @dataclass(frozen=True, slots=True)
 class PanelSize:
-    """Size of the panel of answers."""
+    """Size of the panel with the answers."""
 
     cells: int
     rows: int
@@ -161,143 +178,141 @@ class PanelSize:
     """Key that shows all answers in the pager."""
 
 
-def panel(case: AdjudicationCase, item: Item, mine: Opinion | None, size: PanelSize) -> list[Line]:
-    """The answers, the adjudicator's own review, and as many of the benchmark's verdicts as fit."""
-    cells, most = size.cells, size.rows
-    answers = [*answer_lines(case, cells), *_own(mine, cells)]
+def panel_lines(case: AdjudicationCase, item: Item, mine: Opinion | None, size: PanelSize) -> list[Line]:
+    """Return the answers, the adjudicator's review, and as many of the benchmark's verdicts as fit."""
+    cells = size.cells
+    answers = [*answer_lines(case, cells), *_adjudicator_lines(mine, cells)]
     automatic = benchmark_lines(case, item, cells)
-    if len(answers) > most - 1:
-        answers = [*answers[: most - 2], ((f"     {symbols().ellipsis} {size.pager_key}: all answers", "dim"),)]
-    return [*answers, *automatic[: most - len(answers)]]
+    if len(answers) > size.rows - 1:
+        hint = f"     {symbols().ellipsis} press {size.pager_key} for all answers"
+        answers = [*answers[: size.rows - 2], ((hint, "dim"),)]
+    return [*answers, *automatic[: size.rows - len(answers)]]
 
 
-def _own(mine: Opinion | None, cells: int) -> list[Line]:
+def _adjudicator_lines(mine: Opinion | None, cells: int) -> list[Line]:
     if mine is None or (mine.verdict is None and not mine.fault and not mine.note):
         return []
-    parts = [word(mine.verdict, mine.criterion)] if mine.verdict is not None else []
+    parts = [format_verdict(mine.verdict, mine.criterion)] if mine.verdict is not None else []
     parts += [f"fault: {mine.fault}"] if mine.fault else []
-    parts += [visible(mine.note)] if mine.note else []
-    return [fit(((f" {'you':<{LABEL_CELLS - 1}}", "strong"), (f" {symbols().between} ".join(parts), "")), cells)]
+    parts += [sanitize(mine.note)] if mine.note else []
+    return [fit_line(((f" {'you':<{LABEL_CELLS - 1}}", "strong"), (f" {symbols().separator} ".join(parts), "")), cells)]
 
 
-def _answer(at: int, answer: Opinion, cells: int, *, named: bool) -> list[Line]:
-    mark = value_words(answer.verdict, answer.criterion)
-    shown = f" {mark}" if len(mark) == 1 and mark != answer_text(answer) else ""
-    head: list[Part] = [
-        (f" {letter(at)}", "key"),
-        (shown, verdict_style(answer.verdict)),
-        (f" {answer_text(answer)}", ""),
-    ]
-    head += [(f"   {visible(answer.annotator)}", "strong")] if named else []
-    head += [(f"   tags {visible(', '.join(answer.tags))}", "dim")] if answer.tags else []
+def _answer_lines(at: int, answer: Opinion, cells: int, *, named: bool) -> list[Line]:
+    symbol = format_verdict_value(answer.verdict, answer.criterion)
+    mark = f" {symbol}" if len(symbol) == 1 and symbol != format_opinion(answer) else ""
+    head: list[StyledText] = [(f" {answer_letter(at)}", "key"), (mark, verdict_style(answer.verdict))]
+    head += [(f" {format_opinion(answer)}", "")]
+    head += [(f"   {sanitize(answer.annotator)}", "strong")] if named else []
+    head += [(f"   tags {sanitize(', '.join(answer.tags))}", "dim")] if answer.tags else []
     head += [("   has a golden fix", "dim")] if answer.golden_fix else []
-    lines = [fit(tuple(head), cells)]
+    lines = [fit_line(tuple(head), cells)]
     if answer.note:
-        rows = wrap_text(answer.note, cells - 6, NOTE_ROWS + 1)
-        cut = (
-            rows[:NOTE_ROWS]
-            if len(rows) <= NOTE_ROWS
-            else [*rows[: NOTE_ROWS - 1], _more(rows[NOTE_ROWS - 1], cells - 6)]
-        )
-        lines += labelled("     ", cut, "dim")
+        lines += label_rows("     ", _first_rows(answer.note, cells - 6), "dim")
     return lines
 
 
-def _more(row: str, cells: int) -> str:
-    return fit(((row, ""),), cells - 2)[0][0].rstrip() + " " + symbols().ellipsis
+def _first_rows(text: str, cells: int) -> list[str]:
+    """Wrap a text to at most `NOTE_ROWS` rows, the last of which ends with an ellipsis if there are more."""
+    rows = wrap_text(text, cells, NOTE_ROWS + 1)
+    if len(rows) > NOTE_ROWS:
+        last = fit_line(((rows[NOTE_ROWS - 1], ""),), cells - 2)[0][0].rstrip() + " " + symbols().ellipsis
+        rows = [*rows[: NOTE_ROWS - 1], last]
+    return rows
 
 
 def benchmark_lines(case: AdjudicationCase, item: Item, cells: int) -> list[Line]:
-    """The majority and the benchmark's verdicts on the target and criterion."""
-    lines: list[Line] = labelled(
-        f" {'majority':<{LABEL_CELLS - 1}}", wrap_text(majority_text(case.dispute), cells - LABEL_CELLS, 1)
-    )
-    for verdict in told_of(item, case.dispute):
-        text = verdict_text(verdict, case.dispute.criterion)
-        made = wrap_text(text, cells - LABEL_CELLS, 3)
-        rows = made[:2] if len(made) < 3 else [made[0], _more(made[1], cells - LABEL_CELLS)]
-        lines += labelled(f" {verdict.source:<{LABEL_CELLS - 1}}", rows)
+    """Return the verdict of the majority and the benchmark's verdicts on the target."""
+    room = cells - LABEL_CELLS
+    lines = label_rows(f" {'majority':<{LABEL_CELLS - 1}}", wrap_text(format_majority(case.disagreement), room, 1))
+    for verdict in list_verdicts_for_adjudication(item, case.disagreement):
+        rows = _first_rows(format_source_verdict(verdict, case.disagreement.criterion), room)
+        lines += label_rows(f" {verdict.source:<{LABEL_CELLS - 1}}", rows)
     return lines
 
 
 def mark_line(case: AdjudicationCase, cells: int) -> list[Line]:
-    """The line above the disputed part in the item's text."""
-    about = "" if case.dispute.criterion == CORRECT else f" {symbols().between} {visible(case.dispute.criterion)}"
-    what = "resolved" if case.resolved else "disputed"
-    return [rule(((f"{what}{about}", "good" if case.resolved else "disputed"),), cells)]
+    """Return the line above the disputed part in the item's text."""
+    criterion = (
+        ""
+        if case.disagreement.criterion == CORRECT
+        else f" {symbols().separator} {sanitize(case.disagreement.criterion)}"
+    )
+    state = "resolved" if case.resolved else "disputed"
+    return [rule_line(((f"{state}{criterion}", "good" if case.resolved else "disputed"),), cells)]
 
 
-def whole_text(case: AdjudicationCase, detail: ItemDetail) -> str:
-    """All answers and the benchmark's verdicts as a text for the pager."""
+def full_text(case: AdjudicationCase, detail: ItemDetail) -> str:
+    """Return all answers and the benchmark's verdicts as a text for the pager."""
     parts = []
-    for at, answer in enumerate(case.dispute.answers):
-        who = f" · {answer.annotator}" if case.resolved else ""
-        more = [f"tags: {', '.join(answer.tags)}"] if answer.tags else []
-        more += [f"golden fix: {answer.golden_fix}"] if answer.golden_fix else []
-        parts.append(
-            "\n".join([f"{letter(at)}{who} · {answer_text(answer)}", *more, *([answer.note] if answer.note else [])])
-        )
-    parts.append(f"majority · {majority_text(case.dispute)}")
-    parts += [f"{v.source} · {verdict_text(v, case.dispute.criterion)}" for v in told_of(detail.item, case.dispute)]
+    for at, answer in enumerate(case.disagreement.answers):
+        annotator = f" · {answer.annotator}" if case.resolved else ""
+        lines = [f"{answer_letter(at)}{annotator} · {format_opinion(answer)}"]
+        lines += [f"tags: {', '.join(answer.tags)}"] if answer.tags else []
+        lines += [f"golden fix: {answer.golden_fix}"] if answer.golden_fix else []
+        lines += [answer.note] if answer.note else []
+        parts.append("\n".join(lines))
+    parts.append(f"majority · {format_majority(case.disagreement)}")
+    parts += [
+        f"{v.source} · {format_source_verdict(v, case.disagreement.criterion)}" for v in list_verdicts_for_adjudication(detail.item, case.disagreement)
+    ]
     return "\n\n".join(parts)
 
 
-def names_of(answers: Sequence[Opinion]) -> str:
-    """The annotators of the answers: `A alice, B bob`."""
-    return visible(", ".join(f"{letter(at)} {answer.annotator}" for at, answer in enumerate(answers)))
+def annotator_names(answers: Sequence[Opinion]) -> str:
+    """Return the annotators of the answers: `A alice, B bob`."""
+    return sanitize(", ".join(f"{answer_letter(at)} {answer.annotator}" for at, answer in enumerate(answers)))
 
 
-def left_text(cases: CaseList) -> str:
-    """Number of cases left: `2 targets left to resolve`."""
+def remaining_text(cases: CaseList) -> str:
+    """Return the number of unresolved cases as text: `2 disagreements left`."""
     open_ = len(cases.cases) - cases.resolved
     if not cases.cases:
         return "no disagreements"
-    return "all resolved" if not open_ else f"{count_of(open_, 'target')} left to resolve"
+    return f"{format_count(open_, 'disagreement')} left" if open_ else "all resolved"
 
 
-MARK = "disputed"
+MARK_KEY = "disputed"
+"""Key of the block above the disputed part."""
 
 
 @dataclass(slots=True)
-class DisputeCursor(Cursor):
-    """A cursor in the item of a case, with the disputed part marked."""
+class DisagreementCursor(Cursor):
+    """Cursor in the item of a case. A line marks the disputed part; reviews are hidden until the case is resolved."""
 
     case: AdjudicationCase | None = None
 
     def show_case(self, case: AdjudicationCase, detail: ItemDetail) -> None:
-        """Show another case with the cursor at its target."""
+        """Show another case with the cursor on its target."""
         self.case = case
-        self.show(_unnamed(case, detail))
-        self.at = self._place() if case.dispute.target != ITEM else self.at
+        self.show_item(_hide_reviews(case, detail))
+        self.index = self._target_index() if case.disagreement.target != ITEM else self.index
 
     def renew_case(self, case: AdjudicationCase, detail: ItemDetail) -> None:
         """Show the same case with its current reviews."""
         self.case = case
-        self.renew(_unnamed(case, detail))
+        self.refresh(_hide_reviews(case, detail))
 
-    def _place(self) -> int:
-        target = self.case.dispute.target if self.case else ITEM
+    def _target_index(self) -> int:
+        target = self.case.disagreement.target if self.case else ITEM
         exact = (at for at, block in enumerate(self.blocks) if target in (block.target, block.key))
         return next(exact, self.index_of(target))
 
     def _build(self, key: str) -> None:
         Cursor._build(self, key)
-        if self.case is not None and self.case.dispute.target != ITEM:
-            at = self._place()
-            self.blocks.insert(at, Block(MARK, partial(mark_line, self.case), parent=self.blocks[at].parent))
+        if self.case is not None and self.case.disagreement.target != ITEM:
+            at = self._target_index()
+            self.blocks.insert(at, Block(MARK_KEY, partial(mark_line, self.case), parent=self.blocks[at].parent))
 
 
-def _unnamed(case: AdjudicationCase, detail: ItemDetail) -> ItemDetail:
+def _hide_reviews(case: AdjudicationCase, detail: ItemDetail) -> ItemDetail:
     return detail if case.resolved else replace(detail, opinions=[], history=[])
 
 
-Found = list[tuple[int, "Dispute"]]
-
-
 class AdjudicationView(Protocol):
-    """The screen that shows a dispute, as `Adjudicator` uses it."""
+    """Screen that shows a case, as far as `Adjudicator` uses it."""
 
-    def say(self, remark: Remark) -> None:
+    def say(self, remark: StatusMessage) -> None:
         """Show a message in the status line."""
         ...
 
@@ -305,204 +320,202 @@ class AdjudicationView(Protocol):
         """Run a coroutine as long as the screen exists."""
         ...
 
-    def begin(self, remark: Remark) -> None:
-        """Show another dispute, or that there is none."""
+    def show_case(self, remark: StatusMessage) -> None:
+        """Show another case, or that there are no cases."""
         ...
 
-    def renew(self, remark: Remark) -> None:
-        """Show the same dispute with its current reviews."""
+    def refresh_case(self, remark: StatusMessage) -> None:
+        """Show the same case with its current reviews."""
         ...
 
 
 class Adjudicator:
-    """Records the adjudicator's reviews and moves from case to case."""
+    """Controller that records the adjudicator's reviews and moves from case to case."""
 
     def __init__(self, session: Session, view: View, screen: AdjudicationView, key: KeyLookup) -> None:
         self.cases = CaseList()
         self.detail: ItemDetail | None = None
-        """The item of the displayed case."""
-        self.begun = False
-        """True once the list of cases was read."""
+        """Item of the displayed case."""
+        self.is_loaded = False
+        """Whether the cases have been read from the store."""
         self._session, self._view, self._screen, self._key = session, view, screen, key
         self._runner = ActionRunner(session, screen.say, screen.run)
 
-    def open(self) -> None:
-        self._runner.do(self._open, "searching for disagreements")
+    def load_cases(self) -> None:
+        """Read the cases and show the first one."""
+        self._runner.queue_action(self._open, "searching for disagreements")
 
-    def take(self, number: int) -> None:
+    def accept_answer(self, number: int) -> None:
         """Accept the answer with this number, from 1."""
         case = self.cases.case
-        if case is None or number > len(case.dispute.answers):
+        if case is None or number > len(case.disagreement.answers):
             return
-        answer = case.dispute.answers[number - 1]
+        answer = case.disagreement.answers[number - 1]
         if not decides(answer.verdict):
-            self._runner.say(f"{letter(number - 1)} is unsure and cannot be accepted", "warn")
+            self._runner.show_message(f"{answer_letter(number - 1)} is unsure and cannot be accepted", "warn")
             return
         self._review(case, verdict=answer.verdict, fault=answer.fault, golden_fix=answer.golden_fix)
 
-    def verdict(self, key: str) -> None:
-        """Record a verdict. `key` is one of `judge.VERDICTS`."""
+    def record_verdict(self, key: str) -> None:
+        """Record a verdict. `key` is a key of `judge.VERDICTS`."""
         case = self.cases.case
         if case is None:
             return
-        value, fault = VERDICTS[key]
+        value, fault = VERDICTS_BY_KEY[key]
         mine = self.mine
         if fault is None and mine is not None and mine.verdict is None:
-            fault = mine.fault  # recorded before the verdict, which would clear it
+            fault = mine.fault  # a verdict without a fault would clear the fault that was recorded first
         self._review(case, verdict=value, fault=fault)
 
-    def other(self, text: str) -> None:
-        """Record another value of the criterion's scale. `text`: as it was typed."""
+    def record_value(self, text: str) -> None:
+        """Record a typed value of the criterion's scale."""
         case = self.cases.case
         if case is None:
             return
         try:
-            value = self._scale(case).value(text.strip())
+            value = self._scale(case).parse_typed_answer(text.strip())
         except ValueError as error:
-            self._runner.say(f"{visible(case.dispute.criterion)} is {error}, not {visible(text)}", "warn")
+            self._runner.show_message(
+                f"{sanitize(case.disagreement.criterion)} is {error}, not {sanitize(text)}", "warn"
+            )
             return
         self._review(case, verdict=value)
 
-    def fault(self, fault: Fault) -> None:
-        """Record who is to blame."""
+    def record_fault(self, fault: Fault) -> None:
+        """Record the fault. If the annotators differ only in the fault, record a pass as well."""
         case = self.cases.case
         if case is not None:
-            passes = only_fault(case.dispute) and not case.resolved
+            passes = is_fault_disagreement(case.disagreement) and not case.resolved
             self._review(case, verdict=True if passes else None, fault=fault)
 
-    def note(self, note: str) -> None:
+    def record_note(self, note: str) -> None:
         """Record a note."""
         if self.cases.case is not None:
             self._review(self.cases.case, note=note)
 
     def undo(self) -> None:
-        """Retract the adjudicator's latest review and show its case."""
-        self._runner.do(self._undo)
+        """Undo the adjudicator's latest review and show its case."""
+        self._runner.queue_action(self._undo)
 
     def step(self, by: int) -> None:
-        self._runner.do(partial(self._step, by))
+        """Show the next (1) or previous (-1) case."""
+        self._runner.queue_action(partial(self._step, by))
 
-    def leave(self, done: Callable[[], Any]) -> None:
-        """Call `done` after the queued actions."""
+    def call_when_done(self, done: Callable[[], Any]) -> None:
+        """Call `done` when the actions that were started before have finished."""
 
-        async def go() -> bool:
+        async def call_done() -> bool:
             done()
             return True
 
-        self._runner.do(go)
+        self._runner.queue_action(call_done)
 
     @property
     def mine(self) -> Opinion | None:
-        """This adjudicator's review of the displayed case."""
+        """Current review of the displayed case by this adjudicator."""
         case, detail = self.cases.case, self.detail
         if case is None or detail is None:
             return None
-        wanted = (self._session.annotator, case.dispute.target, case.dispute.criterion, True)
-        return next(
-            (
-                o
-                for o in detail.opinions
-                if (o.annotator, o.target, o.criterion, o.adjudicated) == wanted and not o.stale
-            ),
-            None,
-        )
+        wanted = (self._session.annotator, case.disagreement.target, case.disagreement.criterion, True)
+        current = (opinion for opinion in detail.opinions if not opinion.stale)
+        return next((o for o in current if (o.annotator, o.target, o.criterion, o.is_adjudication) == wanted), None)
 
-    def allowed(self) -> str:
-        """The values of the displayed case's scale, as text."""
-        return self._scale(self.cases.case).allowed() if self.cases.case else ""
+    def allowed_values(self) -> str:
+        """Return the values that the criterion of the displayed case accepts, as text."""
+        return self._scale(self.cases.case).describe_answers() if self.cases.case else ""
 
     def _scale(self, case: AdjudicationCase) -> Scale:
         verdicts = self.detail.item.verdicts if self.detail else []
-        seen = [v.value for v in verdicts if v.criterion == case.dispute.criterion]
-        held = [o.verdict for o in case.dispute.answers if decides(o.verdict)]
-        return scale_of(case.dispute.criterion, seen or held) or Scale()
+        automatic = [v.value for v in verdicts if v.criterion == case.disagreement.criterion]
+        human = [answer.verdict for answer in case.disagreement.answers if decides(answer.verdict)]
+        return find_scale(case.disagreement.criterion, automatic or human) or Scale()
 
     def _review(self, case: AdjudicationCase, **fields: Any) -> None:
         """Record a review of the case that was on screen when the key was pressed."""
-        act = Said(act="adjudicate", target=case.dispute.target, criterion=case.dispute.criterion, **fields)
-        self._runner.do(partial(self._save, case, act))
+        act = Annotation(
+            act="adjudicate", target=case.disagreement.target, criterion=case.disagreement.criterion, **fields
+        )
+        self._runner.queue_action(partial(self._save, case, act))
 
     async def _open(self) -> bool:
-        await self._session.ready()
-        self.cases = CaseList.of(await self._session.ask(partial(_found, self._view)))
-        self.begun = True
-        await self._show(SILENT)
+        await self._session.open_journal()
+        self.cases = CaseList.from_disagreements(
+            await self._session.query(
+                lambda store: [
+                    (each.item, each.disagreement) for each in store.analysis.fetch_disagreements(self._view)
+                ]
+            )
+        )
+        self.is_loaded = True
+        await self._show_case(NO_MESSAGE)
         return True
 
-    async def _save(self, case: AdjudicationCase, annotation: Said) -> bool:
-        words = _words(annotation)
+    async def _save(self, case: AdjudicationCase, annotation: Annotation) -> bool:
+        words = _describe(annotation)
         try:
-            await self._session.review(case.item, annotation)
-        except Exception as error:  # whatever the reason, the adjudicator must see that it is not saved
-            self._runner.say(f"NOT SAVED ({words}): {visible(str(error) or type(error).__name__)}", "bad")
+            await self._session.record_review(case.item, annotation)
+        except Exception as error:  # whatever the reason, the adjudicator must see that the review was not saved
+            self._runner.show_message(f"NOT SAVED ({words}): {sanitize(str(error) or type(error).__name__)}", "bad")
             return False
-        was = case.resolved
-        await self._renew(case.item)
+        was_resolved = case.resolved
+        await self._update_cases(case.item)
         goes_on = self.cases.case is case and annotation.verdict is not None
-        if case.resolved and not was:
-            text = f"resolved: {words} {self._names(case)}"
+        if case.resolved and not was_resolved:
+            text = f"resolved: {words} ({annotator_names(case.disagreement.answers)})"
         else:
             unresolved = annotation.verdict is not None and not decides(annotation.verdict)
             text = f"saved: {words}" + (" (still unresolved)" if unresolved else "")
-        if goes_on and self.cases.next_open():
-            await self._show(Remark(text))
+        if goes_on and self.cases.move_to_next_open():
+            await self._show_case(StatusMessage(text))
         else:
-            await self._again(Remark(f"{text} · {left_text(self.cases)}" if goes_on else text))
+            await self._refresh_case(StatusMessage(f"{text} · {remaining_text(self.cases)}" if goes_on else text))
         return True
-
-    @staticmethod
-    def _names(case: AdjudicationCase) -> str:
-        return f"({names_of(case.dispute.answers)})"
 
     async def _undo(self) -> bool:
         event = await self._session.undo()
         if event is None:
-            self._runner.say("nothing to undo", "warn")
+            self._runner.show_message("nothing to undo", "warn")
             return True
-        item = await self._session.ask(lambda store: number_of(store, event.key))
-        text = f"undone: {event_words(event)} · {visible(event.key.id)}"
+        item = await self._session.query(lambda store: find_item_number(store, event.key))
+        text = f"undone: {describe_event(event)} · {sanitize(event.key.id)}"
         if item is None or not any(case.item == item for case in self.cases.cases):
-            await self._again(Remark(f"{text} (not in this list)", "warn"))
+            await self._refresh_case(StatusMessage(f"{text} (not in this list)", "warn"))
             return True
-        await self._renew(item)
-        self.cases.find((item, event.target, event.criterion))
-        await self._show(Remark(text))
+        await self._update_cases(item)
+        self.cases.move_to((item, event.target, event.criterion))
+        await self._show_case(StatusMessage(text))
         return True
 
     async def _step(self, by: int) -> bool:
         if self.cases.step(by):
-            await self._show(SILENT)
+            await self._show_case(NO_MESSAGE)
         else:
-            self._runner.say("this is the last disagreement" if by > 0 else "this is the first disagreement", "warn")
+            self._runner.show_message(
+                "this is the last disagreement" if by > 0 else "this is the first disagreement", "warn"
+            )
         return True
 
-    async def _renew(self, item: int) -> None:
-        self.cases.renew(item, await self._session.ask(lambda store: store.told.disputes_in(item)))
+    async def _update_cases(self, item: int) -> None:
+        self.cases.update_item(
+            item, await self._session.query(lambda store: store.analysis.fetch_item_disagreements(item))
+        )
 
-    async def _show(self, remark: Remark) -> None:
-        await self._read()
-        self._screen.begin(remark)
+    async def _show_case(self, remark: StatusMessage) -> None:
+        await self._read_item()
+        self._screen.show_case(remark)
 
-    async def _again(self, remark: Remark) -> None:
-        await self._read()
-        self._screen.renew(remark)
+    async def _refresh_case(self, remark: StatusMessage) -> None:
+        await self._read_item()
+        self._screen.refresh_case(remark)
 
-    async def _read(self) -> None:
+    async def _read_item(self) -> None:
         case = self.cases.case
-        self.detail = None if case is None else await self._session.ask(partial(_detail, case.item))
+        self.detail = None if case is None else await self._session.query(lambda store: store.read_detail(case.item))
 
 
-def _found(view: View, store: Store) -> Found:
-    return [(each.item, each.dispute) for each in store.told.disputes(view)]
-
-
-def _detail(item: int, store: Store) -> ItemDetail:
-    return store.detail(item)
-
-
-def _words(annotation: Said) -> str:
-    parts = [word(annotation.verdict, annotation.criterion)] if annotation.verdict is not None else []
-    parts += [f"{annotation.fault} is wrong"] if annotation.fault else []
+def _describe(annotation: Annotation) -> str:
+    parts = [format_verdict(annotation.verdict, annotation.criterion)] if annotation.verdict is not None else []
+    parts += [f"fault: {annotation.fault}"] if annotation.fault else []
     parts += ["golden fix"] if annotation.golden_fix else []
     parts += ["reason"] if annotation.note is not None else []
     return ", ".join(parts)

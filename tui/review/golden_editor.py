@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.errors import FcreviewError
 from fcreview.model.item import Item, Run
-from fcreview.model.wording import count_of
+from fcreview.model.wording import format_count
 from fcreview.store.database import StoreError
-from fcreview.store.rows import item_of
-from fcreview.tui.text.lines import laid_out
+from fcreview.store.rows import decode_item
+from fcreview.tui.text.lines import format_json
 
 if TYPE_CHECKING:
     from fcreview.store.store import Store
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 
 EMPTY_GOLDEN = "{\n}"
 """Initial text of the editor if the golden answer is not known in the benchmark's form."""
-TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(:)?|[{}\[\]]')
+JSON_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(:)?|[{}\[\]]')
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedText:
     """A parsed golden answer, or a problem and its position in the text in characters (`at`)."""
 
-    fix: dict[str, Any] | None
+    golden_fix: dict[str, Any] | None
     problem: str = ""
-    at: int = 0
+    position: int = 0
 
 
-def draft_text(golden: GoldenSupport, run: Run, item: Item) -> str:
+def initial_text(golden: GoldenSupport, run: Run, item: Item) -> str:
     """Initial text of the editor."""
     try:
-        draft = golden.draft(run, item)
+        draft = golden.make_template(run, item)
     except FcreviewError:
         return EMPTY_GOLDEN
-    return EMPTY_GOLDEN if draft is None else laid_out(draft)
+    return EMPTY_GOLDEN if draft is None else format_json(draft)
 
 
 def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> CheckedText:
@@ -57,17 +57,17 @@ def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> Checke
     if not isinstance(fix, dict):
         return CheckedText(None, "not a JSON object with the fields of the golden record")
     try:
-        problem = golden.problem(run, item, fix)
+        problem = golden.find_problem(run, item, fix)
     except FcreviewError as error:
         problem = str(error)
-    return CheckedText(None, problem, position_of(problem, text)) if problem else CheckedText(fix)
+    return CheckedText(None, problem, find_position(problem, text)) if problem else CheckedText(fix)
 
 
-def position_of(problem: str, text: str) -> int:
+def find_position(problem: str, text: str) -> int:
     """Position of a problem in the text, in characters: the first of the most deeply nested JSON keys that the problem
     mentions. 0 if it mentions none."""
     depth, best, at = 0, 0, 0
-    for found in TOKEN.finditer(text):
+    for found in JSON_TOKEN.finditer(text):
         mark = found[0]
         if mark in "{[":
             depth += 1
@@ -78,7 +78,7 @@ def position_of(problem: str, text: str) -> int:
     return at
 
 
-def line_of(text: str, at: int) -> tuple[int, int]:
+def line_and_column(text: str, at: int) -> tuple[int, int]:
     """(line, column) of a position, both from 0."""
     return text.count("\n", 0, at), at - (text.rfind("\n", 0, at) + 1)
 
@@ -87,26 +87,26 @@ def line_of(text: str, at: int) -> tuple[int, int]:
 class RecheckSummary:
     """The recomputed verdicts so far."""
 
-    here: bool | None = None
+    this_verdict: bool | None = None
     """This prediction's recomputed verdict with the new golden answer; None if it cannot be recomputed."""
-    runs: int = 0
+    runs_checked: int = 0
     """Number of runs with a recomputed verdict, this one included."""
     to_pass: int = 0
     to_fail: int = 0
     """Number of verdicts that change to pass and to fail."""
-    left: int = 0
+    runs_left: int = 0
     """Number of runs still to check."""
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """`valid · this prediction would pass · changes 3 of 12 runs: 2 to pass, 1 to fail`."""
-        if self.here is None:
+        if self.this_verdict is None:
             text = "valid · this prediction's verdict cannot be recomputed"
         else:
-            text = f"valid · this prediction would {'pass' if self.here else 'fail'}"
-        if not self.runs:
+            text = f"valid · this prediction would {'pass' if self.this_verdict else 'fail'}"
+        if not self.runs_checked:
             return text
-        rest = f", {self.left} to go" if self.left else ""
-        runs, changes = count_of(self.runs, "run"), self.to_pass + self.to_fail
+        rest = f", {self.runs_left} to go" if self.runs_left else ""
+        runs, changes = format_count(self.runs_checked, "run"), self.to_pass + self.to_fail
         if not changes:
             return f"{text} · changes no verdict in {runs}{rest}"
         detail = ", ".join(
@@ -119,38 +119,39 @@ async def recheck_runs(
     session: Session, golden: GoldenSupport, item: int, fix: dict[str, Any]
 ) -> AsyncIterator[RecheckSummary]:
     """Recompute the verdict of this item, then of the same item in each other run. Other queries run in between."""
-    own = item_of(item)
-    known = await _recheck(session, golden, own, fix, RecheckSummary())
-    yield known
-    others = [other for other in await session.ask(lambda store: store.same_question(own)) if other != own]
+    own = decode_item(item)
+    summary = await _recheck(session, golden, own, fix, RecheckSummary())
+    yield summary
+    others = [other for other in await session.query(lambda store: store.find_same_question(own)) if other != own]
     for at, other in enumerate(others, 1):
-        known = replace(await _recheck(session, golden, other, fix, known), here=known.here, left=len(others) - at)
-        yield known
+        checked = await _recheck(session, golden, other, fix, summary)
+        summary = replace(checked, this_verdict=summary.this_verdict, runs_left=len(others) - at)
+        yield summary
 
 
 async def _recheck(
-    session: Session, golden: GoldenSupport, item: int, fix: dict[str, Any], known: RecheckSummary
+    session: Session, golden: GoldenSupport, item: int, fix: dict[str, Any], summary: RecheckSummary
 ) -> RecheckSummary:
-    before, after = await session.ask(lambda store: _verdicts(store, golden, item, fix))
+    before, after = await session.query(lambda store: _recompute_verdict(store, golden, item, fix))
     if after is None:
-        return known
+        return summary
     return replace(
-        known,
-        here=after,
-        runs=known.runs + 1,
-        to_pass=known.to_pass + (after and before is False),
-        to_fail=known.to_fail + (not after and before is True),
+        summary,
+        this_verdict=after,
+        runs_checked=summary.runs_checked + 1,
+        to_pass=summary.to_pass + (after and before is False),
+        to_fail=summary.to_fail + (not after and before is True),
     )
 
 
-def _verdicts(store: Store, golden: GoldenSupport, item: int, fix: dict[str, Any]) -> tuple[bool | None, bool | None]:
+def _recompute_verdict(store: Store, golden: GoldenSupport, item: int, fix: dict[str, Any]) -> tuple[bool | None, bool | None]:
     """The recomputed verdict with the dataset's golden answer and with the new one."""
-    detail = store.detail(item)
-    return detail.item.rule, golden.recheck(detail.run, detail.item, fix, _record(store, item))
+    detail = store.read_detail(item)
+    return detail.item.rule, golden.recheck(detail.run, detail.item, fix, _read_record(store, item))
 
 
-def _record(store: Store, item: int) -> Any:
+def _read_record(store: Store, item: int) -> Any:
     try:
-        return json.loads(store.raw(item))
+        return json.loads(store.read_raw_record(item))
     except (StoreError, ValueError, RecursionError):
         return None

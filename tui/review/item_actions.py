@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.exporters.report.markdown import block, code, titled
-from fcreview.model.address import RESPONSE, part_of
+from fcreview.model.address import RESPONSE, parse_address
 from fcreview.model.item import Call
-from fcreview.model.sanitize import visible
+from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import SCALES
-from fcreview.model.wording import count_of, word
-from fcreview.store.rows import ItemDetail, QueueRow, item_of
-from fcreview.tui.item_view.blocks import Options
-from fcreview.tui.item_view.call_diff import agree, call_text
-from fcreview.tui.item_view.call_pairs import call_value
-from fcreview.tui.item_view.document import Record, document, place_of, score_place
-from fcreview.tui.text.lines import Choices, Column, Part, cut_middle, plain
+from fcreview.model.wording import format_count, format_verdict
+from fcreview.store.rows import ItemDetail, QueueRow, decode_item
+from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.call_diff import common_prefix_length, format_call
+from fcreview.tui.item_view.call_pairs import call_to_json
+from fcreview.tui.item_view.document import RawRecord, build_document, format_location, score_location
+from fcreview.tui.text.lines import ChoiceTable, StyledText, TextColumn, plain_text, truncate_middle
 from fcreview.tui.text.theme import symbols, verdict_style
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
 
-COPY_CELLS = 100
+COPY_WIDTH = 100
 """Width of copied text in cells."""
 
 
-def call_copy(detail: ItemDetail, target: str) -> str:
+def calls_text(detail: ItemDetail, target: str) -> str:
     """The predicted call of the target, else all predicted calls; golden calls if there are none."""
-    item, part = detail.item, part_of(target)
+    item, part = detail.item, parse_address(target)
     calls = item.predicted or item.golden
     if part is not None:
         calls = [call for call in calls if call.turn == part.turn] or calls
@@ -47,24 +47,26 @@ def call_copy(detail: ItemDetail, target: str) -> str:
         pair = [pair for pair in item.pairs if pair.turn == part.turn][part.call]
         sides = [call for call in item.predicted if (call.turn, call.index) == (pair.turn, pair.predicted)]
         calls = sides or [call for call in item.golden if (call.turn, call.index) == (pair.turn, pair.golden)]
-    return "\n".join(call_text(call.name, call) for call in calls)
+    return "\n".join(format_call(call.name, call) for call in calls)
 
 
-def diff_copy(detail: ItemDetail, annotator: str, *, hidden: bool = False) -> str:
+def diff_text(detail: ItemDetail, annotator: str, *, hidden: bool = False) -> str:
     """The argument tables of all calls, or the response beside the golden response, as on the screen."""
-    blocks = document(detail, annotator, Options(open_all=True, hidden=hidden, in_print="whole in the item"))
+    blocks = build_document(
+        detail, annotator, DisplayOptions(unfold_all=True, hide_verdicts=hidden, print_hint="whole in the item")
+    )
     shown = [each for each in blocks if _is_comparison(each.target or "")]
-    return "\n".join(plain(line).rstrip() for each in shown for line in each.lines(COPY_CELLS))
+    return "\n".join(plain_text(line).rstrip() for each in shown for line in each.lines(COPY_WIDTH))
 
 
 def _is_comparison(target: str) -> bool:
-    part = part_of(target)
+    part = parse_address(target)
     return target == RESPONSE or (part is not None and part.call is not None)
 
 
-def markdown_copy(detail: ItemDetail, annotator: str, command: str, *, hidden: bool = False) -> str:
+def markdown_text(detail: ItemDetail, annotator: str, command: str, *, hidden: bool = False) -> str:
     """The item as Markdown for an issue. Data text is escaped."""
-    diff = diff_copy(detail, annotator, hidden=hidden)
+    diff = diff_text(detail, annotator, hidden=hidden)
     return "\n".join(_markdown(detail, annotator, diff, command))
 
 
@@ -72,9 +74,11 @@ def _markdown(detail: ItemDetail, annotator: str, diff: str, command: str) -> It
     row, run, item = detail.row, detail.run, detail.item
     yield f"### {code(row.id)}"
     yield ""
-    yield f"{code(run.kind)}, {code(run.model)}, {code(row.category)}"
+    yield f"{code(run.full_title)}, {code(run.model)}, {code(row.category)}"
     verdicts = [
-        f"{name} {word(value)}" for name in ("official", "rule", "judge") if (value := getattr(row, name)) is not None
+        f"{name} {format_verdict(value)}"
+        for name in ("official", "rule", "judge")
+        if (value := getattr(row, name)) is not None
     ]
     if verdicts:
         error = row.error_type or row.rule_error_type
@@ -94,27 +98,27 @@ def _markdown(detail: ItemDetail, annotator: str, diff: str, command: str) -> It
     yield from block(command)
 
 
-def json_copy(detail: ItemDetail) -> str:
+def json_text(detail: ItemDetail) -> str:
     """Question, functions, golden and predicted calls as JSON, for another model or a checker."""
     item, key = detail.item, detail.key
     whole = {
         **key._asdict(),
         "messages": [{"role": m.role, "content": m.content, "turn": m.turn, "step": m.step} for m in item.messages],
         "functions": item.functions,
-        "golden": _calls(item.golden),
-        "predicted": _calls(item.predicted),
+        "golden": _calls_to_json(item.golden),
+        "predicted": _calls_to_json(item.predicted),
         "prediction_hash": item.prediction_hash,
         "golden_hash": item.golden_hash,
     }
     return json.dumps(whole, ensure_ascii=False, indent=2, default=str)
 
 
-def _calls(calls: Sequence[Call]) -> list[dict[str, Any]]:
+def _calls_to_json(calls: Sequence[Call]) -> list[dict[str, Any]]:
     """`[{"call": {name: {argument: value}}, "turn", "step"}]`; golden values are lists of accepted values."""
-    return [{"call": call_value(call), "turn": call.turn, "step": call.step} for call in calls]
+    return [{"call": call_to_json(call), "turn": call.turn, "step": call.step} for call in calls]
 
 
-def command_copy(detail: ItemDetail, folder: Path | None) -> str:
+def open_command(detail: ItemDetail, folder: Path | None) -> str:
     """The command that opens the item. `folder`: the workspace's, named only if it is not found otherwise."""
     path = Path(detail.run.path)
     parts = ["fcreview", "open", str(path), "--item", detail.row.id, "--run", str(detail.row.run)]
@@ -124,9 +128,9 @@ def command_copy(detail: ItemDetail, folder: Path | None) -> str:
 
 
 NO_CALL = "(no call)"
-LONGEST_PREFIX = 24
+MAX_PREFIX = 24
 """A longer prefix that all predictions share is omitted."""
-PREFIX_END = 8
+PREFIX_TAIL = 8
 """Characters of an omitted prefix that are still shown."""
 
 
@@ -136,63 +140,65 @@ class RunPrediction:
 
     row: QueueRow
     calls: str
-    alike: int
+    same_count: int
     """Number of runs with this prediction, this run included."""
 
 
-def read_runs(store: Store, item: int) -> list[RunPrediction]:
+def read_predictions(store: Store, item: int) -> list[RunPrediction]:
     """The predictions of all runs with the item, grouped, the most frequent prediction first."""
-    found = {each.item: each.calls for each in store.predictions(item)}
+    found = {each.item: each.calls for each in store.fetch_predictions(item)}
     times = Counter(found.values())
     order = list(dict.fromkeys(sorted(found.values(), key=lambda calls: -times[calls])))
-    rows = store.rows(sorted(found, key=lambda number: (order.index(found[number]), number)))
+    rows = store.fetch_rows(sorted(found, key=lambda number: (order.index(found[number]), number)))
     return [RunPrediction(row, found[row.item], times[found[row.item]]) for row in rows]
 
 
-def automatic(row: QueueRow) -> bool | None:
+def automatic_verdict(row: QueueRow) -> bool | None:
     """The official verdict, else the recomputed one, else the judge's."""
     return next((value for value in (row.official, row.rule, row.judge) if value is not None), None)
 
 
-def headline(runs: Sequence[RunPrediction]) -> str:
+def summarize_predictions(runs: Sequence[RunPrediction]) -> str:
     """`9 of 12 runs fail · 7 give the same`, without verdicts if they are hidden."""
-    known = [verdict for each in runs if (verdict := automatic(each.row)) is not None]
-    most = max(each.alike for each in runs)
+    known = [verdict for each in runs if (verdict := automatic_verdict(each.row)) is not None]
+    most = max(each.same_count for each in runs)
     same = f"{most} give the same" if most > 1 else "all predictions differ"
-    return f"{known.count(False)} of {count_of(len(known), 'run')} fail · {same}" if known else same
+    return f"{known.count(False)} of {format_count(len(known), 'run')} fail · {same}" if known else same
 
 
-def run_choices(runs: Sequence[RunPrediction], item: int) -> Choices[int]:
+def prediction_choices(runs: Sequence[RunPrediction], item: int) -> ChoiceTable[int]:
     """The rows of the list of runs. A row's value is its item."""
     distinct = list(dict.fromkeys(each.calls for each in runs))
-    alike = [shared for other in distinct[1:] if (shared := agree(distinct[0], other)) > LONGEST_PREFIX]
+    alike = [shared for other in distinct[1:] if (shared := common_prefix_length(distinct[0], other)) > MAX_PREFIX]
     common = distinct[0][: min(alike, default=0)]
     values = [each.row.item for each in runs]
     firsts = {distinct.index(each.calls): at for at, each in reversed(list(enumerate(runs)))}
-    return Choices(
-        title=f"{visible(runs[0].row.id)} in other runs",
+    return ChoiceTable(
+        title=f"{sanitize(runs[0].row.id)} in other runs",
         noun="run",
         columns=(
-            Column("alike", right=True),
-            Column("model", cut=cut_middle, least=12),
-            *(Column(name) for name in ("off", "rule", "you")),
-            Column("prediction", least=30),
+            TextColumn("alike", align_right=True),
+            TextColumn("model", truncate=truncate_middle, min_width=12),
+            *(TextColumn(name) for name in ("off", "rule", "you")),
+            TextColumn("prediction", min_width=30),
         ),
-        rows=[_cells(each, at in firsts.values(), common) for at, each in enumerate(runs)],
+        rows=[_prediction_cells(each, at in firsts.values(), common) for at, each in enumerate(runs)],
         values=values,
-        cursor=values.index(item_of(item)) if item_of(item) in values else 0,
-        note=headline(runs),
+        cursor=values.index(decode_item(item)) if decode_item(item) in values else 0,
+        note=summarize_predictions(runs),
     )
 
 
-def _cells(each: RunPrediction, first: bool, common: str) -> list[Part]:
+def _prediction_cells(each: RunPrediction, first: bool, common: str) -> list[StyledText]:
     row = each.row
     calls = each.calls or NO_CALL
     if common and calls.startswith(common):
-        calls = symbols().ellipsis + calls[len(common) - PREFIX_END :]
-    marks: list[Part] = [(symbols().verdict(each), verdict_style(each)) for each in (row.official, row.rule, row.you)]
-    alike: Part = (f"{each.alike}", "strong") if first else ("", "")
-    return [alike, (visible(row.run_name or row.model), ""), *marks, (visible(calls), "" if first else "dim")]
+        calls = symbols().ellipsis + calls[len(common) - PREFIX_TAIL :]
+    marks: list[StyledText] = [
+        (symbols().verdict_symbol(each), verdict_style(each)) for each in (row.official, row.rule, row.you)
+    ]
+    alike: StyledText = (f"{each.same_count}", "strong") if first else ("", "")
+    return [alike, (sanitize(row.run_name or row.model), ""), *marks, (sanitize(calls), "" if first else "dim")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +206,12 @@ class LabelChoices:
     """The labels to choose from and those chosen at first."""
 
     labels: list[str]
-    chosen: list[str]
+    selected: list[str]
 
 
 def read_label_criteria(store: Store, item: int) -> list[str]:
     """The criteria on which the item's response has labels."""
-    return store.label_criteria(item)
+    return store.fetch_label_criteria(item)
 
 
 def label_choices(detail: ItemDetail, annotator: str, criterion: str) -> LabelChoices:
@@ -228,21 +234,21 @@ def label_choices(detail: ItemDetail, annotator: str, criterion: str) -> LabelCh
         None,
     )
     chosen = mine if isinstance(mine, list) else automatic
-    known = scale.known if scale is not None else ()
+    known = scale.known_labels if scale is not None else ()
     golden = detail.item.extra.golden_labels or []
     return LabelChoices(list(dict.fromkeys([*known, *map(str, golden), *map(str, automatic), *chosen])), list(chosen))
 
 
-async def raw_records(session: Session, number: int, item: Item) -> list[Record]:
+async def read_raw_records(session: Session, number: int, item: Item) -> list[RawRecord]:
     """The record of the result file, and the score file's entry that failed the item if there is one."""
-    result = await _read(session, lambda store: store.raw(number)) or ""
-    records = [Record("result", place_of(item.file, item.line), result)]
-    entry = await _read(session, lambda store: store.raw_score(number))
-    return [*records, Record("score", score_place(item), entry)] if entry is not None else records
+    result = await _read_or_error(session, lambda store: store.read_raw_record(number)) or ""
+    records = [RawRecord("result", format_location(item.file, item.line), result)]
+    entry = await _read_or_error(session, lambda store: store.read_score_record(number))
+    return [*records, RawRecord("score", score_location(item), entry)] if entry is not None else records
 
 
-async def _read(session: Session, query: Callable[[Store], str | None]) -> str | None:
+async def _read_or_error(session: Session, query: Callable[[Store], str | None]) -> str | None:
     try:
-        return await session.ask(query)
+        return await session.query(query)
     except Exception as error:  # the file may be gone, changed or unreadable
         return f"The record cannot be read: {error}"

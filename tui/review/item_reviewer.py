@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fcreview.model.address import ITEM, words
-from fcreview.model.review import Event, Said
-from fcreview.model.sanitize import visible
+from fcreview.model.address import ITEM, describe_address
+from fcreview.model.review import Annotation, Event
+from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.action_queue import QueuedAction
 from fcreview.tui.review.cursor import Cursor
-from fcreview.tui.review.judge import KeyLookup, Outcome, PendingQuestion, ReviewRecorder, ReviewSubject, score_criteria
-from fcreview.tui.review.prefetch import GONE, DisplayedItem, ItemPrefetcher, RequestedItem
-from fcreview.tui.review.status import SILENT, Pace, Remark, asked_here
+from fcreview.tui.review.judge import KeyLookup, ReviewOutcome, PendingQuestion, ReviewRecorder, ReviewSubject, score_criteria
+from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, ItemPrefetcher, RequestedItem
+from fcreview.tui.review.status import NO_MESSAGE, Pace, StatusMessage, score_moved_message
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import cut_middle
+from fcreview.tui.text.lines import truncate_middle
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from fcreview.tui.widgets.item_text import ItemText
 
 
-PATIENCE = 0.4
+SLOW_ACTION_DELAY = 0.4
 """Seconds after which the status line names what an action waits for."""
 NAME_CELLS = 24
 """Width in cells of the item's or part's name in the line of keys."""
-REASON_KEYS = ("item.score_1", "item.score_2", "item.reason_3")
+REASON_ACTIONS = ("item.score_1", "item.score_2", "item.reason_3")
 """Actions that select the first three override reasons on an item without scores."""
-SCORES = (0, 1, 2)
+SCORE_VALUES = (0, 1, 2)
 
-RecordAction = Callable[[ReviewSubject], Awaitable[Outcome]]
+RecordAction = Callable[[ReviewSubject], Awaitable[ReviewOutcome]]
 """Records a review of a subject, as the methods of `ReviewRecorder` do."""
 
 
@@ -53,24 +53,24 @@ class ItemView(Protocol):
     def app(self) -> App[Any]: ...
 
     @property
-    def reader(self) -> Cursor:
+    def cursor(self) -> Cursor:
         """The cursor in the displayed item."""
         ...
 
     @property
-    def in_front(self) -> bool:
+    def is_in_front(self) -> bool:
         """True if nothing covers the pane and it may show another item."""
         ...
 
-    def begin(self, displayed: DisplayedItem, remark: Remark) -> None:
+    def show_item(self, displayed: DisplayedItem, remark: StatusMessage) -> None:
         """Show another item."""
         ...
 
-    def renew(self, displayed: DisplayedItem, remark: Remark) -> None:
+    def refresh_item(self, displayed: DisplayedItem, remark: StatusMessage) -> None:
         """Show the same item with its current reviews."""
         ...
 
-    def say(self, remark: Remark) -> None:
+    def show_message(self, remark: StatusMessage) -> None:
         """Show a message in the status line."""
         ...
 
@@ -82,7 +82,7 @@ class ItemView(Protocol):
         """Announce that a review of the item is on disk, so that other widgets read the item again."""
         ...
 
-    def run(self, work: Coroutine[Any, Any, None]) -> None:
+    def run_coroutine(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine as long as the pane exists."""
         ...
 
@@ -95,38 +95,38 @@ class ActionRunner:
     """Runs the actions of a review screen through the session's queue and reports errors and delays."""
 
     def __init__(
-        self, session: Session, say: Callable[[Remark], None], run: Callable[[Coroutine[Any, Any, None]], None]
+        self, session: Session, say: Callable[[StatusMessage], None], run: Callable[[Coroutine[Any, Any, None]], None]
     ) -> None:
         """`say` shows a message. `run` runs a coroutine as long as the screen exists."""
-        self._session, self._show, self._run = session, say, run
-        self._last = SILENT
+        self._session, self._show_message, self._run = session, say, run
+        self._last = NO_MESSAGE
 
-    def do(self, action: QueuedAction, waiting: str = "waiting for the disk") -> None:
+    def queue_action(self, action: QueuedAction, waiting: str = "waiting for the disk") -> None:
         """Queue an action. `waiting` is the message shown if it takes longer than `PATIENCE`."""
-        if self._session.actions.add(lambda: self._guard(action, waiting)):
+        if self._session.actions.add(lambda: self._run_guarded(action, waiting)):
             self._run(self._run_all())
 
-    def say(self, text: str, style: str = "good") -> None:
+    def show_message(self, text: str, style: str = "good") -> None:
         """Show a message."""
-        self._last = Remark(text, style)
-        self._show(self._last)
+        self._last = StatusMessage(text, style)
+        self._show_message(self._last)
 
     async def _run_all(self) -> None:
         dropped = await self._session.actions.run()
         if dropped:
             keys = "1 key" if dropped == 1 else f"{dropped} keys"
-            self.say(f"{self._last.text} · not done: {keys} pressed after it", "bad")
+            self.show_message(f"{self._last.text} · not done: {keys} pressed after it", "bad")
 
-    async def _guard(self, action: QueuedAction, waiting: str) -> bool:
-        slow = asyncio.get_running_loop().call_later(PATIENCE, self.say, waiting, "warn")
+    async def _run_guarded(self, action: QueuedAction, waiting: str) -> bool:
+        slow = asyncio.get_running_loop().call_later(SLOW_ACTION_DELAY, self.show_message, waiting, "warn")
         try:
             return await action()
         except asyncio.CancelledError:
-            if not self._session.leaving:
+            if not self._session.is_leaving:
                 raise
             return True  # an item that can no longer be shown does not stop the reviews queued behind it
         except Exception as error:  # an item that cannot be read must not end the program
-            self.say(visible(str(error) or type(error).__name__), "bad")
+            self.show_message(sanitize(str(error) or type(error).__name__), "bad")
             return False
         finally:
             slow.cancel()
@@ -141,10 +141,10 @@ class Override:
     contradicted: dict[str, Any]
     """{source, by, value} of the automatic verdict, as in `Said.overrules`."""
 
-    def annotation(self, reason: str) -> Said:
+    def annotation(self, reason: str) -> Annotation:
         """The reason as an annotation of its own. It changes no verdict."""
         overrules = {**self.contradicted, "reason": reason}
-        return Said(target=self.subject.target, criterion=self.criterion, overrules=overrules)
+        return Annotation(target=self.subject.target, criterion=self.criterion, overrules=overrules)
 
 
 class OverrideReasons:
@@ -154,32 +154,32 @@ class OverrideReasons:
         self.override: Override | None = None
         self._reasons, self._key = reasons, key
 
-    def remember(self, subject: ReviewSubject, event: Event | None) -> None:
+    def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
         """Keep the event's override if the event has a verdict."""
         if event is not None and event.verdict is not None:
             about = replace(subject, target=event.target)  # a score's target may differ from the cursor's
             self.override = Override(about, event.criterion, event.overrules) if event.overrules else None
 
-    def reason(self, number: int) -> str:
+    def reason_at(self, number: int) -> str:
         """The reason with this number, from 1, or an empty string."""
         return self._reasons[number - 1] if 0 < number <= len(self._reasons) else ""
 
     @property
-    def unavailable(self) -> str:
+    def unavailable_message(self) -> str:
         """Message for a key that selects no reason."""
         if self.override is None:
             return "the last verdict overrides nothing"
-        return f"reasons are {', '.join(f'{at} {visible(one)}' for at, one in enumerate(self._reasons, 1))}"
+        return f"reasons are {', '.join(f'{at} {sanitize(one)}' for at, one in enumerate(self._reasons, 1))}"
 
-    def hints(self, *, scored: bool) -> list[tuple[str, str]]:
+    def key_hints(self, *, scored: bool) -> list[tuple[str, str]]:
         """(key, label) for the line of keys: `1 too strict`, after the name of the item or part.
 
         Where digits are scores, only the key that opens the prompt. Empty without an override.
         """
         if self.override is None:
             return []
-        label = f"why {cut_middle(self.override.subject.name, NAME_CELLS)}"
-        digits = [] if scored else zip(map(self._key, REASON_KEYS), map(visible, self._reasons), strict=False)
+        label = f"why {truncate_middle(self.override.subject.name, NAME_CELLS)}"
+        digits = [] if scored else zip(map(self._key, REASON_ACTIONS), map(sanitize, self._reasons), strict=False)
         shown = [(key, reason) for key, reason in digits if key]
         return [(self._key("item.why"), f"{label}:" if shown else label), *shown]
 
@@ -189,18 +189,18 @@ class ItemReviewer:
 
     def __init__(self, session: Session, prefetcher: ItemPrefetcher, view: ItemView, key: KeyLookup) -> None:
         self.recorder = ReviewRecorder(session, key)
-        self.reasons = OverrideReasons(session.vocabulary.reasons, key)
+        self.override_reasons = OverrideReasons(session.vocabulary.reasons, key)
         self.direction = 1
         """1 if the user last moved forward, -1 if backward."""
-        self.last_item: int | None = None
+        self.last_completed_item: int | None = None
         """The item that was completed last."""
         self.pace = Pace()
         self._session, self._prefetcher, self._view, self._key = session, prefetcher, view, key
-        self._runner = ActionRunner(session, view.say, view.run)
+        self._runner = ActionRunner(session, view.show_message, view.run_coroutine)
         self._displayed: DisplayedItem | None = None
-        self._stale = False
+        self._is_detail_stale = False
         """True if a review of the item was written since the item was read."""
-        self._due: tuple[int, Remark] | None = None
+        self._pending_item: tuple[int, StatusMessage] | None = None
         """The item to show, with its message, once no action waits for the displayed one."""
         self._requested: RequestedItem | None = None
         """The item that the list asked for, until it is displayed."""
@@ -215,7 +215,7 @@ class ItemReviewer:
     @property
     def is_gone(self) -> bool:
         """True if the displayed item is no longer in the store."""
-        return self._displayed is not None and self._displayed.walk.item == GONE
+        return self._displayed is not None and self._displayed.navigator.item == GONE_ITEM
 
     @property
     def displayed(self) -> DisplayedItem:
@@ -227,7 +227,7 @@ class ItemReviewer:
     @property
     def is_settled(self) -> bool:
         """True if an item is displayed and no other one is due."""
-        return self._displayed is not None and self._due is None and self._requested is None
+        return self._displayed is not None and self._pending_item is None and self._requested is None
 
     @property
     def has_request(self) -> bool:
@@ -239,19 +239,19 @@ class ItemReviewer:
         if self._requested is not None:
             return (self._requested.item, self._requested.view) == (item, view)
         here = self._displayed is not None and self._displayed.item == item
-        return here and self._prefetcher.view == view and not self._stale and self._due is None
+        return here and self._prefetcher.view == view and not self._is_detail_stale and self._pending_item is None
 
-    def change_store(self, displayed: DisplayedItem, last_item: int | None) -> None:
+    def switch_store(self, displayed: DisplayedItem, last_item: int | None) -> None:
         """Continue with the same item in another store. `last_item`: the number there of the item completed last."""
-        self._displayed, self._stale, self.last_item, self.pace.left = displayed, False, last_item, None
-        self._prefetcher.set_view(displayed.walk.view)
-        self._prefetcher.forget_numbers()
+        self._displayed, self._is_detail_stale, self.last_completed_item, self.pace.unreviewed_at_start = displayed, False, last_item, None
+        self._prefetcher.set_view(displayed.navigator.view)
+        self._prefetcher.discard_numbers()
 
     def continue_from(self, other: ItemReviewer) -> None:
         """Continue with the state of another pane that was closed."""
-        self._displayed, self._stale, self._due = other._displayed, other._stale, other._due
-        self.last_item, self.pace, self.direction = other.last_item, other.pace, other.direction
-        self.recorder, self.reasons, self._requested = other.recorder, other.reasons, None
+        self._displayed, self._is_detail_stale, self._pending_item = other._displayed, other._is_detail_stale, other._pending_item
+        self.last_completed_item, self.pace, self.direction = other.last_completed_item, other.pace, other.direction
+        self.recorder, self.override_reasons, self._requested = other.recorder, other.override_reasons, None
         self._prefetcher.set_view(other._prefetcher.view)
 
     # -- reviews
@@ -262,56 +262,56 @@ class ItemReviewer:
 
     def record(self, subject: ReviewSubject, action: RecordAction) -> None:
         """Queue the recording of a review."""
-        self._do(lambda: self._record(subject, action))
+        self._queue_action(lambda: self._record(subject, action))
 
     async def _record(self, subject: ReviewSubject, action: RecordAction) -> bool:
         """Record a review of the subject's current state: an earlier review may not have been on disk at the key
         press."""
-        displayed = subject.item == self.displayed.walk.item
+        displayed = subject.item == self.displayed.navigator.item
         subject = replace(subject, detail=await self._latest_detail(subject))
         outcome = await action(subject)
-        self.reasons.remember(subject, outcome.event)
-        if not outcome.done:
-            self._say(outcome.text, outcome.style)
+        self.override_reasons.remember_override(subject, outcome.event)
+        if not outcome.succeeded:
+            self._show_message(outcome.text, outcome.style)
             return outcome.style != "bad"
         self._view.notify_saved(subject.item)
         if outcome.completes_item:
-            self.last_item = subject.item
+            self.last_completed_item = subject.item
             self.pace.record_item(subject.detail.key, monotonic())
         if not displayed:
-            self._prefetcher.forget()
-            self._say(f"{outcome.text} · {visible(subject.detail.row.id)}")
+            self._prefetcher.discard_prefetched()
+            self._show_message(f"{outcome.text} · {sanitize(subject.detail.row.id)}")
         elif outcome.completes_item:
             await self._complete_item(outcome)
-        elif self._due is not None:
-            self._stale, self._due = True, (self._due[0], Remark(outcome.message))
+        elif self._pending_item is not None:
+            self._is_detail_stale, self._pending_item = True, (self._pending_item[0], StatusMessage(outcome.message))
         else:
-            await self._renew(outcome.message)
+            await self._refresh(outcome.message)
         return True
 
     async def _latest_detail(self, subject: ReviewSubject) -> ItemDetail:
-        if subject.item == self.displayed.walk.item and not self._stale:
+        if subject.item == self.displayed.navigator.item and not self._is_detail_stale:
             return self.displayed.detail
         try:
-            return await self._prefetcher.detail(subject.item)
+            return await self._prefetcher.read_detail(subject.item)
         except asyncio.CancelledError:
-            if not self._session.leaving:
+            if not self._session.is_leaving:
                 raise
             return subject.detail  # the program is ending: nothing more is read, but the review is written
 
-    async def _complete_item(self, outcome: Outcome) -> None:
-        self._stale = True
-        following = await self._prefetcher.following(self.displayed)
+    async def _complete_item(self, outcome: ReviewOutcome) -> None:
+        self._is_detail_stale = True
+        following = await self._prefetcher.find_next_unreviewed(self.displayed)
         if following is None:
-            await self._renew(f"{outcome.text} · {await self._end_message()}")
+            await self._refresh(f"{outcome.text} · {await self._end_message()}")
             return
-        self._due = (following, Remark(outcome.message))
-        if not self._view.in_front:
-            self._say(outcome.message)
-        self._do(self._show_due)  # after the actions that were queued meanwhile
+        self._pending_item = (following, StatusMessage(outcome.message))
+        if not self._view.is_in_front:
+            self._show_message(outcome.message)
+        self._queue_action(self._show_pending_item)  # after the actions that were queued meanwhile
 
     async def _end_message(self) -> str:
-        left = await self._prefetcher.left(self.displayed)
+        left = await self._prefetcher.count_remaining(self.displayed)
         if not left.count:
             return "queue complete · next: fcreview export, fcreview report"
         key = self._key("item.next")
@@ -324,52 +324,52 @@ class ItemReviewer:
         """
         target, criterion = self.recorder.next_score(subject) or ("", "")
         if target and subject.item != self.displayed.item:
-            self._say("score not saved: another item was opened", "bad")
-        elif target and is_elsewhere(target, self._view.reader) and self._view.text.go_to(target):
-            self._view.say(asked_here(target, criterion))
+            self._show_message("score not saved: another item was opened", "bad")
+        elif target and needs_cursor_move(target, self._view.cursor) and self._view.text.move_to_target(target):
+            self._view.show_message(score_moved_message(target, criterion))
         else:
-            self._do(lambda: self._score(subject, value))
+            self._queue_action(lambda: self._score(subject, value))
 
     async def _score(self, subject: ReviewSubject, value: int) -> bool:
         scored = bool(score_criteria(subject.detail))
-        if scored and value not in SCORES:
-            self._say("a score is 0, 1 or 2", "warn")
+        if scored and value not in SCORE_VALUES:
+            self._show_message("a score is 0, 1 or 2", "warn")
             return True
-        if not scored and value and self.reasons.override is not None:
-            return await self._explain_override(value)
+        if not scored and value and self.override_reasons.override is not None:
+            return await self._record_override_reason(value)
         return await self._record(subject, lambda latest: self.recorder.record_score(latest, value))
 
     def pending_question(self, subject: ReviewSubject) -> PendingQuestion:
         """The question that verdict and score keys answer, for the status line."""
         target, criterion = self.recorder.next_score(subject) or ("", "")
-        here = bool(target) and not is_elsewhere(target, self._view.reader)
-        return replace(subject.question, scored=f"{words(target)} {criterion}" if here else "")
+        here = bool(target) and not needs_cursor_move(target, self._view.cursor)
+        return replace(subject.question, score_question=f"{describe_address(target)} {criterion}" if here else "")
 
     @property
-    def hints(self) -> list[tuple[str, str]]:
+    def override_hints(self) -> list[tuple[str, str]]:
         """(key, label) of the reasons for the last override."""
-        return self.reasons.hints(scored=bool(score_criteria(self.displayed.detail))) if self.has_item else []
+        return self.override_reasons.key_hints(scored=bool(score_criteria(self.displayed.detail))) if self.has_item else []
 
-    def with_override(self, ask: Callable[[str], None]) -> None:
+    def with_last_override(self, ask: Callable[[str], None]) -> None:
         """Call `ask` with the name of the item or part that was overridden last, once queued verdicts are on disk."""
 
         async def act() -> bool:
-            if self.reasons.override is None:
-                self._say(self.reasons.unavailable, "warn")
+            if self.override_reasons.override is None:
+                self._show_message(self.override_reasons.unavailable_message, "warn")
             else:
-                ask(self.reasons.override.subject.name)
+                ask(self.override_reasons.override.subject.name)
             return True
 
-        self._do(act)
+        self._queue_action(act)
 
-    def explain_override(self, number: int) -> None:
+    def record_override_reason(self, number: int) -> None:
         """Record the reason with this number, from 1, for the last override."""
-        self._do(lambda: self._explain_override(number))
+        self._queue_action(lambda: self._record_override_reason(number))
 
-    async def _explain_override(self, number: int) -> bool:
-        override, reason = self.reasons.override, self.reasons.reason(number)
+    async def _record_override_reason(self, number: int) -> bool:
+        override, reason = self.override_reasons.override, self.override_reasons.reason_at(number)
         if override is None or not reason:
-            self._say(self.reasons.unavailable, "warn")
+            self._show_message(self.override_reasons.unavailable_message, "warn")
             return True
         annotation = override.annotation(reason)
         return await self._record(
@@ -380,164 +380,164 @@ class ItemReviewer:
         """Call `ask` with the item that was completed last, once queued verdicts are on disk."""
 
         async def act() -> bool:
-            if self.last_item is None:
-                self._say("no item was reviewed yet", "warn")
+            if self.last_completed_item is None:
+                self._show_message("no item was reviewed yet", "warn")
             else:
-                ask(ReviewSubject(self.last_item, await self._prefetcher.detail(self.last_item)))
+                ask(ReviewSubject(self.last_completed_item, await self._prefetcher.read_detail(self.last_completed_item)))
             return True
 
-        self._do(act)
+        self._queue_action(act)
 
     def undo(self) -> None:
         """Retract the annotator's latest review and show its item."""
-        self._do(self._undo)
+        self._queue_action(self._undo)
 
     async def _undo(self) -> bool:
-        self.reasons.override = None
+        self.override_reasons.override = None
         outcome = await self.recorder.undo()
         if outcome.undone is None:
-            self._say(outcome.text, outcome.style)
+            self._show_message(outcome.text, outcome.style)
             return outcome.style != "bad"
-        self._prefetcher.forget()
-        item = await self._prefetcher.number(outcome.undone, outcome.presentation)
+        self._prefetcher.discard_prefetched()
+        item = await self._prefetcher.find_item(outcome.undone, outcome.repetition)
         self.pace.remove_item(outcome.undone)
         if item is not None:
             self._view.notify_saved(item)
         if item is None:
-            await self._renew(f"{outcome.message} (an item that is not in this workspace)")
+            await self._refresh(f"{outcome.message} (an item that is not in this workspace)")
         elif item == self.displayed.item:
-            self._due = None
-            await self._renew(outcome.message)
+            self._pending_item = None
+            await self._refresh(outcome.message)
         else:
-            await self._show(item, Remark(outcome.message))
+            await self._show_item(item, StatusMessage(outcome.message))
         return True
 
     # -- from item to item
 
-    def open(self, item: int) -> None:
+    def open_item(self, item: int) -> None:
         """Show the first item."""
-        self._do(lambda: self._open(item))
+        self._queue_action(lambda: self._open_item(item))
 
-    async def _open(self, item: int) -> bool:
-        await self._session.ready()
-        self._begin(await self._prefetcher.read(item), SILENT)
+    async def _open_item(self, item: int) -> bool:
+        await self._session.open_journal()
+        self._display(await self._prefetcher.read_item(item), NO_MESSAGE)
         self.pace.start(monotonic())
         return True
 
     def start_pace(self) -> None:
         """Start the clock of `pace`: the user moved from the list to the item."""
-        self._do(self._start_pace)
+        self._queue_action(self._start_pace)
 
     async def _start_pace(self) -> bool:
-        await self._session.ready()
+        await self._session.open_journal()
         self.pace.start(monotonic())
         return True
 
-    def request(self, requested: RequestedItem) -> None:
+    def set_request(self, requested: RequestedItem) -> None:
         """Set the item that `show_requested` displays, once the cursor of the list rests."""
         self._requested = requested
 
     def show_requested(self) -> None:
         """Display the item that was requested last."""
-        self._do(self._show_requested)
+        self._queue_action(self._show_requested)
 
     async def _show_requested(self) -> bool:
         """The displayed item keeps its cursor and folds if it is the requested one."""
         requested = self._requested
         if requested is None:
             return True
-        if requested.reload or requested.view != self._prefetcher.view:
+        if requested.is_reread or requested.view != self._prefetcher.view:
             self._prefetcher.set_view(requested.view)
-            self._session.queue = requested.view.file
-        displayed, before = await self._prefetcher.read(requested.item), self._displayed
+            self._session.queue_file = requested.view.queue_file
+        displayed, before = await self._prefetcher.read_item(requested.item), self._displayed
         if self._requested is not requested:
             return True
         self._requested = None
-        self.direction = -1 if before is not None and displayed.walk.last_position < before.walk.last_position else 1
+        self.direction = -1 if before is not None and displayed.navigator.last_position < before.navigator.last_position else 1
         if before is not None and before.item == requested.item:
-            self._displayed, self._stale, self._due = displayed, False, None
-            self._view.renew(displayed, SILENT)
+            self._displayed, self._is_detail_stale, self._pending_item = displayed, False, None
+            self._view.refresh_item(displayed, NO_MESSAGE)
         else:
-            self._begin(displayed, SILENT)
+            self._display(displayed, NO_MESSAGE)
         return True
 
-    def step(self, by: int) -> None:
+    def step_item(self, by: int) -> None:
         """Show the next (1) or previous (-1) item of the queue."""
-        self._do(lambda: self._step(by))
+        self._queue_action(lambda: self._step_item(by))
 
-    async def _step(self, by: int) -> bool:
-        self.direction, self._due = by, None
-        item, remark = await self._prefetcher.neighbour(self.displayed, by), SILENT
-        if item is None and by > 0 and (self._stale or self.displayed.detail.row.you is not None):
-            item = (await self._prefetcher.left(self.displayed)).first
-            remark = Remark("end of queue · first unreviewed item")
+    async def _step_item(self, by: int) -> bool:
+        self.direction, self._pending_item = by, None
+        item, remark = await self._prefetcher.find_neighbour(self.displayed, by), NO_MESSAGE
+        if item is None and by > 0 and (self._is_detail_stale or self.displayed.detail.row.you is not None):
+            item = (await self._prefetcher.count_remaining(self.displayed)).first
+            remark = StatusMessage("end of queue · first unreviewed item")
         if item is None:
-            self._say("this is the last item" if by > 0 else "this is the first item", "warn")
+            self._show_message("this is the last item" if by > 0 else "this is the first item", "warn")
         else:
-            await self._show(item, remark)
+            await self._show_item(item, remark)
         return True
 
     def step_in_group(self, by: int) -> None:
         """Show the next (1) or previous (-1) item of the same conversation, whether it is in the queue or not."""
-        self._do(lambda: self._step_in_group(by))
+        self._queue_action(lambda: self._step_in_group(by))
 
     async def _step_in_group(self, by: int) -> bool:
         group = [sibling.item for sibling in self.displayed.detail.siblings]
         if len(group) < 2:
-            self._say("this item belongs to no group", "warn")
+            self._show_message("this item belongs to no group", "warn")
             return True
         at = group.index(self.displayed.item) + by
         if not 0 <= at < len(group):
-            self._say(f"this is the {'last' if by > 0 else 'first'} item of its group", "warn")
+            self._show_message(f"this is the {'last' if by > 0 else 'first'} item of its group", "warn")
             return True
-        self._due = None
-        await self._show(group[at], SILENT)
+        self._pending_item = None
+        await self._show_item(group[at], NO_MESSAGE)
         return True
 
-    def leave(self) -> None:
+    def close_view(self) -> None:
         """Close the view once the queued actions are done."""
-        self._do(self._leave)
+        self._queue_action(self._close_view)
 
-    async def _leave(self) -> bool:
+    async def _close_view(self) -> bool:
         self._session.actions.clear()
-        due, self._due = self._due, None
+        due, self._pending_item = self._pending_item, None
         self._view.close(due[0] if due is not None else self.displayed.item)
         return True
 
-    def resume(self) -> None:
+    def show_pending_item(self) -> None:
         """Show the item that is due: nothing covers the view any more."""
-        if self._due is not None:
-            self._do(self._show_due)
+        if self._pending_item is not None:
+            self._queue_action(self._show_pending_item)
 
-    async def _show_due(self) -> bool:
-        if self._due is not None and self._view.in_front:
-            await self._show(*self._due)
+    async def _show_pending_item(self) -> bool:
+        if self._pending_item is not None and self._view.is_in_front:
+            await self._show_item(*self._pending_item)
         return True
 
-    async def _show(self, item: int, remark: Remark) -> None:
+    async def _show_item(self, item: int, remark: StatusMessage) -> None:
         """Show the item as soon as nothing covers the view."""
-        displayed = await self._prefetcher.read(item, self.displayed) if self._view.in_front else None
-        if displayed is not None and self._view.in_front:
-            self._begin(displayed, remark)
+        displayed = await self._prefetcher.read_item(item, self.displayed) if self._view.is_in_front else None
+        if displayed is not None and self._view.is_in_front:
+            self._display(displayed, remark)
         else:
-            self._due = (item, remark)
+            self._pending_item = (item, remark)
 
-    def _begin(self, displayed: DisplayedItem, remark: Remark) -> None:
-        self._displayed, self._stale, self._due = displayed, False, None
-        self.recorder.judged = displayed.walk.view.queue == "judged"
-        self._view.begin(displayed, remark)
+    def _display(self, displayed: DisplayedItem, remark: StatusMessage) -> None:
+        self._displayed, self._is_detail_stale, self._pending_item = displayed, False, None
+        self.recorder.is_judged_queue = displayed.navigator.view.queue == "judged"
+        self._view.show_item(displayed, remark)
 
-    async def _renew(self, remark: str) -> None:
-        self._displayed, self._stale = await self._prefetcher.read_again(self.displayed), False
-        self._view.renew(self._displayed, Remark(remark))
+    async def _refresh(self, remark: str) -> None:
+        self._displayed, self._is_detail_stale = await self._prefetcher.reread(self.displayed), False
+        self._view.refresh_item(self._displayed, StatusMessage(remark))
 
-    def _do(self, action: QueuedAction) -> None:
-        self._runner.do(action)
+    def _queue_action(self, action: QueuedAction) -> None:
+        self._runner.queue_action(action)
 
-    def _say(self, text: str, style: str = "good") -> None:
-        self._runner.say(text, style)
+    def _show_message(self, text: str, style: str = "good") -> None:
+        self._runner.show_message(text, style)
 
 
-def is_elsewhere(target: str, reader: Cursor) -> bool:
+def needs_cursor_move(target: str, reader: Cursor) -> bool:
     """Whether a score key moves the cursor to the target's block before it records a score there."""
-    return target not in (ITEM, reader.target) and reader.shows(target)
+    return target not in (ITEM, reader.target) and reader.has_target(target)

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fcreview.store.filters.build import narrowed
-from fcreview.store.rows import ItemDetail, View, presentation_of, presented
-from fcreview.tui.queue.loader import QueueNavigator, Remaining
+from fcreview.store.filters.build import add_terms
+from fcreview.store.rows import ItemDetail, View, decode_repetition, encode_repetition
+from fcreview.tui.queue.loader import QueueNavigator, RemainingItems
 
 if TYPE_CHECKING:
     from fcreview.model.review import ItemKey
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
 
-GONE = -1
+GONE_ITEM = -1
 """Number of a displayed item that is no longer in the store."""
 
 
@@ -26,12 +26,12 @@ class DisplayedItem:
     """An item with its position in the queue."""
 
     detail: ItemDetail
-    walk: QueueNavigator
+    navigator: QueueNavigator
 
     @property
     def item(self) -> int:
         """Its number in the store, `QueueRow.item`."""
-        return self.walk.item
+        return self.navigator.item
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class RequestedItem:
 
     item: int
     view: View
-    reload: bool = False
+    is_reread: bool = False
     """True if the list was read again, so that prefetched items are out of date."""
 
 
@@ -49,7 +49,7 @@ class Neighbours:
     """Items around an item of the queue."""
 
     item: int
-    following: int | None
+    next_unreviewed: int | None
     """The next item without a verdict, or None."""
     step: int
     neighbour: int | None
@@ -70,12 +70,12 @@ class ItemPrefetcher:
         self._numbers: dict[tuple[ItemKey, int], int] = {}
         """Numbers of displayed items by key and repetition."""
 
-    async def read(self, item: int, before: DisplayedItem | None = None) -> DisplayedItem:
+    async def read_item(self, item: int, before: DisplayedItem | None = None) -> DisplayedItem:
         """Return the item, at once if it was prefetched. `before`: the item displayed until now."""
         view, displayed = self.view, await self._read_prefetched(item)
         if displayed is None:
-            displayed = await self._session.ask(lambda store: _read(store, view, item, before))
-        self._numbers[displayed.detail.key, presentation_of(item)] = item
+            displayed = await self._session.query(lambda store: _read_displayed(store, view, item, before))
+        self._numbers[displayed.detail.key, decode_repetition(item)] = item
         return displayed
 
     async def _read_prefetched(self, item: int) -> DisplayedItem | None:
@@ -85,96 +85,98 @@ class ItemPrefetcher:
                 return await asyncio.shield(prefetched)
         return None
 
-    async def read_again(self, displayed: DisplayedItem) -> DisplayedItem:
+    async def reread(self, displayed: DisplayedItem) -> DisplayedItem:
         """Return the item with its current reviews."""
-        return DisplayedItem(await self.detail(displayed.item), displayed.walk)
+        return DisplayedItem(await self.read_detail(displayed.item), displayed.navigator)
 
-    async def detail(self, item: int) -> ItemDetail:
+    async def read_detail(self, item: int) -> ItemDetail:
         """The item's current detail, which may be newer than the prefetched one."""
         self._prefetched.pop(item, None)
-        return await self._session.ask(lambda store: store.detail(item))
+        return await self._session.query(lambda store: store.read_detail(item))
 
     async def prefetch(self, displayed: DisplayedItem, direction: int) -> None:
         """Read the items that are likely to be displayed next. Errors are ignored: the item is read again when it is
         displayed."""
         with suppress(Exception):
             generation = self._generation
-            found = await self._session.ask(lambda store: _neighbours(store, displayed.walk, direction))
+            found = await self._session.query(lambda store: _find_neighbours(store, displayed.navigator, direction))
             if generation != self._generation:
                 return
             self._neighbours = found
-            wanted = {item for item in (found.following, found.neighbour) if item not in (None, displayed.item)}
+            wanted = {item for item in (found.next_unreviewed, found.neighbour) if item not in (None, displayed.item)}
             kept = self._prefetched = {item: known for item, known in self._prefetched.items() if item in wanted}
-            for item in filter(None, (found.following, found.neighbour)):
+            for item in filter(None, (found.next_unreviewed, found.neighbour)):
                 if item in wanted - kept.keys():
                     kept[item] = self._start_reading(item, displayed)
                     await asyncio.wait([kept[item]])
 
     def _start_reading(self, item: int, before: DisplayedItem) -> asyncio.Future[DisplayedItem]:
         view = self.view
-        reading = asyncio.ensure_future(self._session.ask(lambda store: _read(store, view, item, before)))
+        reading = asyncio.ensure_future(self._session.query(lambda store: _read_displayed(store, view, item, before)))
         reading.add_done_callback(_ignore_error)
         return reading
 
     def set_view(self, view: View) -> None:
         """Read another queue from now on, or the same one in a new order."""
         self.view = view
-        self.forget()
+        self.discard_prefetched()
 
-    def forget(self) -> None:
+    def discard_prefetched(self) -> None:
         """Drop prefetched items, which may be out of date."""
         self._prefetched, self._neighbours = {}, None
 
-    def forget_numbers(self) -> None:
+    def discard_numbers(self) -> None:
         """Drop item numbers: another store is read from now on. Results still to come belong to the earlier one."""
         self._numbers.clear()
         self._generation += 1
 
-    async def following(self, displayed: DisplayedItem) -> int | None:
+    async def find_next_unreviewed(self, displayed: DisplayedItem) -> int | None:
         """The next item without a verdict, or None."""
         if self._neighbours is not None and self._neighbours.item == displayed.item:
-            return self._neighbours.following
-        return await self._session.ask(lambda store: displayed.walk.next_unreviewed(store))
+            return self._neighbours.next_unreviewed
+        return await self._session.query(lambda store: displayed.navigator.find_next_unreviewed(store))
 
-    async def neighbour(self, displayed: DisplayedItem, step: int) -> int | None:
+    async def find_neighbour(self, displayed: DisplayedItem, step: int) -> int | None:
         """The next (1) or previous (-1) item; None at either end."""
         found = self._neighbours
         if found is not None and (found.item, found.step) == (displayed.item, step):
             return found.neighbour
-        return await self._session.ask(lambda store: displayed.walk.neighbour(store, step))
+        return await self._session.query(lambda store: displayed.navigator.find_neighbour(store, step))
 
-    async def left(self, displayed: DisplayedItem) -> Remaining:
+    async def count_remaining(self, displayed: DisplayedItem) -> RemainingItems:
         """The items of the queue without a verdict."""
-        return await self._session.ask(lambda store: displayed.walk.remaining(store))
+        return await self._session.query(lambda store: displayed.navigator.count_remaining(store))
 
     async def count_unreviewed(self) -> int:
         """Number of items of the queue without a verdict of this annotator."""
-        view = replace(self.view, where=narrowed(self.view.where, "you:none"))
-        return await self._session.ask(lambda store: store.count(view))
+        view = replace(self.view, where=add_terms(self.view.where, "you:none"))
+        return await self._session.query(lambda store: store.count_items(view))
 
-    async def used_tags(self) -> list[str]:
+    async def read_used_tags(self) -> list[str]:
         """Tags of earlier reviews, most used first."""
-        return await self._session.ask(lambda store: store.used_tags())
+        return await self._session.query(lambda store: store.fetch_used_tags())
 
-    async def number(self, key: ItemKey, presentation: int = 1) -> int | None:
+    async def find_item(self, key: ItemKey, presentation: int = 1) -> int | None:
         """The number of the item with this full key. One id may occur in many runs."""
         known = self._numbers.get((key, presentation))
         if known is None:
-            known = await self._session.ask(lambda store: number_of(store, key))
-        return None if known is None else presented(known, presentation)
+            known = await self._session.query(lambda store: find_item_number(store, key))
+        return None if known is None else encode_repetition(known, presentation)
 
 
-def _read(store: Store, view: View, item: int, before: DisplayedItem | None) -> DisplayedItem:
-    return DisplayedItem(store.detail(item), QueueNavigator.locate(store, view, item, before.walk if before else None))
+def _read_displayed(store: Store, view: View, item: int, before: DisplayedItem | None) -> DisplayedItem:
+    return DisplayedItem(
+        store.read_detail(item), QueueNavigator.locate(store, view, item, before.navigator if before else None)
+    )
 
 
-def _neighbours(store: Store, walk: QueueNavigator, step: int) -> Neighbours:
-    return Neighbours(walk.item, walk.next_unreviewed(store), step, walk.neighbour(store, step))
+def _find_neighbours(store: Store, walk: QueueNavigator, step: int) -> Neighbours:
+    return Neighbours(walk.item, walk.find_next_unreviewed(store), step, walk.find_neighbour(store, step))
 
 
-def number_of(store: Store, key: ItemKey) -> int | None:
+def find_item_number(store: Store, key: ItemKey) -> int | None:
     """The number of the item with this key, or None if it is not in the store."""
-    return next((item for item in store.find(key.id) if store.detail(item).key == key), None)
+    return next((item for item in store.find_items(key.id) if store.read_detail(item).key == key), None)
 
 
 def _ignore_error(reading: asyncio.Future[DisplayedItem]) -> None:

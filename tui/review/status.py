@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
 
-from fcreview.model.address import ITEM, words
+from fcreview.model.address import ITEM, describe_address
 from fcreview.model.review import CORRECT
-from fcreview.model.sanitize import visible, width
-from fcreview.tui.review.judge import GOLDEN_WRONG, PendingQuestion
-from fcreview.tui.text.lines import Line, Part, cut, hints_line, line_width, spread
+from fcreview.model.sanitize import display_width, sanitize
+from fcreview.tui.review.judge import GOLDEN_WRONG_PREFIX, PendingQuestion
+from fcreview.tui.text.lines import Line, StyledText, justify_line, key_hints_line, line_width, truncate
 from fcreview.tui.text.theme import symbols
 
-PAUSE = 180.0
+BREAK_SECONDS = 180.0
 """Seconds. A longer time for an item is a break and not counted."""
-LATEST = 50
+AVERAGED_ITEMS = 50
 """Number of recent items whose time is averaged."""
 
 
@@ -24,79 +24,79 @@ LATEST = 50
 class Pace:
     """Items reviewed in this session, seconds an item and items left."""
 
-    left: int | None = None
+    unreviewed_at_start: int | None = None
     """Items of the queue without a verdict of this annotator when the session began; None until they are counted."""
-    done: set[Hashable] = field(default_factory=set)
+    reviewed_items: set[Hashable] = field(default_factory=set)
     """Items reviewed since."""
     _times: list[float] = field(default_factory=list)
     _last: float | None = None
 
     def record_item(self, item: Hashable, now: float) -> None:
         """Count an item. `now`: seconds of a monotonic clock."""
-        if self._last is not None and now - self._last < PAUSE:
-            self._times = [*self._times, now - self._last][-LATEST:]
+        if self._last is not None and now - self._last < BREAK_SECONDS:
+            self._times = [*self._times, now - self._last][-AVERAGED_ITEMS:]
         self._last = now
-        self.done.add(item)
+        self.reviewed_items.add(item)
 
     def remove_item(self, item: Hashable) -> None:
-        self.done.discard(item)
+        self.reviewed_items.discard(item)
 
     def start(self, now: float) -> None:
         """Start the clock: the first item is on screen."""
         self._last = now
 
-    def set_left(self, left: int) -> None:
+    def set_unreviewed(self, left: int) -> None:
         """Set the number of items without a verdict, counted now."""
-        self.left = left + len(self.done)
+        self.unreviewed_at_start = left + len(self.reviewed_items)
 
     @property
     def summary(self) -> str:
         """`30 done · 4.1 s each · 1,482 left`, or an empty string before the first item is done."""
-        if not self.done:
+        if not self.reviewed_items:
             return ""
-        parts = [f"{len(self.done):,} done"]
+        parts = [f"{len(self.reviewed_items):,} done"]
         parts += [f"{median(self._times):.1f} s each"] if self._times else []
-        parts += [f"{max(self.left - len(self.done), 0):,} left"] if self.left is not None else []
+        parts += [f"{max(self.unreviewed_at_start - len(self.reviewed_items), 0):,} left"] if self.unreviewed_at_start is not None else []
         return " · ".join(parts)
 
 
-class Remark(NamedTuple):
+class StatusMessage(NamedTuple):
     """A message of the status line and the name of its style."""
 
     text: str
     style: str = "good"
 
 
-SILENT = Remark("", "")
-SCORES = ("item.score", "item.score_1", "item.score_2")
+NO_MESSAGE = StatusMessage("", "")
+SCORE_ACTIONS = ("item.score", "item.score_1", "item.score_2")
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
+class KeyHint:
     actions: tuple[str, ...]
     label: str
     priority: int
     """Hints with the lowest priority are dropped first when the line is too short."""
 
 
-HINTS = (
-    Hint(("item.next", "item.previous"), "items", 3),
-    Hint(("item.down", "item.up"), "move", 3),
-    Hint(("item.fold",), "open", 1),
-    Hint(("item.difference",), "difference", 2),
-    Hint(("item.dialogue",), "dialogue", 1),
-    Hint(("item.document",), "document", 0),
-    Hint(("item.raw",), "records", 0),
-    Hint(("item.search",), "search", 1),
-    Hint(("item.back",), "queue", 2),
+KEY_HINTS = (
+    KeyHint(("item.next", "item.previous"), "items", 3),
+    KeyHint(("item.down", "item.up"), "move", 3),
+    KeyHint(("item.fold",), "open", 1),
+    KeyHint(("item.difference",), "difference", 2),
+    KeyHint(("item.dialogue",), "dialogue", 1),
+    KeyHint(("item.document",), "document", 0),
+    KeyHint(("item.raw",), "records", 0),
+    KeyHint(("item.search",), "search", 1),
+    KeyHint(("item.back",), "queue", 2),
 )
 
 
 def status_line(
-    remark: tuple[str, str],
+    message: tuple[str, str],
     question: PendingQuestion,
-    share: int,
-    inside: bool,
+    percent: int,
+    in_arguments: bool,
     cells: int,
     keys: Mapping[str, str] | None = None,
     pace: str = "",
@@ -108,55 +108,59 @@ def status_line(
     """
     keys = keys or {}
     target = question.target
-    on = words(target) if question.criterion == CORRECT else f"{words(target)} {question.criterion}"
-    about: Part = (f"verdict on: {visible(on)}", "dim" if target == ITEM else "warn")
+    on = (
+        describe_address(target)
+        if question.criterion == CORRECT
+        else f"{describe_address(target)} {question.criterion}"
+    )
+    about: StyledText = (f"verdict on: {sanitize(on)}", "dim" if target == ITEM else "warn")
     key = f" {keys['item.target']} " if "item.target" in keys else " "
-    digits = " ".join(keys[action] for action in SCORES if action in keys)
-    scored = f" {digits} on: {visible(question.scored)}"
-    score: Line = ((f"{scored} ·", "warn"),) if question.scored else ()
-    alone: Line = ((scored, "warn"),) if question.scored else ()
-    there: Part = (f" · {share:3} % ", "dim")
-    right: Line = ((" in arguments ·" if inside else "", "dim"), *score, (key, "key"), about, there)
+    digits = " ".join(keys[action] for action in SCORE_ACTIONS if action in keys)
+    scored = f" {digits} on: {sanitize(question.score_question)}"
+    score: Line = ((f"{scored} ·", "warn"),) if question.score_question else ()
+    alone: Line = ((scored, "warn"),) if question.score_question else ()
+    there: StyledText = (f" · {percent:3} % ", "dim")
+    right: Line = ((" in arguments ·" if in_arguments else "", "dim"), *score, (key, "key"), about, there)
     bare: Line = (*score, (key, "key"), about)
-    text, style = remark
+    text, style = message
     if not text:
         right = right if line_width(right) < cells else bare
-        return spread(((" " + hints(keys, cells - line_width(right) - 2), "dim"),), right, cells)
+        return justify_line(((" " + format_hints(keys, cells - line_width(right) - 2), "dim"),), right, cells)
     left: Line = ((" " + text, style),)
-    own: Part = (f" · {pace}" if pace else "", "dim")
+    own: StyledText = (f" · {pace}" if pace else "", "dim")
     led: Line = (own, (" ·" if pace else "", "dim"))
     if target == ITEM:
         choices = [(*led, *right), (*(led if score else (own,)), *alone, there), (*alone, there), alone]
     else:
         choices = [(*led, *right), right, bare]
-        if score and question.scored.startswith(words(target)):
+        if score and question.score_question.startswith(describe_address(target)):
             choices.append(alone)
     fits = (each for each in choices if line_width(left) + line_width(each) < cells)
     chosen = next(fits, choices[-1])  # the target of a verdict or score is always shown
-    place = f" · {visible(words(target))}"
+    place = f" · {sanitize(describe_address(target))}"
     if target != ITEM and text.endswith(place) and line_width(left) + line_width(chosen) >= cells:
         if not score:  # avoid naming the part twice
             chosen = ((key, "key"), (f"verdict on:{place[2:]}", "warn"))
         room, shown = max(cells - line_width(chosen) - 2, 1), text.removesuffix(place)
         for shorter in (f"golden {symbols().failed} ", f"{symbols().ellipsis} "):  # keep the criterion at the end
-            if width(shown) > room:
-                shown = text.removesuffix(place).replace(GOLDEN_WRONG, shorter)
-        left = ((" " + cut(shown, room), style),)
-    return spread(left, chosen, cells)
+            if display_width(shown) > room:
+                shown = text.removesuffix(place).replace(GOLDEN_WRONG_PREFIX, shorter)
+        left = ((" " + truncate(shown, room), style),)
+    return justify_line(left, chosen, cells)
 
 
-def asked_here(target: str, criterion: str) -> Remark:
+def score_moved_message(target: str, criterion: str) -> StatusMessage:
     """Message after a score key moved the cursor to the criterion instead of recording a score."""
-    return Remark(visible(f"{criterion} of the {words(target)} is asked here: 0 1 2"), "warn")
+    return StatusMessage(sanitize(f"{criterion} of the {describe_address(target)} is asked here: 0 1 2"), "warn")
 
 
-def hints(keys: Mapping[str, str], cells: int) -> str:
+def format_hints(keys: Mapping[str, str], cells: int) -> str:
     """`] [ items · j k move · . difference · q queue`: as many as fit, by priority."""
-    most = max(hint.priority for hint in HINTS)
+    most = max(hint.priority for hint in KEY_HINTS)
     for lowest in range(most + 1):
         shown = [
             " ".join([*(keys[action] for action in hint.actions if action in keys), hint.label])
-            for hint in HINTS
+            for hint in KEY_HINTS
             if hint.priority >= lowest and any(action in keys for action in hint.actions)
         ]
         text = " · ".join(shown)
@@ -165,6 +169,6 @@ def hints(keys: Mapping[str, str], cells: int) -> str:
     return ""
 
 
-def key_line(hints: Sequence[tuple[str, str]], cells: int) -> Line:
+def fit_key_hints(hints: Sequence[tuple[str, str]], cells: int) -> Line:
     """As many keys as fit from the left, then always the help key."""
-    return hints_line(sorted(hints, key=lambda hint: hint[1] == "help"), cells, 1)
+    return key_hints_line(sorted(hints, key=lambda hint: hint[1] == "help"), cells, 1)

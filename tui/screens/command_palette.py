@@ -1,4 +1,4 @@
-"""The command palette (`:`): Textual's own, with our providers. Keys wait for the list they are meant for."""
+"""The command palette (`:`): Textual's command palette with the commands of `palette_commands`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from textual.strip import Strip
 from textual.widgets import Input, LoadingIndicator, OptionList
 from textual.worker import Worker
 
-from fcreview.tui.actions import PALETTE
-from fcreview.tui.key_bindings import bindings
-from fcreview.tui.screens.palette_providers import QUEUE_PROVIDERS, ActionProvider, SharedActionProvider
-from fcreview.tui.screens.palette_target import MIN_QUERY, PaletteTarget
+from fcreview.tui.actions import COMMAND_PALETTE_ACTIONS
+from fcreview.tui.key_bindings import make_bindings
+from fcreview.tui.screens.palette_commands import MIN_QUERY, PaletteContext, PaletteProvider
 from fcreview.tui.text.theme import style, symbols
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import KeyLine
@@ -30,11 +29,11 @@ if TYPE_CHECKING:
 
 
 class PaletteInput(CommandInput, SafeInput):
-    BINDINGS: ClassVar[list[BindingType]] = bindings(PALETTE)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(COMMAND_PALETTE_ACTIONS)
 
 
 class PaletteList(CommandList):
-    """Options of one line, with the same cursor as other lists. Textual cannot draw one without colours."""
+    """List of one-line commands with the same cursor as other lists. Textual's own cursor needs colors."""
 
     def render_line(self, y: int) -> Strip:
         strip = super().render_line(y)
@@ -44,8 +43,11 @@ class PaletteList(CommandList):
 
 
 class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
-    """Textual's command palette over the lower part of the screen. Keys that choose wait until the list shows the
-    matches of what was typed, so that Enter never runs a command of an earlier query."""
+    """Command palette over the lower part of the screen.
+
+    Keys that choose a command wait until the list shows the matches of the typed text, so that Enter never runs a
+    command of an earlier query.
+    """
 
     CSS = """
     CommandPaletteScreen { background: transparent; align: left bottom; }
@@ -70,15 +72,15 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
     CommandPaletteScreen LoadingIndicator { display: none; }
     """
 
-    def __init__(self, target: PaletteTarget) -> None:
-        kinds = (ActionProvider, *(QUEUE_PROVIDERS if target.has_queue else ()), SharedActionProvider)
-        providers = [lambda kind=kind: partial(kind, target) for kind in kinds]
-        super().__init__(cast("ProviderSource", providers))
-        self._target = target
+    def __init__(self, context: PaletteContext) -> None:
+        super().__init__(cast("ProviderSource", [lambda: partial(PaletteProvider, context)]))
+        self._target = context
         self._query: str | None = None
-        """The query that the providers were last asked."""
+        """Query of the last search, or None before the first one."""
         self._waiting_keys: list[tuple[Callable[[], None], bool]] = []
+        """Methods of pressed keys, each with whether it needs the items that match the query."""
         self._has_moved = False
+        """Whether the cursor was moved since the query changed."""
 
     def compose(self) -> ComposeResult:
         """As in Textual, with an input that draws no control characters and does not blink."""
@@ -88,21 +90,21 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
                 icon = SearchIcon()
                 icon.icon = " : "
                 yield icon
-                box = PaletteInput(placeholder="search actions, filters, runs, item ids", select_on_focus=False)
-                box.cursor_blink = False
-                yield box
+                query_input = PaletteInput(placeholder="search actions, filters, runs, item ids", select_on_focus=False)
+                query_input.cursor_blink = False
+                yield query_input
             with Vertical(id="--results"):
                 yield PaletteList(markup=False)
                 yield LoadingIndicator()
-            yield KeyLine(always=1)
+            yield KeyLine(keep_last=1)
 
     def on_mount(self) -> None:
         self._query = ""
         self.query_one(LoadingIndicator).auto_refresh = None
-        self._load()
+        self._load_context()
 
     @property
-    def _box(self) -> PaletteInput:
+    def _input_box(self) -> PaletteInput:
         return self.query_one(PaletteInput)
 
     @property
@@ -110,15 +112,15 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
         return self.query_one(CommandList)
 
     @work()
-    async def _load(self) -> None:
+    async def _load_context(self) -> None:
         if self._target.has_queue:
             await self._target.load()
-            self._gather_commands(self._box.value.strip())
+            self._gather_commands(self._input_box.value.strip())
 
     @work(exclusive=True, group="items")
     async def _find_items(self, query: str) -> None:
         if self._target.has_queue and len(query) >= MIN_QUERY:
-            self._target.items = await self._target.find_items(query)
+            await self._target.find_items(query)
             if self._target.items:
                 self._gather_commands(query)
 
@@ -126,10 +128,10 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
         """Insert characters that were typed before the input had the focus."""
         if event.is_printable and event.character is not None:
             event.stop()
-            self._box.insert_text_at_cursor(event.character)
+            self._input_box.insert_text_at_cursor(event.character)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Runs before Textual's own handler, which asks the providers."""
+        """Prepare a search. Textual's own handler runs after this one and starts it."""
         self._query = event.value.strip()
         self._has_moved = False
         self._waiting_keys.clear()
@@ -139,7 +141,7 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.prevent_default()
         event.stop()
-        self._press(self._list.action_select, selects=True)
+        self._run_when_ready(self._list.action_select, needs_items=True)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Close, then run the command. Textual's own handler also stops drawing for a moment."""
@@ -149,16 +151,16 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
             self.dismiss()
             self.app.call_later(event.option.hit.command)
 
-    def _is_ready(self, selects: bool) -> bool:
-        """Whether the list shows the matches of the text in the input. A key that selects also needs the answers of the
-        store, unless the cursor was moved: an item whose whole id was typed comes first."""
+    def _is_ready(self, needs_items: bool) -> bool:
+        """Whether the list shows the matches of the typed text. Items count only if they are needed and the cursor was
+        not moved: an item whose whole id was typed comes first."""
         running = {worker.group for worker in self.workers if worker.node is self and not worker.is_finished}
-        is_listed = self._query == self._box.value.strip() and self._GATHER_COMMANDS_GROUP not in running
-        return is_listed and (not running or not selects or self._has_moved)
+        is_listed = self._query == self._input_box.value.strip() and self._GATHER_COMMANDS_GROUP not in running
+        return is_listed and (not running or not needs_items or self._has_moved)
 
-    def _press(self, key: Callable[[], None], *, selects: bool = False) -> None:
-        """Do what a key stands for, behind the keys pressed before."""
-        self._waiting_keys.append((key, selects))
+    def _run_when_ready(self, method: Callable[[], None], *, needs_items: bool = False) -> None:
+        """Run the method of a key after those of the keys pressed before."""
+        self._waiting_keys.append((method, needs_items))
         self._run_keys()
 
     def _run_keys(self) -> None:
@@ -171,33 +173,37 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
 
     def _refresh_command_list(self, command_list: CommandList, commands: list[Command], clear_current: bool) -> None:
         """Keep the cursor on its command when more hits arrive. Before anything is typed no command is selected. Hits
-        that match letter by letter only are left out if there are better ones."""
+        that match letter by letter only are omitted if there are better ones."""
         option = command_list.highlighted_option if self._has_moved else None
-        before = option.prompt if option is not None else None
+        selected_prompt = option.prompt if option is not None else None
         best = [each for each in commands if not 0 < each.hit.score < 1]
         has_better = any(each.hit.score >= 1 for each in best)
         super()._refresh_command_list(command_list, best if has_better else commands, clear_current)
         prompts = [each.prompt for each in command_list.options]
-        if before in prompts:
-            command_list.highlighted = prompts.index(before)
+        if selected_prompt in prompts:
+            command_list.highlighted = prompts.index(selected_prompt)
         elif not self._query:
             command_list.highlighted = None
 
     def action_move(self, by: int) -> None:
-        self._press(partial(self._move, self._list.action_cursor_down if by > 0 else self._list.action_cursor_up))
+        self._move(self._list.action_cursor_down if by > 0 else self._list.action_cursor_up)
 
     def action_page(self, by: int) -> None:
-        self._press(partial(self._move, self._list.action_page_down if by > 0 else self._list.action_page_up))
+        self._move(self._list.action_page_down if by > 0 else self._list.action_page_up)
 
-    def _move(self, move: Callable[[], None]) -> None:
-        self._has_moved = True
-        move()
+    def _move(self, move_cursor: Callable[[], None]) -> None:
+        def move() -> None:
+            self._has_moved = True
+            move_cursor()
+
+        self._run_when_ready(move)
 
     def action_complete(self) -> None:
-        self._press(self._complete, selects=True)
+        self._run_when_ready(self._complete, needs_items=True)
 
     def _complete(self) -> None:
+        """Replace the query by the label of the command under the cursor."""
         option = self._list.highlighted_option
         if isinstance(option, Command):
-            self._box.value = f"{option.hit.text} "
-            self._box.action_end()
+            self._input_box.value = f"{option.hit.text} "
+            self._input_box.action_end()

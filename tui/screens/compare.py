@@ -1,12 +1,4 @@
-"""Screens that lay two runs beside each other.
-
-Two runs compared: counts and differences, and every flip, which opens with what both predicted.
-
-Flips, one at a time: the golden answer and both predictions beside each other.
-
-The runs to choose from: sorted, searched by typing, in groups that fold. Two can be marked, one after the other, and
-are then compared.
-"""
+"""Screens to choose a run, to compare two runs, and to read their flips (items that only one of the runs passes)."""
 
 from __future__ import annotations
 
@@ -21,17 +13,23 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from fcreview.model.item import Item
-from fcreview.model.sanitize import visible
-from fcreview.stats.run_comparison import VERDICT_SOURCES, Comparison, Flip, VerdictSource, compared, usual_source
-from fcreview.store.queries.run_lists import GROUPED_BY
+from fcreview.model.sanitize import sanitize
+from fcreview.stats.run_comparison import VERDICT_SOURCES, RunComparison, Flip, VerdictSource, compare_runs, default_source
+from fcreview.store.queries.run_lists import GROUP_LABELS
 from fcreview.store.rows import RunRow, View
-from fcreview.tui.actions import COMPARE, FIND, FLIP, IN_FRONT, RUNS
-from fcreview.tui.key_bindings import bindings
+from fcreview.tui.actions import (
+    COMPARISON_ACTIONS,
+    FLIP_ACTIONS,
+    MODAL_HELP_ACTIONS,
+    RUN_LIST_ACTIONS,
+    RUN_SEARCH_ACTIONS,
+)
+from fcreview.tui.key_bindings import active_key_names, make_bindings
 from fcreview.tui.queue.runs import RunListState, comparison_choices, flip_lines, run_choices
 from fcreview.tui.queue.state import ALL_RUNS
-from fcreview.tui.screens.picker import PickScreen
+from fcreview.tui.screens.picker import PickerScreen
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import Line, cut_middle, spread
+from fcreview.tui.text.lines import Line, justify_line, truncate_middle
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
@@ -40,7 +38,9 @@ from fcreview.tui.widgets.safe_input import SafeInput
 
 
 class FlipScreen(Screen[None]):
-    BINDINGS: ClassVar[list[BindingType]] = bindings(FLIP)
+    """Screen that shows one flip at a time: the golden answer, and the predictions of both runs side by side."""
+
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(FLIP_ACTIONS)
     DEFAULT_CSS = "FlipScreen { layout: vertical; }"
 
     def __init__(self, session: Session, flips: Sequence[Flip], at: int) -> None:
@@ -63,7 +63,9 @@ class FlipScreen(Screen[None]):
     @work(exclusive=True, group="flip")
     async def _read(self) -> None:
         flip = self._flips[self._at]
-        a, b = await self._session.ask(lambda store: (store.detail(flip.a.item).item, store.detail(flip.b.item).item))
+        a, b = await self._session.query(
+            lambda store: (store.read_detail(flip.a.item).item, store.read_detail(flip.b.item).item)
+        )
         self._items = a, b
         self._draw()
         self._text.action_move_to(0)
@@ -73,15 +75,15 @@ class FlipScreen(Screen[None]):
 
     def _draw(self) -> None:
         flip, cells = self._flips[self._at], self.size.width
-        words = [visible(flip.a.place.id), visible(flip.a.place.category), f"only {flip.passes.upper()} passes"]
-        name = " " + f" {symbols().between} ".join(words)
+        words = [sanitize(flip.a.question_key.id), sanitize(flip.a.question_key.category), f"only {flip.passing_side.upper()} passes"]
+        name = " " + f" {symbols().separator} ".join(words)
         place: Line = ((f"{self._at + 1:,}/{len(self._flips):,} ", "dim"),)
-        self.query_one("#flip-title", LineBar).show(spread(((name, "strong"),), place, cells))
+        self.query_one("#flip-title", LineBar).show(justify_line(((name, "strong"),), place, cells))
         if self._items is not None:
             self._text.set_lines(flip_lines(flip, *self._items, cells))
 
     def action_step(self, by: int) -> None:
-        """The next flip, or the one before; not beyond the ends."""
+        """Show the next (1) or previous (-1) flip. At the first and the last flip nothing happens."""
         at = max(0, min(self._at + by, len(self._flips) - 1))
         if at != self._at:
             self._at, self._items = at, None
@@ -97,18 +99,18 @@ class FlipScreen(Screen[None]):
         self.dismiss(None)
 
 
-class CompareScreen(PickScreen[int | None], inherit_bindings=False):
-    """Of the items that the view selects, whichever runs it is of. Not for who reviews blind."""
+class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
+    """Table of the counts and flips of two runs, on the items of a view. Not available in blind review."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(COMPARE, IN_FRONT)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(COMPARISON_ACTIONS, MODAL_HELP_ACTIONS)
     CSS_PATH = "pick.tcss"
     DOING = "comparing"
 
     def __init__(self, session: Session, view: View, runs: tuple[RunRow, RunRow]) -> None:
         super().__init__()
-        self._session, self._view, self._both = session, view, runs
-        self._source: VerdictSource = usual_source(row.official_known for row in runs)
-        self._found: Comparison | None = None
+        self._session, self._view, self._runs = session, view, runs
+        self._source: VerdictSource = default_source(row.official_known for row in runs)
+        self._comparison: RunComparison | None = None
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -116,14 +118,14 @@ class CompareScreen(PickScreen[int | None], inherit_bindings=False):
 
     @work(exclusive=True, group="compare")
     async def _compute(self) -> None:
-        (a, first), (b, second) = ((row.run, visible(row.info.model)) for row in self._both)
+        (a, first), (b, second) = ((row.run, sanitize(row.info.model)) for row in self._runs)
         source = self._source
-        self.waiting.begin()
-        found = await self._session.ask(
-            lambda store: store.told.outcomes(self._view, (a, b), source), interruptible=True
+        self.waiting.start()
+        found = await self._session.query(
+            lambda store: store.analysis.fetch_outcomes(self._view, (a, b), source), interruptible=True
         )
-        self._found = await asyncio.to_thread(compared, found[a], found[b])
-        self.waiting.end()
+        self._found = await asyncio.to_thread(compare_runs, found[a], found[b])
+        self.waiting.stop()
         choices = comparison_choices(self._found, source)
         choices.title = f"A {first}, B {second}, {source}"
         self._choices = choices
@@ -131,99 +133,119 @@ class CompareScreen(PickScreen[int | None], inherit_bindings=False):
         self.list.move_cursor(choices.cursor)
 
     def action_take(self) -> None:
-        if self._found is None or self._choices is None or not self._choices.values:
+        if self._comparison is None or self._choices is None or not self._choices.values:
             return
         at = self._choices.values[self.list.cursor]
         if at is not None:
-            self.app.push_screen(FlipScreen(self._session, self._found.flips, at))
+            self.app.push_screen(FlipScreen(self._session, self._comparison.flips, at))
 
     def action_source(self) -> None:
         self._source = VERDICT_SOURCES[(VERDICT_SOURCES.index(self._source) + 1) % len(VERDICT_SOURCES)]
         self._compute()
 
 
-class FindInput(SafeInput):
-    BINDINGS: ClassVar[list[BindingType]] = bindings(FIND)
+class RunSearchInput(SafeInput):
+    """Search box below the list of runs."""
+
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(RUN_SEARCH_ACTIONS)
 
 
-class RunsScreen(PickScreen["int | str"], inherit_bindings=False):
-    """Gives the number of the run to show. `compare` makes the screen for two; None where verdicts are hidden."""
+class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
+    """List of runs, sorted, searched and grouped. The result is the number of the chosen run.
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(RUNS, IN_FRONT)
+    Two runs can be marked one after the other to compare them.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(RUN_LIST_ACTIONS, MODAL_HELP_ACTIONS)
     CSS_PATH = "pick.tcss"
 
     def __init__(
         self,
         runs: Sequence[RunRow],
-        place: RunListState,
+        list_state: RunListState,
         selected: int | None,
         compare: Callable[[int, int], Screen[Any]] | None,
     ) -> None:
-        """`place`: as the list was left, and as it is left now."""
+        """Create the list.
+
+        Args:
+            runs: Runs to choose from.
+            list_state: Order, groups and search of the list, which keeps them for the next time.
+            selected: Run under the cursor.
+            compare: Function that makes the screen that compares two runs, or None in blind review.
+        """
         super().__init__()
-        self._runs, self._place, self._selected, self._compare = runs, place, selected, compare
+        self._runs, self._list_state, self._selected, self._compare = runs, list_state, selected, compare
         self._marked: int | None = None
 
     def below(self) -> Iterable[Widget]:
-        box = FindInput(self._place.find, placeholder="words of model, benchmark, generation or path", compact=True)
+        box = RunSearchInput(self._list_state.search, placeholder="model, benchmark, version or path", compact=True)
         box.cursor_blink = False
-        box.display = bool(self._place.find)
+        box.display = bool(self._list_state.search)
         yield box
 
     def on_mount(self) -> None:
         super().on_mount()
-        self._again(self._selected)
+        self._redraw(self._selected)
 
     @property
-    def _box(self) -> FindInput:
-        return self.query_one(FindInput)
+    def _box(self) -> RunSearchInput:
+        return self.query_one(RunSearchInput)
 
     def on_resize(self) -> None:
-        self._again(self._here)
+        self._redraw(self._value_at_cursor)
 
     @property
-    def _here(self) -> int | str | None:
+    def _value_at_cursor(self) -> int | str | None:
         values = self._choices.values if self._choices is not None else ()
         return values[self.list.cursor] if values else self._selected
 
-    def _again(self, at: int | str | None) -> None:
-        """Anew, with the cursor on what it stood on if that is still shown."""
+    def _redraw(self, at: int | str | None) -> None:
+        """Redraw the list with the cursor on the run or group `at`, or on the group of the run if it is folded."""
         blind = self._compare is None
-        made = run_choices(self._runs, self._place, self.size.width, blind=blind)
+        choices = run_choices(self._runs, self._list_state, self.size.width, blind=blind)
         if self._marked is not None:
-            model = next((visible(run.info.model) for run in self._runs if run.run == self._marked), "")
-            made.note = f"A: run {self._marked} {cut_middle(model, 30)}; x on another compares"
-        if at not in made.values:
-            at = next((GROUPED_BY[self._place.by](run) for run in self._runs if self._place.by and run.run == at), None)
-        made.cursor = made.values.index(at) if at in made.values else 0
-        self._choices = made
+            model = next((sanitize(run.info.model) for run in self._runs if run.run == self._marked), "")
+            key = active_key_names(self.app).get("runs.compare", "")
+            choices.note = f"A: run {self._marked} {truncate_middle(model, 30)}; press {key} on another run"
+        if at not in choices.values:
+            at = next(
+                (
+                    GROUP_LABELS[self._list_state.grouping](run)
+                    for run in self._runs
+                    if self._list_state.grouping and run.run == at
+                ),
+                None,
+            )
+        choices.cursor = choices.values.index(at) if at in choices.values else 0
+        self._choices = choices
         self._draw()
-        self.list.move_cursor(made.cursor)
+        self.list.move_cursor(choices.cursor)
         self.refresh_bindings()
 
-    # -- which, and in which order
+    # -- order, groups and search
 
     def action_order(self) -> None:
-        self._place.next_order(blind=self._compare is None)
-        self._again(self._here)
+        self._list_state.next_order(blind=self._compare is None)
+        self._redraw(self._value_at_cursor)
 
     def action_reverse(self) -> None:
-        self._place.reverse = not self._place.reverse
-        self._again(self._here)
+        self._list_state.is_reversed = not self._list_state.is_reversed
+        self._redraw(self._value_at_cursor)
 
     def action_grouping(self) -> None:
-        here = self._here
-        self._place.next_grouping()
-        self._again(here)
+        here = self._value_at_cursor
+        self._list_state.next_grouping()
+        self._redraw(here)
 
     def action_unfold(self, wanted: bool) -> None:
-        """The group under the cursor; folding from inside it leads back to its line."""
+        """Unfold or fold the group under the cursor. Folding a group from one of its runs moves to the group's line."""
         rows, at = self._choices.values if self._choices is not None else (), self.list.cursor
         name = next((value for value in reversed(rows[: at + 1]) if isinstance(value, str)), None)
-        if name is None or (name in self._place.unfolded) == wanted or rows[at] == ALL_RUNS:
+        if name is None or (name in self._list_state.unfolded) == wanted or rows[at] == ALL_RUNS:
             return
-        self._place.unfolded ^= {name}
-        self._again(name if not wanted else self._here)
+        self._list_state.unfolded ^= {name}
+        self._redraw(name if not wanted else self._value_at_cursor)
 
     def action_move(self, by: int) -> None:
         self.list.action_move(by)
@@ -234,54 +256,53 @@ class RunsScreen(PickScreen["int | str"], inherit_bindings=False):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        if event.value != self._place.find:
-            self._place.find = event.value
-            self._again(self._here)
+        if event.value != self._list_state.search:
+            self._list_state.search = event.value
+            self._redraw(self._value_at_cursor)
 
     def action_found(self, kept: bool) -> None:
-        """Back to the list; with what was typed, or with all runs."""
+        """Return to the list, with the search applied if `kept`, otherwise with all runs."""
         if not kept:
-            self._box.value = self._place.find = ""
-        self._box.display = bool(self._place.find)
+            self._box.value = self._list_state.search = ""
+        self._box.display = bool(self._list_state.search)
         self.list.focus()
-        self._again(self._here)
+        self._redraw(self._value_at_cursor)
 
-    # -- what is done with them
+    # -- choosing and comparing runs
 
     def action_take(self) -> None:
-        here = self._here
+        here = self._value_at_cursor
         if isinstance(here, str):
-            self.action_unfold(here not in self._place.unfolded)
+            self.action_unfold(here not in self._list_state.unfolded)
         elif here is not None and self._choices is not None and self._choices.values:
             self.dismiss(here)
 
     def action_close(self) -> None:
-        if self._place.find:
+        if self._list_state.search:
             self.action_found(False)
         else:
             self.dismiss(None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        if self.is_mounted and isinstance(self.focused, FindInput):
+        if self.is_mounted and isinstance(self.focused, RunSearchInput):
             return action in ("found", "move")
         return True
 
     @property
     def idle_keys(self) -> frozenset[str]:
-        """Of actions that would only say why there is nothing to do."""
+        """Ids of actions that would only explain why there is nothing to do. The key line and the help omit them."""
         hidden = {"runs.compare"} if self._compare is None else set()
-        typing = self.is_mounted and isinstance(self.focused, FindInput)
+        typing = self.is_mounted and isinstance(self.focused, RunSearchInput)
         return frozenset(hidden | ({"app.help"} if typing else set()))
 
     def action_mark(self) -> None:
-        """The run under the cursor; the second time the two are compared, and the mark is gone. Once more takes it
-        back."""
-        run = self._here
+        """Mark the run under the cursor, compare it with the marked run, or remove its mark."""
+        run = self._value_at_cursor
         if self._compare is None:
-            self.say("what two runs differ in is hidden in blind mode: it tells verdicts")
+            self.show_message("comparing runs is not available in blind review because it reveals verdicts")
             return
         if run is None or isinstance(run, str) or run == ALL_RUNS:
-            self.say("two runs are compared: go down to one of them")
+            self.show_message("move to a run to mark it for comparison")
             return
         if self._marked is None:
             self._marked = run
@@ -289,4 +310,4 @@ class RunsScreen(PickScreen["int | str"], inherit_bindings=False):
             if self._marked != run:
                 self.app.push_screen(self._compare(self._marked, run))
             self._marked = None
-        self._again(run)
+        self._redraw(run)

@@ -13,11 +13,11 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from fcreview.model.review import Fault
-from fcreview.model.sanitize import visible, width
-from fcreview.tui.actions import ASK, FAULT, NOTE, TAGS
-from fcreview.tui.key_bindings import bindings, key_hints, key_names, keys_of
-from fcreview.tui.text.layout import START
-from fcreview.tui.text.lines import Line, cut_middle, hints_line, line_width
+from fcreview.model.sanitize import display_width, sanitize
+from fcreview.tui.actions import FAULT_ACTIONS, NOTE_ACTIONS, PROMPT_ACTIONS, TAG_ACTIONS
+from fcreview.tui.key_bindings import active_key_names, key_hints, keys_for, make_bindings
+from fcreview.tui.text.layout import DOCUMENT_START
+from fcreview.tui.text.lines import Line, key_hints_line, line_width, truncate_middle
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import DocumentView, LineBar, LineBlock
@@ -28,7 +28,7 @@ from fcreview.tui.widgets.safe_text_area import SafeTextArea
 class AskScreen(ModalScreen[str | None]):
     """Prompt for one line of text. The result is the text, or None after Esc."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(ASK)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(PROMPT_ACTIONS)
     CSS = """
     AskScreen { background: transparent; align: left bottom; }
     AskScreen > Horizontal { height: 1; width: 1fr; background: ansi_default; }
@@ -58,7 +58,7 @@ class AskScreen(ModalScreen[str | None]):
 class FaultScreen(ModalScreen[Fault | None]):
     """Prompt for the fault, answered with one letter. The result is None after Esc."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(FAULT)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(FAULT_ACTIONS)
     CSS = """
     FaultScreen { background: transparent; align: left bottom; }
     FaultScreen LineBlock { background: ansi_default; }
@@ -81,11 +81,14 @@ class FaultScreen(ModalScreen[Fault | None]):
     def _draw(self) -> None:
         """Show the question and all letters on one line, or on two lines if they do not fit."""
         hints, cells = key_hints(self), self.app.size.width
-        question: Line = ((" fault?", "strong"), (f" {cut_middle(self._about, 30)}" if self._about else "", "warn"))
+        question: Line = (
+            (" fault?", "strong"),
+            (f" {truncate_middle(self._about, 30)}" if self._about else "", "warn"),
+        )
         room = cells - line_width(question)
-        letters = hints_line(hints, room, len(hints))
+        letters = key_hints_line(hints, room, len(hints))
         fits = line_width(letters) <= room
-        self.query_one(LineBlock).show([(*question, *letters)] if fits else [question, hints_line(hints, cells, 0)])
+        self.query_one(LineBlock).show([(*question, *letters)] if fits else [question, key_hints_line(hints, cells, 0)])
 
     def action_take(self, fault: Fault) -> None:
         self.dismiss(fault)
@@ -94,17 +97,17 @@ class FaultScreen(ModalScreen[Fault | None]):
         self.dismiss(None)
 
 
-LEAST_NAME = 5
+MIN_NAME_WIDTH = 5
 """Fewest cells for the name of the item that a note is about."""
 
 
 class NoteBox(SafeTextArea):
-    """Text box of the note dialog. It ignores the keys of the dialog; pasted text keeps its line breaks."""
+    """Text box of the note dialog. Pasted text keeps its line breaks."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(NOTE)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(NOTE_ACTIONS)
 
     def on_key(self, event: events.Key) -> None:
-        if event.key in keys_of(self.app, NOTE):
+        if event.key in keys_for(self.app, NOTE_ACTIONS):
             event.prevent_default()  # keeps the text area from inserting the key; the binding still handles it
 
     def action_line(self) -> None:
@@ -141,11 +144,13 @@ class NoteScreen(ModalScreen[str | None]):
 
     def _hint(self, cells: int) -> str:
         """Return the title with the keys. The name is shortened to make room for the keys."""
-        keys = key_names(self.app)
+        keys = active_key_names(self.app)
         templates = {"note.save": "{} saves", "note.line": "{}: new line", "note.cancel": "{} cancels"}
         hints = "".join("   " + templates[action].format(keys[action]) for action in templates if action in keys)
         title = " note on "
-        return title + cut_middle(self._about, max(cells - len(title) - width(hints), LEAST_NAME)) + hints
+        return (
+            title + truncate_middle(self._about, max(cells - len(title) - display_width(hints), MIN_NAME_WIDTH)) + hints
+        )
 
     def on_resize(self) -> None:
         self.query_one(Static).update(self._hint(self.app.size.width))
@@ -166,17 +171,17 @@ class NoteScreen(ModalScreen[str | None]):
 
 
 def tag_choices(
-    own: Sequence[str], errors: Sequence[str | None], preset: Sequence[str], chosen: Sequence[str]
+    configured: Sequence[str], errors: Sequence[str | None], taxonomy: Sequence[str], chosen: Sequence[str]
 ) -> list[str]:
     """Return the tags to choose from, each once.
 
     Args:
-        own: Tags of the configuration file. They come first, so that each has the same digit at every item.
+        configured: Tags of the configuration file. They come first, so that each has the same digit at every item.
         errors: Error types of the item.
-        preset: Error taxonomy of the benchmark.
+        taxonomy: Error taxonomy of the benchmark.
         chosen: Tags that are set already.
     """
-    return list(dict.fromkeys([*own, *(error for error in errors if error), *preset, *chosen]))
+    return list(dict.fromkeys([*configured, *(error for error in errors if error), *taxonomy, *chosen]))
 
 
 class TagSource:
@@ -195,7 +200,7 @@ class TagSource:
             return [((f"no tags yet; press {self._new_key} to add one", "dim"),)]
         tag = self.tags[index]
         key = self._keys.get(index + 1, "")
-        return [((f" [{'x' if tag in self.chosen else ' '}] ", "strong"), (f"{key:1} ", "key"), (visible(tag), ""))]
+        return [((f" [{'x' if tag in self.chosen else ' '}] ", "strong"), (f"{key:1} ", "key"), (sanitize(tag), ""))]
 
 
 class TagsScreen(ModalScreen[list[str] | None]):
@@ -204,7 +209,7 @@ class TagsScreen(ModalScreen[list[str] | None]):
     Tags that were used before are appended when they have been loaded.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(TAGS)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(TAG_ACTIONS)
     CSS = """
     TagsScreen { background: transparent; align: left bottom; }
     TagsScreen > Vertical { height: 10; width: 1fr; background: ansi_default; border-top: solid ansi_default; }
@@ -214,24 +219,24 @@ class TagsScreen(ModalScreen[list[str] | None]):
         self,
         tags: Sequence[str],
         chosen: Sequence[str],
-        used: Callable[[], Awaitable[Sequence[str]]] | None = None,
+        load_used: Callable[[], Awaitable[Sequence[str]]] | None = None,
         name: str = "",
         *,
-        what: str = "tags",
+        label: str = "tags",
     ) -> None:
         """Create the list.
 
         Args:
             tags: Tags to choose from.
             chosen: Tags that are set already.
-            used: Function that loads the tags that were used before.
+            load_used: Function that loads the tags that were used before.
             name: Name of the item, if it is not on screen.
-            what: Title. Anything but `tags` means labels of a response, which are a verdict: saving them unchanged
+            label: Title. Anything but `tags` means labels of a response, which are a verdict: saving them unchanged
                 returns them instead of None.
         """
         super().__init__()
         self._about = name
-        self._tags, self._before, self._used, self._what = list(tags), list(chosen), used, what
+        self._tags, self._before, self._used, self._label = list(tags), list(chosen), load_used, label
         self._source = TagSource(self._tags, set(chosen))
 
     def compose(self) -> ComposeResult:
@@ -240,12 +245,12 @@ class TagsScreen(ModalScreen[list[str] | None]):
             yield LineBar(id="tag-keys")
 
     def on_mount(self) -> None:
-        names = key_names(self.app)
+        names = active_key_names(self.app)
         keys = {at: names[f"tags.set_{at}"] for at in range(1, 10) if f"tags.set_{at}" in names}
         self._source = TagSource(self._tags, set(self._before), names.get("tags.new", ""), keys)
         self._draw(0)
         self._load()
-        parts: Line = ((f" {visible(self._what)} ", "strong"), (f"{self._about} " if self._about else "", "warn"))
+        parts: Line = ((f" {sanitize(self._label)} ", "strong"), (f"{self._about} " if self._about else "", "warn"))
         for key, name in key_hints(self):
             parts += ((f" {key}", "key"), (f" {name} ", ""))
         self.query_one(LineBar).show(parts)
@@ -258,7 +263,7 @@ class TagsScreen(ModalScreen[list[str] | None]):
 
     def _draw(self, cursor: int) -> None:
         view = self.query_one(DocumentView)
-        top = view.layout_.top if view.layout_ else START
+        top = view.document_layout.top if view.document_layout else DOCUMENT_START
         view.show(self._source, top=top, cursor=cursor)
         view.reveal(cursor)
 
@@ -292,7 +297,7 @@ class TagsScreen(ModalScreen[list[str] | None]):
 
     def action_save(self) -> None:
         chosen = [tag for tag in self._tags if tag in self._source.chosen]
-        self.dismiss(chosen if self._what != "tags" or set(chosen) != set(self._before) else None)
+        self.dismiss(chosen if self._label != "tags" or set(chosen) != set(self._before) else None)
 
     def action_cancel(self) -> None:
         self.dismiss(None)

@@ -9,21 +9,21 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from fcreview.model.sanitize import width
-from fcreview.model.wording import filled
-from fcreview.store.filters.parser import help_lines
-from fcreview.store.filters.saved import SIGN
-from fcreview.tui.actions import HELP
-from fcreview.tui.key_bindings import bindings
-from fcreview.tui.text.lines import Line, wrap
+from fcreview.model.sanitize import display_width
+from fcreview.model.wording import pad_cell
+from fcreview.store.filters.parser import list_filter_help
+from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
+from fcreview.tui.actions import HELP_ACTIONS
+from fcreview.tui.key_bindings import make_bindings
+from fcreview.tui.text.lines import Line, wrap_visible
 from fcreview.tui.text.theme import STATE_STYLES, symbols
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.lists import TextList
 
-Rooms = Sequence[tuple[str, Sequence[tuple[str, str]]]]
+KeyTable = Sequence[tuple[str, Sequence[tuple[str, str]]]]
 """Key tables as (group of actions, [(keys, help text)])."""
 
-STATES = {
+STATE_MEANINGS = {
     "=": "equal",
     "~": "equal after the benchmark's normalisation",
     "!": "different",
@@ -31,12 +31,12 @@ STATES = {
     "+": "not in the golden call",
 }
 """Help texts of the symbols before arguments."""
-SAVED_FILTER_ROW = (f"{SIGN}name", "the filter saved under this name")
+SAVED_FILTER_ROW = (f"{SAVED_FILTER_PREFIX}name", "the filter saved under this name")
 GROUP_TITLES = {"list": "movement", "app": "everywhere"}
 """Titles of groups of actions, where they differ from the names of the groups."""
 
 
-def sign_rows() -> list[tuple[str, str, str]]:
+def symbol_rows() -> list[tuple[str, str, str]]:
     """Return (symbol, style name, meaning) of each symbol."""
     sign = symbols()
     rows = [
@@ -48,39 +48,39 @@ def sign_rows() -> list[tuple[str, str, str]]:
         (sign.stale, "warn", "stale: your review is of an earlier prediction or golden answer"),
         ("i", "warn", "the import reported a problem with the item"),
     ]
-    return rows + [(state, STATE_STYLES[state], meaning) for state, meaning in STATES.items()]
+    return rows + [(state, STATE_STYLES[state], meaning) for state, meaning in STATE_MEANINGS.items()]
 
 
-def help_text(rooms: Rooms, cells: int, *, blind: bool = False) -> list[Line]:
+def build_help_lines(key_table: KeyTable, cells: int, *, blind: bool = False) -> list[Line]:
     """Return the help as lines of at most `cells`. With `blind`, filter keys that reveal verdicts are omitted."""
     lines: list[Line] = []
-    for group, rows in rooms:
+    for group, rows in key_table:
         lines += _section_lines(
             f"keys: {GROUP_TITLES.get(group, group)}", [(key, "key", text) for key, text in rows], cells
         )
-    lines += _section_lines("symbols", sign_rows(), cells)
-    filters = [(key, "key", text) for key, text in (*help_lines(blind=blind), SAVED_FILTER_ROW)]
+    lines += _section_lines("symbols", symbol_rows(), cells)
+    filters = [(key, "key", text) for key, text in (*list_filter_help(blind=blind), SAVED_FILTER_ROW)]
     lines += _section_lines("filter", filters, cells)
     return lines[:-1]
 
 
 def _section_lines(title: str, rows: Sequence[tuple[str, str, str]], cells: int) -> list[Line]:
-    key_cells = max(width(key) for key, _, _ in rows)
+    key_cells = max(display_width(key) for key, _, _ in rows)
     lines: list[Line] = [((f" {title}", "head"),)]
     for key, style, text in rows:
-        for at, part in enumerate(wrap(text, cells - key_cells - 6)):
-            lines.append((("  " + filled(key if at == 0 else "", key_cells), style), ("  " + part, "")))
+        for at, part in enumerate(wrap_visible(text, cells - key_cells - 6)):
+            lines.append((("  " + pad_cell(key if at == 0 else "", key_cells), style), ("  " + part, "")))
     return [*lines, ()]
 
 
 class HelpScreen(Screen[None]):
-    """Screen that shows the help text. `rooms` is the result of `key_bindings.key_table` for the screen below."""
+    """Screen that shows the help. `key_table` is the result of `help_key_table` for the screen below."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(HELP)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(HELP_ACTIONS)
 
-    def __init__(self, rooms: Rooms, *, blind: bool = False) -> None:
+    def __init__(self, key_table: KeyTable, *, blind: bool = False) -> None:
         super().__init__()
-        self._rooms = rooms
+        self._rooms = key_table
         self._blind = blind
 
     def compose(self) -> ComposeResult:
@@ -93,7 +93,7 @@ class HelpScreen(Screen[None]):
 
     def on_resize(self) -> None:
         self.query_one("#help-title", LineBar).show(((" help", "strong"),))
-        self.query_one(TextList).set_lines(help_text(self._rooms, self.size.width, blind=self._blind))
+        self.query_one(TextList).set_lines(build_help_lines(self._rooms, self.size.width, blind=self._blind))
 
     def action_close(self) -> None:
         self.dismiss(None)

@@ -12,34 +12,34 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import ModalScreen
 
-from fcreview.model.address import RESPONSE, words
-from fcreview.model.sanitize import visible
+from fcreview.model.address import RESPONSE, describe_address
+from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import View
-from fcreview.tui.actions import COPY, WHY
-from fcreview.tui.item_view.document import joined
-from fcreview.tui.key_bindings import bindings, key_hints, key_names
+from fcreview.tui.actions import COPY_ACTIONS, OVERRIDE_REASON_ACTIONS
+from fcreview.tui.item_view.document import join_records
+from fcreview.tui.key_bindings import active_key_names, key_hints, make_bindings
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_actions import (
-    call_copy,
-    command_copy,
-    diff_copy,
-    json_copy,
+    calls_text,
+    open_command,
+    diff_text,
+    json_text,
     label_choices,
-    markdown_copy,
-    raw_records,
+    markdown_text,
+    read_raw_records,
     read_label_criteria,
-    read_runs,
-    run_choices,
+    read_predictions,
+    prediction_choices,
 )
 from fcreview.tui.review.item_reviewer import NAME_CELLS, ItemView
-from fcreview.tui.review.judge import Outcome, ReviewSubject
-from fcreview.tui.review.status import Remark
+from fcreview.tui.review.judge import ReviewOutcome, ReviewSubject
+from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.dialogs import FaultScreen, NoteScreen, TagsScreen, tag_choices
-from fcreview.tui.screens.pager import PagerScreen, Text
-from fcreview.tui.screens.picker import PickScreen
+from fcreview.tui.screens.pager import PagerScreen, PagerText
+from fcreview.tui.screens.picker import PickerScreen
 from fcreview.tui.session import Session
-from fcreview.tui.text.clipboard import copied
-from fcreview.tui.text.lines import Line, cut_middle, hints_line, line_width
+from fcreview.tui.text.clipboard import copy_text
+from fcreview.tui.text.lines import Line, key_hints_line, line_width, truncate_middle
 from fcreview.tui.widgets.document_view import LineBar
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 def ask_fault(view: ItemView, subject: ReviewSubject, name: str = "") -> None:
     """Ask who is to blame. `name`: of the item, if it is not the displayed one."""
-    prompt = FaultScreen(name or _other_item(view, subject) or subject.part)
+    prompt = FaultScreen(name or _other_item_name(view, subject) or subject.part_name)
     _record_answer(view, subject, prompt, view.item_reviewer.recorder.record_fault)
 
 
@@ -59,34 +59,34 @@ def ask_tags(
 ) -> None:
     """Ask for error tags. `name`: of the item, if it is not the displayed one."""
     recorder = view.item_reviewer.recorder
-    row, mine = subject.detail.row, recorder.mine(subject)
+    row, mine = subject.detail.row, recorder.own_opinion(subject)
     chosen = (mine.tags if mine else None) or []
     errors = [] if session.blind and row.you is None else [row.error_type, row.rule_error_type]
     tags = tag_choices(session.vocabulary.tags, errors, subject.detail.run.tags, chosen)
-    name = name or _other_item(view, subject) or subject.part
-    _record_answer(view, subject, TagsScreen(tags, chosen, prefetcher.used_tags, name), recorder.record_tags)
+    name = name or _other_item_name(view, subject) or subject.part_name
+    _record_answer(view, subject, TagsScreen(tags, chosen, prefetcher.read_used_tags, name), recorder.record_tags)
 
 
 def ask_note(view: ItemView, subject: ReviewSubject, name: str = "") -> None:
     """Ask for a note. `name`: of the item, if it is not the displayed one."""
     recorder = view.item_reviewer.recorder
-    mine = recorder.mine(subject)
-    name = name or _other_item(view, subject) or visible(words(subject.target))
+    mine = recorder.own_opinion(subject)
+    name = name or _other_item_name(view, subject) or sanitize(describe_address(subject.target))
     _record_answer(view, subject, NoteScreen(name, (mine.note if mine else None) or ""), recorder.record_note)
 
 
-def _other_item(view: ItemView, subject: ReviewSubject) -> str:
+def _other_item_name(view: ItemView, subject: ReviewSubject) -> str:
     """Name of the subject if its item is no longer the displayed one, else an empty string."""
     if subject.item == view.item_reviewer.displayed.item:
         return ""
-    return f"{visible(subject.detail.row.id)} {subject.part}".rstrip()
+    return f"{sanitize(subject.detail.row.id)} {subject.part_name}".rstrip()
 
 
 def _record_answer(
     view: ItemView,
     subject: ReviewSubject,
     prompt: ModalScreen[Any],
-    record: Callable[[ReviewSubject, Any], Awaitable[Outcome]],
+    record: Callable[[ReviewSubject, Any], Awaitable[ReviewOutcome]],
 ) -> None:
     def take(answer: Any) -> None:
         if answer is not None:
@@ -98,7 +98,7 @@ def _record_answer(
 class CopyScreen(ModalScreen[str | None]):
     """Asks what to copy. Its result is one of the names in `copy_of`, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(COPY)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(COPY_ACTIONS)
     CSS = """
     CopyScreen { background: transparent; align: left bottom; }
     CopyScreen LineBar { background: ansi_default; }
@@ -109,7 +109,9 @@ class CopyScreen(ModalScreen[str | None]):
 
     def on_mount(self) -> None:
         what: Line = ((" copy", "strong"),)
-        self.query_one(LineBar).show((*what, *hints_line(key_hints(self), self.app.size.width - line_width(what), 1)))
+        self.query_one(LineBar).show(
+            (*what, *key_hints_line(key_hints(self), self.app.size.width - line_width(what), 1))
+        )
 
     def action_take(self, what: str) -> None:
         self.dismiss(what)
@@ -118,19 +120,19 @@ class CopyScreen(ModalScreen[str | None]):
         self.dismiss(None)
 
 
-def copy_of(what: str, this: str, reader: Cursor, folder: Path | None) -> str:
+def text_to_copy(kind: str, block_text: str, reader: Cursor, folder: Path | None) -> str:
     """The text to copy. `this`: the block under the cursor; `folder`: the workspace's `.fcreview`."""
     detail, annotator = reader.detail, reader.annotator
-    command = command_copy(detail, folder.parent if folder is not None else None)
+    command = open_command(detail, folder.parent if folder is not None else None)
     texts: dict[str, Callable[[], str]] = {
-        "this": lambda: this,
-        "call": lambda: call_copy(detail, reader.target),
-        "diff": lambda: diff_copy(detail, annotator, hidden=reader.hidden),
-        "markdown": lambda: markdown_copy(detail, annotator, command, hidden=reader.hidden),
-        "json": lambda: json_copy(detail),
+        "this": lambda: block_text,
+        "call": lambda: calls_text(detail, reader.target),
+        "diff": lambda: diff_text(detail, annotator, hidden=reader.hides_verdicts),
+        "markdown": lambda: markdown_text(detail, annotator, command, hidden=reader.hides_verdicts),
+        "json": lambda: json_text(detail),
         "command": lambda: command,
     }
-    return texts[what]()
+    return texts[kind]()
 
 
 def ask_copy(view: ItemView, session: Session) -> None:
@@ -138,8 +140,8 @@ def ask_copy(view: ItemView, session: Session) -> None:
 
     def copy(what: str | None) -> None:
         if what is not None:
-            text = copy_of(what, view.text.copied, view.reader, session.folder)
-            view.say(Remark(f"{what}: {copied(text, session.folder, view.app._driver)}"))
+            text = text_to_copy(what, view.text.text_to_copy, view.cursor, session.folder)
+            view.show_message(StatusMessage(f"{what}: {copy_text(text, session.folder, view.app._driver)}"))
 
     view.app.push_screen(CopyScreen(), copy)
 
@@ -147,18 +149,18 @@ def ask_copy(view: ItemView, session: Session) -> None:
 async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubject) -> None:
     """List the same item in other runs. The chosen run's item opens over this one; `]` and `[` go from run to run."""
     item = subject.item
-    if view.reader.hidden:
-        view.say(Remark("other runs are hidden until you submit", "warn"))
+    if view.cursor.hides_verdicts:
+        view.show_message(StatusMessage("other runs are hidden until you submit", "warn"))
         return
     try:
-        runs = await session.ask(lambda store: read_runs(store, item))
+        runs = await session.query(lambda store: read_predictions(store, item))
     except Exception as error:  # a query that fails must not end the program
-        view.say(Remark(visible(str(error) or type(error).__name__), "bad"))
+        view.show_message(StatusMessage(sanitize(str(error) or type(error).__name__), "bad"))
         return
-    if not view.in_front or view.item_reviewer.displayed.item != item:
+    if not view.is_in_front or view.item_reviewer.displayed.item != item:
         return  # another item was opened meanwhile
     if len(runs) < 2:
-        view.say(Remark("no other run has this item", "warn"))
+        view.show_message(StatusMessage("no other run has this item", "warn"))
         return
     items = View(f"item:{','.join(str(each.row.item) for each in runs)}", "dataset")
 
@@ -166,44 +168,44 @@ async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubje
         if chosen is not None and chosen != item:
             view.app.push_screen(view.make_screen(items, chosen))
 
-    view.app.push_screen(PickScreen(run_choices(runs, item)), open_run)
+    view.app.push_screen(PickerScreen(prediction_choices(runs, item)), open_run)
 
 
 async def ask_labels(view: ItemView, session: Session, subject: ReviewSubject) -> None:
     """Ask for the labels of the response on the first criterion that has labels."""
     try:
-        criteria = await session.ask(lambda store: read_label_criteria(store, subject.item))
+        criteria = await session.query(lambda store: read_label_criteria(store, subject.item))
     except Exception as error:  # a query that fails must not end the program
-        view.say(Remark(visible(str(error) or type(error).__name__), "bad"))
+        view.show_message(StatusMessage(sanitize(str(error) or type(error).__name__), "bad"))
         return
-    if not view.in_front or view.item_reviewer.displayed.item != subject.item:
+    if not view.is_in_front or view.item_reviewer.displayed.item != subject.item:
         return  # another item was opened meanwhile
     if not criteria:
-        view.say(Remark("this benchmark has no response labels", "warn"))
+        view.show_message(StatusMessage("this benchmark has no response labels", "warn"))
         return
     criterion = criteria[0]
     choice = label_choices(subject.detail, session.annotator, criterion)
     recorder = view.item_reviewer.recorder
-    prompt = TagsScreen(choice.labels, choice.chosen, name=RESPONSE, what=criterion.replace("_", " "))
+    prompt = TagsScreen(choice.labels, choice.selected, name=RESPONSE, label=criterion.replace("_", " "))
     _record_answer(view, subject, prompt, lambda latest, labels: recorder.record_labels(latest, criterion, labels))
 
 
-def show_text(view: ItemView, session: Session, title: str, text: str | Callable[[], Awaitable[Text]]) -> None:
+def show_text(view: ItemView, session: Session, title: str, text: str | Callable[[], Awaitable[PagerText]]) -> None:
     """Show a text of the item in the pager."""
     name = f"{view.item_reviewer.displayed.detail.row.id} · {title}"
-    view.app.push_screen(PagerScreen(name, text, find=view.reader.sought, folder=session.folder))
+    view.app.push_screen(PagerScreen(name, text, find=view.cursor.last_search, folder=session.folder))
 
 
 def show_records(view: ItemView, session: Session) -> None:
     """Show the item's records of the result and score files in the pager."""
-    if view.reader.hidden:
-        view.say(Remark("records may tell verdicts: they are shown when you have decided", "warn"))
+    if view.cursor.hides_verdicts:
+        view.show_message(StatusMessage("records may tell verdicts: they are shown when you have decided", "warn"))
         return
     displayed = view.item_reviewer.displayed
 
-    async def load() -> Text:
-        records = await raw_records(session, displayed.item, displayed.detail.item)
-        return Text(joined(records, indented=False), joined(records, indented=True))
+    async def load() -> PagerText:
+        records = await read_raw_records(session, displayed.item, displayed.detail.item)
+        return PagerText(join_records(records, indented=False), join_records(records, indented=True))
 
     show_text(view, session, "records", load)
 
@@ -211,7 +213,7 @@ def show_records(view: ItemView, session: Session) -> None:
 class WhyScreen(ModalScreen[int | None]):
     """Asks why a verdict overrides an automatic one. Its result is the number of a reason, from 1, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(WHY)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERRIDE_REASON_ACTIONS)
     CSS = """
     WhyScreen { background: transparent; align: left bottom; }
     WhyScreen LineBar { background: ansi_default; }
@@ -226,11 +228,11 @@ class WhyScreen(ModalScreen[int | None]):
         yield LineBar(id="why")
 
     def on_mount(self) -> None:
-        names = key_names(self.app)
-        digits = [(names.get(f"why.take_{at}", ""), visible(one)) for at, one in enumerate(self._reasons, 1)]
-        head: Line = ((" why?", "strong"), (f" {cut_middle(self._subject_name, NAME_CELLS)}", "warn"))
+        names = active_key_names(self.app)
+        digits = [(names.get(f"why.take_{at}", ""), sanitize(one)) for at, one in enumerate(self._reasons, 1)]
+        head: Line = ((" why?", "strong"), (f" {truncate_middle(self._subject_name, NAME_CELLS)}", "warn"))
         hints = [*((key, reason) for key, reason in digits if key), *key_hints(self)]
-        self.query_one(LineBar).show((*head, *hints_line(hints, self.app.size.width - line_width(head), 1)))
+        self.query_one(LineBar).show((*head, *key_hints_line(hints, self.app.size.width - line_width(head), 1)))
 
     def action_take(self, number: int) -> None:
         if number <= len(self._reasons):
@@ -249,6 +251,6 @@ def ask_why(view: ItemView, session: Session) -> None:
 
     def record(number: int | None) -> None:
         if number is not None:
-            view.item_reviewer.explain_override(number)
+            view.item_reviewer.record_override_reason(number)
 
-    view.item_reviewer.with_override(ask)
+    view.item_reviewer.with_last_override(ask)

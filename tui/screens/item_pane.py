@@ -22,47 +22,47 @@ from textual.screen import Screen
 
 from fcreview.model.address import ITEM
 from fcreview.store.rows import View
-from fcreview.tui.actions import ITEM as ITEM_ACTIONS
-from fcreview.tui.item_view.blocks import Options
+from fcreview.tui.actions import ITEM_ACTIONS as ITEM_ACTIONS
+from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import header_line
-from fcreview.tui.key_bindings import bindings, key_names
+from fcreview.tui.key_bindings import active_key_names, make_bindings
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ItemReviewer
 from fcreview.tui.review.judge import ReviewSubject, unanswered_judge_verdicts
 from fcreview.tui.review.prefetch import DisplayedItem, ItemPrefetcher, RequestedItem
-from fcreview.tui.review.status import SILENT, Remark, status_line
+from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, status_line
 from fcreview.tui.screens import item_dialogs
 from fcreview.tui.screens.dialogs import AskScreen
-from fcreview.tui.screens.golden_editor import ask_golden
+from fcreview.tui.screens.golden_editor import open_golden_editor
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import TWO_FROM, Line
+from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.item_text import ItemBody, ItemText
 
-DISARMED = Remark("verdict target: whole item", "warn")
-NO_TARGET = Remark("no part under the cursor takes a verdict", "warn")
+TARGET_RESET = StatusMessage("verdict target: whole item", "warn")
+NO_PART = StatusMessage("no part under the cursor takes a verdict", "warn")
 
 
 class VerdictTarget:
     """Selects what verdict keys are about: the whole item, or the part under the cursor."""
 
     def __init__(self) -> None:
-        self.on_cursor = False
+        self.is_at_cursor = False
 
-    def toggle(self, reader: Cursor) -> Remark:
+    def toggle(self, reader: Cursor) -> StatusMessage:
         """Switch between the item and the part under the cursor, if there is one."""
-        if not self.on_cursor and reader.target == ITEM:
-            return NO_TARGET
-        self.on_cursor = not self.on_cursor
-        return SILENT if self.on_cursor else DISARMED
+        if not self.is_at_cursor and reader.target == ITEM:
+            return NO_PART
+        self.is_at_cursor = not self.is_at_cursor
+        return NO_MESSAGE if self.is_at_cursor else TARGET_RESET
 
-    def follow_cursor(self, reader: Cursor) -> Remark | None:
+    def follow_cursor(self, reader: Cursor) -> StatusMessage | None:
         """Return to the whole item if the cursor moved to a block that takes no verdict. Returns the message if so."""
-        if not self.on_cursor or reader.target != ITEM:
+        if not self.is_at_cursor or reader.target != ITEM:
             return None
-        self.on_cursor = False
-        return DISARMED
+        self.is_at_cursor = False
+        return TARGET_RESET
 
 
 class KeyPressContext:
@@ -83,7 +83,7 @@ class KeyPressContext:
         """Note that another item is displayed but not drawn yet. `from_list`: the list beside it named it before."""
         self._previous, self._drawn_at, self._from_list = None if from_list else self._drawn, inf, from_list
 
-    def end_item(self, moment: float) -> None:
+    def set_item_drawn(self, moment: float) -> None:
         """Note that the item is drawn. `moment`: seconds of the monotonic clock."""
         self._drawn_at = moment
 
@@ -99,7 +99,7 @@ class KeyPressContext:
 class ItemPane(Vertical):
     """One item with its status line. Implements `ItemView`."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(ITEM_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(ITEM_ACTIONS)
 
     position: reactive[int | None] = reactive(None, repaint=False, init=False, always_update=True)
     """Index of the displayed item in the queue. Watchers run before the next key is handled."""
@@ -126,14 +126,14 @@ class ItemPane(Vertical):
         """The item that was to be opened last."""
         self._prefetcher = ItemPrefetcher(session, view)
         self.item_reviewer = ItemReviewer(session, self._prefetcher, self, self._key)
-        self.is_left = False
+        self.is_awaiting_list = False
         """The focus is in the list and its item is not known yet. Until it is, no review is recorded."""
         self._from_list = False
         """The list beside the pane asked for the next item."""
         self.follows_list = False
         """True while the list beside the pane has the focus: the pane shows the item under the list's cursor."""
         self._target, self._key_press = VerdictTarget(), KeyPressContext()
-        self._remark = SILENT
+        self._message = NO_MESSAGE
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="item-header")
@@ -149,45 +149,45 @@ class ItemPane(Vertical):
     def open(self, item: int) -> None:
         """Show the first item."""
         self._opened = item
-        self.item_reviewer.open(item)
+        self.item_reviewer.open_item(item)
 
     def is_showing(self, item: int, view: View) -> bool:
         """Whether the item of this view is displayed, or is the next to be."""
-        return self.item_reviewer.is_showing(item, view) and not self.is_left
+        return self.item_reviewer.is_showing(item, view) and not self.is_awaiting_list
 
-    def request(self, requested: RequestedItem) -> None:
+    def set_request(self, requested: RequestedItem) -> None:
         """Set the item that `ItemReviewer.show_requested` displays. Until then no review is recorded."""
-        self._opened, self.is_left, self._from_list = requested.item, False, True
-        self.item_reviewer.request(requested)
+        self._opened, self.is_awaiting_list, self._from_list = requested.item, False, True
+        self.item_reviewer.set_request(requested)
 
     def continue_from(self, other: ItemPane) -> None:
         """Show the item of another pane that was closed, as it was there."""
-        self._opened, self.is_left = other._opened, False
-        self._target, self._remark = other._target, other._remark
+        self._opened, self.is_awaiting_list = other._opened, False
+        self._target, self._message = other._target, other._message
         self.item_reviewer.continue_from(other.item_reviewer)
-        self.text.go_on_from(other.text)
+        self.text.take_over(other.text)
         self.refresh_bindings()
         self.call_after_refresh(self._prefetch)
 
     @property
     def opening(self) -> bool:
         """True until the item is displayed. Keys that would review it are dropped, and the app rings the bell."""
-        return self.is_left or self.item_reviewer.has_request or not self.item_reviewer.has_item
+        return self.is_awaiting_list or self.item_reviewer.has_request or not self.item_reviewer.has_item
 
     def resume(self) -> None:
         """Continue after a screen that covered the pane was closed."""
-        self._session.queue = self._prefetcher.view.file  # the other screen may have shown another queue
-        self.item_reviewer.resume()
+        self._session.queue_file = self._prefetcher.view.queue_file  # the other screen may have shown another queue
+        self.item_reviewer.show_pending_item()
 
     @property
-    def reader(self) -> Cursor:
+    def cursor(self) -> Cursor:
         """The cursor in the displayed item."""
-        return self.text.reading
+        return self.text.required_reader
 
     @property
     def target(self) -> str:
         """Address that verdict keys are about."""
-        return self.reader.target if self._target.on_cursor else ITEM
+        return self.cursor.target if self._target.is_at_cursor else ITEM
 
     def _subject(self) -> ReviewSubject | None:
         """The item and target on screen when the key was pressed.
@@ -202,10 +202,10 @@ class ItemPane(Vertical):
 
     def _current_subject(self) -> ReviewSubject:
         displayed = self.item_reviewer.displayed
-        return ReviewSubject(displayed.walk.item, displayed.detail, self.target)
+        return ReviewSubject(displayed.navigator.item, displayed.detail, self.target)
 
     def _key(self, action: str) -> str:
-        return key_names(self.app).get(action, "")
+        return active_key_names(self.app).get(action, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         return action == "back" or not (self.opening or (self.item_reviewer.is_gone and action != "step"))
@@ -213,49 +213,49 @@ class ItemPane(Vertical):
     # -- what `ItemReviewer` shows
 
     @property
-    def in_front(self) -> bool:
+    def is_in_front(self) -> bool:
         """True if nothing covers the pane and it may show another item."""
         if self.follows_list:
             return False
         return self.app.screen is self.screen  # `is_current` is also true below a transparent prompt
 
-    def run(self, work: Coroutine[Any, Any, None]) -> None:
+    def run_coroutine(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine as long as the pane exists."""
         self.run_worker(work, group="actions")
 
-    def begin(self, displayed: DisplayedItem, remark: Remark) -> None:
+    def show_item(self, displayed: DisplayedItem, remark: StatusMessage) -> None:
         """Show another item."""
         self._key_press.begin_item(from_list=self._from_list)
-        self._from_list, self._target.on_cursor, self._remark = False, False, remark
+        self._from_list, self._target.is_at_cursor, self._message = False, False, remark
         if self.text.reader is None:
             keys = " ".join(filter(None, map(self._key, ("item.group_previous", "item.group_next"))))
-            options = Options(opener=self._key("item.fold"), group_keys=keys)
+            options = DisplayOptions(open_key=self._key("item.fold"), group_keys=keys)
             self.text.open(Cursor(displayed.detail, self._session.annotator, self._session.blind, options))
         else:
-            self.reader.show(displayed.detail)
-            self.text.open(self.reader)
+            self.cursor.show_item(displayed.detail)
+            self.text.open(self.cursor)
         self._go_to_unanswered()
         self.refresh_bindings()
-        self.position = displayed.walk.position
+        self.position = displayed.navigator.position
         self.call_after_refresh(self._prefetch)
 
-    def renew(self, displayed: DisplayedItem, remark: Remark) -> None:
+    def refresh_item(self, displayed: DisplayedItem, remark: StatusMessage) -> None:
         """Show the same item with its current reviews."""
-        self._remark = remark
-        self.text.renew(displayed.detail)
+        self._message = remark
+        self.text.update_item(displayed.detail)
         self.refresh_bindings()
         self._go_to_unanswered()
 
     def _go_to_unanswered(self) -> None:
         """In the queue of judge verdicts, move the cursor to the first one that is not answered."""
         if self._prefetcher.view.queue == "judged":
-            left = unanswered_judge_verdicts(self.reader.detail, self._session.annotator)
-            self._target.on_cursor = bool(left) and self.text.go_to(left[0][0])
+            left = unanswered_judge_verdicts(self.cursor.detail, self._session.annotator)
+            self._target.is_at_cursor = bool(left) and self.text.move_to_target(left[0][0])
             self.draw_bars()
 
-    def say(self, remark: Remark) -> None:
+    def show_message(self, remark: StatusMessage) -> None:
         """Show a message in the status line, with the bell for an error."""
-        self._remark = remark
+        self._message = remark
         if remark.style == "bad":
             self.app.bell()
         self.draw_bars()
@@ -266,37 +266,37 @@ class ItemPane(Vertical):
 
     def close(self, item: int) -> None:
         """Announce that the pane is closed."""
-        self.is_left = True
+        self.is_awaiting_list = True
         self.post_message(self.Closed(item))
 
     @work(exclusive=True, group="prefetch")
     async def _prefetch(self) -> None:
-        self._key_press.end_item(monotonic())
+        self._key_press.set_item_drawn(monotonic())
         await self._prefetcher.prefetch(self.item_reviewer.displayed, self.item_reviewer.direction)
-        if self.item_reviewer.pace.left is None and not self.follows_list:
-            self.item_reviewer.pace.set_left(await self._prefetcher.count_unreviewed())
+        if self.item_reviewer.pace.unreviewed_at_start is None and not self.follows_list:
+            self.item_reviewer.pace.set_unreviewed(await self._prefetcher.count_unreviewed())
 
     def draw_bars(self) -> None:
         """Draw the header, the status line and the line of keys."""
-        cells, keys = self.size.width, key_names(self.app)
-        status: Line = ((f" {self._remark.text}", self._remark.style),)
+        cells, keys = self.size.width, active_key_names(self.app)
+        status: Line = ((f" {self._message.text}", self._message.style),)
         if self.item_reviewer.has_item:
-            displayed, reader = self.item_reviewer.displayed, self.reader
-            walk = displayed.walk
-            header = header_line(displayed.detail, walk.position, walk.count, cells, hidden=reader.hidden)
+            displayed, reader = self.item_reviewer.displayed, self.cursor
+            walk = displayed.navigator
+            header = header_line(displayed.detail, walk.position, walk.count, cells, hide_verdicts=reader.hides_verdicts)
             self.query_one("#item-header", LineBar).show(header)
             self._key_press.set_drawn(subject := self._current_subject())
             question = self.item_reviewer.pending_question(subject)
-            share, pace = self.text.share, self.item_reviewer.pace.summary
-            status = status_line(self._remark, question, share, reader.inside, cells, keys, pace)
+            share, pace = self.text.scroll_percent, self.item_reviewer.pace.summary
+            status = status_line(self._message, question, share, reader.in_arguments, cells, keys, pace)
             for line in self.screen.query(KeyLine):
-                line.offer([] if self.follows_list else self.item_reviewer.hints)
+                line.set_priority_hints([] if self.follows_list else self.item_reviewer.override_hints)
         self.query_one("#item-status", LineBar).show(status)
 
     def _cursor_moved(self) -> None:
         if self.text.remark is not None:
-            self._remark = self.text.remark
-        self._remark = self._target.follow_cursor(self.reader) or self._remark
+            self._message = self.text.remark
+        self._message = self._target.follow_cursor(self.cursor) or self._message
         self.draw_bars()
 
     def on_document_view_scrolled(self) -> None:
@@ -347,12 +347,12 @@ class ItemPane(Vertical):
 
     def action_target(self) -> None:
         """Switch verdict keys between the item and the part under the cursor."""
-        self.say(self._target.toggle(self.reader))
+        self.show_message(self._target.toggle(self.cursor))
 
     def action_golden(self) -> None:
         """Open the golden editor."""
         if (subject := self._subject()) is not None:
-            ask_golden(self, self._session, subject)
+            open_golden_editor(self, self._session, subject)
 
     @work(group="dialog", exclusive=True)
     async def action_labels(self) -> None:
@@ -367,7 +367,7 @@ class ItemPane(Vertical):
     # -- navigation and details
 
     def action_step(self, by: int) -> None:
-        self.item_reviewer.step(by)
+        self.item_reviewer.step_item(by)
 
     def action_in_group(self, by: int) -> None:
         self.item_reviewer.step_in_group(by)
@@ -375,7 +375,7 @@ class ItemPane(Vertical):
     def action_back(self) -> None:
         """Close the pane after the queued actions."""
         if not self.opening:
-            self.item_reviewer.leave()
+            self.item_reviewer.close_view()
         elif self._opened is not None:
             self.close(self._opened)
 
@@ -387,7 +387,7 @@ class ItemPane(Vertical):
         item_dialogs.show_text(self, self._session, opened.title, opened.text)
 
     def action_search(self) -> None:
-        self.app.push_screen(AskScreen("/", self.reader.sought), lambda text: self.text.search(text) if text else None)
+        self.app.push_screen(AskScreen("/", self.cursor.last_search), lambda text: self.text.search(text) if text else None)
 
     @work(group="dialog", exclusive=True)
     async def action_elsewhere(self) -> None:
@@ -408,15 +408,15 @@ class ItemScreen(Screen[int]):
     def __init__(self, session: Session, view: View, item: int) -> None:
         super().__init__()
         self._item = item
-        session.queue = view.file
+        session.queue_file = view.queue_file
         self.pane = ItemPane(session, view, partial(ItemScreen, session))
-        self.widens = False
+        self.can_close_for_split = False
         """True if the screen closes for two panes when the terminal is wide enough."""
-        self.gave_way = False
+        self.closed_for_split = False
 
     def compose(self) -> ComposeResult:
         yield self.pane
-        yield KeyLine(always=1, id="item-keys")
+        yield KeyLine(keep_last=1, id="item-keys")
 
     def on_mount(self) -> None:
         self.text.focus()
@@ -435,24 +435,24 @@ class ItemScreen(Screen[int]):
         return self.pane.text
 
     @property
-    def reader(self) -> Cursor:
-        return self.pane.reader
+    def cursor(self) -> Cursor:
+        return self.pane.cursor
 
     @property
     def target(self) -> str:
         return self.pane.target
 
     @property
-    def widened(self) -> bool:
-        return self.widens and self.app.size.width >= TWO_FROM
+    def should_close_for_split(self) -> bool:
+        return self.can_close_for_split and self.app.size.width >= TWO_PANES_MIN_WIDTH
 
     def on_screen_resume(self) -> None:
         self.pane.resume()
         self.on_resize()
 
     def on_resize(self) -> None:
-        if self.widened and self.pane.in_front:
-            self.gave_way = True
+        if self.should_close_for_split and self.pane.is_in_front:
+            self.closed_for_split = True
             self.pane.action_back()
 
     def on_item_pane_closed(self, closed: ItemPane.Closed) -> None:

@@ -10,19 +10,19 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from fcreview.model.sanitize import visible
-from fcreview.model.wording import count_of
-from fcreview.tui.actions import PAGER
-from fcreview.tui.key_bindings import bindings, key_hints
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
+from fcreview.tui.actions import PAGER_ACTIONS
+from fcreview.tui.key_bindings import key_hints, make_bindings
 from fcreview.tui.screens.dialogs import AskScreen
-from fcreview.tui.text.clipboard import copied
-from fcreview.tui.text.layout import TextSource, deepest, find_from, folded_at, pretty
-from fcreview.tui.text.lines import Line, size_text, spread
+from fcreview.tui.text.clipboard import copy_text
+from fcreview.tui.text.layout import TextSource, find_match, fold_below, indent_json, max_indent_level
+from fcreview.tui.text.lines import Line, format_size, justify_line
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
 
 
-class Text(NamedTuple):
+class PagerText(NamedTuple):
     """Text in the two forms that the pager can show."""
 
     raw: str
@@ -33,11 +33,11 @@ class Text(NamedTuple):
 class PagerScreen(Screen[None]):
     """Screen that shows JSON indented and other text as it is. A key switches to the raw text."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(PAGER)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(PAGER_ACTIONS)
     DEFAULT_CSS = "PagerScreen { layout: vertical; }"
 
     def __init__(
-        self, title: str, text: str | Callable[[], Awaitable[Text]], *, find: str = "", folder: Path | None = None
+        self, title: str, text: str | Callable[[], Awaitable[PagerText]], *, find: str = "", folder: Path | None = None
     ) -> None:
         """Create the screen.
 
@@ -51,7 +51,7 @@ class PagerScreen(Screen[None]):
         self._title, self._folder = title, folder
         self._find, self._hit = find, -1
         self._load_text = None if isinstance(text, str) else text
-        self._text = Text(text, pretty(text)) if isinstance(text, str) else Text("", "")
+        self._text = PagerText(text, indent_json(text)) if isinstance(text, str) else PagerText("", "")
         self._raw = False
         self._depth: int | None = None
         """Number of indentation levels that are shown, None for all."""
@@ -70,7 +70,7 @@ class PagerScreen(Screen[None]):
             self._load(self._load_text)
 
     @work()
-    async def _load(self, load: Callable[[], Awaitable[Text]]) -> None:
+    async def _load(self, load: Callable[[], Awaitable[PagerText]]) -> None:
         self._text = await load()
         self._open()
 
@@ -82,7 +82,7 @@ class PagerScreen(Screen[None]):
     def _displayed_text(self) -> str:
         if self._raw:
             return self._text.raw
-        return self._text.indented if self._depth is None else folded_at(self._text.indented, self._depth)
+        return self._text.indented if self._depth is None else fold_below(self._text.indented, self._depth)
 
     def _open(self) -> None:
         self._view.show(TextSource(self._displayed_text))
@@ -92,13 +92,13 @@ class PagerScreen(Screen[None]):
         self.call_after_refresh(self._draw_bars)
 
     def _draw_bars(self, message: str = "") -> None:
-        layout = self._view.layout_
-        share = layout.share if layout else 0
-        left: Line = ((f" {visible(self._title)}", "strong"), (f"  {message}" if message else "", "warn"))
+        layout = self._view.document_layout
+        share = layout.scroll_percent if layout else 0
+        left: Line = ((f" {sanitize(self._title)}", "strong"), (f"  {message}" if message else "", "warn"))
         state = "raw" if self._raw or self._text.indented is self._text.raw else "indented"
-        state += f", {count_of(self._depth, 'level')}" if self._depth is not None and not self._raw else ""
-        right: Line = ((f"{size_text(self._text.raw)} · {state} · {share:3} % ", "dim"),)
-        self.query_one("#pager-title", LineBar).show(spread(left, right, self.app.size.width))
+        state += f", {format_count(self._depth, 'level')}" if self._depth is not None and not self._raw else ""
+        right: Line = ((f"{format_size(self._text.raw)} · {state} · {share:3} % ", "dim"),)
+        self.query_one("#pager-title", LineBar).show(justify_line(left, right, self.app.size.width))
         keys: Line = ()
         for key, name in key_hints(self):
             keys += ((f" {key}", "key"), (f" {name}  ", ""))
@@ -118,7 +118,7 @@ class PagerScreen(Screen[None]):
         self.action_scroll(pages * max(self._view.size.height - 1, 1))
 
     def action_edge(self, side: int) -> None:
-        self._view.scroll_edge(side)
+        self._view.scroll_to_edge(side)
         self._draw_bars()
 
     def action_raw(self) -> None:
@@ -132,7 +132,7 @@ class PagerScreen(Screen[None]):
 
     def action_fold(self, by: int) -> None:
         """Show one indentation level less (-1) or more (1)."""
-        max_depth = deepest(self._text.indented)
+        max_depth = max_indent_level(self._text.indented)
         if self._raw or not max_depth:
             self._draw_bars("nothing to fold")
             return
@@ -154,22 +154,22 @@ class PagerScreen(Screen[None]):
             self._depth = None
             self._view.show(TextSource(self._displayed_text))
         self._find = text
-        self._view.find = text.casefold()
-        hit = find_from(self._displayed_text, text, self._hit, step)
-        layout = self._view.layout_
+        self._view.highlight = text.casefold()
+        hit = find_match(self._displayed_text, text, self._hit, step)
+        layout = self._view.document_layout
         if hit is None or layout is None:
             self._view.redraw()
-            self._draw_bars(f"no match for {visible(text)}")
+            self._draw_bars(f"no match for {sanitize(text)}")
             return
         self._hit = hit
         source = TextSource(self._displayed_text) if not isinstance(layout.source, TextSource) else layout.source
-        index, row = source.row_at(hit, layout.cells)
+        index, row = source.find_row(hit, layout.cells)
         self._view.redraw()
-        self._view.reveal(index, row, whole=False)
+        self._view.reveal(index, row, entire_block=False)
         self._draw_bars()
 
     def action_copy(self) -> None:
-        self._draw_bars(copied(self._text.raw, self._folder, self.app._driver))
+        self._draw_bars(copy_text(self._text.raw, self._folder, self.app._driver))
 
     def action_close(self) -> None:
         self.dismiss(None)

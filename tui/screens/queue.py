@@ -17,8 +17,8 @@ from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
-from fcreview.tui.actions import QUEUE
-from fcreview.tui.key_bindings import bindings, key_names
+from fcreview.tui.actions import QUEUE_ACTIONS
+from fcreview.tui.key_bindings import active_key_names, make_bindings
 from fcreview.tui.queue.state import CursorPosition, QueueLevels, QueuePosition, QueueState
 from fcreview.tui.screens.queue_choices import QueueMenus
 from fcreview.tui.screens.queue_pane import QueuePane
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 ITEM_MODULE = "fcreview.tui.screens.item_pane"
 PRELOAD_DELAY = 0.3
 """Seconds between the first rows and the import of the item screen's modules, so that the first item opens fast."""
-ACTIONS = {action.does.partition("(")[0] for action in QUEUE}
+QUEUE_ACTION_NAMES = {action.action.partition("(")[0] for action in QUEUE_ACTIONS}
 
 
 class QueueScreen(Screen[None]):
-    BINDINGS: ClassVar[list[BindingType]] = bindings(QUEUE)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(QUEUE_ACTIONS)
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
     """Not repainted: Textual would draw the whole screen each time the focus moves."""
@@ -88,7 +88,7 @@ class QueueScreen(Screen[None]):
 
     def action_to_item(self) -> None:
         if not self._split.focus_item():
-            self.pane.say("No item selected")
+            self.pane.show_message("No item selected")
 
     def on_line_list_chosen(self) -> None:
         self.action_open()
@@ -108,33 +108,35 @@ class QueueScreen(Screen[None]):
         from fcreview.tui.screens.item_pane import ItemScreen
 
         screen = ItemScreen(self._session, self.state.view, item)
-        screen.widens = not self._split.is_split
-        self.app.push_screen(screen, partial(self._back_from, screen))
+        screen.can_close_for_split = not self._split.is_split
+        self.app.push_screen(screen, partial(self._return_from_screen, screen))
 
-    def _back_from(self, screen: ItemScreen, item: int | None) -> None:
-        if screen.gave_way:  # for two panes, even if there is room for only one by now
+    def _return_from_screen(self, screen: ItemScreen, item: int | None) -> None:
+        if screen.closed_for_split:  # for two panes, even if there is room for only one by now
             self._split.adopt_item(screen.pane)
-        self._back(item)
+        self._reload_after(item)
 
     def action_adjudicate(self) -> None:
         if self.state.blind:
-            self.pane.say("Adjudication is not available in blind mode: it shows other reviews")
+            self.pane.show_message("Adjudication is not available in blind mode: it shows other reviews")
             return
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
-        self.app.push_screen(AdjudicationScreen(self._session, self.state.view), self._back)
+        self.app.push_screen(AdjudicationScreen(self._session, self.state.view), self._reload_after)
 
-    def _back(self, item: int | None) -> None:  # reviews may have changed the view and its order
-        self.pane.load(CursorPosition(item, self.list.cursor))
+    def _reload_after(self, item: int | None) -> None:  # reviews may have changed the view and its order
+        self.pane.load_view(CursorPosition(item, self.list.cursor))
 
     # -- settings
 
     def action_filter(self) -> None:
-        key = key_names(self.app).get("app.help", "")
-        self._filter_line.open("filter", self.state.where, FilterLine.FILTER + (f"  ({key} lists all)" if key else ""))
+        key = active_key_names(self.app).get("app.help", "")
+        self._filter_line.open(
+            "filter", self.state.where, FilterLine.FILTER_HINT + (f"  ({key} lists all)" if key else "")
+        )
 
     def action_search(self) -> None:
-        self._filter_line.open("search", self.state.search, FilterLine.SEARCH)
+        self._filter_line.open("search", self.state.search, FilterLine.SEARCH_HINT)
 
     def on_filter_line_submitted(self, typed: FilterLine.Submitted) -> None:
         here, before = self.pane.cursor_position, self.state.settings
@@ -145,7 +147,7 @@ class QueueScreen(Screen[None]):
         self._levels.push(before, here)
         self._filter_line.close()
         self.list.focus()
-        self.pane.load(CursorPosition(here.item), cancel_key=key_names(self.app).get("queue.back", ""))
+        self.pane.load_view(CursorPosition(here.item), cancel_key=active_key_names(self.app).get("queue.back", ""))
 
     def on_filter_line_cancelled(self) -> None:
         self.list.focus()
@@ -157,34 +159,34 @@ class QueueScreen(Screen[None]):
 
     def action_clear_filter(self) -> None:
         if not self.state.is_narrowed:
-            self.pane.say("No filter to clear")
+            self.pane.show_message("No filter to clear")
             return
         here = self.pane.cursor_position
         self._levels.clear()
-        self.pane.load(CursorPosition(here.item))
+        self.pane.load_view(CursorPosition(here.item))
 
     def action_choose(self, what: str) -> None:
         menu = self._menus.menus[what]
         reason = menu.disabled_reason()
         if reason:
-            self.pane.say(reason)
-        elif menu.screen is not None:
-            self.app.push_screen(menu.screen(), partial(self._chosen, what))
+            self.pane.show_message(reason)
+        elif menu.make_screen is not None:
+            self.app.push_screen(menu.make_screen(), partial(self._apply_menu_choice, what))
 
-    def _chosen(self, what: str, answer: Any) -> None:
+    def _apply_menu_choice(self, what: str, answer: Any) -> None:
         if answer is not None:
-            self.pane.load(self._menus.apply(what, answer, self.pane.cursor_position))
+            self.pane.load_view(self._menus.apply(what, answer, self.pane.cursor_position))
 
-    def go(self, what: str, answer: Any) -> None:
+    def apply_choice(self, what: str, answer: Any) -> None:
         """Apply a selection from the palette."""
-        self.pane.load(self._menus.apply(what, answer, self.pane.cursor_position, listed=False))
+        self.pane.load_view(self._menus.apply(what, answer, self.pane.cursor_position, from_list=False))
 
-    def jump(self, item: int) -> None:
+    def find_and_open(self, item: int) -> None:
         """Open the item; the cursor moves to it if the view contains it."""
         self.pane.load_first(self.pane.cursor_position, item, "")
 
-    def say(self, message: str) -> None:
-        self.pane.say(message)
+    def show_message(self, message: str) -> None:
+        self.pane.show_message(message)
 
     # -- levels
 
@@ -192,13 +194,13 @@ class QueueScreen(Screen[None]):
         """Return to the level above and the list it was opened from. At the outermost level, `leave` quits."""
         level = self._levels.pop()
         if level is not None:
-            self.pane.load(level.cursor)
-            if level.via:
-                self.action_choose(level.via)
+            self.pane.load_view(level.cursor)
+            if level.opened_from:
+                self.action_choose(level.opened_from)
         elif leave:
             self.app.call_later(self.app.run_action, "quit")
         else:
-            self.pane.say(f"Already at the top level; press {key_names(self.app).get('queue.quit', '')} to quit")
+            self.pane.show_message(f"Already at the top level; press {active_key_names(self.app).get('queue.quit', '')} to quit")
 
     @property
     def position(self) -> QueuePosition:
@@ -211,11 +213,11 @@ class QueueScreen(Screen[None]):
         return self._menus.disabled_keys | hidden | (set() if self.state.is_narrowed else {"queue.clear"})
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        if action not in ACTIONS or not self.is_mounted:
+        if action not in QUEUE_ACTION_NAMES or not self.is_mounted:
             return True
         if action == "to_item" and not self._split.is_split:
             return False
-        return not (self._filter_line.display or self._split.item_focused or self._split.opening)
+        return not (self._filter_line.display or self._split.is_item_focused or self._split.opening)
 
     @property
     def opening(self) -> bool:

@@ -13,9 +13,9 @@ from fcreview.store.rows import RunRow
 from fcreview.tui.queue.choices import issue_choices, order_choices
 from fcreview.tui.queue.loader import count_clusters
 from fcreview.tui.queue.state import ClusterCounts, CursorPosition, QueueLevels, QueueState
-from fcreview.tui.screens.picker import ClustersScreen, PickScreen
+from fcreview.tui.screens.picker import ClustersScreen, PickerScreen
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import Choices
+from fcreview.tui.text.lines import ChoiceTable
 
 if TYPE_CHECKING:
     from fcreview.tui.queue.runs import RunListState
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QueueMenu:
-    screen: Callable[[], ModalScreen[Any]] | None
+    make_screen: Callable[[], ModalScreen[Any]] | None
     """Opens the list; None if the menu is only in the palette."""
     apply: Callable[[Any], None]
     """Changes the state by a selection."""
@@ -42,27 +42,27 @@ class QueueMenus:
         """The opened runs; None until they are read."""
         self._run_list: RunListState | None = None
         self.menus = {
-            "order": QueueMenu(lambda: PickScreen(order_choices(state)), state.apply_order, adds_level=False),
-            "clusters": QueueMenu(self._open_clusters, state.apply_terms, self._unless_blind("clusters")),
-            "agreement": QueueMenu(self._open_agreement, state.apply_items, self._unless_blind("agreement")),
-            "calibration": QueueMenu(self._open_calibration, state.apply_items, self._unless_blind("calibration")),
+            "order": QueueMenu(lambda: PickerScreen(order_choices(state)), state.apply_order, adds_level=False),
+            "clusters": QueueMenu(self._open_clusters, state.apply_terms, self._blind_reason("clusters")),
+            "agreement": QueueMenu(self._open_agreement, state.apply_items, self._blind_reason("agreement")),
+            "calibration": QueueMenu(self._open_calibration, state.apply_items, self._blind_reason("calibration")),
             "issues": QueueMenu(
-                lambda: PickScreen(load=self._issues), state.apply_issue, self._unless_blind("import issues")
+                lambda: PickerScreen(load=self._load_issues), state.apply_issue, self._blind_reason("import issues")
             ),
             "where": QueueMenu(None, state.apply_filter),
             "file": QueueMenu(None, state.apply_queue_file),
             "runs": QueueMenu(self._open_runs, state.apply_run, self._runs_disabled_reason),
         }
 
-    def apply(self, what: str, answer: Any, cursor: CursorPosition, *, listed: bool = True) -> CursorPosition:
+    def apply(self, menu_name: str, choice: Any, cursor: CursorPosition, *, from_list: bool = True) -> CursorPosition:
         """Apply a selection and return the new cursor position. `listed` is true if it was made in a list, which `esc`
         opens again."""
-        menu, before = self.menus[what], self._state.settings
-        self._levels.lists.selections[what] = answer
-        menu.apply(answer)
+        menu, before = self.menus[menu_name], self._state.settings
+        self._levels.lists.selections[menu_name] = choice
+        menu.apply(choice)
         if not menu.adds_level:
             return cursor
-        self._levels.push(before, cursor, what if listed else "")
+        self._levels.push(before, cursor, menu_name if from_list else "")
         return CursorPosition()
 
     @property
@@ -77,7 +77,7 @@ class QueueMenus:
         """Action ids of menus that are not available."""
         return frozenset(f"queue.{name}" for name, menu in self.menus.items() if menu.disabled_reason())
 
-    def _unless_blind(self, name: str) -> Callable[[], str]:
+    def _blind_reason(self, name: str) -> Callable[[], str]:
         return lambda: f"{name}: not available in blind mode" if self._state.blind else ""
 
     def _runs_disabled_reason(self) -> str:
@@ -86,10 +86,10 @@ class QueueMenus:
         return "" if len(self.runs) > 1 else "Only one run is open"
 
     def _open_clusters(self) -> ModalScreen[Any]:
-        return ClustersScreen(self._clusters, self._levels.lists.clusters)
+        return ClustersScreen(self._count_clusters, self._levels.lists.clusters)
 
-    async def _clusters(self, by: int) -> ClusterCounts:
-        return await self._session.ask(partial(count_clusters, self._state.view, by), interruptible=True)
+    async def _count_clusters(self, by: int) -> ClusterCounts:
+        return await self._session.query(partial(count_clusters, self._state.view, by), interruptible=True)
 
     def _open_agreement(self) -> ModalScreen[Any]:
         from fcreview.tui.screens.statistics import AgreementScreen
@@ -101,8 +101,8 @@ class QueueMenus:
 
         return CalibrationScreen(self._session, self._state.view)
 
-    async def _issues(self) -> Choices[str]:
-        made = issue_choices(await self._session.ask(lambda store: store.issues()))
+    async def _load_issues(self) -> ChoiceTable[str]:
+        made = issue_choices(await self._session.query(lambda store: store.fetch_issues()))
         last = self._levels.lists.selections.get("issues")
         return replace(made, cursor=made.values.index(last)) if last in made.values else made
 

@@ -15,18 +15,18 @@ from textual.message import Message
 
 from fcreview.store.filters.parser import FilterError
 from fcreview.tui.queue import header
-from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading
+from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading_line
 from fcreview.tui.queue.loader import QueueLoader, QueuePage, QueueRequest
 from fcreview.tui.queue.state import CursorPosition, QueueState
 from fcreview.tui.screens.queue_choices import QueueMenus
 from fcreview.tui.session import Session, SessionError
-from fcreview.tui.widgets.base import Waiting, work
+from fcreview.tui.widgets.base import ProgressTimer, work
 from fcreview.tui.widgets.document_view import LineBar
 from fcreview.tui.widgets.filter_input import FilterLine
 from fcreview.tui.widgets.lists import QueueList
 
 if TYPE_CHECKING:
-    from fcreview.stats.estimation import Share
+    from fcreview.stats.estimation import PassRateEstimate
 
 
 class QueuePane(Vertical):
@@ -34,7 +34,7 @@ class QueuePane(Vertical):
     class RowsLoaded(Message):
         """Rows were loaded; `reread` is true if the whole view was read again."""
 
-        reread: bool
+        is_reread: bool
 
     @dataclass
     class ItemFound(Message):
@@ -46,15 +46,15 @@ class QueuePane(Vertical):
         super().__init__()
         self._session, self._state, self._menus = session, state, menus
         self._loader = QueueLoader(session)
-        self._shown: QueuePage | None = None
+        self._page: QueuePage | None = None
         """None until the first rows are loaded."""
-        self._share: Share | None = None
+        self._estimate: PassRateEstimate | None = None
         self._first_item: int | str | None = None
         self._message = ""
         self._target: CursorPosition | None = None
         """Cursor position for the rows that are being loaded, else None."""
         self._has_rows = False
-        self._waiting = Waiting(self, self._show_waiting_time)
+        self._waiting = ProgressTimer(self, self._show_waiting_time)
         self._cancel_key = ""
 
     def compose(self) -> ComposeResult:
@@ -64,7 +64,7 @@ class QueuePane(Vertical):
         yield LineBar(id="rule")
         yield LineBar(id="heading")
         yield QueueList(EMPTY_COLUMNS, id="list")
-        yield FilterLine(self._session.typed)
+        yield FilterLine(self._session.filter_history)
 
     def on_mount(self) -> None:
         self.list.set_blind(self._state.blind)
@@ -74,7 +74,7 @@ class QueuePane(Vertical):
         """Load the first rows. `item` is the id or number of an item to open then."""
         self._target, self._first_item = cursor, item
         # paint the frame before the store is opened
-        self.call_after_refresh(lambda: self.load(cursor, message))
+        self.call_after_refresh(lambda: self.load_view(cursor, message))
 
     @property
     def list(self) -> QueueList:
@@ -107,10 +107,10 @@ class QueuePane(Vertical):
         row = self.list.cursor_row
         self._loader.clear_caches()
         self._show_list(loaded)
-        self.list.put_cursor(row)
+        self.list.scroll_cursor_to(row)
         self._message = message or self._message
         self._draw_header()
-        self.post_message(self.RowsLoaded(reread=False))
+        self.post_message(self.RowsLoaded(is_reread=False))
         self.load_runs()
 
     # -- what is shown
@@ -118,9 +118,9 @@ class QueuePane(Vertical):
     def clear_message(self, message: str) -> None:
         """Remove the message if it is still shown."""
         if self._message == message:
-            self.say("")
+            self.show_message("")
 
-    def say(self, message: str) -> None:
+    def show_message(self, message: str) -> None:
         self._message = message
         self._draw_header()
 
@@ -129,41 +129,41 @@ class QueuePane(Vertical):
 
     def _draw_header(self) -> None:
         cells, runs = self.size.width, self._menus.shown_runs
-        self._bar("runs").show(header.run_line(runs, self._session.annotator, cells, blind=self._state.blind))
-        self._bar("rates").show(header.rates_line(runs, cells, blind=self._state.blind, share=self._share))
+        self._bar("runs").show(header.runs_line(runs, self._session.annotator, cells, blind=self._state.blind))
+        self._bar("rates").show(header.rates_line(runs, cells, blind=self._state.blind, share=self._estimate))
         self._bar("rule").show(header.message_line(self._message, cells))
-        self._bar("heading").show(queue_heading(self.list.columns))
+        self._bar("heading").show(queue_heading_line(self.list.columns))
         self._draw_position()
         self.refresh_bindings()
 
     def _draw_position(self) -> None:
-        state, shown = self._state, self._shown
+        state, shown = self._state, self._page
         place = self.list.cursor + 1 if shown and shown.total else None
-        progress = header.QueueProgress(place, shown.total if shown else None, shown.done if shown else "")
+        progress = header.QueueProgress(place, shown.total if shown else None, shown.progress if shown else "")
         line = header.view_line(state.view, state.where, state.search, progress, self.size.width)
         self._bar("view").show(line)
 
     def on_resize(self) -> None:
         self._draw_header()
 
-    on_queue_list_widened = on_resize
+    on_queue_list_columns_changed = on_resize
 
     # -- what is loaded
 
-    def load(self, cursor: CursorPosition, message: str = "", *, cancel_key: str = "") -> None:
+    def load_view(self, cursor: CursorPosition, message: str = "", *, cancel_key: str = "") -> None:
         """Load the view. The cursor goes to the item if the view contains it, else to the line. `cancel_key` is shown
         while a search takes long."""
         self._target, self._cancel_key = cursor, cancel_key
-        self._waiting.begin()
+        self._waiting.start()
         self._load_view(cursor, message)
 
     def _show_waiting_time(self, seconds: float) -> None:
         if self._target is None:
             return
         if self._has_rows:
-            self.say(header.search_progress_line(self._menus.shown_runs, seconds, self._cancel_key))
+            self.show_message(header.search_progress_line(self._menus.shown_runs, seconds, self._cancel_key))
         else:
-            self._bar("rates").show(header.reading_line(seconds))
+            self._bar("rates").show(header.store_loading_line(seconds))
 
     @work(exclusive=True, group="view")
     async def _load_view(self, cursor: CursorPosition, message: str) -> None:
@@ -171,16 +171,16 @@ class QueuePane(Vertical):
         request = QueueRequest(self._state.view, cursor, refresh=self._has_rows)
         try:
             if item is not None:
-                cursor = CursorPosition(await self._loader.find(item, self._state.run), cursor.line)
+                cursor = CursorPosition(await self._loader.find_item(item, self._state.run), cursor.line)
                 request = replace(request, position=cursor)
-            loaded = await self._loader.view(request)
-            message = message or (await self._loader.problems() if not self._has_rows else "")
+            loaded = await self._loader.load_view(request)
+            message = message or (await self._loader.load_review_warnings() if not self._has_rows else "")
         except SessionError as error:
             self.app.exit(return_code=1, message=str(error))
             return
         except FilterError as error:
             self._state.clear()
-            self.load(cursor, f"The filter was ignored: {error.message}")
+            self.load_view(cursor, f"The filter was ignored: {error.message}")
             return
         self._first_item = None
         if item is not None and cursor.item is None:
@@ -191,52 +191,52 @@ class QueuePane(Vertical):
 
     def _show_rows(self, loaded: QueuePage, message: str) -> None:
         self._message, self._target = message, None
-        self._waiting.end()
+        self._waiting.stop()
         self._show_list(loaded)
         self._has_rows = True
         self._draw_header()
-        self.post_message(self.RowsLoaded(reread=True))
+        self.post_message(self.RowsLoaded(is_reread=True))
         self.load_runs()
 
     def _show_list(self, loaded: QueuePage) -> None:
-        self._shown, self._target = loaded, None
-        self.list.empty = header.empty_line(self._state.where, self._state.search, self._session.reviewed)
-        self.list.reset(loaded.total, loaded.cursor, loaded.extent)
-        self.list.fill(loaded.window, self.list.age, loaded.rows)
+        self._page, self._target = loaded, None
+        self.list.empty_line = header.empty_line(self._state.where, self._state.search, self._session.reviewed_count)
+        self.list.show_view(loaded.total, loaded.cursor, loaded.extent)
+        self.list.add_window(loaded.window_index, self.list.version, loaded.rows)
 
     @work(exclusive=True, group="runs")
     async def load_runs(self) -> None:
         scope = self._state.scope
-        self._menus.runs = [run for run in await self._loader.runs() if not scope or run.run in scope]
+        self._menus.runs = [run for run in await self._loader.load_runs() if not scope or run.run in scope]
         self._draw_header()
-        self._load_share()
+        self._load_estimate()
 
     @work(exclusive=True, group="share")
-    async def _load_share(self) -> None:
+    async def _load_estimate(self) -> None:
         """Loaded last, because it takes longest."""
         runs = self._menus.shown_runs or ()
-        share = await self._loader.share(runs[0]) if len(runs) == 1 and not self._state.blind else None
-        if share != self._share:
-            self._share = share
+        share = await self._loader.load_estimate(runs[0]) if len(runs) == 1 and not self._state.blind else None
+        if share != self._estimate:
+            self._estimate = share
             self._draw_header()
 
     @work(group="windows")
-    async def _fetch(self, window: int, age: int) -> None:
-        self.list.fill(window, age, await self._loader.window(self._state.view, window))
-        self.post_message(self.RowsLoaded(reread=False))
+    async def _load_window(self, window: int, age: int) -> None:
+        self.list.add_window(window, age, await self._loader.load_window(self._state.view, window))
+        self.post_message(self.RowsLoaded(is_reread=False))
 
     @work(group="rows")
     async def reload_row(self, item: int) -> None:
         """Read the row of an item again after a review."""
-        age, index = self.list.age, self.list.index_of(item)
-        if index is not None and (row := await self._loader.row(self._state.view, index)) is not None:
-            self.list.put(index, age, row)
+        age, index = self.list.version, self.list.find_index(item)
+        if index is not None and (row := await self._loader.load_row(self._state.view, index)) is not None:
+            self.list.replace_row(index, age, row)
 
-    def on_queue_list_wanted(self, wanted: QueueList.Wanted) -> None:
-        if wanted.age == self.list.age:
-            self._fetch(wanted.window, wanted.age)
+    def on_queue_list_window_requested(self, wanted: QueueList.WindowRequested) -> None:
+        if wanted.version == self.list.version:
+            self._load_window(wanted.window, wanted.version)
 
     @work(exclusive=True, group="facets")
-    async def on_filter_line_completing(self) -> None:
-        facets = await self._loader.facets(self._state.view)
-        self.filter_line.complete(facets, blind=self._state.blind)
+    async def on_filter_line_completion_requested(self) -> None:
+        facets = await self._loader.load_facets(self._state.view)
+        self.filter_line.apply_completion(facets, blind=self._state.blind)

@@ -22,7 +22,7 @@ from fcreview.store.rows import QueueRow
 from fcreview.tui.queue.state import CursorPosition, QueueState
 from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import TWO_FROM, list_cells
+from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, list_pane_width
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import Divider, PaneTitle
 
@@ -45,19 +45,19 @@ class SplitView(Horizontal):
     def __init__(self, session: Session, state: QueueState, queue: QueuePane) -> None:
         super().__init__()
         self._session, self._state, self._queue = session, state, queue
-        self.item: ItemPane | None = None
+        self.item_pane: ItemPane | None = None
         """None until it is first needed."""
-        self.item_focused = False
+        self.is_item_focused = False
         """Whether the item has the focus, or had it last."""
-        self._creating = asyncio.Lock()
+        self._creation_lock = asyncio.Lock()
         self._focus_when_created = False
         """Whether the item gets the focus as soon as it exists."""
-        self._adopting = False
+        self._is_adopting = False
         """Whether an item of a single pane is being moved here."""
         self._has_new_reviews = False
         """Whether items were reviewed since the list was read."""
         self._last_move = 0.0
-        self._delayed: Worker[None] | None = None
+        self._delayed_request: Worker[None] | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical(id="list-side"):
@@ -76,19 +76,19 @@ class SplitView(Horizontal):
 
     @property
     def is_split(self) -> bool:
-        return self.app.size.width >= TWO_FROM
+        return self.app.size.width >= TWO_PANES_MIN_WIDTH
 
     def show_panes(self) -> None:
         """Show both sides, or only the focused one."""
         split = self.is_split
         side = self.query_one("#list-side")
-        side.styles.width = list_cells(self.app.size.width) if split else "1fr"
-        side.display = split or not self.item_focused
-        self.query_one("#item-side").display = split or self.item_focused
+        side.styles.width = list_pane_width(self.app.size.width) if split else "1fr"
+        side.display = split or not self.is_item_focused
+        self.query_one("#item-side").display = split or self.is_item_focused
         for framing in (self.query_one(Divider), *self.query(PaneTitle)):
             framing.display = split
-        if self.item is not None:
-            self.item.text.aside = self.item.action_back if split else None
+        if self.item_pane is not None:
+            self.item_pane.text.focus_list = self.item_pane.action_back if split else None
         self._draw_focus()
         self._show_current_item()
 
@@ -96,9 +96,9 @@ class SplitView(Horizontal):
         self.show_panes()
 
     def _draw_focus(self) -> None:
-        self.query_one("#list-title", PaneTitle).set_focused(not self.item_focused)
-        self.query_one("#item-title", PaneTitle).set_focused(self.item_focused)
-        self._queue.list.set_marked(not self.item_focused)
+        self.query_one("#list-title", PaneTitle).set_focused(not self.is_item_focused)
+        self.query_one("#item-title", PaneTitle).set_focused(self.is_item_focused)
+        self._queue.list.set_reverse_cursor(not self.is_item_focused)
 
     # -- focus
 
@@ -106,16 +106,16 @@ class SplitView(Horizontal):
         """`focused` is None when the terminal loses the focus or another screen is on top."""
         if focused is None:
             return
-        item_focused = self.item is not None and focused is self.item.text
-        if self.item is not None and item_focused != self.item_focused:
-            self.item_focused, self.item.follows_list = item_focused, not item_focused
+        item_focused = self.item_pane is not None and focused is self.item_pane.text
+        if self.item_pane is not None and item_focused != self.is_item_focused:
+            self.is_item_focused, self.item_pane.follows_list = item_focused, not item_focused
             self._draw_focus()
-            self.item.draw_bars()
+            self.item_pane.draw_bars()
             if item_focused:
-                if self._queue.is_loading and not self._adopting:
-                    self.item.is_left = True
-                self._follow_now()
-                self.item.item_reviewer.start_pace()
+                if self._queue.is_loading and not self._is_adopting:
+                    self.item_pane.is_awaiting_list = True
+                self._show_requested()
+                self.item_pane.item_reviewer.start_pace()
             else:
                 self._show_current_item()
 
@@ -123,41 +123,41 @@ class SplitView(Horizontal):
         """Focus the item; False if there is none."""
         if not self.is_split or not self._queue.list.total:
             return False
-        if self.item is None:
+        if self.item_pane is None:
             self._focus_when_created = True
         else:
-            self.screen.set_focus(self.item.text)
+            self.screen.set_focus(self.item_pane.text)
         return True
 
     @property
     def opening(self) -> bool:
         """Whether the focused item is still being read."""
-        return self._focus_when_created or (self.item_focused and self.item is not None and self.item.opening)
+        return self._focus_when_created or (self.is_item_focused and self.item_pane is not None and self.item_pane.opening)
 
     @property
     def _is_item_leading(self) -> bool:
-        return self.item_focused and not self.opening
+        return self.is_item_focused and not self.opening
 
     # -- the list leads
 
     def on_queue_pane_rows_loaded(self, rows: QueuePane.RowsLoaded) -> None:
-        self._has_new_reviews = self._has_new_reviews and not rows.reread
-        self._show_current_item(reread=rows.reread)
+        self._has_new_reviews = self._has_new_reviews and not rows.is_reread
+        self._show_current_item(reread=rows.is_reread)
 
     def _show_current_item(self, *, reread: bool = False) -> None:
         """Show the item under the list's cursor, unless the item leads."""
-        if not self.is_split or self._is_item_leading or self._adopting:
+        if not self.is_split or self._is_item_leading or self._is_adopting:
             return
         rows = self._queue.list
         row = rows.row_at(rows.cursor) if rows.total else None
-        if self.item is None:
-            if row is not None and not self._creating.locked():
+        if self.item_pane is None:
+            if row is not None and not self._creation_lock.locked():
                 self.call_after_refresh(self._create_item)  # paint the list first
         elif row is not None:
-            self.item.visible = True
-            self._request_item(self.item, row, reread)
+            self.item_pane.visible = True
+            self._request_item(self.item_pane, row, reread)
         elif not rows.total:
-            self.item.visible = False
+            self.item_pane.visible = False
 
     def _request_item(self, item: ItemPane, row: QueueRow, reread: bool) -> None:
         from fcreview.tui.review.prefetch import RequestedItem
@@ -165,34 +165,34 @@ class SplitView(Horizontal):
         view = self._state.view
         if not reread and item.is_showing(row.item, view):
             return
-        item.request(RequestedItem(row.item, view, reread))
+        item.set_request(RequestedItem(row.item, view, reread))
         before, self._last_move = self._last_move, monotonic()
         if self._last_move - before > REST_DELAY:
-            self._follow_now()
+            self._show_requested()
         else:
-            self._delayed = self._follow_later()
+            self._delayed_request = self._show_requested_later()
 
     @work(exclusive=True, group="rest")
-    async def _follow_later(self) -> None:
+    async def _show_requested_later(self) -> None:
         await asyncio.sleep(REST_DELAY)
-        self._delayed = None
-        self._follow_now()
+        self._delayed_request = None
+        self._show_requested()
 
-    def _follow_now(self) -> None:
-        if self._delayed is not None:
-            self._delayed.cancel()
-            self._delayed = None
-        if self.item is not None and self.item.item_reviewer.has_request:
-            self.item.item_reviewer.show_requested()
+    def _show_requested(self) -> None:
+        if self._delayed_request is not None:
+            self._delayed_request.cancel()
+            self._delayed_request = None
+        if self.item_pane is not None and self.item_pane.item_reviewer.has_request:
+            self.item_pane.item_reviewer.show_requested()
 
     def adopt_item(self, pane: ItemPane) -> None:
         """Show the item of a single pane here, with the focus, after the screen became wide enough."""
-        self._adopting = True
+        self._is_adopting = True
         self._adopt_item(pane)
 
     @work(group="item")
     async def _adopt_item(self, pane: ItemPane) -> None:
-        item = await self._item_pane()
+        item = await self._get_item_pane()
         if pane.item_reviewer.has_item:
             item.continue_from(pane)
         self.show_panes()
@@ -200,29 +200,29 @@ class SplitView(Horizontal):
             self.query_one("#item-side").display = True
             self.screen.set_focus(item.text)
             self.show_panes()
-        self._adopting = False
+        self._is_adopting = False
 
     @work(group="item")
     async def _create_item(self) -> None:
-        await self._item_pane()
+        await self._get_item_pane()
         self.show_panes()
         if self._focus_when_created:
             self._focus_when_created = False
             self.focus_item()
 
-    async def _item_pane(self) -> ItemPane:
+    async def _get_item_pane(self) -> ItemPane:
         """The item pane, created when it is first needed: its modules are imported after the first rows."""
         from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 
-        async with self._creating:
-            if self.item is None:
+        async with self._creation_lock:
+            if self.item_pane is None:
                 item = ItemPane(self._session, self._state.view, partial(ItemScreen, self._session))
                 item.follows_list = True
                 await self.query_one("#item-side").mount(item)
-                self.item = item
+                self.item_pane = item
                 self.watch(item, "position", self._move_list_cursor, init=False)
                 item.resume()
-            return self.item
+            return self.item_pane
 
     # -- the item leads
 
@@ -248,11 +248,11 @@ class SplitView(Horizontal):
         self.screen.set_focus(self._queue.list)
         self.show_panes()
         if self._has_new_reviews:
-            self._queue.load(CursorPosition(closed.item, self._queue.list.cursor))
+            self._queue.load_view(CursorPosition(closed.item, self._queue.list.cursor))
         else:
             self._show_current_item()
 
     def resume(self) -> None:
         """Called when no other screen is on top."""
-        if self.item is not None:
-            self.item.resume()
+        if self.item_pane is not None:
+            self.item_pane.resume()

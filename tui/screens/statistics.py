@@ -1,4 +1,4 @@
-"""Screens with the figures of `fcreview agreement` and `fcreview calibrate`. A figure opens the items it is about."""
+"""Screens with the figures of `fcreview agreement` and `fcreview calibrate`. Choosing a figure opens its items."""
 
 from __future__ import annotations
 
@@ -8,53 +8,53 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.binding import BindingType
 
-from fcreview.stats.agreement import HEADINGS, SCOPES, Rating, Scope, apart, several
-from fcreview.stats.calibration import NONE as CALIBRATION_NONE
-from fcreview.stats.calibration import Case
-from fcreview.stats.calibration import Scope as CalibrationScope
+from fcreview.stats.agreement import SCOPE_HEADINGS, AGREEMENT_SCOPES, Rating, AgreementScope, split_by_blind_status, find_multiply_labelled_items
+from fcreview.stats.calibration import NO_PAIRS_MESSAGE as CALIBRATION_NONE
+from fcreview.stats.calibration import VerdictPair
+from fcreview.stats.calibration import CalibrationScope as CalibrationScope
 from fcreview.store.rows import View
-from fcreview.tui.actions import AGREEMENT, CALIBRATION, IN_FRONT
-from fcreview.tui.key_bindings import bindings
+from fcreview.tui.actions import AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, MODAL_HELP_ACTIONS
+from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.queue.statistics import (
     CALIBRATION_COLUMNS,
-    WRONG_COLUMNS,
+    ERROR_KIND_COLUMNS,
     AgreementCell,
     CalibrationGroup,
     agreement_columns,
     agreement_rows,
     calibration_groups,
     calibration_rows,
+    error_kind_rows,
     reported_scopes,
-    wrong_rows,
 )
-from fcreview.tui.screens.picker import PickScreen
-from fcreview.tui.text.lines import Choices
+from fcreview.tui.screens.picker import PickerScreen
+from fcreview.tui.text.lines import ChoiceTable
 from fcreview.tui.widgets.base import work
 
 if TYPE_CHECKING:
     from fcreview.stats.agreement import RatingGroup
-    from fcreview.stats.calibration import WrongKind
+    from fcreview.stats.calibration import ErrorGroup
     from fcreview.tui.session import Session
 
 
-class FiguresScreen(PickScreen[tuple[int, ...]], inherit_bindings=False):
+class StatisticsScreen(PickerScreen[tuple[int, ...]], inherit_bindings=False):
     """Table of figures that fills while they are computed. The result is the items (`QueueRow.item`) of a figure."""
 
-    CSS_PATH = "pick.tcss"  # relative to the module of the subclass, so it has to be repeated
+    CSS_PATH = "pick.tcss"  # Textual resolves the path from the module of the subclass
 
     def __init__(self) -> None:
         super().__init__()
         self._progress = "reading reviews"
 
-    async def compute(self) -> None:
+    async def compute_figures(self) -> None:
         """Read from the store, compute the figures in a thread, and call `show_progress` after each group."""
         raise NotImplementedError
 
-    def table(self) -> Choices[tuple[int, ...]]:
+    def selected_table(self) -> ChoiceTable[tuple[int, ...]]:
         """Return the selected table with the figures that are computed so far."""
         raise NotImplementedError
 
-    def next_table(self) -> None:
+    def select_next_table(self) -> None:
         """Select the next table."""
         raise NotImplementedError
 
@@ -64,7 +64,7 @@ class FiguresScreen(PickScreen[tuple[int, ...]], inherit_bindings=False):
 
     @work(exclusive=True, group="figures")
     async def _compute(self) -> None:
-        await self.compute()
+        await self.compute_figures()
         self.show_progress("")
 
     def show_progress(self, progress: str) -> None:
@@ -73,17 +73,17 @@ class FiguresScreen(PickScreen[tuple[int, ...]], inherit_bindings=False):
         self._redraw(self.list.cursor)
 
     def _redraw(self, cursor: int) -> None:
-        self._choices = self.table()
+        self._choices = self.selected_table()
         self._draw()
         self.list.move_cursor(cursor)
 
     def on_resize(self) -> None:
         if self._choices is not None:
-            self._choices = self.table()
+            self._choices = self.selected_table()
         super().on_resize()
 
     def action_scope(self) -> None:
-        self.next_table()
+        self.select_next_table()
         self._redraw(0)
 
     def action_take(self) -> None:
@@ -92,110 +92,112 @@ class FiguresScreen(PickScreen[tuple[int, ...]], inherit_bindings=False):
             super().action_take()
 
 
-NONE = "nothing here has labels from two annotators"
+NO_LABELS = "nothing here has labels from two annotators"
 
 
-class AgreementScreen(FiguresScreen, inherit_bindings=False):
+class AgreementScreen(StatisticsScreen, inherit_bindings=False):
     """Inter-annotator agreement, as a table for each scope."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(AGREEMENT, IN_FRONT)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(AGREEMENT_ACTIONS, MODAL_HELP_ACTIONS)
 
     def __init__(self, session: Session, view: View) -> None:
         super().__init__()
         self._session, self._view = session, view
-        self._scope: Scope = "overall"
-        self._cells: dict[Scope, list[AgreementCell]] = {scope: [] for scope in SCOPES}
+        self._scope: AgreementScope = "overall"
+        self._cells: dict[AgreementScope, list[AgreementCell]] = {scope: [] for scope in AGREEMENT_SCOPES}
 
-    async def compute(self) -> None:
-        ratings = await self._session.ask(lambda store: store.told.agreement_rows(self._view), interruptible=True)
+    async def compute_figures(self) -> None:
+        ratings = await self._session.query(lambda store: store.analysis.fetch_ratings(self._view), interruptible=True)
         groups = await asyncio.to_thread(_rating_groups, ratings)
         for at, group in enumerate(groups):
             self.show_progress(f"{at} of {len(groups)} groups computed")
             self._cells[group.scope] += await asyncio.to_thread(_agreement_cells, group)
 
-    def table(self) -> Choices[tuple[int, ...]]:
+    def selected_table(self) -> ChoiceTable[tuple[int, ...]]:
         figures, cells = self._cells[self._scope], self.size.width
         rows = agreement_rows(figures, cells)
-        return Choices(
-            title=f"agreement {HEADINGS[self._scope]}",
+        return ChoiceTable(
+            title=f"agreement {SCOPE_HEADINGS[self._scope]}",
             noun="figure",
-            amount=len(figures),
+            total=len(figures),
             columns=agreement_columns(cells),
             rows=[row.parts for row in rows],
             values=[row.items for row in rows],
-            empty=self._progress or NONE,
+            empty_message=self._progress or NO_LABELS,
             note=self._progress,
         )
 
-    def next_table(self) -> None:
-        self._scope = SCOPES[(SCOPES.index(self._scope) + 1) % len(SCOPES)]
+    def select_next_table(self) -> None:
+        self._scope = AGREEMENT_SCOPES[(AGREEMENT_SCOPES.index(self._scope) + 1) % len(AGREEMENT_SCOPES)]
 
 
 def _rating_groups(ratings: Sequence[Rating]) -> list[RatingGroup]:
-    from fcreview.stats.agreement_summary import groups_of
+    from fcreview.stats.agreement_summary import build_rating_groups
 
-    found = [group for given, some in apart(ratings).items() for group in groups_of(some, SCOPES, given)]
-    return sorted(found, key=lambda group: SCOPES.index(group.scope))
+    found = [group for given, some in split_by_blind_status(ratings).items() for group in build_rating_groups(some, AGREEMENT_SCOPES, given)]
+    return sorted(found, key=lambda group: AGREEMENT_SCOPES.index(group.scope))
 
 
 def _agreement_cells(group: RatingGroup) -> Iterable[AgreementCell]:
-    from fcreview.stats.agreement_summary import figures_of
+    from fcreview.stats.agreement_summary import compute_coefficients
 
-    return [AgreementCell(figure, tuple(several(group, figure.annotators))) for figure in figures_of(group)]
-
-
-BY_HAND = "no random sample: figures are for these items only"
-Table = CalibrationScope | Literal["wrong"]
+    return [AgreementCell(figure, tuple(find_multiply_labelled_items(group, figure.annotators))) for figure in compute_coefficients(group)]
 
 
-class CalibrationScreen(FiguresScreen, inherit_bindings=False):
+NOT_RANDOM = "no random sample: figures are for these items only"
+CalibrationTable = CalibrationScope | Literal["wrong"]
+
+
+class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
     """Accuracy of checkers and judges against human labels, as a table for each scope and one of their errors."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(CALIBRATION, IN_FRONT)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(CALIBRATION_ACTIONS, MODAL_HELP_ACTIONS)
 
     def __init__(self, session: Session, view: View) -> None:
         super().__init__()
         self._session, self._view = session, view
-        self._tables: list[Table] = ["overall"]
-        self._table: Table = "overall"
+        self._tables: list[CalibrationTable] = ["overall"]
+        self._table: CalibrationTable = "overall"
         self._groups: dict[CalibrationScope, list[CalibrationGroup]] = {}
-        self._wrong: list[WrongKind] = []
+        self._wrong: list[ErrorGroup] = []
         self._random = False
         """Whether any item was drawn at random."""
 
-    async def compute(self) -> None:
-        cases = await self._session.ask(lambda store: store.told.cases(self._view), interruptible=True)
-        self._random = any(case.random for case in cases)
+    async def compute_figures(self) -> None:
+        cases = await self._session.query(
+            lambda store: store.analysis.fetch_calibration_cases(self._view), interruptible=True
+        )
+        self._random = any(case.is_random for case in cases)
         scopes = reported_scopes(cases)
         for at, scope in enumerate(scopes):
             self.show_progress(f"{at} of {len(scopes)} tables computed")
             self._groups[scope] = await asyncio.to_thread(calibration_groups, cases, scope)
             if scope == "overall":
                 self._wrong = await asyncio.to_thread(_wrong_kinds, cases)
-                wrong: list[Table] = ["wrong"] if self._wrong else []
+                wrong: list[CalibrationTable] = ["wrong"] if self._wrong else []
                 self._tables = ["overall", *wrong, *scopes[1:]]
 
-    def table(self) -> Choices[tuple[int, ...]]:
+    def selected_table(self) -> ChoiceTable[tuple[int, ...]]:
         wrong = self._table == "wrong"
         groups = [] if self._table == "wrong" else self._groups.get(self._table, [])
-        rows = wrong_rows(self._wrong) if wrong else calibration_rows(groups)
+        rows = error_kind_rows(self._wrong) if wrong else calibration_rows(groups)
         heading = "overall" if self._table == "overall" else "errors" if wrong else f"by {self._table}"
-        return Choices(
+        return ChoiceTable(
             title=f"calibration {heading}",
             noun="kind" if wrong else "group",
-            amount=len(self._wrong) if wrong else len(groups),
-            columns=WRONG_COLUMNS if wrong else CALIBRATION_COLUMNS,
+            total=len(self._wrong) if wrong else len(groups),
+            columns=ERROR_KIND_COLUMNS if wrong else CALIBRATION_COLUMNS,
             rows=[row.parts for row in rows],
             values=[row.items for row in rows],
-            empty=self._progress or CALIBRATION_NONE,
-            note=self._progress or ("" if self._random or not rows else BY_HAND),
+            empty_message=self._progress or CALIBRATION_NONE,
+            note=self._progress or ("" if self._random or not rows else NOT_RANDOM),
         )
 
-    def next_table(self) -> None:
+    def select_next_table(self) -> None:
         self._table = self._tables[(self._tables.index(self._table) + 1) % len(self._tables)]
 
 
-def _wrong_kinds(cases: Sequence[Case]) -> list[WrongKind]:
-    from fcreview.stats.calibration_summary import wrong_kinds  # needs numpy
+def _wrong_kinds(cases: Sequence[VerdictPair]) -> list[ErrorGroup]:
+    from fcreview.stats.calibration_summary import find_error_groups  # imports numpy, which is slow to load
 
-    return list(wrong_kinds(cases))
+    return list(find_error_groups(cases))

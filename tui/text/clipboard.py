@@ -12,30 +12,30 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from fcreview.model.sanitize import visible
+from fcreview.model.sanitize import sanitize
 
 CLIPBOARD_LIMIT = 74_994
 """Longest base64 text, in bytes, that common terminals accept."""
-FILE = "copied.txt"
+COPY_FILE_NAME = "copied.txt"
 
 
-class Terminal(Protocol):
+class TerminalWriter(Protocol):
     """Object that writes escape sequences to the terminal, such as Textual's driver."""
 
     def write(self, data: str) -> None: ...
 
 
-def copied(text: str, folder: Path | None, terminal: Terminal | None) -> str:
+def copy_text(text: str, folder: Path | None, terminal: TerminalWriter | None) -> str:
     """Copy the text to a file and, if it is short enough, to the clipboard. Return a message with the file's path."""
-    path = visible(shortest(write_copy(text, folder)))
-    sequence = osc52(text, os.environ)
+    path = sanitize(shorten_path(write_copy(text, folder)))
+    sequence = osc52_sequence(text, os.environ)
     if sequence is None or terminal is None:
         return f"too long for the clipboard; written to {path}"
     terminal.write(sequence)
     return f"copied to the clipboard and to {path}"
 
 
-def shortest(path: Path) -> str:
+def shorten_path(path: Path) -> str:
     """Return the shortest spelling of the path: absolute, relative to the current folder or relative to `~`."""
     names = [str(path), os.path.relpath(path)]
     if path.is_relative_to(Path.home()):
@@ -43,7 +43,7 @@ def shortest(path: Path) -> str:
     return min(names, key=len)
 
 
-def osc52(text: str, env: Mapping[str, str]) -> str | None:
+def osc52_sequence(text: str, env: Mapping[str, str]) -> str | None:
     """Return the escape sequence that sets the clipboard, or None if the text is too long.
 
     tmux accepts either the plain or the wrapped form, depending on its settings (`set-clipboard on` or
@@ -64,7 +64,7 @@ def write_copy(text: str, folder: Path | None) -> Path:
     """Write the text to `copied.txt` in the workspace folder, or to a new temporary file if that is not possible."""
     data = text.encode("utf-8", "surrogatepass")
     if folder is not None:
-        path = folder / FILE
+        path = folder / COPY_FILE_NAME
         try:
             path.write_bytes(data)
         except OSError:

@@ -10,22 +10,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 EXACT, PREFIX, WORD_START, INSIDE, SPREAD, IN_HELP = 1000, 300, 100, 50, 20, 5
-"""Points: the query is the whole text, or its beginning; a query word starts a word of the text, is inside one, has its
-letters spread over several, or occurs in the help text only."""
+"""Points of a match: the query is the whole text, or its beginning; a query word starts a word of the text, is inside
+a word, has its letters spread over several words, or occurs in the help text only."""
 MAX_TEXT = 300
-"""Characters of a text that are searched."""
+"""Number of characters of a text that are searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class FuzzyMatch:
+    """Match of a query with a text."""
+
     score: float
-    """Above 1, or between 0 and 1 if the letters of a word were found one by one only."""
+    """Score above 1, or between 0 and 1 if the letters of a word are spread over the text."""
     positions: frozenset[int] = frozenset()
     """Indexes of the matched characters in the text."""
 
 
 def match_words(text: str, query: str, help_text: str = "") -> FuzzyMatch | None:
-    """Match every word of the query, in any order and case. None if a word is in neither text."""
+    """Match every word of the query, in any order and case. Return None if a word is in neither text."""
     text, words = text[:MAX_TEXT], query.lower().split()
     lower = text.lower()
     if len(lower) != len(text):  # some letters lower to two, which would shift the positions
@@ -49,15 +51,18 @@ def match_words(text: str, query: str, help_text: str = "") -> FuzzyMatch | None
 
 
 def _find_word(text: str, word: str) -> Sequence[int]:
-    """The first occurrence at the start of a word, else the first one. Empty if there is none."""
+    """Return the positions of the first match that starts a word, else of the first match. Empty without a match."""
     starts = [at for at in range(len(text)) if text.startswith(word, at)]
     start = next((at for at in starts if _starts_word(text, at)), starts[0] if starts else -1)
     return range(start, start + len(word)) if starts else range(0)
 
 
 def _find_letters(text: str, word: str) -> Sequence[int]:
-    """The letters of a word one after the other from the start of a word: `gw` in `golden wrong`. A letter is the next
-    character of the text or starts a word, if possible. Empty if not found or if the gaps are too long."""
+    """Return the positions of the letters of a word in this order, such as `gw` in `golden wrong`.
+
+    The first letter starts a word of the text. Each other letter follows directly or starts a word, if possible. The
+    result is empty if a letter is missing or if the gaps are too long.
+    """
     for start in (at for at in range(len(text)) if text[at] == word[0] and _starts_word(text, at)):
         found = [start]
         for letter in word[1:]:

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from fcreview.model import wording
-from fcreview.model.sanitize import MAX_MARKS, clip, pad, visible_lines, width
-from fcreview.model.wording import align_row, column_sizes, filled
+from fcreview.model.sanitize import MAX_MARKS, clip, display_width, pad, sanitize_lines
+from fcreview.model.wording import align_row, compute_column_widths, pad_cell
 from fcreview.tui.text.theme import symbols
 
-CELLS = 76
-LONGEST = 200_000
+JSON_WIDTH = 76
+MAX_JSON_CHARS = 200_000
 """Longest text, in characters, that is formatted as JSON. A value is serialized once for each nesting level."""
 
 
-def laid_out(value: Any, cells: int = CELLS, indent: int = 0) -> str:
+def format_json(value: Any, cells: int = JSON_WIDTH, indent: int = 0) -> str:
     """Format a JSON value. An object or list is split, one member a line, only if it does not fit into `cells`.
 
     Raises:
@@ -34,53 +34,55 @@ def laid_out(value: Any, cells: int = CELLS, indent: int = 0) -> str:
     inner, blank = indent + 2, " " * (indent + 2)
     if isinstance(value, dict):
         keys = [json.dumps(name, ensure_ascii=False) for name in value]
-        parts = [f"{blank}{key}: {laid_out(one, cells, inner)}" for key, one in zip(keys, value.values(), strict=True)]
+        parts = [
+            f"{blank}{key}: {format_json(one, cells, inner)}" for key, one in zip(keys, value.values(), strict=True)
+        ]
         opening, closing = "{", "}"
     else:
-        parts = [blank + laid_out(one, cells, inner) for one in value]
+        parts = [blank + format_json(one, cells, inner) for one in value]
         opening, closing = "[", "]"
     return "\n".join([opening, ",\n".join(parts), " " * indent + closing])
 
 
-def laid_out_text(text: str) -> str:
+def format_json_text(text: str) -> str:
     """Format a JSON text. Return any other text unchanged."""
-    if len(text) > LONGEST:
+    if len(text) > MAX_JSON_CHARS:
         return text
     try:
-        return laid_out(json.loads(text))
+        return format_json(json.loads(text))
     except (ValueError, RecursionError):
         return text
 
 
-Part = tuple[str, str]
+StyledText = tuple[str, str]
 """Text and the name of its style."""
-Line = tuple[Part, ...]
+Line = tuple[StyledText, ...]
 
-BLANK: Line = ()
-RULE = 6
+BLANK_LINE: Line = ()
+RULE_MARGIN = 6
 """Cells of a rule that its text cannot use."""
 
 
-def line(text: str, style: str = "") -> Line:
+def make_line(text: str, style: str = "") -> Line:
     """Return a line with a single style."""
     return ((text, style),)
 
 
-def plain(of: Line) -> str:
+def plain_text(line: Line) -> str:
     """Return the text of a line without styles."""
-    return "".join(text for text, _ in of)
+    return "".join(text for text, _ in line)
 
 
-def line_width(of: Line) -> int:
+def line_width(line: Line) -> int:
     """Return the width of a line in cells."""
-    return sum(width(text) for text, _ in of)
+    return sum(display_width(text) for text, _ in line)
 
 
 def _row_end(text: str, start: int, cells: int) -> int:
     """Return the end of the longest slice from `start` that fits into `cells`, at least one character long."""
     end, used = start, 0
     while end < len(text):
-        used += width(text[end])
+        used += display_width(text[end])
         if used > cells and end > start:
             break
         end += 1
@@ -94,7 +96,7 @@ def _head_of_rows(text: str, cells: int, limit: int) -> str:
     return text[: (limit + 1) * (cells + 1) * (1 if text.isascii() else 1 + MAX_MARKS)]
 
 
-def wrap(text: str, cells: int, limit: int | None = None) -> list[str]:
+def wrap_visible(text: str, cells: int, limit: int | None = None) -> list[str]:
     """Split visible text into rows of at most `cells` cells. The joined rows are the text.
 
     A row ends after a blank if there is one in its second half, otherwise inside the word. With `limit`, at most that
@@ -121,21 +123,21 @@ def wrap_text(text: str, cells: int, limit: int | None = None) -> list[str]:
     if limit is not None:
         text = _head_of_rows(text, max(cells, 1), limit)
     rows: list[str] = []
-    for part in visible_lines(text):
+    for part in sanitize_lines(text):
         remaining = None if limit is None else limit - len(rows)
         if remaining is not None and remaining <= 0:
             break
-        rows.extend(wrap(part, cells, remaining))
+        rows.extend(wrap_visible(part, cells, remaining))
     return rows
 
 
-def fold_text(text: str, cells: int, limit: int) -> tuple[list[str], bool]:
+def wrap_head(text: str, cells: int, limit: int) -> tuple[list[str], bool]:
     """Return the first `limit` rows of a text from data, and whether there are more."""
     rows = wrap_text(text, cells, limit + 1)
     return rows[:limit], len(rows) > limit
 
 
-def size_text(text: str) -> str:
+def format_size(text: str) -> str:
     """Format the size of a text in UTF-8: `12 KB`. A lone surrogate counts as three bytes."""
     n = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     if n < 1000:
@@ -143,32 +145,32 @@ def size_text(text: str) -> str:
     return f"{n / 1000:.1f} KB" if n < 10_000 else f"{n // 1000} KB" if n < 1_000_000 else f"{n / 1e6:.1f} MB"
 
 
-def labelled(label: str, rows: Sequence[str], style: str = "", label_style: str = "dim") -> list[Line]:
+def label_rows(label: str, rows: Sequence[str], style: str = "", label_style: str = "dim") -> list[Line]:
     """Return the rows as lines, with the label before the first row and blanks of its width before the others."""
-    indent = " " * width(label)
+    indent = " " * display_width(label)
     return [((label if at == 0 else indent, label_style), (row, style)) for at, row in enumerate(rows)]
 
 
-def rule(parts: Line, cells: int, dash: str = "") -> Line:
+def rule_line(line: Line, cells: int, dash: str = "") -> Line:
     """Return `── text ─────────` over the whole width. The text is clipped so that two dashes remain after it."""
     dash = dash or symbols().rule
-    fitted = fit(parts, max(cells - RULE, 1))
+    fitted = fit_line(line, max(cells - RULE_MARGIN, 1))
     rest = max(cells - 4 - line_width(fitted), 0)
     return ((dash * 2 + " ", "dim"), *fitted, (" " + dash * rest, "dim"))
 
 
-def fit(parts: Line, cells: int) -> Line:
+def fit_line(line: Line, cells: int) -> Line:
     """Clip a line to `cells`, with `…` at the cut. Trailing blanks are removed first, without `…`."""
-    if line_width(parts) <= cells:
-        return parts
-    stripped = list(parts)
+    if line_width(line) <= cells:
+        return line
+    stripped = list(line)
     while stripped and not stripped[-1][0].strip(" "):
         stripped.pop()
     stripped[-1:] = [(text.rstrip(" "), style) for text, style in stripped[-1:]]
-    fitted: list[Part] = []
+    fitted: list[StyledText] = []
     room = cells - (1 if line_width(tuple(stripped)) > cells else 0)
     for text, style in stripped:
-        if (w := width(text)) > room:
+        if (w := display_width(text)) > room:
             fitted += [(clip(text + "  ", room + 1), style)] if room >= 0 else []
             break
         fitted.append((text, style))
@@ -176,98 +178,98 @@ def fit(parts: Line, cells: int) -> Line:
     return tuple(fitted)
 
 
-def spread(left: Line, right: Line, cells: int) -> Line:
+def justify_line(left: Line, right: Line, cells: int) -> Line:
     """Return a line with `left` at its start and `right` at its end. If both do not fit, `left` is clipped."""
-    right = fit(right, cells)
+    right = fit_line(right, cells)
     room = cells - line_width(right)
-    left = fit(left, max(room - 1, 0))
+    left = fit_line(left, max(room - 1, 0))
     return (*left, (" " * (room - line_width(left)), ""), *right)
 
 
-def column(text: str, cells: int, style: str = "") -> Part:
+def pad_span(text: str, cells: int, style: str = "") -> StyledText:
     """Return visible text clipped or padded to exactly `cells`."""
     return (pad(text, cells), style)
 
 
-LEAST_HEAD = 4
+MIN_PREFIX_WIDTH = 4
 """Fewest characters of the beginning of a name that are worth showing."""
 _QUALIFIER = re.compile(r"(^|\(golden )(?:[^\W\d]\w*\.)+(?=[^\W\d])")
 
 
-def cut(text: str, cells: int) -> str:
+def truncate(text: str, cells: int) -> str:
     """Clip visible text to `cells`, with the ellipsis of the active symbol set at the cut."""
     clipped = clip(text, cells)
     return clipped if clipped == text else clipped[:-1] + symbols().ellipsis
 
 
-def cut_middle(text: str, cells: int, share: float = 1 / 3) -> str:
+def truncate_middle(text: str, cells: int, share: float = 1 / 3) -> str:
     """Shorten a visible name in the middle, since names mostly differ at the end: `live_…le_23-20-0`.
 
     `share` is the fraction of the room that the beginning gets.
     """
-    if width(text) <= cells:
+    if display_width(text) <= cells:
         return text
     if cells < 4:
-        return cut(text, cells)
+        return truncate(text, cells)
     head = _prefix_that_fits(text, int((cells - 1) * share))
-    tail = _prefix_that_fits(text[::-1], cells - 1 - width(head))[::-1]
+    tail = _prefix_that_fits(text[::-1], cells - 1 - display_width(head))[::-1]
     return head + symbols().ellipsis + tail
 
 
-def cut_type(text: str, cells: int) -> str:
+def truncate_error_type(text: str, cells: int) -> str:
     """Shorten an error type such as `simple_function_checker:wrong_count`: `…:wrong_count`.
 
     The part after the last colon is kept if it fits, because it distinguishes the types.
     """
-    if width(text) <= cells:
+    if display_width(text) <= cells:
         return text
     kind = text.rpartition(":")[2]
-    room = cells - 2 - width(kind)
+    room = cells - 2 - display_width(kind)
     if kind != text and room >= 0:
-        return (_prefix_that_fits(text, room) if room >= LEAST_HEAD else "") + symbols().ellipsis + ":" + kind
-    return kind if width(kind) <= cells else cut_middle(kind, cells, 1 / 2)
+        return (_prefix_that_fits(text, room) if room >= MIN_PREFIX_WIDTH else "") + symbols().ellipsis + ":" + kind
+    return kind if display_width(kind) <= cells else truncate_middle(kind, cells, 1 / 2)
 
 
-def cut_difference(text: str, cells: int) -> str:
+def truncate_difference(text: str, cells: int) -> str:
     """Shorten a first difference. Dotted names lose their qualifier: `…queryViolation not called`."""
-    if width(text) > cells:
+    if display_width(text) > cells:
         text = _QUALIFIER.sub(lambda match: match[1] + symbols().ellipsis, text)
-    return cut(text, cells)
+    return truncate(text, cells)
 
 
 def _prefix_that_fits(text: str, cells: int) -> str:
     used = 0
     for at, char in enumerate(text):
-        used += width(char)
+        used += display_width(char)
         if used > cells:
             return text[:at]
     return text
 
 
-def centre(text: str, cells: int) -> str:
+def center_text(text: str, cells: int) -> str:
     """Pad a visible text on both sides to `cells`."""
-    left = (cells - width(text)) // 2
-    return " " * left + filled(text, cells - left)
+    left = (cells - display_width(text)) // 2
+    return " " * left + pad_cell(text, cells - left)
 
 
-def rate_of(passes: int, known: int, items: int) -> str:
+def format_pass_rate(passes: int, known: int, items: int) -> str:
     """Format a pass rate: `71.3 %`, `71.3 % of 998` if not all items have a verdict, a dash if no item has one."""
-    return wording.rate_of(passes, known, items) if known or symbols().rule == wording.NOTHING else "–"
+    return wording.format_rate_of_known(passes, known, items) if known or symbols().rule == wording.NO_VALUE else "–"
 
 
-def recomputed(passes: int, known: int, items: int) -> str:
-    """Format the rate of recomputed verdicts as `wording.recomputed` does, with the active symbol set."""
-    return wording.recomputed(passes, known, items, symbols().none)
+def format_recomputed_pass_rate(passes: int, known: int, items: int) -> str:
+    """Format the rate of recomputed verdicts as `wording.format_recomputed_rate` does, with the active symbol set."""
+    return wording.format_recomputed_rate(passes, known, items, symbols().none)
 
 
-def hints_line(hints: Sequence[tuple[str, str]], cells: int, always: int = 2) -> Line:
-    """Return the key line from (key, label) hints. Hints that do not fit are omitted, but never the last `always`."""
+def key_hints_line(hints: Sequence[tuple[str, str]], cells: int, keep_last: int = 2) -> Line:
+    """Return the key line from (key, label) hints, without those that do not fit, but with the last `keep_last`."""
     kept = list(hints)
     gap = _hint_gap(kept, cells)
-    while gap < 1 and len(kept) > always:
-        kept.pop(-always - 1)
+    while gap < 1 and len(kept) > keep_last:
+        kept.pop(-keep_last - 1)
         gap = _hint_gap(kept, cells)
-    parts: list[Part] = []
+    parts: list[StyledText] = []
     for at, (key, label) in enumerate(kept):
         parts += [(" " * (max(gap, 1) if at else 1), ""), (key, "key"), (" " + label, "")]
     return tuple(parts)
@@ -277,74 +279,82 @@ def _hint_gap(hints: Sequence[tuple[str, str]], cells: int) -> int:
     """Return the blanks between hints, at most 3, or less than 1 if the hints do not fit."""
     if len(hints) < 2:
         return 3
-    return min(3, (cells - 1 - sum(width(key) + 1 + width(label) for key, label in hints)) // (len(hints) - 1))
+    return min(
+        3, (cells - 1 - sum(display_width(key) + 1 + display_width(label) for key, label in hints)) // (len(hints) - 1)
+    )
 
 
-def waiting_words(what: str, seconds: float, leave: str = "") -> str:
-    """Return `counting failures · 2 s · Esc cancels`. `leave` is the name of the key that cancels, if any."""
-    parts = [what, f"{seconds:.0f} s" if seconds >= 1 else "", f"{leave} cancels" if leave else ""]
-    return f" {symbols().between} ".join(filter(None, parts))
+def progress_message(activity: str, seconds: float, cancel_key: str = "") -> str:
+    """Return `counting failures · 2 s · Esc cancels`. `cancel_key` is empty if no key cancels."""
+    parts = [activity, f"{seconds:.0f} s" if seconds >= 1 else "", f"{cancel_key} cancels" if cancel_key else ""]
+    return f" {symbols().separator} ".join(filter(None, parts))
 
 
-TWO_FROM = 140
+TWO_PANES_MIN_WIDTH = 140
 """Screen width from which list and item are shown side by side."""
-LEAST_LIST = 59
-MOST_LIST = 100
-ITEM = 100
+MIN_LIST_WIDTH = 59
+MAX_LIST_WIDTH = 100
+PREFERRED_ITEM_WIDTH = 100
 """Width that the item pane gets before the list pane grows beyond its minimum."""
-VALUES = 90
+MIN_ITEM_WIDTH = 90
 """Width that the item text keeps beside function docs: names, and about 40 cells for each of the two values."""
-LEAST_DOCUMENT = 38
-MOST_DOCUMENT = 70
-THREE_FROM = LEAST_LIST + 1 + VALUES + 1 + LEAST_DOCUMENT
+MIN_DOCS_WIDTH = 38
+MAX_DOCS_WIDTH = 70
+THREE_PANES_MIN_WIDTH = MIN_LIST_WIDTH + 1 + MIN_ITEM_WIDTH + 1 + MIN_DOCS_WIDTH
 """Screen width from which list, item and function docs are shown side by side."""
 
 
-def list_cells(cells: int) -> int:
-    """Return the width of the list pane on a screen of `cells`. The item pane gets the rest, except a divider of 1."""
-    spare = (cells - THREE_FROM) // 3 if cells >= THREE_FROM else max(cells - 1 - LEAST_LIST - ITEM, 0) // 2
-    return min(LEAST_LIST + spare, MOST_LIST)
+def list_pane_width(screen_width: int) -> int:
+    """Return the width of the list pane. The rest, except a divider of one cell, is the item pane."""
+    spare = (
+        (screen_width - THREE_PANES_MIN_WIDTH) // 3
+        if screen_width >= THREE_PANES_MIN_WIDTH
+        else max(screen_width - 1 - MIN_LIST_WIDTH - PREFERRED_ITEM_WIDTH, 0) // 2
+    )
+    return min(MIN_LIST_WIDTH + spare, MAX_LIST_WIDTH)
 
 
-def document_cells(cells: int) -> int:
-    """Return the width of the function docs in an item pane of `cells`, 0 if they do not fit. Excludes the divider."""
-    spare = cells - VALUES - 1 - LEAST_DOCUMENT
-    return min(LEAST_DOCUMENT + spare // 2, MOST_DOCUMENT) if spare >= 0 else 0
+def docs_column_width(pane_width: int) -> int:
+    """Return the width of the function docs in an item pane, 0 if they do not fit. The divider is not included."""
+    spare = pane_width - MIN_ITEM_WIDTH - 1 - MIN_DOCS_WIDTH
+    return min(MIN_DOCS_WIDTH + spare // 2, MAX_DOCS_WIDTH) if spare >= 0 else 0
 
 
-def title_line(name: str, cells: int, *, focused: bool) -> Line:
+def pane_title_line(name: str, cells: int, *, focused: bool) -> Line:
     """Return a pane title: `━━▸ item ━━━━━` with the focus, `─── list ─────` without, distinct without colour."""
     sign = symbols()
-    dash, mark = (sign.heavy, sign.cursor) if focused else (sign.rule, sign.rule)
+    dash, mark = (sign.heavy_rule, sign.cursor) if focused else (sign.rule, sign.rule)
     head = f"{dash * 2}{mark} {name} "
-    return ((head + dash * max(cells - width(head), 0), "strong" if focused else "dim"),)
+    return ((head + dash * max(cells - display_width(head), 0), "strong" if focused else "dim"),)
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TextColumn:
     """Column of a text table."""
 
     title: str
-    right: bool = False
+    align_right: bool = False
     """Whether the column is aligned right, as numbers are."""
-    cut: Callable[[str, int], str] = cut
+    truncate: Callable[[str, int], str] = truncate
     """Function that shortens text to a number of cells."""
-    least: int = 6
+    min_width: int = 6
     """Width in cells below which the column shrinks only if no other column can."""
 
 
-def table(columns: Sequence[Column], rows: Sequence[Sequence[Part]], cells: int) -> tuple[Line, list[Line]]:
+def table_lines(
+    columns: Sequence[TextColumn], rows: Sequence[Sequence[StyledText]], cells: int
+) -> tuple[Line, list[Line]]:
     """Lay out rows of visible text in columns that fit into `cells`. Return the heading and the lines."""
     texts = [[text for text, _ in row] for row in rows]
-    least = [column.least for column in columns]
-    sizes = column_sizes([column.title for column in columns], texts, cells=cells, least=least)
+    least = [column.min_width for column in columns]
+    sizes = compute_column_widths([column.title for column in columns], texts, cells=cells, least=least)
     heading = _table_line(columns, [(column.title, "dim") for column in columns], sizes)
     return heading, [_table_line(columns, row, sizes) for row in rows]
 
 
-def _table_line(columns: Sequence[Column], row: Sequence[Part], sizes: Sequence[int]) -> Line:
-    texts = [column.cut(text, size) for column, (text, _), size in zip(columns, row, sizes, strict=True)]
-    aligned = align_row(texts, sizes, [at for at, column in enumerate(columns) if column.right])
+def _table_line(columns: Sequence[TextColumn], row: Sequence[StyledText], sizes: Sequence[int]) -> Line:
+    texts = [column.truncate(text, size) for column, (text, _), size in zip(columns, row, sizes, strict=True)]
+    aligned = align_row(texts, sizes, [at for at, column in enumerate(columns) if column.align_right])
     return tuple((text, style) for text, (_, style) in zip(aligned, row, strict=True))
 
 
@@ -352,26 +362,26 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Choices(Generic[T]):
+class ChoiceTable(Generic[T]):
     """Table to choose a row from: visible text for each row, and the value that the row selects."""
 
     title: str
     noun: str
     """Singular noun for a row, such as `run`."""
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Part]]
+    columns: Sequence[TextColumn]
+    rows: Sequence[Sequence[StyledText]]
     values: Sequence[T]
     cursor: int = 0
-    empty: str = "no entries"
+    empty_message: str = "no entries"
     """Message shown instead of rows if there are none."""
     note: str = ""
     """Text at the right end of the title line."""
-    small: bool = False
+    compact: bool = False
     """Whether the list takes only the lines that it needs, so that the screen behind it stays visible."""
-    amount: int | None = None
+    total: int | None = None
     """Number of entries for the title, if it differs from the number of rows."""
 
     def lines(self, cells: int) -> tuple[Line, list[Line]]:
         """Return the heading and the lines of the table, `cells` wide."""
-        heading, lines = table(self.columns, self.rows, cells - 3)
+        heading, lines = table_lines(self.columns, self.rows, cells - 3)
         return (("  ", ""), *heading), [((" ", ""), *line) for line in lines]

@@ -21,31 +21,37 @@ from rich.style import Style
 
 
 @dataclass(frozen=True, slots=True)
-class Colours:
+class ColourSet:
     """Colours by meaning, as Rich names them."""
 
     good: str
     bad: str
-    doubt: str
-    odd: str
+    warning: str
+    dispute: str
     """Colour of disagreements and of missing calls or arguments."""
     accent: str
 
 
-TERMINAL = "terminal"
-COLOURS = {
-    TERMINAL: Colours(good="green", bad="red", doubt="yellow", odd="magenta", accent="cyan"),
-    "dark": Colours(good="color(114)", bad="color(210)", doubt="color(221)", odd="color(176)", accent="color(80)"),
-    "light": Colours(good="color(28)", bad="color(160)", doubt="color(94)", odd="color(127)", accent="color(24)"),
-    "safe": Colours(good="color(33)", bad="color(202)", doubt="color(136)", odd="color(168)", accent="color(31)"),
+TERMINAL_COLOURS = "terminal"
+COLOUR_SETS = {
+    TERMINAL_COLOURS: ColourSet(good="green", bad="red", warning="yellow", dispute="magenta", accent="cyan"),
+    "dark": ColourSet(
+        good="color(114)", bad="color(210)", warning="color(221)", dispute="color(176)", accent="color(80)"
+    ),
+    "light": ColourSet(
+        good="color(28)", bad="color(160)", warning="color(94)", dispute="color(127)", accent="color(24)"
+    ),
+    "safe": ColourSet(
+        good="color(33)", bad="color(202)", warning="color(136)", dispute="color(168)", accent="color(31)"
+    ),
 }
 
 
-def coloured(name: str) -> Mapping[str, Style]:
+def build_styles(name: str) -> Mapping[str, Style]:
     """Return the style of each meaning in the colour set `name`, a key of `COLOURS`."""
-    colours = COLOURS[name]
+    colours = COLOUR_SETS[name]
     good, bad, doubt, odd, accent = (
-        Style(color=colour) for colour in (colours.good, colours.bad, colours.doubt, colours.odd, colours.accent)
+        Style(color=colour) for colour in (colours.good, colours.bad, colours.warning, colours.dispute, colours.accent)
     )
     return {
         "equal": DIM,
@@ -74,7 +80,7 @@ def coloured(name: str) -> Mapping[str, Style]:
 
 
 DIM, BOLD, UNDERLINE = Style(dim=True), Style(bold=True), Style(underline=True)
-PLAIN: Mapping[str, Style] = {
+COLOURLESS_STYLES: Mapping[str, Style] = {
     "differs": BOLD,
     "missing": BOLD,
     "extra": BOLD,
@@ -108,25 +114,25 @@ class Symbols:
     unsure: str = "?"
     none: str = "·"
     disputed: str = "≠"
-    part: str = "◐"
+    partial: str = "◐"
     stale: str = "↻"
     cursor: str = "▸"
     rule: str = "─"
-    heavy: str = "━"
+    heavy_rule: str = "━"
     bar: str = "│"
     ellipsis: str = "…"
     folded: str = "▸"
     unfolded: str = "▾"
     arrow: str = "→"
-    between: str = "·"
+    separator: str = "·"
     plus_minus: str = "±"
-    blank: str = "␣"
+    visible_space: str = "␣"
 
-    def yours(self, value: Any, parts: int) -> str:
-        """Return the symbol of an annotator's verdict, or `part` if only parts of the item were reviewed."""
-        return self.part if value is None and parts else self.verdict(value)
+    def annotator_symbol(self, value: Any, n_parts: int) -> str:
+        """Return the symbol of an annotator's verdict, or `partial` if only parts of the item were reviewed."""
+        return self.partial if value is None and n_parts else self.verdict_symbol(value)
 
-    def verdict(self, value: Any) -> str:
+    def verdict_symbol(self, value: Any) -> str:
         """Return the symbol of a verdict: True, False, "unsure", "disputed", a score, or None for no verdict."""
         if value is True:
             return self.passed
@@ -141,32 +147,32 @@ class Symbols:
         return self.unsure
 
 
-ASCII = Symbols(
+ASCII_SYMBOLS = Symbols(
     passed="P",
     failed="F",
     unsure="?",
     none=".",
     disputed="X",
-    part="o",
+    partial="o",
     stale="*",
     cursor=">",
     rule="-",
-    heavy="=",
+    heavy_rule="=",
     bar="|",
     ellipsis=">",
     folded="+",
     unfolded="-",
     arrow=">",
-    between="-",
+    separator="-",
     plus_minus="~",
-    blank="_",
+    visible_space="_",
 )
-UNICODE = Symbols()
+UNICODE_SYMBOLS = Symbols()
 
 _NO_STYLE = Style()
 
 
-def wants_ascii(env: Mapping[str, str]) -> bool:
+def is_ascii_preferred(env: Mapping[str, str]) -> bool:
     """Return whether to use the ASCII symbols: on request, on a terminal with a poor font, or in a non-UTF-8 locale.
 
     An unset locale does not count as non-UTF-8.
@@ -183,33 +189,33 @@ def wants_ascii(env: Mapping[str, str]) -> bool:
     return language in ("C", "POSIX")
 
 
-def wants_colour(env: Mapping[str, str]) -> bool:
+def is_colour_enabled(env: Mapping[str, str]) -> bool:
     """Return whether to use colours."""
     return not env.get("NO_COLOR") and env.get("TERM", "") not in COLOURLESS_TERMINALS
 
 
-_configured_colours: str = TERMINAL
+_configured_colours: str = TERMINAL_COLOURS
 
 
-def choose(colours: str) -> None:
+def set_colours(name: str) -> None:
     """Use the colour set that the configuration file names. `FCREVIEW_COLOURS` takes precedence."""
     global _configured_colours
-    _configured_colours = colours
+    _configured_colours = name
     _styles.cache_clear()
 
 
 @lru_cache(maxsize=1)
 def symbols() -> Symbols:
     """Return the active symbol set."""
-    return ASCII if wants_ascii(os.environ) else UNICODE
+    return ASCII_SYMBOLS if is_ascii_preferred(os.environ) else UNICODE_SYMBOLS
 
 
 @lru_cache(maxsize=1)
 def _styles() -> Mapping[str, Style]:
-    if not wants_colour(os.environ):
-        return PLAIN
+    if not is_colour_enabled(os.environ):
+        return COLOURLESS_STYLES
     setting = os.environ.get("FCREVIEW_COLOURS", "").strip().lower()
-    return coloured(setting if setting in COLOURS else _configured_colours)
+    return build_styles(setting if setting in COLOUR_SETS else _configured_colours)
 
 
 def style(name: str) -> Style:
@@ -232,7 +238,7 @@ STATE_STYLES = {"=": "equal", "~": "normalised", "!": "differs", "-": "missing",
 """Style names by the state of an argument: equal, equivalent, different, missing or unexpected."""
 
 
-def forget() -> None:
-    """Clear the cached symbols and styles, so that a changed environment takes effect (used by tests)."""
+def clear_caches() -> None:
+    """Clear the cached symbols and styles, so that a changed environment takes effect, as in tests."""
     symbols.cache_clear()
     _styles.cache_clear()

@@ -17,7 +17,7 @@ from textual.widget import Widget
 from textual.worker import Worker
 
 
-class Still(Widget):
+class StaticFocusWidget(Widget):
     """Widget that looks the same with and without the focus. Textual would redraw all of it when the focus changes."""
 
     def on_focus(self, event: events.Focus) -> None:
@@ -33,26 +33,26 @@ class Still(Widget):
             self.parent.post_message(events.DescendantBlur(self))
 
 
-LATE = 0.5
+PROGRESS_INTERVAL = 0.5
 """Seconds between two progress reports, and before the first one."""
 
 
-class Waiting:
+class ProgressTimer:
     """Timer that reports how long an operation has been running."""
 
-    def __init__(self, owner: MessagePump, tell: Callable[[float], None]) -> None:
-        """Create a stopped timer. `tell` receives the elapsed seconds."""
-        self._owner, self._tell = owner, tell
+    def __init__(self, owner: MessagePump, report: Callable[[float], None]) -> None:
+        """Create a stopped timer. `report` receives the elapsed seconds."""
+        self._owner, self._tell = owner, report
         self._timer: Timer | None = None
         self._started = 0.0
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Start the timer from zero."""
-        self.end()
+        self.stop()
         self._started = monotonic()
-        self._timer = self._owner.set_interval(LATE, lambda: self._tell(monotonic() - self._started))
+        self._timer = self._owner.set_interval(PROGRESS_INTERVAL, lambda: self._tell(monotonic() - self._started))
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Stop the timer."""
         if self._timer is not None:
             self._timer.stop()
@@ -83,7 +83,7 @@ def work(
             try:
                 return await method(self, *args, **kwargs)
             except NoMatches:
-                if stands(self):
+                if is_screen_active(self):
                     raise
                 return None
 
@@ -92,7 +92,7 @@ def work(
     return decorate
 
 
-def stands(node: DOMNode) -> bool:
+def is_screen_active(node: DOMNode) -> bool:
     """Return whether the node's screen exists and is not being removed."""
     try:
         return bool(node.screen.display)

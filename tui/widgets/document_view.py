@@ -13,45 +13,45 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from fcreview.model.sanitize import width
+from fcreview.model.sanitize import display_width
 from fcreview.tui.key_bindings import key_hints
-from fcreview.tui.text.layout import START, Layout, Source, Spot
-from fcreview.tui.text.lines import Line, fit, hints_line, title_line
+from fcreview.tui.text.layout import DOCUMENT_START, DocumentLayout, DocumentSource, RowPosition
+from fcreview.tui.text.lines import Line, fit_line, key_hints_line, pane_title_line
 from fcreview.tui.text.theme import style, symbols
-from fcreview.tui.widgets.base import Still
+from fcreview.tui.widgets.base import StaticFocusWidget
 
-GUTTER = 1
+GUTTER_WIDTH = 1
 """Width of the cursor column at the left, in cells."""
-WHEEL = 3
+WHEEL_ROWS = 3
 """Rows scrolled by one step of the mouse wheel."""
 ASCII_REPLACEMENTS = str.maketrans("·…–", ".>-")
 """Replacements for the punctuation of fcreview's own messages when only ASCII symbols are used."""
 
 
-def strip_of(line: Line, cells: int, base: Style, *, gutter: str = "", find: str = "") -> Strip:
-    """Render a line as a Textual strip of exactly `cells`, with the matches of `find` (casefolded) highlighted."""
+def render_strip(line: Line, cells: int, base: Style, *, gutter: str = "", highlight: str = "") -> Strip:
+    """Render a line as a Textual strip of exactly `cells`, with the matches of `highlight` (casefolded) highlighted."""
     segments = [Segment(gutter, base + style("cursor") if gutter.strip() else base)] if gutter else []
     ascii_only = symbols().rule.isascii()
     for text, name in line:
         if ascii_only and not text.isascii():
             text = text.translate(ASCII_REPLACEMENTS)
         text_style = base + style(name)
-        segments += _highlight_matches(text, text_style, find) if find else [Segment(text, text_style)]
-    used = sum(width(segment.text) for segment in segments)
+        segments += _highlight_matches(text, text_style, highlight) if highlight else [Segment(text, text_style)]
+    used = sum(display_width(segment.text) for segment in segments)
     if used < cells:
         segments.append(Segment(" " * (cells - used), base))
         return Strip(segments, cells)
     return Strip(segments).adjust_cell_length(cells, base) if used > cells else Strip(segments, cells)
 
 
-def _highlight_matches(text: str, text_style: Style, find: str) -> list[Segment]:
+def _highlight_matches(text: str, text_style: Style, highlight: str) -> list[Segment]:
     folded = text.casefold()
-    if find not in folded or len(folded) != len(text):
+    if highlight not in folded or len(folded) != len(text):
         return [Segment(text, text_style)]
     segments: list[Segment] = []
     start = 0
-    while (at := folded.find(find, start)) >= 0:
-        end = at + len(find)
+    while (at := folded.find(highlight, start)) >= 0:
+        end = at + len(highlight)
         segments += [Segment(text[start:at], text_style), Segment(text[at:end], text_style + style("match"))]
         start = end
     segments.append(Segment(text[start:], text_style))
@@ -79,11 +79,11 @@ class LineBar(Widget):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        return strip_of(fit(self._line, self.size.width) if y == 0 else (), self.size.width, self.rich_style)
+        return render_strip(fit_line(self._line, self.size.width) if y == 0 else (), self.size.width, self.rich_style)
 
 
-class DocumentView(Still, can_focus=True):
-    """Widget that shows a document through a `Layout` and redraws only the rows that changed.
+class DocumentView(StaticFocusWidget, can_focus=True):
+    """Widget that shows a document through a `DocumentLayout` and redraws only the rows that changed.
 
     The screen that owns the widget binds the keys.
     """
@@ -96,11 +96,11 @@ class DocumentView(Still, can_focus=True):
 
     def __init__(self, *, gutter: bool = True, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.layout_: Layout | None = None
+        self.document_layout: DocumentLayout | None = None
         self.cursor: int | None = None
-        self.find = ""
+        self.highlight = ""
         """Casefolded text whose matches are highlighted."""
-        self.foot: Callable[[int], Sequence[Line]] = lambda _: ()
+        self.footer: Callable[[int], Sequence[Line]] = lambda _: ()
         """Function that returns lines for the bottom of the view, given the number of rows that the document leaves
         free. Lines that do not fit are omitted."""
         self._gutter = gutter
@@ -113,29 +113,29 @@ class DocumentView(Still, can_focus=True):
     @property
     def cells(self) -> int:
         """Width of the document in cells, without the gutter."""
-        return max(self.size.width - (GUTTER if self._gutter else 0), 1)
+        return max(self.size.width - (GUTTER_WIDTH if self._gutter else 0), 1)
 
-    def show(self, source: Source, *, top: Spot = START, cursor: int | None = None) -> None:
+    def show(self, source: DocumentSource, *, top: RowPosition = DOCUMENT_START, cursor: int | None = None) -> None:
         """Show a document from row `top` with the cursor on block `cursor`.
 
         The method may be called before the view has a size. The document then appears with the first frame.
         """
-        self.layout_ = Layout(source, self.cells, max(self.size.height, 1))
-        self.layout_.top = self.layout_.settle(top) if self.size else top
+        self.document_layout = DocumentLayout(source, self.cells, max(self.size.height, 1))
+        self.document_layout.top = self.document_layout.clamp_top(top) if self.size else top
         if not self.size:  # a hidden view may return with its old size, and must be laid out then
             self._drawn_size = self.size
         self.cursor, self._revealed = cursor, []
         self.redraw()
 
-    def reveal(self, index: int, row: int = 0, *, whole: bool = True, also: bool = False) -> None:
-        """Scroll to a row as `Layout.reveal` does, and keep it visible when the size changes.
+    def reveal(self, index: int, row: int = 0, *, entire_block: bool = True, keep_previous: bool = False) -> None:
+        """Scroll to a row as `DocumentLayout.reveal` does, and keep it visible when the size changes.
 
-        With `also`, the row that was revealed before stays visible too, if both fit.
+        With `keep_previous`, the row that was revealed before stays visible too, if both fit.
         """
-        previous = self._revealed if not self.size else self._revealed[-1:] if also else []
-        self._revealed = [*previous, (index, row, whole)]
-        if self.size and self.layout_ is not None:
-            self.layout_.reveal(index, row, whole=whole)
+        previous = self._revealed if not self.size else self._revealed[-1:] if keep_previous else []
+        self._revealed = [*previous, (index, row, entire_block)]
+        if self.size and self.document_layout is not None:
+            self.document_layout.reveal(index, row, entire_block=entire_block)
             self.redraw()
 
     def redraw(self) -> None:
@@ -153,24 +153,26 @@ class DocumentView(Still, can_focus=True):
 
     def _fit_to_size(self) -> None:
         self._drawn_size = self.size
-        if self.layout_ is not None:
-            self.layout_.resize(self.cells, max(self.size.height, 1))
+        if self.document_layout is not None:
+            self.document_layout.resize(self.cells, max(self.size.height, 1))
             for index, row, whole in self._revealed:
-                self.layout_.reveal(index, row, whole=whole)
+                self.document_layout.reveal(index, row, entire_block=whole)
             self._revealed = self._revealed[-2:]
         self._strips = self._render_strips()
 
     def _render_strips(self) -> list[Strip]:
-        layout, base, cells = self.layout_, self.rich_style, self.size.width
+        layout, base, cells = self.document_layout, self.rich_style, self.size.width
         strips: list[Strip] = []
         if layout is not None:
-            for index, row in layout.visible():
+            for index, row in layout.visible_rows():
                 mark = (symbols().cursor if index == self.cursor and row == 0 else " ") if self._gutter else ""
-                strips.append(strip_of(layout.lines(index)[row], cells, base, gutter=mark, find=self.find))
+                strips.append(
+                    render_strip(layout.block_lines(index)[row], cells, base, gutter=mark, highlight=self.highlight)
+                )
         free = self.size.height - len(strips)
         mark = " " if self._gutter else ""
-        lines = self.foot(free)[:free] if free > 0 else ()
-        foot = [strip_of(line, cells, base, gutter=mark) for line in lines]
+        lines = self.footer(free)[:free] if free > 0 else ()
+        foot = [render_strip(line, cells, base, gutter=mark) for line in lines]
         return strips + [Strip.blank(cells, base)] * (free - len(foot)) + foot
 
     def render_line(self, y: int) -> Strip:
@@ -186,25 +188,25 @@ class DocumentView(Still, can_focus=True):
     def scroll_rows(self, rows: int) -> None:
         """Scroll down by `rows`, or up if negative."""
         self._revealed = []
-        if self.layout_ is not None:
-            self.layout_.scroll(rows)
+        if self.document_layout is not None:
+            self.document_layout.scroll_by(rows)
             self.redraw()
 
-    def scroll_edge(self, side: int) -> None:
+    def scroll_to_edge(self, side: int) -> None:
         """Scroll to the end (1) or the beginning (-1) of the document."""
         self._revealed = []
-        if self.layout_ is not None:
-            self.layout_.go(START if side < 0 else self.layout_.last_top())
+        if self.document_layout is not None:
+            self.document_layout.scroll_to(DOCUMENT_START if side < 0 else self.document_layout.max_top())
             self.redraw()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
-        self.scroll_rows(WHEEL)
+        self.scroll_rows(WHEEL_ROWS)
         self.post_message(self.Scrolled())
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
-        self.scroll_rows(-WHEEL)
+        self.scroll_rows(-WHEEL_ROWS)
         self.post_message(self.Scrolled())
 
 
@@ -221,7 +223,7 @@ class PaneTitle(LineBar):
         self.on_resize()
 
     def on_resize(self) -> None:
-        self.show(title_line(self._title, self.size.width, focused=self._focused))
+        self.show(pane_title_line(self._title, self.size.width, focused=self._focused))
 
 
 class Divider(Widget):
@@ -230,7 +232,7 @@ class Divider(Widget):
     DEFAULT_CSS = "Divider { width: 1; height: 1fr; }"
 
     def render_line(self, y: int) -> Strip:  # noqa: ARG002 - all its lines are the same
-        return strip_of(((symbols().bar, "dim"),), 1, self.rich_style)
+        return render_strip(((symbols().bar, "dim"),), 1, self.rich_style)
 
 
 class LineBlock(Widget):
@@ -250,29 +252,29 @@ class LineBlock(Widget):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        return strip_of(self.lines[y] if y < len(self.lines) else (), self.size.width, self.rich_style)
+        return render_strip(self.lines[y] if y < len(self.lines) else (), self.size.width, self.rich_style)
 
 
-LAST = ("quit", "palette", "help")
+LAST_LABELS = ("quit", "palette", "help")
 """Labels that come last in the key line, in this order."""
 
 
 class KeyLine(LineBar):
-    """Key line of a screen, made from its active bindings. The last `always` hints are never omitted."""
+    """Key line of a screen, made from its active bindings. The last `keep_last` hints are never omitted."""
 
-    def __init__(self, *, always: int = 2, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+    def __init__(self, *, keep_last: int = 2, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
-        self._always = always
+        self._always = keep_last
         self._priority_hints: list[tuple[str, str]] = []
 
     def update(self) -> None:
         """Show the hints of the bindings that are active now."""
         hints = [*self._priority_hints, *key_hints(self.screen)]
-        hints.sort(key=lambda hint: LAST.index(hint[1]) if hint[1] in LAST else -1)
+        hints.sort(key=lambda hint: LAST_LABELS.index(hint[1]) if hint[1] in LAST_LABELS else -1)
         always = self._always + any(label == "palette" for _, label in hints)
-        self.show(hints_line(hints, self.size.width, always))
+        self.show(key_hints_line(hints, self.size.width, always))
 
-    def offer(self, hints: list[tuple[str, str]]) -> None:
+    def set_priority_hints(self, hints: list[tuple[str, str]]) -> None:
         """Show these (key, label) hints before all others."""
         if hints != self._priority_hints:
             self._priority_hints = hints

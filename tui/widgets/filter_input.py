@@ -11,11 +11,11 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from fcreview.model.sanitize import visible, width
+from fcreview.model.sanitize import display_width, sanitize
 from fcreview.store.filters.parser import FilterError
-from fcreview.store.filters.saved import SIGN, SavedError
-from fcreview.tui.actions import FILTER, FILTER_INPUT
-from fcreview.tui.key_bindings import bindings
+from fcreview.store.filters.saved import SAVED_FILTER_PREFIX, SavedFilterError
+from fcreview.tui.actions import FILTER_INPUT_ACTIONS, FILTER_LINE_ACTIONS
+from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.queue.choices import (
     Completion,
     CompletionContext,
@@ -26,7 +26,7 @@ from fcreview.tui.queue.choices import (
     word_at,
 )
 from fcreview.tui.queue.state import FilterHistory
-from fcreview.tui.text.lines import cut
+from fcreview.tui.text.lines import truncate
 from fcreview.tui.widgets.document_view import LineBar
 from fcreview.tui.widgets.safe_input import SafeInput
 
@@ -34,7 +34,7 @@ from fcreview.tui.widgets.safe_input import SafeInput
 class FilterInput(SafeInput):
     """Text box of the filter line."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(FILTER_INPUT)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(FILTER_INPUT_ACTIONS)
 
 
 class FilterLine(Vertical):
@@ -43,11 +43,11 @@ class FilterLine(Vertical):
     The screen closes the line.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(FILTER)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(FILTER_LINE_ACTIONS)
 
-    FILTER = ' for example official:fail -reviewed error:value_error text:"celsius"'
-    SEARCH = " items whose id or texts contain this"
-    NAMING = " name of the saved filter: letters, digits and _ . -"
+    FILTER_HINT = ' for example official:fail -reviewed error:value_error text:"celsius"'
+    SEARCH_HINT = " items whose id or texts contain this"
+    NAME_HINT = " name of the saved filter: letters, digits and _ . -"
 
     @dataclass
     class Submitted(Message):
@@ -63,16 +63,16 @@ class FilterLine(Vertical):
         """Posted when the line was closed with Esc."""
 
     @dataclass
-    class Completing(Message):
+    class CompletionRequested(Message):
         """Posted when Tab was pressed. The screen answers with `complete`."""
 
-    def __init__(self, typed: FilterHistory, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+    def __init__(self, history: FilterHistory, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
         self.display = False
         self.kind = ""
         self._hint = ""
-        self._typed = typed
-        self._completion_context = CompletionContext(blind=typed.blind)
+        self._history = history
+        self._completion_context = CompletionContext(blind=history.blind)
         self._last_completion: tuple[str, list[Completion], int] | None = None
         """Text after the last completion, the completions that were available, and the index of the inserted one."""
         self._history_index = 0
@@ -109,27 +109,27 @@ class FilterLine(Vertical):
         """Hide the line."""
         self.display = False
 
-    def complain(self, message: str, position: int | None) -> None:
+    def show_error(self, message: str, position: int | None) -> None:
         """Show an error message, with a caret under the character at `position` of the text."""
         line = self.query_one(FilterInput)
         if position is None:
             self._show_message(f" {message}", "bad")
             return
         line.cursor_position = min(position, len(line.value))
-        at = len(self.kind) + 2 + width(visible(line.value[:position])) - int(line.scroll_offset.x)
+        at = len(self.kind) + 2 + display_width(sanitize(line.value[:position])) - int(line.scroll_offset.x)
         room = self.size.width or self.screen.size.width
-        text = visible(message)
-        if at + 2 + width(text) <= room:
+        text = sanitize(message)
+        if at + 2 + display_width(text) <= room:
             self._show_message(" " * at + "^ " + text, "bad")
-        elif width(text) + 2 <= at:
-            self._show_message(" " * (at - width(text) - 1) + text + " ^", "bad")
+        elif display_width(text) + 2 <= at:
+            self._show_message(" " * (at - display_width(text) - 1) + text + " ^", "bad")
         else:
-            indent = 0 if at < 3 else min(at, max(room - width(text) - 2, 0))
+            indent = 0 if at < 3 else min(at, max(room - display_width(text) - 2, 0))
             self._show_message(" " * indent + "^ " + text, "bad")
 
     def _show_message(self, text: str, style: str) -> None:
         cells = self.size.width or self.screen.size.width
-        self.query_one("#filter-says", LineBar).show(((cut(text, cells), style),))
+        self.query_one("#filter-says", LineBar).show(((truncate(text, cells), style),))
 
     def _set_text(self, text: str, cursor: int) -> None:
         line = self.query_one(FilterInput)
@@ -144,12 +144,12 @@ class FilterLine(Vertical):
             self._save_filter(text, self._filter_to_save)
             return
         if text:
-            self._typed.remember(self.kind, text)
+            self._history.remember(self.kind, text)
         if self.kind == "filter":
             try:
-                text = self._typed.expand(event.value).strip()
+                text = self._history.expand(event.value).strip()
             except FilterError as error:
-                self.complain(error.message, error.position)
+                self.show_error(error.message, error.position)
                 return
         self.post_message(self.Submitted(self.kind, text))
 
@@ -163,21 +163,21 @@ class FilterLine(Vertical):
             return
         cursor = self.query_one(FilterInput).cursor_position
         _, word = word_at(event.value, cursor)
-        if word.startswith(SIGN) and not self._completion_context.saved:
+        if word.startswith(SAVED_FILTER_PREFIX) and not self._completion_context.saved:
             self._read_saved_filters()
         found = complete_word(event.value, cursor, self._completion_context) if word else []
         self._show_message(completions_line(found, 0) if found else self._hint, "dim")
 
     def _read_saved_filters(self) -> None:
-        self._completion_context = replace(self._completion_context, saved=self._typed.usable)
+        self._completion_context = replace(self._completion_context, saved=self._history.usable_filters)
 
     def action_complete(self) -> None:
         if self.kind == "filter" and self._filter_to_save is None:
-            self.post_message(self.Completing())
+            self.post_message(self.CompletionRequested())
 
-    def complete(self, facets: Facets, *, blind: bool) -> None:
+    def apply_completion(self, facets: Facets, *, blind: bool) -> None:
         """Replace the word at the cursor by its first completion, or by the next one if it was just completed."""
-        self._completion_context = CompletionContext(facets, self._typed.usable, blind)
+        self._completion_context = CompletionContext(facets, self._history.usable_filters, blind)
         line = self.query_one(FilterInput)
         if self._last_completion is not None and self._last_completion[0] == line.value:
             _, found, at = self._last_completion
@@ -195,7 +195,7 @@ class FilterLine(Vertical):
     def action_history(self, by: int) -> None:
         if self._filter_to_save is not None:
             return
-        entries = self._typed.history(self.kind)
+        entries = self._history.texts(self.kind)
         index = max(-len(entries), min(self._history_index + by, 0))
         if index != self._history_index:
             self._history_index = index
@@ -212,27 +212,27 @@ class FilterLine(Vertical):
             self._show_message(message, "bad")
             return
         try:
-            self._typed.expand(text)
+            self._history.expand(text)
         except FilterError as error:
-            self.complain(error.message, error.position)
+            self.show_error(error.message, error.position)
             return
         self._filter_to_save, self._name_to_replace = text, ""
-        self._start_prompt(f"save as {SIGN}", "", self.NAMING)
+        self._start_prompt(f"save as {SAVED_FILTER_PREFIX}", "", self.NAME_HINT)
 
     def _save_filter(self, name: str, text: str) -> None:
-        bare = name.removeprefix(SIGN)
-        if bare in self._typed.saved and self._name_to_replace != bare:
+        bare = name.removeprefix(SAVED_FILTER_PREFIX)
+        if bare in self._history.saved_filters and self._name_to_replace != bare:
             self._name_to_replace = bare
-            self._show_message(f" {SIGN}{bare} exists; press enter again to replace it", "warn")
+            self._show_message(f" {SAVED_FILTER_PREFIX}{bare} exists; press enter again to replace it", "warn")
             return
         try:
-            self._typed.save(name, text)
-        except (SavedError, FilterError) as error:
-            self._show_message(f" {visible(str(error))}", "bad")
+            self._history.save_filter(name, text)
+        except (SavedFilterError, FilterError) as error:
+            self._show_message(f" {sanitize(str(error))}", "bad")
             return
         self._filter_to_save = None
         self._read_saved_filters()
-        self._start_prompt(self.kind, text, f" saved as {SIGN}{bare}")
+        self._start_prompt(self.kind, text, f" saved as {SAVED_FILTER_PREFIX}{bare}")
 
     def action_cancel(self) -> None:
         if self._filter_to_save is not None:

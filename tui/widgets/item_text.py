@@ -14,24 +14,31 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.reactive import reactive
 
-from fcreview.model.sanitize import visible
+from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import ItemDetail
-from fcreview.tui.actions import ITEM_TEXT
-from fcreview.tui.item_view.blocks import BlockSource, Scene, scene
-from fcreview.tui.item_view.document import decisive, extent
-from fcreview.tui.item_view.function_docs import NOTHING, Beside, Under, foot_lines, offered, under
-from fcreview.tui.key_bindings import bindings, key_names
+from fcreview.tui.actions import ITEM_TEXT_ACTIONS
+from fcreview.tui.item_view.blocks import BlockSource, IndexedItem
+from fcreview.tui.item_view.document import first_difference_inside, last_block_of_target
+from fcreview.tui.item_view.function_docs import (
+    NO_FUNCTIONS,
+    FunctionDocsSource,
+    RelevantFunctions,
+    available_functions,
+    footer_lines,
+    functions_at,
+)
+from fcreview.tui.key_bindings import active_key_names, make_bindings
 from fcreview.tui.review.cursor import Cursor
-from fcreview.tui.review.status import SILENT, Remark
-from fcreview.tui.text.layout import START, Spot
-from fcreview.tui.text.lines import Line, document_cells
+from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
+from fcreview.tui.text.layout import DOCUMENT_START, RowPosition
+from fcreview.tui.text.lines import Line, docs_column_width
 from fcreview.tui.widgets.document_view import Divider, DocumentView
 
 
 class ItemText(DocumentView):
     """Document of an item with a cursor, and the keys that move the cursor, fold and search. Empty until `open`."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(ITEM_TEXT)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(ITEM_TEXT_ACTIONS)
 
     moves = reactive(0, repaint=False, init=False)
     """Number of times that the cursor or the text moved. The screen watches it to draw its bars in the same frame."""
@@ -46,26 +53,26 @@ class ItemText(DocumentView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.reader: Cursor | None = None
-        self.remark: Remark | None = None
+        self.remark: StatusMessage | None = None
         """Message about the last move. None leaves the previous message on screen."""
-        self.aside: Callable[[], None] | None = None
+        self.focus_list: Callable[[], None] | None = None
         """Function that moves the focus to the list beside the item, if there is a list."""
-        self.documented = False
+        self.has_docs_column = False
         """Whether the function docs are shown beside the text."""
-        self._scene: Scene | None = None
+        self._scene: IndexedItem | None = None
 
     @property
-    def share(self) -> int:
+    def scroll_percent(self) -> int:
         """Percentage of the document above the bottom of the screen."""
-        return self.layout_.share if self.layout_ else 0
+        return self.document_layout.scroll_percent if self.document_layout else 0
 
     @property
-    def copied(self) -> str:
+    def text_to_copy(self) -> str:
         """Text that copying the block under the cursor yields."""
-        block = self.reading.block
-        if block.copy is not None:
-            return json.dumps(block.copy(), ensure_ascii=False, indent=2, default=str)
-        return block.full() if block.full is not None else self.reading.detail.row.id
+        block = self.required_reader.block
+        if block.copied_value is not None:
+            return json.dumps(block.copied_value(), ensure_ascii=False, indent=2, default=str)
+        return block.full_text() if block.full_text is not None else self.required_reader.detail.row.id
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         return self.reader is not None
@@ -73,34 +80,34 @@ class ItemText(DocumentView):
     def open(self, reader: Cursor) -> None:
         """Show another item, with the cursor where `reader` has it."""
         self.reader = reader
-        self.show(BlockSource(reader.blocks), cursor=reader.at)
+        self.show(BlockSource(reader.blocks), cursor=reader.index)
         self._show_cursor()
-        self.reveal(decisive(reader.blocks, reader.at))
+        self.reveal(first_difference_inside(reader.blocks, reader.index))
 
-    def go_on_from(self, other: ItemText) -> None:
+    def take_over(self, other: ItemText) -> None:
         """Take over the item of another widget with its cursor, folds and scroll position."""
-        self.reader, self.find = other.reading, other.find
-        top = other.layout_.top if other.layout_ is not None else START
-        self.show(BlockSource(self.reading.blocks), top=top, cursor=self.reading.at)
+        self.reader, self.highlight = other.required_reader, other.highlight
+        top = other.document_layout.top if other.document_layout is not None else DOCUMENT_START
+        self.show(BlockSource(self.required_reader.blocks), top=top, cursor=self.required_reader.index)
         self._show_cursor()
 
-    def renew(self, detail: ItemDetail) -> None:
+    def update_item(self, detail: ItemDetail) -> None:
         """Show the same item with a changed review."""
         top = self._top_row()
-        self.reading.renew(detail)
+        self.required_reader.refresh(detail)
         self._show_blocks(top)
 
-    def take_in(self, detail: ItemDetail, remark: Remark | None) -> None:
+    def update_after_reload(self, detail: ItemDetail, remark: StatusMessage | None) -> None:
         """Show the same item after a reload. If its document has not changed, nothing is redrawn."""
-        top, blocks = self._top_row(), self.reading.blocks
-        self.reading.renew(detail)
-        if self.reading.blocks != blocks:
+        top, blocks = self._top_row(), self.required_reader.blocks
+        self.required_reader.refresh(detail)
+        if self.required_reader.blocks != blocks:
             self._show_blocks(top, remark)
         else:
             self._notify_moved(remark)
 
     @property
-    def reading(self) -> Cursor:
+    def required_reader(self) -> Cursor:
         """Cursor of the item on display.
 
         Raises:
@@ -110,32 +117,32 @@ class ItemText(DocumentView):
             raise RuntimeError("no item")
         return self.reader
 
-    def put_on_top(self, index: int) -> None:
+    def scroll_to_block(self, index: int) -> None:
         """Scroll so that a block is at the top of the screen, unless the document ends before the screen is full."""
-        if self.layout_ is not None:
-            self.layout_.go(Spot(index, 0))
+        if self.document_layout is not None:
+            self.document_layout.scroll_to(RowPosition(index, 0))
             self.redraw()
             self._notify_moved()
 
     def _top_row(self) -> tuple[str, int]:
         """Return (block key, row) at the top of the screen, to restore it after the document was rebuilt."""
-        layout = self.layout_
-        return (self.reading.blocks[layout.top.block].key, layout.top.row) if layout else ("", 0)
+        layout = self.document_layout
+        return (self.required_reader.blocks[layout.top.block].key, layout.top.row) if layout else ("", 0)
 
-    def _show_blocks(self, top: tuple[str, int], remark: Remark | None = None) -> None:
+    def _show_blocks(self, top: tuple[str, int], remark: StatusMessage | None = None) -> None:
         """Show the rebuilt document from the row that `_top_row` returned before."""
         key, row = top
-        at = self.reading.index_of(key, 0)
-        position = Spot(at, row if self.reading.blocks[at].key == key else 0)
-        self.show(BlockSource(self.reading.blocks), top=position, cursor=self.reading.at)
+        at = self.required_reader.index_of(key, 0)
+        position = RowPosition(at, row if self.required_reader.blocks[at].key == key else 0)
+        self.show(BlockSource(self.required_reader.blocks), top=position, cursor=self.required_reader.index)
         self._show_cursor(remark=remark)
 
-    def _show_cursor(self, row: int = 0, remark: Remark | None = None) -> None:
+    def _show_cursor(self, row: int = 0, remark: StatusMessage | None = None) -> None:
         """Draw the cursor and scroll to it: to its whole block if it fits, or to `row` of the block."""
-        self.cursor = self.reading.at
-        self.foot = partial(self._footer_lines, self.reading.block.key)
+        self.cursor = self.required_reader.index
+        self.footer = partial(self._footer_lines, self.required_reader.block.key)
         self.redraw()
-        self.reveal(self.cursor, row, whole=row == 0)
+        self.reveal(self.cursor, row, entire_block=row == 0)
         self._notify_moved(remark)
 
     def _show_extent(self) -> None:
@@ -143,60 +150,66 @@ class ItemText(DocumentView):
 
         Otherwise an annotator could answer a judge whose reply is below the screen.
         """
-        at = self.reading.at
-        until = extent(self.reading.blocks, at)
+        at = self.required_reader.index
+        until = last_block_of_target(self.required_reader.blocks, at)
         if until > at:
             self.reveal(until)
-            self.reveal(at, also=True)
+            self.reveal(at, keep_previous=True)
 
     def _footer_lines(self, key: str, free: int) -> Sequence[Line]:
-        if self.documented:
+        if self.has_docs_column:
             return ()
-        return foot_lines(self._item_scene, key, self.cells, free, whole=not self.reading.options.documents)
+        return footer_lines(
+            self._item_scene, key, self.cells, free, allow_full_docs=not self.required_reader.options.docs_choice
+        )
 
     @property
-    def under(self) -> Under:
+    def functions_at_cursor(self) -> RelevantFunctions:
         """Functions and parameter at the cursor, or of the nearest call, or all available functions."""
-        reading, indexed = self.reading, self._item_scene
-        return under(indexed, reading.block.key) or under(indexed, reading.call_here or "") or offered(indexed)
+        reading, indexed = self.required_reader, self._item_scene
+        return (
+            functions_at(indexed, reading.block.key)
+            or functions_at(indexed, reading.current_call or "")
+            or available_functions(indexed)
+        )
 
     @property
-    def _item_scene(self) -> Scene:
-        item = self.reading.detail.item
+    def _item_scene(self) -> IndexedItem:
+        item = self.required_reader.detail.item
         if self._scene is None or self._scene.item is not item:
-            self._scene = scene(item)
+            self._scene = IndexedItem(item)
         return self._scene
 
-    def _notify_moved(self, remark: Remark | None = None) -> None:
+    def _notify_moved(self, remark: StatusMessage | None = None) -> None:
         self.remark = remark
         self.moves += 1
 
     def _warn(self, text: str) -> None:
-        self._notify_moved(Remark(text, "warn"))
+        self._notify_moved(StatusMessage(text, "warn"))
 
-    def go_to(self, target: str) -> bool:
+    def move_to_target(self, target: str) -> bool:
         """Move to the block at which a verdict on the target is given. Return False if there is none."""
-        found = self.reading.to(target)
-        self.show(BlockSource(self.reading.blocks), cursor=self.reading.at)
+        found = self.required_reader.move_to_target(target)
+        self.show(BlockSource(self.required_reader.blocks), cursor=self.required_reader.index)
         self._show_cursor()
         self._show_extent()
         return found
 
     def action_move(self, step: int) -> None:
         """Move to the next stop. After the last one, scroll."""
-        blocks, top = self.reading.blocks, self._top_row()
-        if self.reading.step(step):
-            if self.reading.blocks is not blocks:
-                self._show_blocks(top, SILENT)
+        blocks, top = self.required_reader.blocks, self._top_row()
+        if self.required_reader.move(step):
+            if self.required_reader.blocks is not blocks:
+                self._show_blocks(top, NO_MESSAGE)
             else:
-                self._show_cursor(remark=SILENT)
+                self._show_cursor(remark=NO_MESSAGE)
             self._show_extent()
         else:
             self.scroll_rows(step * 3)
-            self._notify_moved(SILENT)
+            self._notify_moved(NO_MESSAGE)
 
     def action_turn(self, step: int) -> None:
-        if self.reading.turn(step):
+        if self.required_reader.move_to_turn(step):
             self._show_cursor()
 
     def action_scroll(self, rows: int) -> None:
@@ -207,74 +220,74 @@ class ItemText(DocumentView):
         self.action_scroll(pages * max(self.size.height - 1, 1))
 
     def action_edge(self, side: int) -> None:
-        self.scroll_edge(side)
+        self.scroll_to_edge(side)
         self._notify_moved()
 
     def action_difference(self) -> None:
-        if self.reading.difference():
+        if self.required_reader.move_to_difference():
             self._show_cursor()
         else:
             self._warn("no difference between golden and predicted calls")
 
     def action_arguments(self) -> None:
-        if self.reading.arguments():
+        if self.required_reader.toggle_arguments():
             self._show_cursor()
         else:
             self._warn("no arguments below the cursor")
 
     def action_aside(self) -> None:
-        if self.aside is not None:
-            self.aside()
+        if self.focus_list is not None:
+            self.focus_list()
         else:
             self.action_arguments()
 
     def action_fold(self) -> None:
-        block, top = self.reading.block, self._top_row()
-        if self.reading.fold():
-            self._show_blocks(top, SILENT)
-        elif block.full is not None:
-            self.post_message(self.Opened(block.title, block.full()))
+        block, top = self.required_reader.block, self._top_row()
+        if self.required_reader.toggle_fold():
+            self._show_blocks(top, NO_MESSAGE)
+        elif block.full_text is not None:
+            self.post_message(self.Opened(block.title, block.full_text()))
 
     def action_dialogue(self) -> None:
         top = self._top_row()
-        self.reading.dialogue()
-        key = key_names(self.app).get("item.dialogue", "")
-        message = f"full dialogue; press {key} for the short one" if self.reading.options.dialogue else ""
-        self._show_blocks(top, Remark(message))
+        self.required_reader.toggle_dialogue()
+        key = active_key_names(self.app).get("item.dialogue", "")
+        message = f"full dialogue; press {key} for the short one" if self.required_reader.options.full_dialogue else ""
+        self._show_blocks(top, StatusMessage(message))
 
     def action_document(self) -> None:
         """Show the docs of the golden call's function, then the predicted call's, then all, then none."""
         top = self._top_row()
-        block = self.reading.function()
+        block = self.required_reader.show_next_docs()
         if block is None:
             self._warn("no functions are available here")
             return
-        documents = self.reading.options.documents
+        documents = self.required_reader.options.docs_choice
         message = f"function docs: {documents}, here and in the next items" if documents else "function docs hidden"
-        self._show_blocks(top, Remark(message))
+        self._show_blocks(top, StatusMessage(message))
         if documents:
-            self.reveal(self.reading.blocks.index(block))
-            self.reveal(self.reading.at, whole=False)
+            self.reveal(self.required_reader.blocks.index(block))
+            self.reveal(self.required_reader.index, entire_block=False)
 
     def action_search_again(self, by: int) -> None:
-        if self.reading.sought:
-            self.search(self.reading.sought, by)
+        if self.required_reader.last_search:
+            self.search(self.required_reader.last_search, by)
         else:
-            self._warn(f"nothing to search for; press {key_names(self.app).get('item.search', '')} to search")
+            self._warn(f"nothing to search for; press {active_key_names(self.app).get('item.search', '')} to search")
 
-    def search(self, wanted: str, by: int = 1) -> None:
+    def search(self, text: str, by: int = 1) -> None:
         """Move to the next (1) or previous (-1) match."""
         top = self._top_row()
-        self.find = wanted.casefold()
-        match = self.reading.search(wanted, self.cells, by)
+        self.highlight = text.casefold()
+        match = self.required_reader.search(text, self.cells, by)
         if match is None:
             self.redraw()
-            self._warn(f"no match for {visible(wanted)}")
+            self._warn(f"no match for {sanitize(text)}")
             return
         self._show_blocks(top)
-        opener = self.reading.options.opener
+        opener = self.required_reader.options.open_key
         where = f" · in folded text; press {opener} to open it" if match.row < 0 else ""
-        self._show_cursor(max(match.row, 0), Remark(f"match {match.number} of {match.count}{where}"))
+        self._show_cursor(max(match.row, 0), StatusMessage(f"match {match.number} of {match.count}{where}"))
 
 
 class ItemBody(Horizontal):
@@ -289,7 +302,7 @@ class ItemBody(Horizontal):
         self._docs.can_focus = False
         self._divider = Divider()
         self._docs_cells = -1
-        self._drawn: tuple[object, Under] = (None, NOTHING)
+        self._drawn: tuple[object, RelevantFunctions] = (None, NO_FUNCTIONS)
         """Available functions, and the functions at the cursor, whose docs are drawn."""
 
     def compose(self) -> ComposeResult:
@@ -308,10 +321,10 @@ class ItemBody(Horizontal):
         """Show or hide the docs column and return whether it is shown: it fits, and the item has functions."""
         reader = self._text.reader
         without_functions = reader is not None and not reader.detail.item.functions
-        cells = 0 if without_functions else document_cells(self.size.width)
+        cells = 0 if without_functions else docs_column_width(self.size.width)
         if cells != self._docs_cells:
             self._docs_cells = cells
-            self._divider.display = self._docs.display = self._text.documented = cells > 0
+            self._divider.display = self._docs.display = self._text.has_docs_column = cells > 0
             self._docs.styles.width = cells
         return cells > 0
 
@@ -319,11 +332,11 @@ class ItemBody(Horizontal):
         """Draw the docs of the functions at the cursor, unless they are already drawn."""
         if not self._update_layout() or self._text.reader is None:
             return
-        functions, here = self._text.reading.detail.item.functions, self._text.under
+        functions, here = self._text.required_reader.detail.item.functions, self._text.functions_at_cursor
         if self._drawn[0] is functions and self._drawn[1] == here:
             return
         self._drawn = (functions, here)
-        beside = Beside(functions, here, self._docs.cells)
+        beside = FunctionDocsSource(functions, here, self._docs.cells)
         self._docs.show(beside)
-        if beside.marked is not None:
-            self._docs.reveal(beside.marked)
+        if beside.marked_block is not None:
+            self._docs.reveal(beside.marked_block)

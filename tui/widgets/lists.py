@@ -15,30 +15,30 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from fcreview.store.rows import Extent, QueueRow
-from fcreview.tui.actions import MOVE
-from fcreview.tui.key_bindings import bindings
-from fcreview.tui.queue.columns import QueueColumns, queue_line
+from fcreview.store.rows import ColumnWidths, QueueRow
+from fcreview.tui.actions import LIST_ACTIONS
+from fcreview.tui.key_bindings import make_bindings
+from fcreview.tui.queue.columns import QueueColumns, queue_row_line
 from fcreview.tui.queue.loader import WINDOW
-from fcreview.tui.text.lines import Line, fit
+from fcreview.tui.text.lines import Line, fit_line
 from fcreview.tui.text.theme import style, symbols
-from fcreview.tui.widgets.base import Still
-from fcreview.tui.widgets.document_view import strip_of
+from fcreview.tui.widgets.base import StaticFocusWidget
+from fcreview.tui.widgets.document_view import render_strip
 
 
-def list_strip(line: Line, cells: int, *, reverse: bool = False) -> Strip:
+def render_list_strip(line: Line, cells: int, *, reverse: bool = False) -> Strip:
     """Render a line of a list, padded or clipped to `cells`. `reverse` marks the line under the cursor."""
-    fitted = fit(line, cells) if sum(len(text) for text, _ in line) * 2 > cells else line
-    return strip_of(fitted, cells, style("cursor" if reverse else ""))
+    fitted = fit_line(line, cells) if sum(len(text) for text, _ in line) * 2 > cells else line
+    return render_strip(fitted, cells, style("cursor" if reverse else ""))
 
 
-class LineList(Still, ScrollView, can_focus=True, inherit_bindings=False):
+class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=False):
     """List whose subclass implements `line_at`. A cursor that moves within the page redraws two lines only.
 
     Without a cursor, the keys scroll the text.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(MOVE)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(LIST_ACTIONS)
     ALLOW_SELECT = False
     DEFAULT_CSS = """
     LineList { height: 1fr; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 0 0; background: transparent; }
@@ -57,20 +57,20 @@ class LineList(Still, ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, *, id: str | None = None, cursor: bool = True) -> None:  # noqa: A002
         super().__init__(id=id)
         self.total = 0
-        self.empty: Line = ()
+        self.empty_line: Line = ()
         """Message shown if the list has no lines."""
         self._has_cursor = cursor
-        self.marked = True
+        self.reverse_cursor = True
         """Whether the line under the cursor is drawn in reverse, in addition to the cursor symbol."""
 
     def line_at(self, index: int) -> Line:
         """Return a line without the cell of the cursor symbol."""
         raise NotImplementedError
 
-    def set_marked(self, marked: bool) -> None:
+    def set_reverse_cursor(self, marked: bool) -> None:
         """Draw the line under the cursor in reverse, or not."""
-        if marked != self.marked:
-            self.marked = marked
+        if marked != self.reverse_cursor:
+            self.reverse_cursor = marked
             self.refresh_line(self.cursor)
 
     def set_total(self, total: int, cursor: int = 0) -> None:
@@ -107,7 +107,7 @@ class LineList(Still, ScrollView, can_focus=True, inherit_bindings=False):
         """Row of the widget that the cursor is in, from 0."""
         return self.cursor - int(self.scroll_offset.y)
 
-    def put_cursor(self, row: int) -> None:
+    def scroll_cursor_to(self, row: int) -> None:
         """Scroll so that the cursor's line is in this row of the widget, if there are enough lines above it."""
         if row != self.cursor_row:
             self._scroll(self.cursor - row)
@@ -155,12 +155,12 @@ class LineList(Still, ScrollView, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         index, cells = y + int(self.scroll_offset.y), self.size.width
         if index >= self.total:
-            return list_strip(self.empty if y == 0 and not self.total else (), cells)
+            return render_list_strip(self.empty_line if y == 0 and not self.total else (), cells)
         if not self._has_cursor:
-            return list_strip(self.line_at(index), cells)
+            return render_list_strip(self.line_at(index), cells)
         here = index == self.cursor
         mark: Line = ((symbols().cursor if here else " ", "strong"),)
-        return list_strip(mark + self.line_at(index), cells, reverse=here and self.marked)
+        return render_list_strip(mark + self.line_at(index), cells, reverse=here and self.reverse_cursor)
 
 
 class TextList(LineList):
@@ -179,56 +179,56 @@ class TextList(LineList):
         self.set_total(len(lines), self.cursor if cursor is None else cursor)
 
 
-KEPT = 6
+MAX_CACHED_WINDOWS = 6
 """Number of windows in memory."""
-AHEAD = 64
+PREFETCH_ROWS = 64
 """Distance of the cursor from the end of a window, in rows, at which the next window is fetched."""
 
 
 class QueueList(LineList):
     """Queue of any length. It asks for windows of rows with a message and draws rows that are not loaded as `…`.
 
-    The owner answers with `fill`.
+    The owner answers with `add_window`.
     """
 
     @dataclass
-    class Wanted(Message):
+    class WindowRequested(Message):
         """Posted when rows from `window * WINDOW` are about to be shown."""
 
         window: int
-        age: int
-        """Version of the list to pass to `fill`, which ignores answers to an earlier version."""
+        version: int
+        """Version of the list to pass to `add_window`, which ignores answers to an earlier version."""
 
     @dataclass
-    class Widened(Message):
+    class ColumnsChanged(Message):
         """Posted when the columns changed."""
 
     def __init__(self, columns: QueueColumns, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.columns = columns
-        self.age = 0
-        self._extent = Extent()
+        self.version = 0
+        self._extent = ColumnWidths()
         self._blind = False
         self._windows: OrderedDict[int, list[QueueRow]] = OrderedDict()
         self._requested: set[int] = set()
 
-    def reset(self, total: int, cursor: int, extent: Extent) -> None:
+    def show_view(self, total: int, cursor: int, extent: ColumnWidths) -> None:
         """Show another view of `total` rows and drop all loaded rows. `extent` gives the column widths of its rows."""
-        self.age += 1
+        self.version += 1
         self._windows.clear()
         self._requested.clear()
         self._extent = extent
         self._update_columns()
         self.set_total(total, cursor)
 
-    def fill(self, window: int, age: int, rows: Sequence[QueueRow]) -> None:
+    def add_window(self, window: int, version: int, rows: Sequence[QueueRow]) -> None:
         """Add the rows of a window, unless they belong to an earlier version of the list."""
-        if age != self.age:
+        if version != self.version:
             return
         self._requested.discard(window)
         self._windows[window] = list(rows)
         self._windows.move_to_end(window)
-        while len(self._windows) > KEPT:
+        while len(self._windows) > MAX_CACHED_WINDOWS:
             self._windows.popitem(last=False)
         self.refresh()
 
@@ -246,11 +246,11 @@ class QueueList(LineList):
         row = self.row_at(index)
         if row is None:
             return ((" " + symbols().ellipsis, "dim"),)
-        return queue_line(row, self.columns)
+        return queue_row_line(row, self.columns)
 
     def move_cursor(self, index: int) -> None:
         super().move_cursor(index)
-        for neighbour in (self.cursor - AHEAD, self.cursor + AHEAD):
+        for neighbour in (self.cursor - PREFETCH_ROWS, self.cursor + PREFETCH_ROWS):
             if 0 <= neighbour < self.total and neighbour // WINDOW not in self._windows:
                 self._request(neighbour // WINDOW)
 
@@ -268,21 +268,21 @@ class QueueList(LineList):
         if columns != self.columns:
             self.columns = columns
             self.refresh()
-            self.post_message(self.Widened())
+            self.post_message(self.ColumnsChanged())
 
-    def index_of(self, item: int) -> int | None:
+    def find_index(self, item: int) -> int | None:
         """Return the index of an item, or None if its row is not loaded."""
         rows = ((window * WINDOW + at, row) for window, rows in self._windows.items() for at, row in enumerate(rows))
         return next((index for index, row in rows if row.item == item), None)
 
-    def put(self, index: int, age: int, row: QueueRow) -> None:
+    def replace_row(self, index: int, version: int, row: QueueRow) -> None:
         """Replace a loaded row, unless it belongs to an earlier version of the list."""
         window, at = divmod(index, WINDOW)
-        if age == self.age and window in self._windows:
+        if version == self.version and window in self._windows:
             self._windows[window][at] = row
             self.refresh_line(index)
 
     def _request(self, window: int) -> None:
         if window not in self._requested:
             self._requested.add(window)
-            self.post_message(self.Wanted(window, self.age))
+            self.post_message(self.WindowRequested(window, self.version))

@@ -10,14 +10,14 @@ from rich.segment import Segment
 from textual.strip import Strip
 from textual.widgets import Input
 
-from fcreview.model.sanitize import visible
+from fcreview.model.sanitize import sanitize
 
 
-def safely_drawn(strip: Strip) -> Strip:
+def sanitize_strip(strip: Strip) -> Strip:
     """Return the strip with visible replacements for control characters, as wide as before."""
-    if all(visible(segment.text) == segment.text for segment in strip):
+    if all(sanitize(segment.text) == segment.text for segment in strip):
         return strip
-    drawn = [Segment(visible(segment.text), segment.style, segment.control) for segment in strip]
+    drawn = [Segment(sanitize(segment.text), segment.style, segment.control) for segment in strip]
     return Strip(drawn).adjust_cell_length(strip.cell_length)
 
 
@@ -25,4 +25,4 @@ class SafeInput(Input):
     """Input that sanitizes what it draws."""
 
     def render_line(self, y: int) -> Strip:
-        return safely_drawn(super().render_line(y))
+        return sanitize_strip(super().render_line(y))

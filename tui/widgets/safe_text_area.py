@@ -5,11 +5,11 @@ from __future__ import annotations
 from textual.strip import Strip
 from textual.widgets import TextArea
 
-from fcreview.tui.widgets.safe_input import safely_drawn
+from fcreview.tui.widgets.safe_input import sanitize_strip
 
 
 class SafeTextArea(TextArea):
     """Text area that sanitizes what it draws."""
 
     def render_line(self, y: int) -> Strip:
-        return safely_drawn(super().render_line(y))
+        return sanitize_strip(super().render_line(y))

@@ -1,4 +1,4 @@
-"""Java source text of an argument to the value it is compared as."""
+"""Conversion of a Java argument from source text to the value that the checker compares."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ PYTHON_TYPES: dict[str, type] = {
     "boolean": bool,
     "Set": set,
 }
+"""Declared Java type -> type of the Python value."""
 TYPES_WITH_ELEMENTS = ("Array", "ArrayList")
+"""Types whose element type is checked."""
 
 LIST_OF = re.compile(r"new\s+ArrayList<\w*>\(Arrays\.asList\(")
 LIST_BRACES = re.compile(r"new\s+ArrayList<\w*>\(\)\s*\{\{\s*")
@@ -38,10 +40,7 @@ PUT = re.compile(r'put\("([^\n]*?)",\s*([^)\n]*)\)')
 
 
 def convert(text: str, declared_type: str, element_type: str | None = None) -> Any:
-    """The value of Java source `text` for a parameter of type `kind` with elements of type `nested`.
-
-    The text itself if it does not have the form of the type.
-    """
+    """Convert Java source text to a value of the declared type. Text that does not match the type stays text."""
     match declared_type:
         case "byte" | "short" | "integer":
             return parse_integer(text)
@@ -54,10 +53,9 @@ def convert(text: str, declared_type: str, element_type: str | None = None) -> A
         case "boolean":
             return BOOLEANS.get(text, text)
         case "Array" | "ArrayList" | "HashMap" if len(text) <= MAX_LITERAL:
-            found = {"Array": _parse_array, "ArrayList": _parse_array_list, "HashMap": _parse_hash_map}[declared_type](
-                text, element_type
-            )
-            return text if found is None else found
+            parse = {"Array": _parse_array, "ArrayList": _parse_array_list, "HashMap": _parse_hash_map}[declared_type]
+            value = parse(text, element_type)
+            return text if value is None else value
     return text
 
 
@@ -65,48 +63,47 @@ def _parse_scientific(text: str) -> Any:
     return float(text) if SCIENTIFIC.match(text) else text
 
 
-def _parse_suffixed(text: str, suffixes: str, read: Any) -> Any:
+def _parse_suffixed(text: str, suffixes: str, parse: Any) -> Any:
+    """Apply `parse` to the text before one of the suffix letters. Text without such a suffix stays text."""
     number = text.removesuffix("\n")
     if not number.endswith(tuple(suffixes)):
         return text
-    value = read(number[:-1])
+    value = parse(number[:-1])
     return text if isinstance(value, str) else value
 
 
-def _parse_array(text: str, nested: str | None) -> Any:
+def _parse_array(text: str, element_type: str | None) -> Any:
     inside = _text_after(ARRAY, text, "}")
     if inside is None:
         return None
     parts = [part.strip() for part in inside.split(",")]
-    return [convert(part, nested) if nested else guess_value(part) for part in parts if part]
+    return [convert(part, element_type) if element_type else guess_value(part) for part in parts if part]
 
 
-def _text_after(head: re.Pattern[str], text: str, closing: str, least: int = 0) -> str | None:
-    """What follows the first `head` up to `closing` on the same line, of `least` characters."""
-    for found in head.finditer(text):
-        if (inside := text_until(text, found.end(), closing, least)) is not None:
-            return inside
-    return None
+def _text_after(head: re.Pattern[str], text: str, closing: str, min_length: int = 0) -> str | None:
+    """Return the text between a match of `head` and the next `closing`: see `text_until`."""
+    matches = (text_until(text, found.end(), closing, min_length) for found in head.finditer(text))
+    return next((inside for inside in matches if inside is not None), None)
 
 
-def _parse_array_list(text: str, nested: str | None) -> Any:
+def _parse_array_list(text: str, element_type: str | None) -> Any:
     inside = _text_after(LIST_OF, text, "))", 1)
     if inside is not None:
-        return [_parse_element(part.strip(), nested) for part in inside.split(",")]
+        return [_parse_element(part.strip(), element_type) for part in inside.split(",")]
     head = LIST_BRACES.search(text)
     end = text.find("}}", head.end() + 1) if head else -1
     if head and end >= 0:
-        return [_parse_element(part.strip(), nested) for part in ADDED.findall(text[head.end() : end])]
+        return [_parse_element(part.strip(), element_type) for part in ADDED.findall(text[head.end() : end])]
     return [] if LIST_EMPTY.search(text) else None
 
 
-def _parse_element(part: str, nested: str | None) -> Any:
-    if nested in ("char", "String"):
+def _parse_element(part: str, element_type: str | None) -> Any:
+    if element_type in ("char", "String"):
         return part[1:-1]
-    return convert(part, nested) if nested else guess_value(part)
+    return convert(part, element_type) if element_type else guess_value(part)
 
 
-def _parse_hash_map(text: str, _nested: str | None) -> Any:
+def _parse_hash_map(text: str, _element_type: str | None) -> Any:
     head = MAP.search(text)
     if head is None:
         return None
@@ -118,13 +115,13 @@ def _parse_hash_map(text: str, _nested: str | None) -> Any:
 
 
 def guess_value(text: str) -> Any:
-    """The value of an element whose type is not declared."""
+    """Convert an element whose type is not declared. Text of no known form stays text."""
     if text in BOOLEANS:
         return BOOLEANS[text]
     if is_quoted(text, '"'):
         return text[1:-1]
-    for suffixes, read in (("lL", parse_integer), ("fF", _parse_scientific)):
-        value = _parse_suffixed(text, suffixes, read)
+    for suffixes, parse in (("lL", parse_integer), ("fF", _parse_scientific)):
+        value = _parse_suffixed(text, suffixes, parse)
         if not isinstance(value, str):
             return value
     return guess_number(text)

@@ -1,4 +1,4 @@
-"""JavaScript source text of an argument to the value it is compared as."""
+"""Conversion of a JavaScript argument from source text to the value that the checker compares."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from fcreview.importers.bfcl.checker.literals import (
     parse_integer,
     text_until,
 )
+from fcreview.importers.bfcl.decoders.base import find_blocks
 
 PYTHON_TYPES: dict[str, type] = {
     "String": str,
@@ -25,20 +26,19 @@ PYTHON_TYPES: dict[str, type] = {
     "array": list,
     "any": str,
 }
+"""Declared JavaScript type -> type of the Python value."""
 TYPES_WITH_ELEMENTS = ("array",)
+"""Types whose element type is checked."""
 
 ROWS = re.compile(r"(?:\[|new\s+Array\()\s*\[")
 ROWS_END = {"[": re.compile(r"\]\s*\]"), "n": re.compile(r"\]\s*\)")}
 BETWEEN_ROWS = re.compile(r"\]\s*,\s*\[")
-"""The only place in a list of rows where a line may end."""
+"""Separator of rows, the only part of a list of rows that may contain a newline."""
 NEW_ARRAY = re.compile(r"new\s+Array\(")
 
 
 def convert(text: str, declared_type: str, element_type: str | None = None) -> Any:
-    """The value of JavaScript source `text` for a parameter of type `kind` with elements of type `nested`.
-
-    The text itself if it does not have the form of the type.
-    """
+    """Convert JavaScript source text to a value of the declared type. Text that does not match stays text."""
     match declared_type:
         case "String":
             return text[1:-1] if is_quoted(text, "\"'") else text
@@ -59,47 +59,34 @@ def convert(text: str, declared_type: str, element_type: str | None = None) -> A
 
 
 def guess_value(text: str) -> Any:
-    """The value of an element whose type is not declared."""
+    """Convert an element whose type is not declared. Text of no known form stays text."""
     text = text.strip()
     if text in BOOLEANS:
         return BOOLEANS[text]
     return text[1:-1] if is_quoted(text, "\"'") else guess_number(text)
 
 
-def _parse_array(text: str, nested: str | None) -> Any:
+def _parse_array(text: str, element_type: str | None) -> Any:
     rows = ROWS.match(text)
     end = ROWS_END[text[0]].search(text, rows.end()) if rows else None
     if rows and end:
         inside = text[rows.end() - 1 : end.start() + 1]
         if "\n" not in inside or "\n" not in BETWEEN_ROWS.sub("],[", inside):
-            return [[guess_value(part) for part in row.split(",")] for row in _split_rows(inside)]
+            return [[guess_value(part) for part in row.split(",")] for row in find_blocks(inside, "[", "]")]
     line: str | None
     if text.startswith("["):
         line = text_until(text, 1, "]")
     else:
         head = NEW_ARRAY.match(text)
         line = text_until(text, head.end(), ")") if head else None
-    if line is None or (nested is not None and nested not in PYTHON_TYPES):
+    if line is None or (element_type is not None and element_type not in PYTHON_TYPES):
         return text
     parts = [part.strip() for part in line.split(",")] if line.strip() else []
-    return [convert(part, nested) if nested else guess_value(part) for part in parts]
-
-
-def _split_rows(text: str) -> list[str]:
-    """What stands between `[` and the next `]`, again and again."""
-    rows = []
-    start = text.find("[")
-    while start >= 0:
-        end = text.find("]", start)
-        if end < 0:
-            break
-        rows.append(text[start + 1 : end])
-        start = text.find("[", end)
-    return rows
+    return [convert(part, element_type) if element_type else guess_value(part) for part in parts]
 
 
 def _parse_object(text: str) -> Any:
-    """A shallow object: a nested one ends it at its own closing brace, as in the evaluator."""
+    """Parse an object without inner objects. As in the official program, it ends at the first closing brace."""
     inside = text_until(text, 1, "}") if text.startswith("{") else None
     if inside is None:
         return text
@@ -121,7 +108,10 @@ def _parse_object(text: str) -> Any:
 
 
 def _find_value_end(text: str, start: int) -> int:
-    """The place of the comma after which another key begins, that is, a colon comes before the next comma."""
+    """Return the position of the next comma that another key follows, or the end of the text.
+
+    A key follows if a colon comes before the next comma.
+    """
     comma = text.find(",", start)
     while comma >= 0:
         following = text.find(",", comma + 1)

@@ -1,16 +1,17 @@
-"""What Java and JavaScript source text of an argument stands for: pieces shared by the two conversions.
+"""Parsers of numbers and strings shared by the Java and JavaScript conversions.
 
-Text that does not have the form of its declared type stays text, and the type check then refuses it (the
-evaluator's `java_type_converter.py` and `js_type_converter.py`).
+Source text that does not match its declared type stays text, which the checker's type check then fails. Source: the
+official `java_type_converter.py` and `js_type_converter.py`.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 MAX_LITERAL = 10_000
-"""Characters of a collection literal; longer ones stay text, so that hostile input costs nothing."""
+"""Longest collection literal that is parsed, in characters. The limit bounds the time for hostile input."""
 
 INTEGER = re.compile(r"-?\d+\n?\Z")
 DECIMAL = re.compile(r"-?\d+(?:\.\d+)?\n?\Z")
@@ -19,12 +20,12 @@ BOOLEANS = {"true": True, "false": False}
 
 
 def is_quoted(text: str, quotes: str) -> bool:
-    """Whether the text starts and ends with the same one of these quotes."""
+    """Whether the text starts and ends with the same character of `quotes`."""
     return any(text.startswith(quote) and text.endswith(quote) for quote in quotes)
 
 
 def parse_integer(text: str) -> Any:
-    """The integer, or the text itself if it is none (or has thousands of digits)."""
+    """Return the integer, or the text itself if it is not an integer or has thousands of digits."""
     try:
         return int(text) if INTEGER.match(text) else text
     except ValueError:
@@ -32,19 +33,17 @@ def parse_integer(text: str) -> Any:
 
 
 def guess_number(text: str) -> Any:
-    """An integer, else a float, else the text: as Python reads numbers."""
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    """Return the text as a Python integer or else as a float; the text itself if it is neither."""
+    for number_type in (int, float):
+        with suppress(ValueError):
+            return number_type(text)
+    return text
 
 
-def text_until(text: str, start: int, closing: str, least: int = 0) -> str | None:
-    """The text from `start` to the next `closing`, `least` characters or more; None if there is none on
-    the same line."""
-    end = text.find(closing, start + least)
+def text_until(text: str, start: int, closing: str, min_length: int = 0) -> str | None:
+    """Return the text from `start` to the next `closing` after at least `min_length` characters.
+
+    None if `closing` does not follow on the same line.
+    """
+    end = text.find(closing, start + min_length)
     return None if end < 0 or "\n" in text[start:end] else text[start:end]

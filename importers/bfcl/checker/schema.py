@@ -1,8 +1,6 @@
-"""What BFCL takes for equal, and how texts and values are put into the checker's messages.
+"""Golden answers compiled for the checker, and BFCL's normalisation of strings.
 
-Equivalence rules in the checker: what they accept that the benchmark's own comparison does not.
-
-A case compiled for checking: once a case, used for every run that has it.
+An item's golden answer and function docs become `ExpectedCall`s once, and all runs with that item share them.
 """
 
 from __future__ import annotations
@@ -12,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.corrections.equivalence import Rule, may_be_left_out, same
+from fcreview.corrections.equivalence import EquivalenceRule, can_be_omitted, is_equivalent
 from fcreview.importers.bfcl.checker import java, javascript
 from fcreview.importers.bfcl.dataset import DatasetItem
-from fcreview.matching.diff import Rules
-from fcreview.model.function_schema import declared_parameters, read_function_schema
-from fcreview.model.json_value import brief
+from fcreview.matching.diff import ComparisonRules
+from fcreview.model.function_schema import read_declared_parameters, read_function_schema
+from fcreview.model.json_value import abbreviate
 
 _remove_ignored = re.compile(r"[ ,./\-_*^]").sub
 
@@ -32,39 +30,41 @@ TYPE_NAMES = {
 
 
 def normalise_string(text: str) -> str:
-    """`Hangzhou, China` -> `hangzhouchina`: without a few characters, without case, with one kind of quote.
+    """Return the form in which BFCL compares strings: `Hangzhou, China` becomes `hangzhouchina`.
 
-    Tabs, newlines, `:`, `$` and accents stay.
+    Removes spaces and `,./-_*^`, converts to lower case and replaces `'` by `"`. Other characters stay.
     """
     return _remove_ignored("", text).lower().replace("'", '"')
 
 
 def normalise_value(value: Any) -> Any:
-    """A text normalised, anything else as it is (texts inside lists too)."""
+    """Normalise a string; return any other value unchanged."""
     return normalise_string(value) if type(value) is str else value
 
 
 def normalise_list(values: Any) -> list[Any]:
-    """A list with the texts directly in it normalised."""
-    return [_remove_ignored("", value).lower().replace("'", '"') if type(value) is str else value for value in values]
+    """Normalise the strings in a list, but not those in inner lists."""
+    return [normalise_value(value) for value in values]
 
 
 def _is_same_name(golden: str, predicted: str) -> bool:
-    """Native function calling cannot have dots in names, so `math.factorial` was offered as `math_factorial`."""
+    """Whether the names are equal. Most native APIs forbid dots: models see `math.factorial` as `math_factorial`."""
     return golden == predicted or golden.replace(".", "_") == predicted
 
 
-COMPARISON_RULES = Rules(normalise=normalise_string, int_is_float=True, tuple_is_list=True, same_name=_is_same_name)
-"""The same for the comparison engine."""
+COMPARISON_RULES = ComparisonRules(
+    normalise=normalise_string, int_is_float=True, tuple_is_list=True, is_same_name=_is_same_name
+)
+"""BFCL's normalisation for the call diff on the item screen."""
 
 
 def shorten(value: Any) -> str:
-    """One short piece of JSON-like text."""
-    return brief(value, 80)
+    """Return a value as JSON of at most 80 characters, for messages."""
+    return abbreviate(value, 80)
 
 
 def list_accepted(accepted: Any) -> str:
-    """The acceptable values, the mark for "may be left out" aside."""
+    """List the first five accepted values for a message. The mark `""` for an optional argument is omitted."""
     values = accepted if isinstance(accepted, list) else [accepted]
     texts = [shorten(value) for value in values if value != ""]
     if len(texts) > 5:
@@ -72,35 +72,40 @@ def list_accepted(accepted: Any) -> str:
     return ", ".join(texts) or '""'
 
 
-def type_name(kind: type) -> str:
-    return TYPE_NAMES.get(kind, "null" if kind is type(None) else f"a {kind.__name__}")
+def type_name(python_type: type) -> str:
+    """Return the name of a Python type for messages, with its article."""
+    return TYPE_NAMES.get(python_type, "null" if python_type is type(None) else f"a {python_type.__name__}")
 
 
 def is_accepted_by_rule(parameter: ExpectedArgument, value: Any) -> bool:
-    """Whether a rule, and not equality alone, makes the value one of the acceptable ones."""
+    """Whether an equivalence rule makes the value equal to an accepted value that it does not equal otherwise."""
     if parameter.convert is not None and type(value) is str:
         value = parameter.convert(value)
-    rules = parameter.equivalence_rules
-    return any(same(rules, one, value) and not same((), one, value) for one in parameter.accepted if one != "")
+    return any(
+        is_equivalent(parameter.equivalence_rules, golden, value) and not is_equivalent((), golden, value)
+        for golden in parameter.accepted
+        if golden != ""
+    )
 
 
-def covering_rules(rules: Sequence[Rule], function: str, argument: str) -> tuple[Rule, ...]:
-    return tuple(rule for rule in rules if rule.covers(function, argument))
+def applicable_rules(rules: Sequence[EquivalenceRule], function: str, argument: str) -> tuple[EquivalenceRule, ...]:
+    """Return the equivalence rules that apply to an argument."""
+    return tuple(rule for rule in rules if rule.applies_to(function, argument))
 
 
 def omittable_parameters(
-    rules: Sequence[Rule], document: Mapping[str, Any], accepted: Mapping[str, Any]
+    rules: Sequence[EquivalenceRule], function_doc: Mapping[str, Any], accepted: Mapping[str, Any]
 ) -> frozenset[str]:
-    """The parameters that rules allow to be left out of a call."""
+    """Return the golden parameters that equivalence rules allow a call to omit."""
     if not any(rule.kind == "default-omittable" for rule in rules):
         return frozenset()
-    known, function = read_function_schema(document).parameters, str(document.get("name"))
+    parameters, function = read_function_schema(function_doc).parameters, str(function_doc.get("name"))
     return frozenset(
         name
         for name, values in accepted.items()
-        if name in known
+        if name in parameters
         and isinstance(values, list)
-        and may_be_left_out(covering_rules(rules, function, name), known[name], values)
+        and can_be_omitted(applicable_rules(rules, function, name), parameters[name], values)
     )
 
 
@@ -114,196 +119,192 @@ PYTHON_TYPES: dict[str, type] = {
     "dict": dict,
     "any": str,
 }
+"""Declared type -> type of the Python value, for Python categories."""
 
 
 class UncheckableItem(ValueError):
-    """The dataset's answer or function document does not have the form the rules need."""
+    """Raised when a golden answer or a function doc does not have the form that the rules need."""
 
 
 @dataclass(slots=True)
 class ExpectedArgument:
-    """What one argument must be: declared type and acceptable values."""
+    """Declared type and accepted values of one golden argument."""
 
     declared_type: str
-    """The declared type's name, for messages."""
+    """Name of the type in the function doc."""
     expected_type: type
+    """Python type of the declared type."""
     element_type: type | None
-    """Declared element type, where elements are checked."""
+    """Python type of the declared element type; None if elements are not checked."""
     accepted: list[Any]
-    """As in the answer, `""` included."""
+    """Accepted values as in the golden answer, `""` included."""
     golden_type: type | None
-    """Type of the first acceptable value that is not `""`; None if there is none."""
+    """Type of the first accepted value that is not `""`; None if there is none."""
     is_variable: bool
-    """The answer's type is not the declared one: the golden value names a variable."""
+    """Whether the golden answer names a variable: its type is not the declared one."""
     passes_if_equal: bool
-    """A value of the expected type that is in `accepted` passes without more ado."""
+    """Whether a value of the expected type that is in `accepted` passes without further checks."""
     convert: Callable[[str], Any] | None
-    """From Java or JavaScript source text; None for Python."""
+    """Converts Java or JavaScript source text to a value; None for Python."""
     language: str
+    """ "python", "java" or "javascript"."""
     to_float: bool
+    """Whether an integer is converted to a float."""
     to_list: bool
-    equivalence_rules: tuple[Rule, ...] = ()
-    """Equivalence rules of errata."""
+    """Whether a tuple is converted to a list."""
+    equivalence_rules: tuple[EquivalenceRule, ...] = ()
+    """Equivalence rules that apply to the argument."""
     _normalised_strings: frozenset[str] | None = None
     _normalised_lists: list[list[Any]] | None = None
 
     @property
     def normalised_strings(self) -> frozenset[str]:
-        """Acceptable texts, normalised. Made when first asked for: most values are equal as they are."""
+        """Accepted strings, normalised on first use because most values are equal without it."""
         if self._normalised_strings is None:
-            self._normalised_strings = frozenset(
-                normalise_string(value) for value in self.accepted if type(value) is str
-            )
+            self._normalised_strings = frozenset(normalise_string(v) for v in self.accepted if type(v) is str)
         return self._normalised_strings
 
     @property
     def normalised_lists(self) -> list[list[Any]]:
-        """Acceptable lists with their texts normalised; `""` is the empty list."""
+        """Accepted lists with their strings normalised. `""` counts as the empty list."""
         if self._normalised_lists is None:
-            self._normalised_lists = [
-                normalise_list(value) for value in self.accepted if isinstance(value, (list, str))
-            ]
+            self._normalised_lists = [normalise_list(v) for v in self.accepted if isinstance(v, (list, str))]
         return self._normalised_lists
 
 
 @dataclass(slots=True)
 class ExpectedCall:
-    """One expected call."""
+    """One golden call with what its function doc declares."""
 
     name: str
     flat_name: str
-    """With `_` for `.`: what native function calling may have been offered."""
+    """Name with `_` for `.`, as most native APIs show it to the model."""
     required: tuple[str, ...]
+    """Parameters that the function requires and no equivalence rule makes optional."""
     parameters: dict[str, ExpectedArgument]
-    """Those that are in both the document and the answer; any other is unexpected."""
+    """Parameters that both the function doc and the golden answer name. Any other argument is unexpected."""
     not_omittable: tuple[str, ...]
-    """In the answer and not optional there."""
+    """Parameters that the golden answer names and does not mark as optional."""
     undeclared: tuple[str, ...] = ()
-    """In the answer and not in the document."""
+    """Parameters that the golden answer names and the function doc does not."""
     has_function_doc: bool = True
-    """Whether there is a function document; without one V1 fails every answer."""
+    """Whether the function has a doc. Without one, V1 fails every reply."""
 
 
 def language_of_category(category: str) -> str:
-    """ "python", "java" or "javascript"."""
+    """Return "python", "java" or "javascript"."""
     if "javascript" in category:
         return "javascript"
     return "java" if "java" in category else "python"
 
 
-def compile_expected_calls(case: DatasetItem, category: str, v1: bool) -> list[ExpectedCall]:
-    """The expected calls of a case. Raises Unusable."""
+def compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[ExpectedCall]:
+    """Compile the golden calls of an item, or return them from its cache. Raises UncheckableItem."""
     key = f"golden:{category}:{v1}"
-    prepared: list[ExpectedCall] | UncheckableItem | None = case.expected_calls_cache.get(key)
-    if prepared is None:
+    compiled: list[ExpectedCall] | UncheckableItem | None = item.expected_calls_cache.get(key)
+    if compiled is None:
         try:
-            prepared = _compile_expected_calls(case, category, v1)
+            compiled = _compile_expected_calls(item, category, v1)
         except UncheckableItem as error:
-            prepared = error
+            compiled = error
         except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
-            prepared = UncheckableItem(f"golden answer or function document of an unknown form ({error})")
-        case.expected_calls_cache[key] = prepared
-    if isinstance(prepared, UncheckableItem):
-        raise prepared
-    return prepared
+            compiled = UncheckableItem(f"the golden answer or the function doc has an unknown form ({error})")
+        item.expected_calls_cache[key] = compiled
+    if isinstance(compiled, UncheckableItem):
+        raise compiled
+    return compiled
 
 
-def split_ground_truth(answer: Any) -> list[tuple[str, dict[str, list[Any]]]]:
-    """`ground_truth` of any generation as (name, parameters) pairs; V1's `_N` suffixes still there. Raises Unusable."""
-    if isinstance(answer, dict):
-        return list(answer.items())
-    if isinstance(answer, list) and all(isinstance(call, dict) and call for call in answer):
-        return [next(iter(call.items())) for call in answer]
-    raise UncheckableItem("golden answer of an unknown form")
+def split_ground_truth(ground_truth: Any) -> list[tuple[str, dict[str, list[Any]]]]:
+    """Return `ground_truth` of any BFCL version as (name, parameters) pairs. Names of V1 keep their suffix `_N`.
+
+    Raises UncheckableItem.
+    """
+    if isinstance(ground_truth, dict):
+        return list(ground_truth.items())
+    if isinstance(ground_truth, list) and all(isinstance(call, dict) and call for call in ground_truth):
+        return [next(iter(call.items())) for call in ground_truth]
+    raise UncheckableItem("the golden answer has an unknown form")
 
 
-def _compile_expected_calls(case: DatasetItem, category: str, v1: bool) -> list[ExpectedCall]:
-    expected = split_ground_truth(case.ground_truth)
-    if not expected or not case.functions:
-        raise UncheckableItem("no golden call or no function document")
+def _compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[ExpectedCall]:
+    golden = split_ground_truth(item.ground_truth)
+    if not golden or not item.functions:
+        raise UncheckableItem("no golden call or no function doc")
     language = language_of_category(category)
-    several = "parallel" in category or "multiple" in category
-    prepared = []
-    for name, parameters in expected if several else expected[:1]:
-        if not several or (v1 and "multiple" not in category):
-            document: dict[str, Any] | None = case.functions[0]
+    has_several = "parallel" in category or "multiple" in category
+    compiled = []
+    for name, parameters in golden if has_several else golden[:1]:
+        function_doc: dict[str, Any] | None = item.functions[0]
+        if has_several and not (v1 and "multiple" not in category):
+            function_doc = find_function_doc(item.functions, name, v1)
+        if function_doc is not None:
+            compiled.append(_compile_call(function_doc, parameters, language, item.equivalence_rules))
+        elif v1:
+            compiled.append(ExpectedCall(name, name, (), {}, (), has_function_doc=False))
         else:
-            document = find_function_doc(case.functions, name, v1)
-        if document is None and not v1:
-            raise UncheckableItem(f"no function document for {name}")
-        prepared.append(
-            _compile_call(document, parameters, language, case.equivalence_rules)
-            if document
-            else _call_without_doc(name)
-        )
-    return prepared
+            raise UncheckableItem(f"no function doc for {name}")
+    return compiled
 
 
 def find_function_doc(functions: list[dict[str, Any]], name: str, v1: bool) -> dict[str, Any] | None:
-    """The document of a golden call; in V1 the first whose name is contained in the (suffixed) golden name."""
-    for document in functions:
-        if document["name"] == name or (v1 and document["name"] in name):
-            return document
+    """Return the doc of a golden call's function. In V1 it is the first whose name is contained in the golden name."""
+    for function_doc in functions:
+        if function_doc["name"] == name or (v1 and function_doc["name"] in name):
+            return function_doc
     return None
 
 
-def _call_without_doc(name: str) -> ExpectedCall:
-    return ExpectedCall(name, name, (), {}, (), has_function_doc=False)
-
-
 def _compile_call(
-    document: dict[str, Any], accepted: dict[str, list[Any]], language: str, rules: Sequence[Rule]
+    function_doc: dict[str, Any], accepted: dict[str, list[Any]], language: str, rules: Sequence[EquivalenceRule]
 ) -> ExpectedCall:
-    free = omittable_parameters(rules, document, accepted)
-    declared = declared_parameters(document, strict=True)
-    properties = declared.properties or {}
+    omittable = omittable_parameters(rules, function_doc, accepted)
+    declared = read_declared_parameters(function_doc, strict=True)
+    properties, function = declared.properties or {}, function_doc["name"]
     return ExpectedCall(
-        name=document["name"],
-        flat_name=document["name"].replace(".", "_"),
-        required=tuple(name for name in declared.required or () if name not in free),
+        name=function,
+        flat_name=function.replace(".", "_"),
+        required=tuple(name for name in declared.required or () if name not in omittable),
         parameters={
-            name: _compile_argument(properties[name], values, language, covering_rules(rules, document["name"], name))
+            name: _compile_argument(properties[name], values, language, applicable_rules(rules, function, name))
             for name, values in accepted.items()
             if name in properties
         },
-        not_omittable=tuple(name for name, values in accepted.items() if "" not in values and name not in free),
+        not_omittable=tuple(name for name, values in accepted.items() if "" not in values and name not in omittable),
         undeclared=tuple(name for name in accepted if name not in properties),
     )
 
 
 def _compile_argument(
-    schema: dict[str, Any], accepted: list[Any], language: str, lenient: tuple[Rule, ...]
+    schema: dict[str, Any], accepted: list[Any], language: str, rules: tuple[EquivalenceRule, ...]
 ) -> ExpectedArgument:
-    kind = schema["type"]
+    declared_type = schema["type"]
     types = PYTHON_TYPES
-    nesting: tuple[str, ...] = ("array", "tuple")
+    types_with_elements: tuple[str, ...] = ("array", "tuple")
     convert: Callable[..., Any] | None = None
     if language == "java":
-        types, nesting, convert = java.PYTHON_TYPES, java.TYPES_WITH_ELEMENTS, java.convert
+        types, types_with_elements, convert = java.PYTHON_TYPES, java.TYPES_WITH_ELEMENTS, java.convert
     elif language == "javascript":
-        types, nesting, convert = javascript.PYTHON_TYPES, javascript.TYPES_WITH_ELEMENTS, javascript.convert
-    if kind not in types:
-        raise UncheckableItem(f"parameter type {kind} is unknown to the rules")
-    expected = types[kind]
-    nested_kind = schema.get("items", {}).get("type") if kind in nesting else None
-    nested = types.get(nested_kind) if nested_kind is not None else None
-    golden_type = None
-    for value in accepted:
-        if value != "":
-            golden_type = type(value)
-            break
-    variable = golden_type is not None and golden_type is not expected
+        types, types_with_elements, convert = (
+            javascript.PYTHON_TYPES, javascript.TYPES_WITH_ELEMENTS, javascript.convert,
+        )  # fmt: skip
+    if declared_type not in types:
+        raise UncheckableItem(f"the checker does not know the parameter type {declared_type}")
+    expected_type = types[declared_type]
+    declared_element = schema.get("items", {}).get("type") if declared_type in types_with_elements else None
+    element_type = types.get(declared_element) if declared_element is not None else None
+    golden_type = next((type(value) for value in accepted if value != ""), None)
     return ExpectedArgument(
-        declared_type=kind,
-        expected_type=expected,
-        element_type=nested,
+        declared_type=declared_type,
+        expected_type=expected_type,
+        element_type=element_type,
         accepted=accepted,
         golden_type=golden_type,
-        is_variable=variable,
-        passes_if_equal=convert is None and nested is None and expected is not dict,
-        convert=None if convert is None else lambda text: convert(text, kind, nested_kind),
+        is_variable=golden_type is not None and golden_type is not expected_type,
+        passes_if_equal=convert is None and element_type is None and expected_type is not dict,
+        convert=None if convert is None else lambda text: convert(text, declared_type, declared_element),
         language=language,
-        to_float=language == "python" and kind == "float",
-        to_list=kind == "tuple",
-        equivalence_rules=lenient,
+        to_float=language == "python" and declared_type == "float",
+        to_list=declared_type == "tuple",
+        equivalence_rules=rules,
     )

@@ -1,9 +1,8 @@
-"""Which decoder reads the replies of a model that the table does not know: what its own files tell.
+"""Choice of the decoder for a run: the one that the user named, the one listed for the model, or the best fit.
 
-A failing score entry quotes the reply and says whether the official program could read it; the decoder that does alike
-is likely the model's. Without scores it is the one that finds calls in most replies.
-
-Which decoder reads a run: the one asked for, that of the table, or, for an unknown model, what its files tell.
+For a model that is not listed with certainty, the run's own files decide. A failing score entry quotes the reply and
+says whether the official program could decode it, so the decoder with the same outcomes is likely the model's own.
+Without scores it is the decoder that finds calls in most replies.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from fcreview.importers.bfcl.checker.evaluate import rule_for_category
 from fcreview.importers.bfcl.decoders.base import Decoder, DecoderContext, WrongFormat
 from fcreview.importers.bfcl.decoders.models import DEFAULT_DECODERS
 from fcreview.importers.bfcl.decoders.registry import (
-    BY_NAME,
+    DECODERS_BY_NAME,
     DECODERS,
     decoder_for_model,
     early_v1_decoder,
@@ -31,174 +30,174 @@ from fcreview.importers.common.records import Undecodable
 from fcreview.model.item import ImportIssue
 from fcreview.run_plan import RunPlan
 
-Outcome = Literal["calls", "nothing", "failed", "odd"]
+MAX_CATEGORIES, MAX_RECORDS = 4, 50
+"""Categories of a run, and records of each, that are read to choose a decoder."""
 GOOD_SHARE = 0.9
-"""Of the replies: a first guess that reads so many is not compared with all others."""
+"""Share of replies with calls from which the first guess is not compared with other decoders."""
+
+Outcome = Literal["calls", "no calls", "failed", "wrong format"]
 OUTCOME_BY_ERROR: dict[str, Outcome] = {
     "ast_decoder:decoder_failed": "failed",
-    "ast_decoder:decoder_wrong_output_format": "odd",
+    "ast_decoder:decoder_wrong_output_format": "wrong format",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class DecoderChoice:
-    """A decoder, and in how many of the replies it finds calls."""
+class DecoderScore:
+    """How well a decoder fits the replies of a run."""
 
-    decoder: Decoder
-    n_with_calls: int
-    n_replies: int
-
-
-def choose_decoder(
-    guess: Decoder, replies: Sequence[Any], scored: Sequence[tuple[Any, str]], how: DecoderContext
-) -> DecoderChoice:
-    """The decoder of a model that nobody knows. `guess` is kept unless another does clearly better; where it is AUTO
-    and one decoder does as well, it is that one.
-
-    `replies` are `result`s, `scored` replies with the error types of their score entries.
-    """
-    native = bool(replies) and type(replies[0]) is list
-    usual = [BY_NAME[name] for name in (("FC", "LIST") if native else (DEFAULT_DECODERS[how.version],))]
-    best = _DecoderScore.measure(guess, replies, scored, how)
-    if best.n_with_calls < GOOD_SHARE * len(replies) or best.n_agreements < len(scored):
-        named = [find_decoder(decoder.name, how.version) or decoder for decoder in DECODERS]
-        for decoder in (*usual, *named):  # of those that do as well, the first
-            other = _DecoderScore.measure(decoder, replies, scored, how)
-            if other.is_better_than(best, twice=best.decoder is guess):
-                best = other
-    if best.decoder.name == "AUTO":
-        alternatives = [_DecoderScore.measure(decoder, replies, scored, how) for decoder in usual]
-        best = next(
-            (
-                one
-                for one in alternatives
-                if (one.n_agreements, one.n_with_calls) == (best.n_agreements, best.n_with_calls)
-            ),
-            best,
-        )
-    decoder = best.decoder
-    if guess.name_spelling == "either" and decoder.name_spelling == "flat":
-        decoder = replace(decoder, name_spelling="either")
-    return DecoderChoice(decoder, best.n_with_calls, len(replies))
-
-
-@dataclass(frozen=True, slots=True)
-class _DecoderScore:
     decoder: Decoder
     n_agreements: int
-    """Scored replies of which it makes what the official program made."""
+    """Scored replies for which the decoder has the same outcome as the official program."""
     n_with_calls: int
-    """Replies in which it finds calls."""
+    """Replies in which the decoder finds calls."""
 
     @staticmethod
     def measure(
-        decoder: Decoder, replies: Sequence[Any], scored: Sequence[tuple[Any, str]], how: DecoderContext
-    ) -> _DecoderScore:
-        alike = sum(_is_expected_outcome(decoding_outcome(decoder, reply, how), error) for reply, error in scored)
-        return _DecoderScore(decoder, alike, sum(decoding_outcome(decoder, reply, how) == "calls" for reply in replies))
+        decoder: Decoder, replies: Sequence[Any], scored: Sequence[tuple[Any, str]], context: DecoderContext
+    ) -> DecoderScore:
+        """Decode all replies. Arguments are those of `choose_decoder`."""
+        n_agreements = 0
+        for reply, error_type in scored:
+            outcome = decoding_outcome(decoder, reply, context)
+            expected = OUTCOME_BY_ERROR.get(error_type)
+            n_agreements += outcome == expected if expected else outcome in ("calls", "no calls")
+        n_with_calls = sum(decoding_outcome(decoder, reply, context) == "calls" for reply in replies)
+        return DecoderScore(decoder, n_agreements, n_with_calls)
 
-    def is_better_than(self, other: _DecoderScore, *, twice: bool) -> bool:
-        return self.n_agreements > other.n_agreements or (
-            self.n_agreements == other.n_agreements
-            and self.n_with_calls > (2 * other.n_with_calls if twice else other.n_with_calls)
-        )
+    def is_better_than(self, other: DecoderScore, *, factor: int) -> bool:
+        """Whether the decoder agrees more often or, at equal agreement, finds calls in over `factor` times as many."""
+        if self.n_agreements != other.n_agreements:
+            return self.n_agreements > other.n_agreements
+        return self.n_with_calls > factor * other.n_with_calls
 
 
-def _is_expected_outcome(found: Outcome, error: str) -> bool:
-    expected = OUTCOME_BY_ERROR.get(error)
-    return found == expected if expected else found in ("calls", "nothing")
-
-
-def decoding_outcome(decoder: Decoder, reply: Any, how: DecoderContext) -> Outcome:
+def decoding_outcome(decoder: Decoder, reply: Any, context: DecoderContext) -> Outcome:
+    """Return what comes of decoding a reply."""
     try:
-        return "calls" if decoder.decode(reply, how) else "nothing"
+        return "calls" if decoder.decode(reply, context) else "no calls"
     except WrongFormat:
-        return "odd"
+        return "wrong format"
     except (Undecodable, RecursionError, MemoryError):
         return "failed"
 
 
-MAX_CATEGORIES, MAX_RECORDS = 4, 50
-"""How many categories of an unknown model are looked into, and how many records of each."""
+def choose_decoder(
+    guess: Decoder, replies: Sequence[Any], scored: Sequence[tuple[Any, str]], context: DecoderContext
+) -> DecoderScore:
+    """Choose the decoder that fits an unknown model best.
+
+    `guess` is kept unless another decoder is clearly better. AUTO gives way to an equally good decoder of the usual
+    form.
+
+    Args:
+        replies: `result` values.
+        scored: (reply, error type) pairs from score entries.
+    """
+    native = bool(replies) and type(replies[0]) is list
+    usual = [DECODERS_BY_NAME[name] for name in (("FC", "LIST") if native else (DEFAULT_DECODERS[context.version],))]
+    best = DecoderScore.measure(guess, replies, scored, context)
+    if best.n_with_calls < GOOD_SHARE * len(replies) or best.n_agreements < len(scored):
+        others = [find_decoder(decoder.name, context.version) or decoder for decoder in DECODERS]
+        for decoder in (*usual, *others):  # the first of equally good ones is chosen
+            other = DecoderScore.measure(decoder, replies, scored, context)
+            if other.is_better_than(best, factor=2 if best.decoder is guess else 1):
+                best = other
+    if best.decoder.name == "AUTO":
+        alternatives = [DecoderScore.measure(decoder, replies, scored, context) for decoder in usual]
+        counts = best.n_agreements, best.n_with_calls
+        best = next((each for each in alternatives if (each.n_agreements, each.n_with_calls) == counts), best)
+    if guess.name_spelling == "either" and best.decoder.name_spelling == "flat":
+        return replace(best, decoder=replace(best.decoder, name_spelling="either"))
+    return best
 
 
 def select_decoder(plan: RunPlan) -> tuple[Decoder, list[ImportIssue]]:
-    """The decoder of all of a run's replies, and what is to be said of the choice."""
-    rules, model = filenames.rules_version(plan.run.generation), plan.run.model
+    """Return the decoder for all replies of a run, with an issue if the choice is unusual."""
+    version, model = filenames.rules_version(plan.run.generation), plan.run.model
+    guess, is_certain = decoder_for_model(model, version)
     if plan.decoder:
-        found = find_decoder(plan.decoder, rules)
-        if found is not None:
-            return found, []
-        what = f"there is no decoder {plan.decoder!r}: the model's is used"
-        return decoder_for_model(model, rules)[0], [ImportIssue(plan.run.path, None, what)]
-    guess, known = decoder_for_model(model, rules)
-    if known:
+        named = find_decoder(plan.decoder, version)
+        if named is not None:
+            return named, []
+        what = f"no decoder {plan.decoder!r}; using {guess.name}, the decoder of the model"
+        return guess, [ImportIssue(plan.run.path, None, what)]
+    if is_certain:
         return guess, []
-    replies, scored = _sample_replies(plan.private, rules)
+    replies, scored = _sample_replies(plan.importer_data, version)
     if not replies and not scored:
         return guess, []
-    choice = choose_decoder(guess, replies, scored, DecoderContext(rules))
+    best = choose_decoder(guess, replies, scored, DecoderContext(version))
     issues = []
-    if choice.decoder.name not in (guess.name, "FC", "LIST", "PROMPT", "BRACKET"):
+    if best.decoder.name not in (guess.name, "FC", "LIST", "PROMPT", "BRACKET"):
         what = (
-            f"no table is sure of the model {model}: its replies are read by the decoder {choice.decoder.name}, which "
-            f"finds calls in {choice.n_with_calls} of {choice.n_replies}; --decoder NAME chooses another"
+            f"the decoder of model {model} is not certain; using {best.decoder.name}, which finds calls in "
+            f"{best.n_with_calls} of {len(replies)} replies. Use --decoder NAME to choose another"
         )
         issues.append(ImportIssue(plan.run.path, None, what, severity="notice"))
-    return choice.decoder, issues
+    return best.decoder, issues
 
 
-def _sample_replies(categories: FilesByCategory, rules: str) -> tuple[list[Any], list[tuple[Any, str]]]:
-    """Replies, and scored replies with their error types, of the first categories that are about Python calls."""
+def _sample_replies(categories: FilesByCategory, version: str) -> tuple[list[Any], list[tuple[Any, str]]]:
+    """Return replies, and scored replies with their error types, from the first categories with Python calls."""
     replies: list[Any] = []
     scored: list[tuple[Any, str]] = []
-    calling = [name for name in categories if _has_python_calls(name, rules)][:MAX_CATEGORIES]
-    for name in calling:
+    for name in [name for name in categories if _has_python_calls(name, version)][:MAX_CATEGORIES]:
         replies += [value["result"] for value in _first_records(categories[name].results) if "result" in value]
         for value in _first_records(categories[name].scores):
-            error = scores.error_type(value)
-            if error is not None and "model_result_raw" in value:
-                scored.append((value["model_result_raw"], error))
+            error_type = scores.error_type(value)
+            if error_type is not None and "model_result_raw" in value:
+                scored.append((value["model_result_raw"], error_type))
     return replies, scored
 
 
-def _has_python_calls(category: str, rules: str) -> bool:
-    kind, _ = rule_for_category(category, rules == "V1")
-    return kind in ("simple", "multiple", "parallel") and "java" not in category and category != "format_sensitivity"
+def _has_python_calls(category: str, version: str) -> bool:
+    rule, _ = rule_for_category(category, version == "V1")
+    return rule in ("simple", "multiple", "parallel") and "java" not in category and category != "format_sensitivity"
 
 
 def _first_records(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    found = (one.value for path in paths for one in records(path) if isinstance(one, Record))
+    found = (each.value for path in paths for each in records(path) if isinstance(each, Record))
     yield from islice((value for value in found if isinstance(value, dict)), MAX_RECORDS)
 
 
 def select_category_decoder(
-    category: str, decoder: Decoder, found: results.Results, scored: scores.ScoreFile | None, file: Path
+    category: str, decoder: Decoder, found: results.Results, scored: scores.ScoreFile | None, path: Path
 ) -> Decoder:
-    """The decoder of one category: V1's native ones turned the arguments of Java and JavaScript calls into text until
-    the middle of July 2024. What the scores say of arguments that are no text decides; only where they say nothing do
-    the folders: the first results lie in `result-BFCL`, later ones in folders named by a later date."""
-    before = early_v1_decoder(decoder, "V1")
-    if before is decoder or category not in ("java", "javascript"):
+    """Return the decoder for one category of a run.
+
+    Until the middle of July 2024 the native decoders of V1 stringified the arguments of Java and JavaScript calls. The
+    verdicts on calls with other arguments than strings tell whether this run was scored so. If there are none, the
+    folder names decide.
+
+    Args:
+        decoder: Decoder of the run.
+        path: Any result or score file of the category.
+    """
+    early = early_v1_decoder(decoder, "V1")
+    if early is decoder or category not in ("java", "javascript"):
         return decoder
-    as_text = native = 0
-    for item in found.records if scored is not None and scored.is_complete else ():
-        record = found.read_record(item)
-        if not _has_non_string_argument(decoder, record.get("result") if isinstance(record, dict) else None, category):
-            continue
-        entry = scored.failing.get(item) if scored is not None else None
-        error = scores.error_type(entry.record) if entry is not None else None
-        if error in ("type_error:java", "type_error:js"):
-            native += 1
-        elif entry is None or (error or "").startswith(("type_error", "value_error")):
-            as_text += 1
-    if as_text == native:
-        return before if filenames.is_early_v1_file(file) else decoder
-    return before if as_text > native else decoder
+    n_stringified = n_native = 0
+    if scored is not None and scored.is_complete:
+        for item_id in found.records:
+            record = found.read_record(item_id)
+            if not _has_non_string_argument(
+                decoder, record.get("result") if isinstance(record, dict) else None, category
+            ):
+                continue
+            entry = scored.failing.get(item_id)
+            error_type = scores.error_type(entry.record) if entry is not None else None
+            if error_type in ("type_error:java", "type_error:js"):
+                n_native += 1
+            elif entry is None or (error_type or "").startswith(("type_error", "value_error")):
+                n_stringified += 1
+    if n_stringified == n_native:
+        return early if filenames.is_early_v1_file(path) else decoder
+    return early if n_stringified > n_native else decoder
 
 
 def _has_non_string_argument(decoder: Decoder, result: Any, language: str) -> bool:
-    """Whether a reply has just one call, with an argument that is no text."""
+    """Whether a reply is exactly one call, with an argument that is not a string."""
     try:
         calls = decoder.decode(result, DecoderContext("V1", language))
     except (ValueError, RecursionError, MemoryError):

@@ -1,4 +1,4 @@
-"""Outputs of the format-sensitivity runs: the item id says in which of four formats the model was to answer."""
+"""Decoder for format-sensitivity runs, whose item ids state which of four formats the prompt asked for."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from fcreview.importers.bfcl.decoders.python_calls import clean_prompt_text, par
 from fcreview.importers.common.records import Undecodable
 
 LITERAL_TYPES = {"array", "tuple", "object", "dict"}
+"""XML parameter types whose value is a Python literal."""
 
 
 def parse_config(config: str) -> dict[str, str]:
-    """`ret_fmt=json&tool_call_tag=True&...` as a mapping."""
+    """Parse `ret_fmt=json&tool_call_tag=True&...` into a mapping."""
     return dict(part.split("=", 1) for part in config.split("&") if "=" in part)
 
 
 def decode_format_sensitivity(text: str, config: str) -> Calls:
-    """Calls of a reply to a prompt with this configuration. Raises Undecodable and WrongFormat."""
-    asked = parse_config(config)
+    """Decode a reply to a prompt with this configuration. Raises Undecodable and WrongFormat."""
+    settings = parse_config(config)
     text = clean_prompt_text(text)
-    if asked.get("tool_call_tag") == "True":
+    if settings.get("tool_call_tag") == "True":
         inside = find_blocks(text, "<TOOLCALL>", "</TOOLCALL>")
         if not inside:
             raise Undecodable("no <TOOLCALL>...</TOOLCALL> in the text")
         text = inside[0].strip()
-    match asked.get("ret_fmt", "python"):
+    match settings.get("ret_fmt", "python"):
         case "json":
             return decode_json_format(text)
         case "verbose_xml":
@@ -43,7 +44,7 @@ OBJECT_LIST_END = re.compile(r"\}\s*\]")
 
 
 def decode_json_format(text: str) -> Calls:
-    """`[{"function": ..., "parameters": {...}}]` somewhere in the text; text that is no JSON holds no calls."""
+    """Decode `[{"function": ..., "parameters": {...}}]` anywhere in the text. Text without JSON contains no call."""
     start, end = text.find("["), text.rfind("]")
     if 0 <= start < end:
         text = text[start : end + 1]
@@ -53,35 +54,41 @@ def decode_json_format(text: str) -> Calls:
         return []
     if not isinstance(found, (list, dict, str)):
         raise Undecodable("JSON, but not a list of calls")
-    return validate_calls(_call_from_object(item) for item in found if isinstance(item, dict))
+    return validate_calls(_call_from_object(each) for each in found if isinstance(each, dict))
 
 
 def _find_object_list(text: str) -> str:
-    """From the first `[{` to the first `}]` after it, though that may lie inside the arguments: so the
-    evaluator reads."""
+    """Return the text from the first `[{` to the next `}]`.
+
+    As in the official program, that `}]` may be inside the arguments.
+    """
     start = OBJECT_LIST_START.search(text)
     end = OBJECT_LIST_END.search(text, start.end()) if start else None
     return text[start.start() : end.end()] if start and end else text
 
 
-def _call_from_object(item: dict[str, Any]) -> tuple[Any, Any]:
-    if "function" not in item or "parameters" not in item:
+def _call_from_object(found: dict[str, Any]) -> tuple[Any, Any]:
+    if "function" not in found or "parameters" not in found:
         raise Undecodable("an object without function or parameters")
-    return item["function"], item["parameters"]
+    return found["function"], found["parameters"]
 
 
 def decode_xml_format(text: str, *, verbose: bool) -> Calls:
-    """`<functions><function name=...>` with typed parameters: as attributes if `verbose`, else as text."""
+    """Decode `<functions><function name=...>` with typed parameters.
+
+    Args:
+        verbose: Whether values are attributes (`<param name value type/>`) instead of element text.
+    """
     inside = find_blocks(text, "<functions>", "</functions>")
     if not inside:
         raise Undecodable("no <functions>...</functions> in the text")
     xml = f"<functions>{inside[0]}</functions>"
     if "<!DOCTYPE" in xml or "<!ENTITY" in xml:
-        raise Undecodable("declarations in XML are not read")
+        raise Undecodable("XML with declarations is not parsed")
     if len(xml) > MAX_TEXT:
         raise Undecodable("the XML is too long to be decoded")
     try:
-        root = ElementTree.fromstring(xml)  # noqa: S314  declarations, the risk, were refused above
+        root = ElementTree.fromstring(xml)  # noqa: S314  declarations, the risk, are refused above
     except (ElementTree.ParseError, ValueError, RecursionError) as error:
         raise Undecodable(f"not XML: {error}") from None
     return [_call_from_element(function, verbose) for function in root.findall("function")]
@@ -102,19 +109,19 @@ def _call_from_element(function: ElementTree.Element, verbose: bool) -> tuple[st
     return name, arguments
 
 
-def _convert_value(text: str, kind: str) -> Any:
+def _convert_value(text: str, type_name: str) -> Any:
     try:
-        if kind == "integer":
+        if type_name == "integer":
             return int(text)
-        if kind == "float":
+        if type_name == "float":
             return float(text)
-        if kind == "boolean":
+        if type_name == "boolean":
             return text.lower() == "true"
-        if kind == "null":
+        if type_name == "null":
             return None
-        if kind in LITERAL_TYPES:
+        if type_name in LITERAL_TYPES:
             check_size(text)
             return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
-        raise Undecodable(f"{text[:80]} is not of type {kind}: {error}") from None
+        raise Undecodable(f"{text[:80]} is not of type {type_name}: {error}") from None
     return text

@@ -1,7 +1,7 @@
-"""Prompt-mode Java and JavaScript calls, `f(a="x", b=new int[]{1, 2})`, read with a tree-sitter grammar.
+"""Parser of Java and JavaScript calls, `f(a="x", b=new int[]{1, 2})`, with tree-sitter grammars.
 
-The first call counts, with its `name=value` arguments; values stay source text, and simple literals lose
-their quotes. The grammars are loaded when the first such text is met.
+Only the first call and its `name=value` arguments count. Values stay source text; string literals lose their quotes.
+A grammar is loaded when it is first needed.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from fcreview.importers.common.records import Undecodable
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-TEXT_LEAVES = {"identifier", "class_literal", "type_identifier", "method_invocation"}
+VERBATIM_NODES = {"identifier", "class_literal", "type_identifier", "method_invocation"}
+"""Types of Java nodes whose source text is kept unchanged."""
 
 
 @lru_cache(maxsize=2)
-def _parser(language: str) -> Parser:
+def _load_parser(language: str) -> Parser:
     from tree_sitter import Language, Parser
 
     if language == "java":
@@ -32,18 +33,26 @@ def _parser(language: str) -> Parser:
 
 
 def parse_source(text: str, language: str) -> Calls:
-    """Calls (one) of `language` "java" or "javascript". Raises Undecodable; WrongFormat for code without a call."""
+    """Parse one call.
+
+    Args:
+        language: "java" or "javascript".
+
+    Raises:
+        Undecodable: for a syntax error.
+        WrongFormat: for code without a call.
+    """
     check_size(text)
     if language == "javascript":
-        # A code fence after the call ended the statement in the evaluator's grammar; the newer one takes
-        # it for a template.
+        # In the official program's grammar a code fence ends the statement before it. Newer grammars read the
+        # fence as a template string.
         text = text.replace("\n```", ";\n```")
     try:
         source = text.encode()
     except UnicodeEncodeError as error:
         raise Undecodable(f"not text: {error.reason}") from None
-    root = _parser(language).parse(source).root_node
-    if root.has_error and _find_first(root, "ERROR") is not None:  # a missing semicolon alone is no failure
+    root = _load_parser(language).parse(source).root_node
+    if root.has_error and _find_first(root, "ERROR") is not None:  # a missing semicolon is no error
         raise Undecodable(f"not {'Java' if language == 'java' else 'JavaScript'} syntax")
     found = _JavaReader(text).read_call(root) if language == "java" else _read_javascript_call(root)
     if found is None:
@@ -61,20 +70,22 @@ def _add_argument(arguments: dict[Any, Any], name: str | None, value: str) -> No
     arguments[name] = value
 
 
-def _find_first(node: Node, kind: str) -> Node | None:
-    """Depth first, in source order; without recursion, since a long chain of operators is a deep tree."""
+def _find_first(node: Node, node_type: str) -> Node | None:
+    """Return the first node of a type, depth first. A loop, because a long chain of operators is a deep tree."""
     waiting = [node]
     while waiting:
         node = waiting.pop()
-        if node.type == kind:
+        if node.type == node_type:
             return node
         waiting.extend(reversed(node.children))
     return None
 
 
 class _JavaReader:
-    """Texts are cut by byte offsets out of characters, as the evaluator does: after a letter that is not
-    ASCII they are off by its extra bytes."""
+    """Reads the first call of a Java syntax tree.
+
+    As in the official program, byte offsets are used as character offsets, so text after a non-ASCII letter is shifted.
+    """
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -83,6 +94,7 @@ class _JavaReader:
         return self.source[node.start_byte : node.end_byte]
 
     def read_call(self, root: Node) -> tuple[str, dict[str, Any]] | None:
+        """Return the name and arguments of the first call; None if the tree has no call."""
         call = _find_first(root, "method_invocation")
         if call is None:
             return None
@@ -95,9 +107,8 @@ class _JavaReader:
         try:
             for child in holder.children if holder else []:
                 if child.type == "assignment_expression":
-                    _add_argument(
-                        arguments, self.node_text(child.children[0]), self.read_value(child.children[2], outermost=True)
-                    )
+                    parameter, value = child.children[0], child.children[2]
+                    _add_argument(arguments, self.node_text(parameter), self.read_value(value, outermost=True))
                 elif child.type in ("identifier", "class_literal"):
                     _add_argument(arguments, None, self.read_value(child))
         except RecursionError:
@@ -105,18 +116,21 @@ class _JavaReader:
         return function, arguments
 
     def read_value(self, node: Node, outermost: bool = False) -> str:
-        """Source text of a value without the blanks that do not matter, as the benchmark compares it."""
-        kind = node.type
-        if kind in ("string_literal", "character_literal"):
+        """Return the source text of a value without insignificant spaces, the form that BFCL compares.
+
+        Args:
+            outermost: Whether the value is an argument itself. Only then a literal loses its quotes.
+        """
+        if node.type in ("string_literal", "character_literal"):
             return self.node_text(node)[1:-1] if outermost else self.node_text(node)
-        if kind in TEXT_LEAVES:
+        if node.type in VERBATIM_NODES:
             return self.node_text(node)
-        if kind == "array_creation_expression":
+        if node.type == "array_creation_expression":
             element, value = node.child_by_field_name("type"), node.child_by_field_name("value")
             if element is None or value is None:
                 raise Undecodable("an array without elements")
             return f"new {self.read_value(element)}[]{self.read_value(value)}"
-        if kind == "object_creation_expression":
+        if node.type == "object_creation_expression":
             created, given = node.child_by_field_name("type"), node.child_by_field_name("arguments")
             inside = [self.read_value(child) for child in given.children if child.type not in ",()"] if given else []
             return f"new {self.read_value(created) if created else ''}({', '.join(inside)})"
@@ -126,6 +140,7 @@ class _JavaReader:
 
 
 def _read_javascript_call(root: Node) -> tuple[str, dict[str, Any]] | None:
+    """Return the name and arguments of the first statement that is a call; None if no statement is one."""
     for statement in root.children:
         if statement.type != "expression_statement":
             continue
@@ -135,9 +150,8 @@ def _read_javascript_call(root: Node) -> tuple[str, dict[str, Any]] | None:
             arguments: dict[str, Any] = {}
             for child in call.children[1].children:
                 if child.type == "assignment_expression":
-                    _add_argument(
-                        arguments, _node_text(child.children[0]), _strip_quotes(_node_text(child.children[2]))
-                    )
+                    parameter, value = child.children[0], child.children[2]
+                    _add_argument(arguments, _node_text(parameter), _strip_quotes(_node_text(value)))
                 elif child.type in ("identifier", "true"):
                     _add_argument(arguments, None, _node_text(child))
             return _node_text(call.children[0]), arguments

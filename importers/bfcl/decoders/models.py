@@ -1,7 +1,7 @@
-"""Which decoder reads the replies of which model: rows of folder names for each generation, the first that fits counts.
+"""Table of the decoder for each model, by BFCL version.
 
-A new model is a line here; a new family also a line in `decoders.py`. `*` stands for any text. Source: the handlers in
-`model_handler/` of the official program at each time.
+To add a model, add a row here; for a new family, also a decoder in `registry.py`. Source: the handlers in
+`model_handler/` of the official program when each version was current.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 ModelRows = tuple[tuple[str, str], ...]
-"""(names, separated by blanks; decoder)"""
+"""Rows of (patterns of model folder names, separated by spaces; decoder name). `*` matches any text.
+
+The first row with a matching pattern counts.
+"""
 
 V1_MODELS: ModelRows = (
     ("gpt-*-FC claude-*-FC mistral-*-FC* open-mi*-FC* meetkai_functionary-* yi-large-fc", "FC"),
@@ -44,7 +47,7 @@ LATE_V3_MODELS: ModelRows = (
     ("BitAgent_BitAgent-Bounty-8B", "JSON"),
     ("ThinkAgents_ThinkAgent-1B", "THINK"),
 )
-"""Models that came between March and August 2025, whose results still bear the names of V3."""
+"""Models added between March and August 2025, when result files still had the names of V3."""
 V3_MODELS: ModelRows = (
     *LATE_V3_MODELS,
     (
@@ -111,24 +114,30 @@ LEADERBOARD_MODELS = (
     " uiuc-convai_* speakleash_* Salesforce_* NousResearch_* katanemo_* mistralai_* meetkai_* firefunction* yi-*"
     " moonshotai_* kimi* ZJared_* CoALM* NovaSky-AI_* Nanbeige_* Arch-* Ling* inclusionAI_* allenai_* Menlo_*"
 )
-"""Makers and models of the published leaderboards: what no row names was asked for Python syntax or, with `-FC` in V4,
-called natively. Of other names nobody knows."""
+"""Name patterns of all models on the published leaderboards.
+
+If no row matches such a model, it answers in Python syntax or, with `-FC` in V4, by native calls.
+"""
 DEFAULT_DECODERS = {"V1": "BRACKET", "V2": "PROMPT", "V3": "PROMPT", "V4": "PROMPT"}
+"""BFCL version -> decoder of leaderboard models that no row matches."""
 
 
 @lru_cache(maxsize=1024)
-def decoder_name(model: str, rules: str) -> tuple[str, bool]:
-    """The name of the decoder of a model folder, and whether that is certain: the models of `LATE_V3` may have been
-    read otherwise before March 2025; of models that no row names it is a guess by the name, or AUTO."""
-    for row in MODELS_BY_VERSION[rules]:
-        names, decoder = row
-        if _matches_any(model, names):
-            return decoder, rules == "V4" or row not in LATE_V3_MODELS
-    known = _matches_any(model, LEADERBOARD_MODELS)
-    if rules == "V4" and model.endswith("-FC"):
-        return "FC", known
-    return (DEFAULT_DECODERS[rules], True) if known else ("AUTO", False)
+def decoder_name(model: str, version: str) -> tuple[str, bool]:
+    """Return the decoder's name for a model folder, and whether it is certain.
+
+    It is not certain for V3 runs of `LATE_V3_MODELS`, which may have had another decoder before March 2025, and for
+    models that are not on the leaderboards.
+    """
+    for row in MODELS_BY_VERSION[version]:
+        patterns, decoder = row
+        if _matches_any(model, patterns):
+            return decoder, version == "V4" or row not in LATE_V3_MODELS
+    on_leaderboard = _matches_any(model, LEADERBOARD_MODELS)
+    if version == "V4" and model.endswith("-FC"):
+        return "FC", on_leaderboard
+    return (DEFAULT_DECODERS[version], True) if on_leaderboard else ("AUTO", False)
 
 
-def _matches_any(model: str, names: str) -> bool:
-    return any(fnmatchcase(model, name) for name in names.split())
+def _matches_any(model: str, patterns: str) -> bool:
+    return any(fnmatchcase(model, pattern) for pattern in patterns.split())

@@ -1,16 +1,7 @@
-"""The everyday part of Python call syntax read without building a syntax tree, four times as fast.
+"""Parser of calls in Python syntax, `[f(a=1), g.h(b='x')]`, by the rules of the official program (`ast_parse`).
 
-Only what has exactly one reading is taken: dotted ASCII names, keyword arguments, and plain strings, numbers, names and
-lists of those as values. Anything else (escapes, nesting, positional arguments, keywords, comments ...)
-gives None and goes to the real parser. A test compares the two on generated text.
-
-Prompt-mode text in Python syntax, `[f(a=1), g.h(b='x')]`, to calls (the evaluator's `ast_parse`).
-
-`parse_calls` reads the text as one Python expression, cleaned up as the generation does. In V1 a call without
-any keyword argument is not taken as a call, so the whole output has the wrong format, and a call that is not in a list
-is a failure. V2 and V3 removed the outer brackets and quotes, so that a line break between calls ends the expression.
-
-Call strings as multi-turn golden answers and inference logs have them: `cd(folder='a')`.
+`parse_calls` parses whole replies, `parse_call_text` the single calls of multi-turn golden answers and inference logs.
+Common syntax has a parser of its own, which builds no syntax tree and is four times as fast as `ast`.
 """
 
 from __future__ import annotations
@@ -25,9 +16,10 @@ from typing import Any
 from fcreview.importers.bfcl.decoders.base import Calls, WrongFormat, check_size
 from fcreview.importers.common.python_syntax import compute, dotted
 from fcreview.importers.common.records import Undecodable
-from fcreview.model.function_schema import declared_parameters
+from fcreview.model.function_schema import read_declared_parameters
 
 RESERVED = frozenset(keyword.kwlist) | {"__debug__"}
+"""Words that are no names. `_scalar_value` returns this object for a reserved word, which is no value either."""
 CONSTANTS: dict[str, Any] = {"True": True, "False": False, "None": None}
 NAME = r"[A-Za-z_][A-Za-z_0-9]*"
 SCALAR = (
@@ -42,7 +34,11 @@ AFTER_CALL = re.compile(r"[ \n]*([,\]])")
 
 
 def parse_simple_calls(text: str) -> Calls | None:
-    """Calls of `[f(a=1), ...]`, or None if the text holds anything out of the ordinary."""
+    """Parse `[f(a=1), ...]` in common syntax; None if the text needs the `ast` parser.
+
+    Names are dotted and ASCII, arguments have keywords, and values are plain strings, numbers, names or lists of them.
+    A test compares the results with those of `ast` on generated text.
+    """
     if not text.startswith("["):
         return None
     if text == "[]":
@@ -74,6 +70,7 @@ def parse_simple_calls(text: str) -> Calls | None:
 
 
 def _parse_arguments(text: str, position: int, into: dict[str, Any]) -> int | None:
+    """Add the arguments from `position` to `into`. Returns the position after the call; None for other syntax."""
     while True:
         found = ARGUMENT.match(text, position)
         if found is None:
@@ -102,6 +99,7 @@ def _parse_arguments(text: str, position: int, into: dict[str, Any]) -> int | No
 
 
 def _parse_elements(text: str, position: int, into: list[Any]) -> int | None:
+    """Add the list elements from `position` to `into`. Returns the position after the list; None for other syntax."""
     if text.startswith("]", position):
         return position + 1
     while True:
@@ -119,7 +117,7 @@ def _parse_elements(text: str, position: int, into: list[Any]) -> int | None:
 
 
 def _scalar_value(single: str | None, double: str | None, whole: str | None, fraction: str | None, word: str) -> Any:
-    """The value of the groups of `SCALAR`; RESERVED for a keyword, which is no value."""
+    """Return the value that the groups of `SCALAR` matched; RESERVED for a reserved word."""
     if single is not None:
         return single
     if double is not None:
@@ -131,43 +129,47 @@ def _scalar_value(single: str | None, double: str | None, whole: str | None, fra
     return RESERVED if word in RESERVED else word
 
 
-WORD = "[A-Za-z_][A-Za-z_0-9]*"
-PROSE_START = re.compile(rf"\[[ \n]*({WORD})(?:['\"]|!(?!=)|[ \n]+({WORD})(?=[ \n.,:;!?()]))|\[[ \n]*`")
-PYTHON_CONSTANTS = frozenset({"None", "True", "False"})
-OPERATORS = frozenset(keyword.kwlist) - PYTHON_CONSTANTS
+PROSE_START = re.compile(rf"\[[ \n]*({NAME})(?:['\"]|!(?!=)|[ \n]+({NAME})(?=[ \n.,:;!?()]))|\[[ \n]*`")
+OPERATORS = frozenset(keyword.kwlist) - CONSTANTS.keys()
 STRING_PREFIX = re.compile(r"[rbuftRBUFT]{1,2}")
 
 
 def is_prose(text: str) -> bool:
-    """Whether the text starts as no Python expression does: with two words (`Here are`), a word and a
-    quote (`I'm`), a word and an exclamation mark, or a backtick. Spares the parser most of the refusals,
-    and says more than its message."""
+    """Whether the text cannot be a Python expression because of how it starts.
+
+    Such text starts with two words (`[Here are`), a word and a quote (`[I'm`), a word and an exclamation mark, or a
+    backtick. The test is faster than the parser and its message is clearer.
+    """
     start = PROSE_START.match(text)
     if start is None:
         return False
     first, second = start.groups()
     if first is None:
         return True
-    if first in OPERATORS or second in OPERATORS or second in PYTHON_CONSTANTS:
+    if first in OPERATORS or second in OPERATORS or second in CONSTANTS:
         return False
     return second is not None or STRING_PREFIX.fullmatch(first) is None
 
 
 def add_brackets(text: str) -> str:
-    """The text with the outer brackets it may lack."""
+    """Add an opening and a closing bracket where the text lacks them."""
     if not text.startswith("["):
         text = "[" + text
     return text if text.endswith("]") else text + "]"
 
 
 def clean_prompt_text(text: str) -> str:
-    """No backticks, newlines and spaces around, outer brackets added where missing."""
+    """Remove backticks, newlines and spaces at both ends and add missing brackets."""
     return add_brackets(text.strip("`\n "))
 
 
-def parse_calls(text: str, rules: str = "V4") -> Calls:
-    """Calls of `[f(a=1), ...]`; from V2 on also of a bare `f(a=1)`. Raises Undecodable and WrongFormat."""
-    v1, stripped = rules == "V1", rules in ("V2", "V3")
+def parse_calls(text: str, version: str = "V4") -> Calls:
+    """Parse `[f(a=1), ...]` as one Python expression. Raises Undecodable and WrongFormat.
+
+    From V2 on, one call needs no brackets and a call needs no keyword arguments. V2 and V3 remove brackets and quotes
+    at both ends, so a newline between two calls is a syntax error.
+    """
+    v1, stripped = version == "V1", version in ("V2", "V3")
     listed = text
     if stripped:
         text = text.strip("[]'")
@@ -191,11 +193,11 @@ def parse_calls(text: str, rules: str = "V4") -> Calls:
 
 
 def parse_expression(text: str) -> ast.expr:
-    """The syntax tree of one expression, within bounds. Raises Undecodable."""
+    """Parse one expression of limited size. Raises Undecodable."""
     check_size(text)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes in a model's strings are no concern of the terminal
+            warnings.simplefilter("ignore")  # invalid escapes in a reply must not print warnings to the terminal
             return ast.parse(text, mode="eval").body
     except SyntaxError as error:
         raise Undecodable(f"not Python call syntax: {error.msg}") from None
@@ -218,15 +220,15 @@ def _call_nodes(text: str, v1: bool) -> list[ast.Call]:
 
 
 def read_call(node: ast.Call) -> tuple[str, dict[str, Any]]:
-    """Name and keyword arguments; positional arguments do not count, and a repeated keyword's last value does."""
+    """Return the name and keyword arguments, without positional ones. A repeated keyword has its last value."""
     arguments: dict[str, Any] = {}
-    for given in node.keywords:
-        arguments[given.arg] = read_value(given.value)  # type: ignore[index]  # `**x` gives the key None
+    for argument in node.keywords:
+        arguments[argument.arg] = read_value(argument.value)  # type: ignore[index]  # `**x` gives the key None
     return dotted(node.func), arguments
 
 
 def read_value(node: ast.expr) -> Any:
-    """The value of one argument by the benchmark's reading of it. Raises Undecodable."""
+    """Return the value of one argument by BFCL's rules. Raises Undecodable."""
     try:
         return _read_value(node)
     except Undecodable:
@@ -247,7 +249,7 @@ def _read_value(node: ast.expr | None) -> Any:
         case ast.Dict(keys=keys, values=fields):
             return {_read_value(key): _read_value(field) for key, field in zip(keys, fields, strict=True)}
         case ast.UnaryOp(operand=ast.Constant(value=value)):
-            return -value  # type: ignore[operator]  # whichever the operator is; not every constant has one
+            return -value  # type: ignore[operator]  # BFCL negates for any operator; some constants raise
         case ast.BinOp():
             return compute(node)
         case ast.Call(keywords=keywords):
@@ -268,10 +270,9 @@ def _source_text(node: ast.expr) -> str:
 
 
 def parse_call_text(text: str, functions: Sequence[dict[str, Any]] = ()) -> tuple[str, dict[str, Any]] | None:
-    """Name and arguments of one call, or None if the text is not one.
+    """Return the name and arguments of one call, `cd(folder='a')`; None if the text is not a call.
 
-    Positional arguments take the parameter names of the function's document if it is among `functions`,
-    else "0", "1", ...
+    Positional arguments get the parameter names from the function's doc in `functions` or, without one, "0", "1", ...
     """
     simple = parse_simple_calls(f"[{text}]")
     if simple is not None:
@@ -281,18 +282,14 @@ def parse_call_text(text: str, functions: Sequence[dict[str, Any]] = ()) -> tupl
         if not isinstance(node, ast.Call):
             return None
         name, keywords = read_call(node)
-        given = [read_value(argument) for argument in node.args]
+        positional = [read_value(argument) for argument in node.args]
     except (Undecodable, RecursionError):
         return None
-    if not given:
-        return name, keywords
-    names = _parameter_names(name, functions)
-    arguments = {(names[place] if place < len(names) else str(place)): value for place, value in enumerate(given)}
+    names = _parameter_names(name, functions) if positional else []
+    arguments = {(names[i] if i < len(names) else str(i)): value for i, value in enumerate(positional)}
     return name, {**arguments, **keywords}
 
 
 def _parameter_names(name: str, functions: Sequence[dict[str, Any]]) -> list[str]:
-    for document in functions:
-        if document.get("name") == name:
-            return list(declared_parameters(document).properties or ())
-    return []
+    doc = next((doc for doc in functions if doc.get("name") == name), None)
+    return list(read_declared_parameters(doc).properties or ()) if doc is not None else []

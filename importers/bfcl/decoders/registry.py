@@ -34,7 +34,7 @@ def decode_unknown_model(result: Any, context: DecoderContext) -> Calls:
         result = [result]
     if type(result) is list:
         return native.decode_any_list(result)
-    return BY_NAME[DEFAULT_DECODERS[context.version]].decode(result, context)
+    return DECODERS_BY_NAME[DEFAULT_DECODERS[context.version]].decode(result, context)
 
 
 DECODERS = (
@@ -79,9 +79,9 @@ DECODERS = (
     Decoder("AUTO", decode_unknown_model, "either"),
 )
 """Every decoder that `--decoder` accepts. docs/bfcl-decoders.md describes them."""
-BY_NAME = {decoder.name: decoder for decoder in DECODERS}
+DECODERS_BY_NAME = {decoder.name: decoder for decoder in DECODERS}
 """Decoder name -> decoder. Besides DECODERS it has HERMES1, the form of HERMES in V1, which stringifies arguments."""
-BY_NAME["HERMES1"] = replace(BY_NAME["HERMES"], stringifies_arguments=True)
+DECODERS_BY_NAME["HERMES1"] = replace(DECODERS_BY_NAME["HERMES"], stringifies_arguments=True)
 
 NATIVE_V1_DECODERS = frozenset({"FC", "FC-DOTTED", "FC-G", "FC-O"})
 """Decoders that stringified the arguments of Java and JavaScript calls until July 2024."""
@@ -90,15 +90,19 @@ NATIVE_V1_DECODERS = frozenset({"FC", "FC-DOTTED", "FC-G", "FC-O"})
 def decoder_for_model(model: str, version: str) -> tuple[Decoder, bool]:
     """Return the decoder of a model folder, and whether the table of models is certain of it."""
     name, is_certain = decoder_name(model, version)
-    return BY_NAME[name], is_certain
+    return DECODERS_BY_NAME[name], is_certain
 
 
 def find_decoder(name: str, version: str) -> Decoder | None:
     """Return the decoder that a user named, in upper or lower case; None if it does not exist."""
     name = name.upper()
-    return BY_NAME.get("HERMES1" if (name, version) == ("HERMES", "V1") else name)
+    return DECODERS_BY_NAME.get("HERMES1" if (name, version) == ("HERMES", "V1") else name)
 
 
 def early_v1_decoder(decoder: Decoder, version: str) -> Decoder:
     """Return the decoder as it was until July 2024. Only native decoders of V1 differ."""
-    return replace(decoder, stringifies_arguments=True) if version == "V1" and decoder.name in NATIVE_V1_DECODERS else decoder
+    return (
+        replace(decoder, stringifies_arguments=True)
+        if version == "V1" and decoder.name in NATIVE_V1_DECODERS
+        else decoder
+    )

@@ -8,8 +8,14 @@ import warnings
 from typing import Any
 
 from fcreview.importers.bfcl.decoders.base import (
-    Calls, DecoderContext, WrongFormat, check_size, find_blocks, parse_json, validate_calls,
-)  # fmt: skip
+    Calls,
+    DecoderContext,
+    WrongFormat,
+    check_size,
+    find_blocks,
+    parse_json,
+    validate_calls,
+)
 from fcreview.importers.bfcl.decoders.code import require_text
 from fcreview.importers.bfcl.decoders.json_lists import call_from_object, calls_from_objects
 from fcreview.importers.bfcl.decoders.python_calls import read_call

@@ -104,12 +104,12 @@ def test_what_is_of_another_answer_is_marked(cli: Cli, known_run: Path, told: li
 
 @pytest.mark.sweep
 def test_nobody_takes_back_what_another_said(cli: Cli, known_run: Path, told: list[str]) -> None:
-    from fcreview.model.review import ItemKey, Said
+    from fcreview.model.review import ItemKey, Annotation
     from fcreview.store.reviews.journal import Journal
     from fcreview.store.workspace import Workspace
 
     mallory = Journal(Workspace(known_run / ".fcreview"), "mallory")
-    event = mallory.append(ItemKey("bfcl", "V4", "en", "maple", "simple_python", NAME), Said(verdict=False))
+    event = mallory.append(ItemKey("bfcl", "V4", "en", "maple", "simple_python", NAME), Annotation(verdict=False))
     event.event = told[0]
     mallory.retract(event)
     acts = cli("audit", known_run, NAME, "--json").objects

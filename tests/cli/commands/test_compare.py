@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.cli.commands.compare import print_items
-from fcreview.stats.run_matrix import matrix
+from fcreview.stats.run_matrix import build_run_matrix
 from tests.cli.conftest import ANSWERS, ERRORS, Cli, write_two
 from tests.stats.comparison_cases import run
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_compared_is_said(
 def test_of_many_runs_the_best_and_the_weakest_have_their_marks(
     capsys: pytest.CaptureFixture[str], runs: int, marks: int
 ) -> None:
-    found = matrix([run("F" if at % 3 else "P") for at in range(runs)])
+    found = build_run_matrix([run("F" if at % 3 else "P") for at in range(runs)])
     print_items("hardest items first", found.items, 5)
     heading, _, item = capsys.readouterr().out.split("\n")[1:4]
     assert item.count("✓") + item.count("✗") == marks

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.corrections.errata_file import read_errata, write_errata
+from fcreview.corrections.errata_file import parse_errata, serialize_errata
 from tests.commands import Done
 
 Cli = Callable[..., Done]
@@ -117,12 +117,12 @@ def test_an_item_says_where_its_golden_answer_comes_from(cli: Cli, runs: Path, m
     (told,) = cli(*shown, mended, "--json").objects
     erratum = told["item"]["extra"]["erratum"]
     assert (erratum["who"], erratum["reasons"], erratum["stale"]) == (["tester"], ["so asked"], "")
-    assert erratum["old"] == read_errata(mended.read_bytes()).entries.popitem()[1].old
+    assert erratum["old"] == parse_errata(mended.read_bytes()).entries.popitem()[1].old
     others = cli("items", runs, "--json", "--queue", "dataset").objects
     other = next(row for row in others if row["id"] != ITEM and row["benchmark"] == "bfcl")
     assert "errata" not in cli("show", runs, other["id"], "--run", str(other["run"])).out
-    entries = [replace(one, question_hash="0" * 16) for one in read_errata(mended.read_bytes()).entries.values()]
-    mended.write_bytes(write_errata(entries, [], "2026-01-01", "tester"))
+    entries = [replace(one, question_hash="0" * 16) for one in parse_errata(mended.read_bytes()).entries.values()]
+    mended.write_bytes(serialize_errata(entries, [], "2026-01-01", "tester"))
     out = cli(*shown, mended).out
     assert "errata, not applied · tester · 2026-01-01" in out and "stale: the question is another one" in out
 

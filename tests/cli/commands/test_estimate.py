@@ -132,7 +132,7 @@ def test_what_cannot_be_extended_is_said_in_one_line(cli: Cli, run: Path, tmp_pa
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
     label(cli, run, tmp_path, {name: truth(name) for name in drawn(cli, run, "pilot")})
     for more, why in (
-        (("--name", "none"), "no queue"),
+        (("--name", "none"), "queue not found"),
         (("--name", "pilot", "--target", "nothing"), "choose "),
         (("--name", "pilot", "--half-width", "0"), "points between"),
     ):
@@ -146,7 +146,7 @@ def test_a_population_that_changed_is_no_random_sample(cli: Cli, run: Path, tmp_
     cli("queue", "create", run, "--name", "pilot", "--where", "-human:any", "--size", "20", "--annotators", "ann")
     label(cli, run, tmp_path, {name: truth(name) for name in drawn(cli, run, "pilot")})
     done = cli("estimate", run, "--json")
-    assert all(one["low"] is None for one in done.objects) and "not the same any more" in done.err
+    assert all(one["low"] is None for one in done.objects) and "the items that it was drawn from have changed" in done.err
 
 
 @pytest.mark.sweep

@@ -13,9 +13,9 @@ import pytest
 from fcreview.cli.item_page import LAYOUTS, item_page
 from fcreview.store.rows import View
 from fcreview.store.store import Store
-from fcreview.tui.item_view.blocks import Options
-from fcreview.tui.item_view.document import document
-from fcreview.tui.text.lines import plain
+from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.document import build_document
+from fcreview.tui.text.lines import plain_text
 from tests.sharing import Imports
 
 Cli = Callable[..., Any]
@@ -59,13 +59,13 @@ def read(page: str) -> Reader:
 @pytest.mark.sweep
 def test_every_sample_item_is_a_page_with_all_its_lines(imports: Imports, samples: Path) -> None:
     with Store.open(imports.of([samples])) as store:
-        for detail in (each for part in store.details(View(queue="dataset")) for each in part):
+        for detail in (each for part in store.iter_details(View(queue="dataset")) for each in part):
             page = read(item_page(detail, "zoe", "official fail"))
             assert page.tags <= ALLOWED
             assert page.attributes <= {"lang", "charset", "http-equiv", "content", "name", "class"}
-            options = Options(dialogue=True, open_all=True, in_print="whole below")
-            for block in document(detail, "zoe", options):
-                wide, narrow = ([plain(line) for line in block.lines(cells)] for cells in LAYOUTS.values())
+            options = DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="whole below")
+            for block in build_document(detail, "zoe", options):
+                wide, narrow = ([plain_text(line) for line in block.lines(cells)] for cells in LAYOUTS.values())
                 assert all(line in page.text for line in wide)
                 assert all(line in page.text for line in narrow if "…" not in line)
 

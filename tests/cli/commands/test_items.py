@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fcreview.cli.commands.triage import group_lines
-from fcreview.matching.clusters import ERROR, Cluster, grouped
-from fcreview.model.sanitize import width
+from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, group_clusters
+from fcreview.model.sanitize import display_width
 
 Cli = Callable[..., Any]
 
@@ -70,7 +70,7 @@ def test_an_item_is_shown_with_both_calls_and_why_it_failed(cli: Cli, known_run:
     assert done.code == 0
     for expected in ("What is the weather in Oslo?", '"Oslo"', '"Rome"', "official fail", "value_error:string"):
         assert expected in done.out
-    assert max(map(width, done.out.splitlines())) <= 100
+    assert max(map(display_width, done.out.splitlines())) <= 100
 
 
 def test_an_item_as_json_has_everything(cli: Cli, known_run: Path) -> None:
@@ -133,7 +133,7 @@ def test_triage_fits_80_columns_and_says_the_totals(cli: Cli, known_run: Path) -
     assert "6 items" in lines[0]
     assert "16.7 %" in lines[0]
     assert "5 failing" in lines[0]
-    assert max(map(width, lines)) <= 80
+    assert max(map(display_width, lines)) <= 80
     assert any(line.split()[:3] == ["4", "80", "%"] and "value_error:string" in line for line in lines)
 
 
@@ -143,12 +143,12 @@ def cluster(error: str, function: str | None, argument: str | None, count: int, 
 
 def test_groups_are_rolled_up_by_error_type_largest_first() -> None:
     clusters = [cluster("a", "f", "x", 2, "1"), cluster("b", "g", None, 3, "2"), cluster("a", "h", "x", 2, "3")]
-    groups = grouped(clusters, ERROR)
+    groups = group_clusters(clusters, BY_ERROR_TYPE)
     assert [(group.name, group.count) for group in groups] == [("a", 4), ("b", 3)]
 
 
 def test_an_argument_that_fails_in_many_functions_is_told() -> None:
-    (group,) = grouped([cluster("a", f"f{at}", "city", 1, f"id_{at}") for at in range(5)], ERROR)
+    (group,) = group_clusters([cluster("a", f"f{at}", "city", 1, f"id_{at}") for at in range(5)], BY_ERROR_TYPE)
     assert any("5 functions · city" in line for line in group_lines(group, 5))
 
 
@@ -159,20 +159,20 @@ def test_only_places_with_a_good_part_of_the_items_follow_the_first() -> None:
         cluster("a", "h", "x", 2, "3"),
         cluster("a", "k", None, 20),
     ]
-    (group,) = grouped([*clusters, cluster("a", None, None, 60)], ERROR)
+    (group,) = group_clusters([*clusters, cluster("a", None, None, 60)], BY_ERROR_TYPE)
     assert [line.split()[:2] for line in group_lines(group, 99)[1:]] == [["20", "k"]]
-    (group,) = grouped(clusters, ERROR)
+    (group,) = group_clusters(clusters, BY_ERROR_TYPE)
     assert [line.split()[:2] for line in group_lines(group, 39)[1:]] == [["20", "k"], ["9", "f"], ["8", "g"]]
 
 
 def test_a_long_error_type_keeps_its_last_part_and_ids_stay_whole() -> None:
     name = "parallel_function_checker_no_order:cannot_find_match"
     clusters = [cluster(name, None, None, 3, "multi_turn_long_context_123", "multi_turn_long_context_124")]
-    (group,) = grouped(clusters, ERROR)
+    (group,) = group_clusters(clusters, BY_ERROR_TYPE)
     line = group_lines(group, 3)[0]
     assert ":cannot_find_match" in line
     assert line.endswith("multi_turn_long_context_123")
-    assert width(line) <= 80
+    assert display_width(line) <= 80
 
 
 @pytest.mark.parametrize("where", ["-", "city --"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.corrections.errata_file import read_errata
+from fcreview.corrections.errata_file import parse_errata
 from tests.commands import Done
 
 Cli = Callable[..., Done]
@@ -70,7 +70,7 @@ def test_two_corrections_of_one_item_are_told_and_both_kept(cli: Cli, copies: tu
     assert (here / ".fcreview/errata.jsonl").read_bytes() == mine
     (kept,) = (here / ".fcreview").glob("errata-*.jsonl")
     assert kept.read_bytes() == theirs and kept.name in done.err
-    assert read_errata(kept.read_bytes()).entries
+    assert parse_errata(kept.read_bytes()).entries
     cli("merge", here, other)
     assert [*(here / ".fcreview").glob("errata-*.jsonl")] == [kept], "merging again adds nothing"
 

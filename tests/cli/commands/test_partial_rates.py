@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.wording import NO_DATASET, rate_of, recomputed
+from fcreview.model.wording import NO_DATASET_MESSAGE, format_rate_of_known, format_recomputed_rate
 
 Cli = Callable[..., Any]
 
@@ -23,8 +23,8 @@ def bare(samples: Path, tmp_path: Path) -> Path:
 
 
 def test_words() -> None:
-    assert (recomputed(3, 4, 4), recomputed(0, 61, 1000), recomputed(0, 0, 9)) == ("75.0 %", "· (61 of 1,000)", "-")
-    assert (rate_of(3, 4, 4), rate_of(3, 4, 1000), rate_of(0, 0, 9)) == ("75.0 %", "75.0 % of 4", "-")
+    assert (format_recomputed_rate(3, 4, 4), format_recomputed_rate(0, 61, 1000), format_recomputed_rate(0, 0, 9)) == ("75.0 %", "· (61 of 1,000)", "-")
+    assert (format_rate_of_known(3, 4, 4), format_rate_of_known(3, 4, 1000), format_rate_of_known(0, 0, 9)) == ("75.0 %", "75.0 % of 4", "-")
 
 
 def test_runs_without_a_dataset_say_so_and_show_no_rate(cli: Cli, bare: Path) -> None:
@@ -33,13 +33,13 @@ def test_runs_without_a_dataset_say_so_and_show_no_rate(cli: Cli, bare: Path) ->
     assert all(0 < row["rule_known"] < row["n_items"] for row in rows)
     for row, line in zip(rows, done.out.splitlines()[1:], strict=False):
         assert f"· ({row['rule_known']} of {row['n_items']})" in line
-    assert NO_DATASET in done.err
+    assert NO_DATASET_MESSAGE in done.err
 
 
 @pytest.mark.sweep
 def test_a_figure_recomputed_of_a_part_is_not_set_beside_a_whole_one(cli: Cli, bare: Path) -> None:
     done = cli("report", bare, "--run", 1)
-    assert NO_DATASET in done.err
+    assert NO_DATASET_MESSAGE in done.err
     figures = [each for each in cli("report", bare, "--run", 1, "--json").objects if each["table"] == "accuracy"]
     partial = {each["name"] for each in figures if each["of"] and each["n"]["rule"] < each["of"]}
     assert "overall" in partial

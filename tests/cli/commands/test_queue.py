@@ -52,9 +52,9 @@ def test_the_same_seed_makes_the_same_and_none_is_overwritten(cli: Cli, known_ru
 def test_what_cannot_be_made_is_said_in_one_line(cli: Cli, known_run: Path) -> None:
     for more, why in (
         (("--size", "9"), "6 items match"),
-        (("--where", "category:none_such"), "no item matches"),
-        (("--stratify", "colour"), "there are benchmark, language"),
-        (("--annotators", "ann,Ann"), "each annotator once"),
+        (("--where", "category:none_such"), "no items match"),
+        (("--stratify", "colour"), "Available: benchmark, language"),
+        (("--annotators", "ann,Ann"), "every annotator exactly once"),
         (("--repeats", "3"), "1 at most"),
         (("--overlap", "7"), "overlap"),
     ):

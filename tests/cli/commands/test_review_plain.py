@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
+from fcreview.cli.line_by_line import item_text
+from fcreview.model.item import Extra, Item, Message, StateDifference, Verdict
 from tests.commands import PROGRAM, Done
+from tests.tui.item_view.document_text import detail
 
 pytestmark = pytest.mark.process
 Reviewed = Callable[..., Done]
@@ -97,3 +100,16 @@ def test_where_only_text_can_be_shown_open_says_how_to_review(known_run: Path, e
             capture_output=True, env=environ, timeout=120, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert b"fcreview review --plain" in done.stderr
+
+
+def test_labels_and_states_are_read_out_as_arguments_are() -> None:
+    item = Item("a_1", "agent", messages=[Message(0, -1, "user", "Go."), Message(0, 0, "tool", "ok")])
+    item.verdicts = [Verdict("judge", ["ask"], "response", "dialog_act", by="labeller")]
+    item.extra = Extra(
+        state_differences={"root": StateDifference("b", "c")}, golden_reply="Hello.", golden_labels=["inform"]
+    )
+    lines = list(item_text(detail(item), "alice", hidden=False))
+    assert "labels, differs. golden: inform. predicted: ask" in lines
+    assert "root, differs. golden: b. predicted: c" in lines
+    hidden = [line.split() for line in item_text(detail(item), "alice", hidden=True)]
+    assert ["labels", "inform", "(hidden)"] in hidden

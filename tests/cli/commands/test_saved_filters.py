@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.filters.saved import save
-from fcreview.store.workspace import Own
+from fcreview.store.filters.saved import save_filter
+from fcreview.store.workspace import AnnotatorState
 
 Cli = Callable[..., Any]
 
@@ -17,7 +17,7 @@ Cli = Callable[..., Any]
 @pytest.fixture
 def kept(cli: Cli, two_known_runs: Path) -> Path:
     assert cli("import", two_known_runs).code == 0
-    save(Own(two_known_runs / ".fcreview", "alice"), "wrong", "official:fail OR error:ast_decoder")
+    save_filter(AnnotatorState(two_known_runs / ".fcreview", "alice"), "wrong", "official:fail OR error:ast_decoder")
     return two_known_runs
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fcreview.cli.commands.show import FULL_HINT, item_lines
 from fcreview.matching.align import align
-from fcreview.model.item import Accept, Call, Item, Message, Run
+from fcreview.model.item import AcceptedValues, Call, Item, Message, Run
 from fcreview.model.review import ItemKey
 from fcreview.store.rows import ItemDetail, QueueRow
 
@@ -15,11 +15,11 @@ TALE = " ".join(f"word{number}" for number in range(400))
 
 def detail() -> ItemDetail:
     """An item that cannot be decoded, with a long observation and a long field."""
-    wanted = [Call("golden", "cd", {"folder": Accept(["a"])})]
+    wanted = [Call("golden", "cd", {"folder": AcceptedValues(["a"])})]
     given = [Call("predicted", "cd", None, raw=TALE, decode_error="no call in it")]
     messages = [Message(0, -1, "user", "Go."), Message(0, 0, "tool", LONG, "ls"), Message(0, 1, "assistant", TALE)]
     item = Item("turn_0", "multi", messages=messages, golden=wanted, predicted=given, pairs=align(wanted, given))
-    item.extra.more = {"config": {"deep": [LONG]}}
+    item.extra.metadata = {"config": {"deep": [LONG]}}
     row = QueueRow(item=1, run=1, seq=0, id=item.id, category="multi", model="m", official=False, rule=False)
     key = ItemKey(benchmark="b", generation="g", language="en", model="m", category="multi", id=item.id)
     return ItemDetail(row, key, Run("b", "g", "en", "m", "runs"), item)

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fcreview.exporters.report.sections import GROUPS, Calibrated, Section, Table, Text, calibration_section
-from fcreview.stats.calibration import BY_HAND, SCOPES, Case, basis
-from fcreview.stats.calibration_summary import calibration, wrong_kinds
+from fcreview.stats.calibration import BY_HAND, CALIBRATION_SCOPES, VerdictPair, describe_selection
+from fcreview.stats.calibration_summary import compute_calibrations, find_error_groups
 
 
-def case(item: int, said: Any, settled: Any, **fields: Any) -> Case:
+def case(item: int, said: Any, settled: Any, **fields: Any) -> VerdictPair:
     known: dict[str, Any] = {"source": "judge", "judge": "oak", "criterion": "correct", "random": False}
-    return Case(item=item, said=said, settled=settled, **(known | {"benchmark": "bfcl", "category": "simple"} | fields))
+    return VerdictPair(item=item, automatic=said, human=settled, **(known | {"benchmark": "bfcl", "category": "simple"} | fields))
 
 
-def section(cases: Sequence[Case]) -> Section:
-    figures = list(calibration(cases, SCOPES))
-    return calibration_section(Calibrated(basis(cases), figures, list(wrong_kinds(cases)), ("benchmark", "category")))
+def section(cases: Sequence[VerdictPair]) -> Section:
+    figures = list(compute_calibrations(cases, CALIBRATION_SCOPES))
+    return calibration_section(Calibrated(describe_selection(cases), figures, list(find_error_groups(cases)), ("benchmark", "category")))
 
 
 def tables(of: Section) -> Iterator[Table]:

@@ -6,16 +6,16 @@ import pytest
 
 from fcreview.exporters.report.metrics import Interval, figure_table, lines_of
 from fcreview.exporters.report.sections import Bar
-from fcreview.model.metric import Figure, FigureSource
+from fcreview.model.metric import Metric, MetricSource
 
 
-def figures(source: FigureSource) -> list[Figure]:
+def figures(source: MetricSource) -> list[Metric]:
     value = {"official": 0.7, "rule": 0.72, "corrected": 0.75}[source]
     known = 90 if source == "rule" else 100
     return [
-        Figure("accuracy", "overall", value, n=100, of=100),
-        Figure("accuracy", "live", 100 * value, "percent", level=1, n=known, of=100, note="a note"),
-        Figure("cost", "tokens", 5, "count"),
+        Metric("accuracy", "overall", value, n=100, total=100),
+        Metric("accuracy", "live", 100 * value, "percent", level=1, n=known, total=100, note="a note"),
+        Metric("cost", "tokens", 5, "count"),
     ]
 
 

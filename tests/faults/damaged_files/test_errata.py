@@ -17,8 +17,8 @@ import orjson
 import pytest
 
 from fcreview.corrections.equivalence import parse_rule
-from fcreview.corrections.errata_file import write_errata
-from fcreview.corrections.erratum import Entry
+from fcreview.corrections.errata_file import serialize_errata
+from fcreview.corrections.erratum import ErrataEntry
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import find_workspace
 from tests.commands import Done, in_this_process
@@ -140,8 +140,8 @@ def spoilt(record: Record) -> Iterator[Record]:
 def test_errata_of_others_may_say_anything(tmp_path: Path, environ: dict[str, str]) -> None:
     """Any value in any field: they are told, or told to be none."""
     file = File(tmp_path, environ)
-    entry = Entry("bfcl", "V4", "en", "simple_python", "simple_python_1", "0" * 16, [{"f": {}}], [{"g": {}}])
-    file.file.write_bytes(write_errata([entry], [*map(parse_rule, RULES)], "2026-01-01", "bob"))
+    entry = ErrataEntry("bfcl", "V4", "en", "simple_python", "simple_python_1", "0" * 16, [{"f": {}}], [{"g": {}}])
+    file.file.write_bytes(serialize_errata([entry], [*map(parse_rule, RULES)], "2026-01-01", "bob"))
     head, records = file.parts()
     file.file.write_bytes(sealed(head, records))
     assert file.checked(), "what is sealed here fits"

@@ -16,7 +16,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-from fcreview.store.filters.tokens import only
+from fcreview.store.filters.tokens import quote_or_hash
 from tests.commands import Done, in_this_process
 from tests.exporters.report.page_reader import read
 from tests.faults.hostile.data import SUFFIX
@@ -121,7 +121,7 @@ def exercise(place: Path, cwd: Path, environ: dict[str, str], *, whole: bool = T
             check_page((out / "item.html").read_text("utf-8"))
         else:
             assert "repeat an id" in shown.err
-        found = command("items", "--json", "--where", f"id:{only(row['id'])}").objects
+        found = command("items", "--json", "--where", f"id:{quote_or_hash(row['id'])}").objects
         assert row["id"] in [each["id"] for each in found]
     for row in random.sample(rows, min(looks, len(rows))):
         command("show", "--full", "--run", str(row["run"]), "--", row["id"])

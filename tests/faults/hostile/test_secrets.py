@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from fcreview.model.redact import text_without_keys, without_credentials
+from fcreview.model.redact import redact_keys_in_text, redact_credentials
 from tests.commands import in_this_process
 from tests.faults.hostile import data as hostile_data
 from tests.faults.hostile.data import BENCHMARKS
@@ -83,12 +83,12 @@ def test_the_keys_are_such_that_they_would_be_found() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_key_stays(text: str) -> None:
-    assert text_without_keys(text) == text
+    assert redact_keys_in_text(text) == text
 
 
 def test_settings_named_like_credentials_are_left_out_and_others_stay() -> None:
     settings = {"api_key": "abc", "OPENAI_API_KEY": "x", "headers": {"Authorization": "Basic YTpi"}, "max_tokens": 5}
     settings |= {"key": "value", "token": "<eos>", "temperature": "0"}
-    assert without_credentials(settings) == settings | {
+    assert redact_credentials(settings) == settings | {
         "api_key": "[redacted]", "OPENAI_API_KEY": "[redacted]", "headers": {"Authorization": "[redacted]"},
     }  # fmt: skip

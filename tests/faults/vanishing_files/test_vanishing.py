@@ -82,15 +82,15 @@ def test_a_dataset_that_only_the_second_run_could_not_read_is_read_again(
     """Both runs share the file; it is back, with the very time and size that it had."""
     place = shutil.copytree(ROOT / "sample_runs" / "bfcl", tmp_path / "runs")
     file, away = place / "data" / "BFCL_v4_simple_python.json", tmp_path / "away.json"
-    real, read = workers.read_one, []
+    real, read = workers.read_run, []
 
-    def read_one(*of: Any) -> Any:
+    def read_run(*of: Any) -> Any:
         read.append(of)
         if len(read) == 2:
             file.rename(away)
         return real(*of)
 
-    monkeypatch.setattr(workers, "read_one", read_one)
+    monkeypatch.setattr(workers, "read_run", read_run)
     assert in_this_process(["import", place], tmp_path, environ).code == 0
     monkeypatch.undo()
     away.rename(file)

@@ -86,10 +86,10 @@ def test_one_file_takes_only_its_own_category(v4: Path, plans: Any, lines: Any, 
     lines(v4 / "result/m/non_live/BFCL_v4_multiple_result.json", result("multiple_0"))
     lines(v4 / "score/m/non_live/BFCL_v4_multiple_score.json", header(1, 1))
     (plan,) = plans(v4 / "result/m/non_live/BFCL_v4_multiple_result.json")
-    assert list(plan.private) == ["multiple"]
+    assert list(plan.importer_data) == ["multiple"]
     assert plan.run.path.endswith("BFCL_v4_multiple_result.json")
     (plan,) = plans(v4 / "result/m")
-    assert list(plan.private) == ["simple_python", "multiple"]
+    assert list(plan.importer_data) == ["simple_python", "multiple"]
 
 
 def test_two_generations_are_two_runs(v4: Path, plans: Any, lines: Any, result: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from fcreview.importers.bfcl.checker.evaluate import evaluate
 from fcreview.importers.bfcl.dataset import DatasetItem
-from fcreview.importers.bfcl.decoders.registry import BY_NAME, early_v1_decoder
+from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME, early_v1_decoder
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model.item import Item
 
@@ -41,11 +41,11 @@ def test_objects_of_a_native_javascript_call_are_no_source_text() -> None:
 
 def test_before_the_middle_of_july_2024_they_were_turned_into_it() -> None:
     result = [{"drawChart": {"options": {"kind": "bar", "limit": 10}}}]
-    assert verdict(result, "command-r-plus-FC", decoder=early_v1_decoder(BY_NAME["FC-O"], "V1")) == (True, None)
+    assert verdict(result, "command-r-plus-FC", decoder=early_v1_decoder(DECODERS_BY_NAME["FC-O"], "V1")) == (True, None)
     assert verdict(
         [{"drawChart": {"options": "{kind: 'pie', limit: 10}"}}],
         "command-r-plus-FC",
-        decoder=early_v1_decoder(BY_NAME["FC-O"], "V1"),
+        decoder=early_v1_decoder(DECODERS_BY_NAME["FC-O"], "V1"),
     ) == (
         False,
         "value_error:dict_value",

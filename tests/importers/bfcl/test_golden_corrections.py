@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.corrections.errata_file import Errata, read_errata, write_errata
-from fcreview.corrections.erratum import Entry, question_hash
+from fcreview.corrections.errata_file import Errata, parse_errata, serialize_errata
+from fcreview.corrections.erratum import ErrataEntry, hash_question
 from fcreview.importers.bfcl.writeback import problem
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model.item import ImportIssue, Item
@@ -55,10 +55,10 @@ def corrections(bench: Path, july: list[RunPlan]) -> Errata:
     assert set(TEN) <= set(known)
     shown = items(july[0])
     entries = [
-        Entry("bfcl", "V1", "en", shown[id].category, id, question_hash(shown[id].messages), old[id], new[id])
+        ErrataEntry("bfcl", "V1", "en", shown[id].category, id, hash_question(shown[id].messages), old[id], new[id])
         for id in TEN  # noqa: A001
     ]
-    return read_errata(write_errata(entries, [], "2026-01-01", "tester"), "ten.jsonl")
+    return parse_errata(serialize_errata(entries, [], "2026-01-01", "tester"), "ten.jsonl")
 
 
 def test_the_maintainers_own_corrections_can_be_said(bench: Path, july: list[RunPlan]) -> None:
@@ -97,7 +97,7 @@ def test_what_is_not_as_it_was_is_told_and_left(july: list[RunPlan], corrections
         replace(entries[2], old={}, new=entries[2].old),
         replace(entries[3], id="multiple_function_9999"),
     ]
-    stale = read_errata(write_errata(wrong, [], "2026-01-01", "tester"), "stale.jsonl")
+    stale = parse_errata(serialize_errata(wrong, [], "2026-01-01", "tester"), "stale.jsonl")
     found = list(read_plan(replace(july[0], errata=stale)))
     told = {one.line: one for one in found if isinstance(one, ImportIssue) and one.file == "stale.jsonl"}
     assert {line: one.severity for line, one in told.items()} == {2: "warning", 3: "warning", 4: "notice", 5: "warning"}

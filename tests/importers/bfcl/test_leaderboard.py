@@ -11,7 +11,7 @@ import pytest
 
 from fcreview.importers.bfcl.leaderboard import figures
 from fcreview.model.item import Run
-from fcreview.model.metric import Figure, Scored
+from fcreview.model.metric import Metric, ScoredItem
 
 V1_SIZES = {
     "simple": 400, "java": 100, "javascript": 50, "multiple_function": 200, "parallel_function": 200,
@@ -30,17 +30,17 @@ LIVE = {
 MULTI_TURN = dict.fromkeys(("base", "miss_func", "miss_param", "long_context"), 200)
 
 
-def of(generation: str, sizes: dict[str, int], percents: list[float]) -> dict[str, Figure]:
+def of(generation: str, sizes: dict[str, int], percents: list[float]) -> dict[str, Metric]:
     """Figures of a run whose categories have these accuracies."""
     rows = []
     for (category, size), percent in zip(sizes.items(), percents, strict=True):
         passed = round(size * percent / 100)
-        rows += [Scored(f"{category}_{n}", category, None, n < passed) for n in range(size)]
+        rows += [ScoredItem(f"{category}_{n}", category, None, n < passed) for n in range(size)]
     lines = figures(rows, Run("bfcl", generation, "en", "m", "/runs/m"))
     return {f"{line.level} {line.name}": line for line in lines}
 
 
-def printed(found: dict[str, Figure], name: str) -> str:
+def printed(found: dict[str, Metric], name: str) -> str:
     value = found[name].value
     return "N/A" if value is None else f"{100 * value:.2f}"
 
@@ -116,7 +116,7 @@ def test_v3_after_april_2025_has_no_executable_columns() -> None:
 def test_without_results_the_header_is_what_is_known() -> None:
     run = Run("bfcl", "V4", "en", "m", "/runs/m")
     run.official_metrics["multiple"] = {"accuracy": 0.86, "correct_count": 172, "total_count": 200}
-    rows = [Scored(f"multiple_{n}", "multiple", None, False) for n in range(28)]
+    rows = [ScoredItem(f"multiple_{n}", "multiple", None, False) for n in range(28)]
     (line,) = [one for one in figures(rows, run) if one.name == "multiple"]
     assert line.value is None
     assert line.note == "the score file says 86.00 % (172 of 200); without results only what failed is known"

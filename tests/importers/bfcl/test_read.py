@@ -233,7 +233,7 @@ def test_format_sensitivity_items_are_those_of_their_originals(
     item = next(item for item in found if item.category == "format_sensitivity")
     assert issues == []
     assert (item.id, item.question, item.official, item.rule) == (name, "How large is it?", True, True)
-    assert (item.setting, item.extra.more["original"]) == (config, "simple_python_1")
+    assert (item.setting, item.extra.metadata["original"]) == (config, "simple_python_1")
 
 
 def test_a_dataset_id_that_stands_twice_is_told(v4: Path, plans: Any, items: Any) -> None:

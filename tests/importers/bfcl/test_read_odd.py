@@ -17,7 +17,7 @@ def test_unknown_fields_are_kept_and_told_once(v4: Path, plans: Any, items: Any,
     lines(v4 / RESULT, *({**result(f"{CATEGORY}_{n}"), "cost": n} for n in range(2)))
     (plan,) = plans(v4)
     found, issues = items(plan)
-    assert [item.extra.more["cost"] for item in found] == [0, 1]
+    assert [item.extra.metadata["cost"] for item in found] == [0, 1]
     assert [(issue.severity, "cost" in issue.what) for issue in issues] == [("notice", True)]
 
 

@@ -107,7 +107,7 @@ def test_the_failing_turn_of_a_response_mismatch_is_in_the_message() -> None:
     record = {"error": {"error_message": "... for turn 3.", "error_type": "multi_turn:execution_response_mismatch",
                         "details": details}}  # fmt: skip
     more = {"missing_responses": ["x"], "golden_outputs_of_turn": ["x", "y"]}
-    assert turn_details(record) == Extra(failing_turn=3, more=more)
+    assert turn_details(record) == Extra(failing_turn=3, metadata=more)
 
 
 def test_the_failing_turn_of_a_state_mismatch_is_the_last_executed() -> None:
@@ -118,13 +118,13 @@ def test_the_failing_turn_of_a_state_mismatch_is_the_last_executed() -> None:
     found = turn_details(record)
     assert found.failing_turn == 1
     assert found.state_differences == {"root": StateDifference(golden=2, predicted=1)}
-    assert found.more["golden_outputs"] == [["a"], ["b"]]
+    assert found.metadata["golden_outputs"] == [["a"], ["b"]]
 
 
 @pytest.mark.parametrize("odd", ["root differs", ["root"], {"root": 1, "cwd": {"model": 1}}])
 def test_state_differences_of_another_form_are_kept_as_they_are(odd: Any) -> None:
     record = {"error": {"error_message": "state differs", "details": {"differences": odd}}}
-    assert turn_details(record) == Extra(more={"other state differences": odd})
+    assert turn_details(record) == Extra(metadata={"other state differences": odd})
 
 
 def test_inference_errors_name_no_turn() -> None:

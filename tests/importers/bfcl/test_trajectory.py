@@ -172,7 +172,7 @@ def test_real_failures_name_their_turn(multi_turn: list[Item]) -> None:
         if item.error_type == "multi_turn:instance_state_mismatch":
             assert item.extra.state_differences
         if item.error_type == "multi_turn:execution_response_mismatch":
-            assert item.extra.more["missing_responses"]
+            assert item.extra.metadata["missing_responses"]
 
 
 def test_what_broke_off_is_told_in_the_evaluators_words(multi_turn: list[Item]) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import orjson
 
 from fcreview.importers.registry import figures
-from fcreview.model.metric import FigureSource
-from fcreview.model.review import Event, Said
-from fcreview.model.verdict import automatic
+from fcreview.model.metric import MetricSource
+from fcreview.model.review import Event, Annotation
+from fcreview.model.verdict import automatic_verdict
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_format import seal_event
 from fcreview.store.reviews.reviewer import Reviewer
@@ -34,17 +34,17 @@ class Reviewed:
 
     def __init__(self, store: Store, workspace: Workspace, annotator: str) -> None:
         self.store, self.workspace = store, workspace
-        (self.row,) = store.runs()
+        (self.row,) = store.fetch_runs()
         self.journal = Journal(workspace, annotator)
         self.reviewer = Reviewer(store, self.journal)
 
     def say(self, name: str, verdict: Any, target: str = "item", criterion: str = "correct", who: str = "") -> None:
-        (item,) = self.store.find(name)
+        (item,) = self.store.find_items(name)
         reviewer = Reviewer(self.store, Journal(self.workspace, who)) if who else self.reviewer
-        reviewer.review(item, Said(target=target, criterion=criterion, verdict=verdict))
+        reviewer.review(item, Annotation(target=target, criterion=criterion, verdict=verdict))
 
-    def figures(self, source: FigureSource = "corrected") -> Figures:
-        found = figures(self.store.told.scored(self.row.run)[source], self.row.info)
+    def figures(self, source: MetricSource = "corrected") -> Figures:
+        found = figures(self.store.analysis.fetch_scored_items(self.row.run)[source], self.row.info)
         made = {(each.table, each.name): each.value for each in found}
         assert len(made) == len(found), "a figure's name stands twice in its table"
         return made
@@ -57,13 +57,13 @@ class Reviewed:
     def confirm(self, seed: int, share: float) -> int:
         """Confirms a random share of the automatic verdicts, as all that this annotator says. Returns how many."""
         said: dict[tuple[int, str, str], dict[Any, Any]] = {}
-        _, rows = self.store.sql(QUESTIONS.format(run=self.row.run))
+        _, rows = self.store.run_sql(QUESTIONS.format(run=self.row.run))
         for item, target, criterion, source, value in rows:
             said.setdefault((item, target, criterion), {})[source] = _json(value)
         keys = {item: self.store.reviews.key_and_hashes(item) for item in {item for item, _, _ in said}}
         draw, previous, lines = random.Random(seed), "", []
         for number, ((item, target, criterion), values) in enumerate(said.items()):
-            value = automatic(values)
+            value = automatic_verdict(values)
             if value is None or draw.random() >= share:
                 continue
             key, prediction_hash, golden_hash = keys[item]
@@ -88,8 +88,8 @@ class Reviewed:
 
     def human(self, name: str) -> Any:
         """What people say of the item itself, parts rolled up."""
-        (item,) = self.store.find(name)
-        row = self.store.row(item)
+        (item,) = self.store.find_items(name)
+        row = self.store.fetch_row(item)
         return None if row is None else row.human
 
 

@@ -74,7 +74,7 @@ def test_a_calls_soft_score(run: Reviewed) -> None:
 def turns(run: Reviewed, condition: str) -> int:
     """How many turns of the run's questions meet a condition."""
     chain = "SELECT count(DISTINCT extra->'$.more.chain.turn') FROM item_rows"
-    return int(run.store.sql(f"{chain} WHERE category = 'conversationsclean' AND {condition}")[1][0][0])
+    return int(run.store.run_sql(f"{chain} WHERE category = 'conversationsclean' AND {condition}")[1][0][0])
 
 
 @pytest.mark.sweep

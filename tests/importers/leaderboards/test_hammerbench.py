@@ -221,7 +221,7 @@ def first(run: Reviewed, fulfils: Callable[[dict[str, Any]], bool]) -> str:
         " CAST(v.value AS VARCHAR)), CAST(r.extra->'$.more' AS VARCHAR) FROM items i JOIN item_rows r USING (item)"
         " WHERE i.id LIKE '%_1' ORDER BY i.item"
     )
-    for name, _, said, more in run.store.sql(text)[1]:
+    for name, _, said, more in run.store.run_sql(text)[1]:
         values = {part.partition("=")[0]: json.loads(part.partition("=")[2]) for part in said}
         values["same"] = json.loads(more)["same function and argument names"]
         if values["official_func_ok"] and fulfils(values):
@@ -273,7 +273,7 @@ def test_the_first_function_counts_for_the_conversation(judged: Reviewed) -> Non
 
 
 def test_a_number_of_parameters_is_no_share(judged: Reviewed) -> None:
-    found = figures(judged.store.told.scored(judged.row.run)["rule"], judged.row.info)
+    found = figures(judged.store.analysis.fetch_scored_items(judged.row.run)["rule"], judged.row.info)
     assert {each.unit for each in found if each.name.startswith("Average number")} == {"score"}
     assert {each.unit for each in found if not each.name.startswith("Average number")} == {"share"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.store.filters.build import exactly, narrowed
+from fcreview.store.filters.build import build_exact_term, add_terms
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from fcreview.store.filters.build import exactly, narrowed
     ],
 )
 def test_a_value_is_quoted_only_where_it_has_to_be(value: str | None, others: list[str | None], term: str) -> None:
-    assert exactly("error", value, others) == term
+    assert build_exact_term("error", value, others) == term
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_a_value_is_quoted_only_where_it_has_to_be(value: str | None, others: li
     ],
 )
 def test_a_filter_is_narrowed_without_needless_parentheses(base: str, whole: str) -> None:
-    assert narrowed(base, "effective:fail", "error:x") == whole
+    assert add_terms(base, "effective:fail", "error:x") == whole

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model.item import Accept, Call, ImportIssue, Message
-from fcreview.store.filters.keys import FLAGS, KEYS, itself
-from fcreview.store.filters.parser import FilterError, help_lines, parse, quote
+from fcreview.model.item import AcceptedValues, Call, ImportIssue, Message
+from fcreview.store.filters.keys import FILTER_FLAGS, FILTER_KEYS, escape_regex
+from fcreview.store.filters.parser import FilterError, list_filter_help, parse_filter, quote
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import find_workspace
@@ -39,7 +39,7 @@ ITEMS = [
         latency=2.75,
         group="talk-1",
         messages=[Message(0, 0, "tool", "Straße der JUNI")],
-        golden=[Call("golden", "cd", {"folder": Accept(["temp"])}), Call("golden", "ls", {})],
+        golden=[Call("golden", "cd", {"folder": AcceptedValues(["temp"])}), Call("golden", "ls", {})],
         issues=[ImportIssue("f", 1, "odd")],
     ),
     make_item(5, official=False, rule=False, judge=True, error_type=None, rule_error_type=None, diff_function=None),
@@ -137,9 +137,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 )
 def test_finds(store: Store, text: str, expected: str) -> None:
     view = View(where=text, queue="dataset")
-    found = store.page(view, 0, 100)
+    found = store.fetch_page(view, 0, 100)
     assert sorted(row.question[-2] for row in found) == sorted(expected)
-    assert store.count(view) == len(expected)
+    assert store.count_items(view) == len(expected)
 
 
 @pytest.mark.parametrize(
@@ -168,10 +168,10 @@ def test_finds(store: Store, text: str, expected: str) -> None:
 )
 def test_a_mistake_is_pointed_at(text: str, position: int, says: str) -> None:
     with pytest.raises(FilterError) as caught:
-        parse(text)
+        parse_filter(text)
     assert caught.value.position == position
     assert says in caught.value.message
-    shown, caret = caught.value.caret().split("\n")
+    shown, caret = caught.value.format_caret().split("\n")
     assert len(shown) == len(text)
     assert caret.startswith(" " * position + "^ ")
 
@@ -180,59 +180,59 @@ def test_a_mistake_is_pointed_at(text: str, position: int, says: str) -> None:
     "text", ["official:pass", "rule:fail", "error:x", "human:none", "-(a OR disagree)", "tag:x", "issues"]
 )
 def test_blind_mode_hides_what_others_found(text: str) -> None:
-    parse(text)
+    parse_filter(text)
     with pytest.raises(FilterError, match="blind"):
-        parse(text, blind=True)
+        parse_filter(text, blind=True)
 
 
 def test_blind_mode_leaves_the_rest() -> None:
-    parse("you:none -reviewed category:x text:y golden>1 stale", blind=True)
-    names = [name for name, _ in help_lines(blind=True)]
+    parse_filter("you:none -reviewed category:x text:y golden>1 stale", blind=True)
+    names = [name for name, _ in list_filter_help(blind=True)]
     assert "category:" in names
     assert "you:" in names
     assert not {"official:", "rule:", "judge:", "human:", "effective:", "error:", "disagree"} & set(names)
-    assert len(help_lines()) == len(KEYS) + len(FLAGS)
+    assert len(list_filter_help()) == len(FILTER_KEYS) + len(FILTER_FLAGS)
 
 
 WORDS = st.sampled_from(
-    [*KEYS, *FLAGS, ":", ">", "<=", "!=", "(", ")", "-", "OR", '"', "|", ",", " ", "pass", "3", "*", "\\"]
+    [*FILTER_KEYS, *FILTER_FLAGS, ":", ">", "<=", "!=", "(", ")", "-", "OR", '"', "|", ",", " ", "pass", "3", "*", "\\"]
 )
 
 
 def test_items_are_chosen_by_their_numbers(store: Store) -> None:
-    every = [row.item for row in store.page(View(queue="dataset"), 0, 10)]
-    chosen = [row.item for row in store.page(View(f"item:{every[3]},{every[0]}", "dataset"), 0, 10)]
+    every = [row.item for row in store.fetch_page(View(queue="dataset"), 0, 10)]
+    chosen = [row.item for row in store.fetch_page(View(f"item:{every[3]},{every[0]}", "dataset"), 0, 10)]
     assert chosen == [every[0], every[3]]
-    assert store.count(View(f"-item:{every[0]}")) == len(every) - 1
+    assert store.count_items(View(f"-item:{every[0]}")) == len(every) - 1
     with pytest.raises(FilterError, match="not the number of an item"):
-        store.count(View("item:x"))
+        store.count_items(View("item:x"))
 
 
 @examples(2)
 @given(st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=15).map("".join)))
 def test_nothing_but_filter_errors_and_what_parses_runs(store: Store, text: str) -> None:
     try:
-        found = parse(text)
+        found = parse_filter(text)
     except FilterError as error:
         assert 0 <= error.position <= len(text)
         return
     assert found.where.count("?") == len(found.params)
-    store.count(View(where=text))
+    store.count_items(View(where=text))
 
 
 @examples(1)
 @given(st.sampled_from(["category", "error", "id", "text", "model", "tag", "calls", "run"]), st.text(max_size=40))
 def test_values_never_become_sql(key: str, value: str) -> None:
-    harmless, given_ = parse(f"{key}:{quote('x')}"), parse(f"{key}:{quote(value)}")
+    harmless, given_ = parse_filter(f"{key}:{quote('x')}"), parse_filter(f"{key}:{quote(value)}")
     assert given_.where == harmless.where
-    assert set(given_.params) <= {value, itself(value)}
+    assert set(given_.params) <= {value, escape_regex(value)}
 
 
 def test_quote_is_undone_by_the_parser(store: Store) -> None:
-    assert store.count(View(where=f"id:{quote(ITEMS[3].id)}")) == 1
+    assert store.count_items(View(where=f"id:{quote(ITEMS[3].id)}")) == 1
 
 
 def test_injection_is_only_text(store: Store, tmp_path: Path) -> None:
     for attempt in ("'); DROP TABLE human; --", "x' OR 1=1 --", '" OR true', "%'"):
-        assert store.count(View(where=f"category:{quote(attempt)}")) == 0
-    assert store.count(View()) == 7
+        assert store.count_items(View(where=f"category:{quote(attempt)}")) == 0
+    assert store.count_items(View()) == 7

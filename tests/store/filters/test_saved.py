@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.filters.parser import FilterError, parse
-from fcreview.store.filters.saved import MOST, SavedError, expanded, forget, problem, save, saved
-from fcreview.store.workspace import Own
+from fcreview.store.filters.parser import FilterError, parse_filter
+from fcreview.store.filters.saved import MAX_SAVED_FILTERS, SavedFilterError, expand_saved_filters, delete_filter, find_filter_problem, save_filter, load_saved_filters
+from fcreview.store.workspace import AnnotatorState
 
 KNOWN = {"hard": "official:fail turns>=3", "either": "you:none OR stale", "old": "catgory:live", "mine": "you:any"}
 
@@ -29,8 +29,8 @@ KNOWN = {"hard": "official:fail turns>=3", "either": "you:none OR stale", "old":
     ],
 )
 def test_a_name_stands_for_its_filter(typed: str, meant: str) -> None:
-    assert expanded(typed, KNOWN) == meant
-    parse(meant)
+    assert expand_saved_filters(typed, KNOWN) == meant
+    parse_filter(meant)
 
 
 @pytest.mark.parametrize(
@@ -43,51 +43,51 @@ def test_a_name_stands_for_its_filter(typed: str, meant: str) -> None:
 )
 def test_what_is_wrong_is_said_at_its_place(typed: str, says: str, at: int) -> None:
     with pytest.raises(FilterError) as caught:
-        expanded(typed, KNOWN)
+        expand_saved_filters(typed, KNOWN)
     assert caught.value.message.startswith(says)
     assert caught.value.position == at
 
 
 def test_who_is_blind_is_told_no_verdicts_by_a_name() -> None:
-    assert expanded("@mine", KNOWN, blind=True) == "you:any"
+    assert expand_saved_filters("@mine", KNOWN, blind=True) == "you:any"
     with pytest.raises(FilterError, match="@hard: official is hidden in blind mode"):
-        expanded("@hard", KNOWN, blind=True)
-    assert problem(KNOWN["hard"]) == "" and "hidden" in problem(KNOWN["hard"], blind=True)
+        expand_saved_filters("@hard", KNOWN, blind=True)
+    assert find_filter_problem(KNOWN["hard"]) == "" and "hidden" in find_filter_problem(KNOWN["hard"], blind=True)
 
 
 def test_kept_replaced_and_forgotten(tmp_path: Path) -> None:
-    save(Own(tmp_path, "alice"), "@hard", "official:fail")
-    save(Own(tmp_path, "alice"), "harder", "@hard turns>=3")
-    save(Own(tmp_path, "bob"), "his", "stale")
-    assert saved(Own(tmp_path, "alice")) == {"hard": "official:fail", "harder": "(official:fail) turns>=3"}
-    save(Own(tmp_path, "alice"), "hard", "rule:fail")
-    assert saved(Own(tmp_path, "alice"))["harder"] == "(official:fail) turns>=3"
-    assert forget(Own(tmp_path, "alice"), "hard") and not forget(Own(tmp_path, "alice"), "hard")
-    assert list(saved(Own(tmp_path, "alice"))) == ["harder"]
+    save_filter(AnnotatorState(tmp_path, "alice"), "@hard", "official:fail")
+    save_filter(AnnotatorState(tmp_path, "alice"), "harder", "@hard turns>=3")
+    save_filter(AnnotatorState(tmp_path, "bob"), "his", "stale")
+    assert load_saved_filters(AnnotatorState(tmp_path, "alice")) == {"hard": "official:fail", "harder": "(official:fail) turns>=3"}
+    save_filter(AnnotatorState(tmp_path, "alice"), "hard", "rule:fail")
+    assert load_saved_filters(AnnotatorState(tmp_path, "alice"))["harder"] == "(official:fail) turns>=3"
+    assert delete_filter(AnnotatorState(tmp_path, "alice"), "hard") and not delete_filter(AnnotatorState(tmp_path, "alice"), "hard")
+    assert list(load_saved_filters(AnnotatorState(tmp_path, "alice"))) == ["harder"]
     assert sorted(each.name for each in tmp_path.rglob("*.json")) == ["alice.json", "bob.json"]
 
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", "-x", "x" * 41, "a/b", "@", '"'])
 def test_names_that_cannot_be(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SavedError, match="a name is letters"):
-        save(Own(tmp_path, "alice"), name, "stale")
+    with pytest.raises(SavedFilterError, match="a name is letters"):
+        save_filter(AnnotatorState(tmp_path, "alice"), name, "stale")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_cannot_be_saved_is_not(tmp_path: Path) -> None:
-    with pytest.raises(SavedError, match="no filter"):
-        save(Own(tmp_path, "alice"), "all", " ")
+    with pytest.raises(SavedFilterError, match="no filter"):
+        save_filter(AnnotatorState(tmp_path, "alice"), "all", " ")
     with pytest.raises(FilterError):
-        save(Own(tmp_path, "alice"), "bad", "catgory:live")
-    save(Own(tmp_path, "alice"), "n0", "stale")
-    (tmp_path / "filters" / "alice.json").write_text(json.dumps({f"n{at}": "stale" for at in range(MOST)}))
-    with pytest.raises(SavedError, match="kept already"):
-        save(Own(tmp_path, "alice"), "more", "stale")
-    save(Own(tmp_path, "alice"), "n1", "you:any")
-    assert saved(Own(tmp_path, "alice"))["n1"] == "you:any"
+        save_filter(AnnotatorState(tmp_path, "alice"), "bad", "catgory:live")
+    save_filter(AnnotatorState(tmp_path, "alice"), "n0", "stale")
+    (tmp_path / "filters" / "alice.json").write_text(json.dumps({f"n{at}": "stale" for at in range(MAX_SAVED_FILTERS)}))
+    with pytest.raises(SavedFilterError, match="kept already"):
+        save_filter(AnnotatorState(tmp_path, "alice"), "more", "stale")
+    save_filter(AnnotatorState(tmp_path, "alice"), "n1", "you:any")
+    assert load_saved_filters(AnnotatorState(tmp_path, "alice"))["n1"] == "you:any"
     (tmp_path / "filters" / "carol.json").mkdir()
-    with pytest.raises(SavedError, match=r"carol\.json"):
-        save(Own(tmp_path, "carol"), "x", "stale")
+    with pytest.raises(SavedFilterError, match=r"carol\.json"):
+        save_filter(AnnotatorState(tmp_path, "carol"), "x", "stale")
 
 
 @pytest.mark.parametrize("content", [b"", b"[1]", b'{"a": 1, "b c": "stale", "ok": "stale"}', b"\xff{"])
@@ -95,4 +95,4 @@ def test_a_file_that_anybody_may_have_written_to(tmp_path: Path, content: bytes)
     file = tmp_path / "filters" / "alice.json"
     file.parent.mkdir()
     file.write_bytes(content)
-    assert saved(Own(tmp_path, "alice")) in ({}, {"ok": "stale"})
+    assert load_saved_filters(AnnotatorState(tmp_path, "alice")) in ({}, {"ok": "stale"})

@@ -18,7 +18,7 @@ def statuses(summary: Any) -> dict[str, str]:
 
 def ids(workspace: Workspace) -> list[str]:
     with Store.open(workspace) as store:
-        return [f"{row.model}/{row.id}" for row in store.page(View(queue="dataset"), 0, 1000)]
+        return [f"{row.model}/{row.id}" for row in store.fetch_page(View(queue="dataset"), 0, 1000)]
 
 
 def never(plan: RunPlan) -> Iterator[Item | ImportIssue]:

@@ -9,8 +9,8 @@ import pytest
 from fcreview.model.item import Run
 from fcreview.run_plan import RunPlan
 from fcreview.store.importing.builder import StoredRun
-from fcreview.store.importing.dataset_paths import Remembered, lost
-from fcreview.store.importing.sources import Source
+from fcreview.store.importing.dataset_paths import DatasetFolders, find_lost_dataset
+from fcreview.store.importing.sources import SourceFile
 from fcreview.store.workspace import Workspace, find_workspace
 
 
@@ -21,7 +21,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def run(workspace: Workspace, name: str = "maple") -> Run:
-    return Run("bfcl", "V4", "en", name, str(workspace.place / name))
+    return Run("bfcl", "V4", "en", name, str(workspace.parent_folder / name))
 
 
 def made(*paths: Path) -> list[Path]:
@@ -34,7 +34,7 @@ def made(*paths: Path) -> list[Path]:
 def stored(workspace: Workspace, data: list[Path], results: list[Path]) -> StoredRun:
     """As the store keeps what was imported from these files."""
     files = [("data", path) for path in data] + [("result", path) for path in results]
-    return StoredRun(1, 1, 5, 0, None, [Source(workspace.short(path), kind, 2, 0) for kind, path in files])
+    return StoredRun(1, 1, 5, 0, None, [SourceFile(workspace.to_stored_path(path), kind, 2, 0) for kind, path in files])
 
 
 def test_folders_are_found_where_everything_was_moved_to_or_where_they_were(
@@ -43,61 +43,61 @@ def test_folders_are_found_where_everything_was_moved_to_or_where_they_were(
     beside, far = tmp_path / "all" / "data", tmp_path / "far"
     for folder in (beside, far):
         folder.mkdir()
-    remembered = Remembered(workspace)
-    remembered.keep(run(workspace), [beside, far])
+    remembered = DatasetFolders(workspace)
+    remembered.set_folders(run(workspace), [beside, far])
     remembered.save()
-    assert Remembered(workspace).of(run(workspace)) == (beside, far)
+    assert DatasetFolders(workspace).folders_of(run(workspace)) == (beside, far)
     (tmp_path / "all").rename(tmp_path / "new")
     moved = Workspace(tmp_path / "new" / "runs" / ".fcreview")
-    assert Remembered(moved).of(run(moved)) == (tmp_path / "new" / "data", far)
+    assert DatasetFolders(moved).folders_of(run(moved)) == (tmp_path / "new" / "data", far)
     far.rmdir()
-    assert Remembered(moved).of(run(moved)) == (tmp_path / "new" / "data", far)
+    assert DatasetFolders(moved).folders_of(run(moved)) == (tmp_path / "new" / "data", far)
 
 
 def test_what_most_runs_have_is_usual_and_what_is_forgotten_is_gone(workspace: Workspace, tmp_path: Path) -> None:
-    remembered = Remembered(workspace)
-    assert remembered.usual == ()
+    remembered = DatasetFolders(workspace)
+    assert remembered.most_common == ()
     for name, folder in (("maple", "a"), ("birch", "b"), ("cedar", "b")):
-        remembered.keep(run(workspace, name), [tmp_path / folder])
-    assert remembered.usual == (tmp_path / "b",)
+        remembered.set_folders(run(workspace, name), [tmp_path / folder])
+    assert remembered.most_common == (tmp_path / "b",)
     for name in ("birch", "cedar"):
-        remembered.keep(run(workspace, name), ())
+        remembered.set_folders(run(workspace, name), ())
     remembered.save()
-    again = Remembered(workspace)
-    assert again.usual == again.of(run(workspace)) == (tmp_path / "a",)
-    assert again.of(run(workspace, "birch")) == ()
+    again = DatasetFolders(workspace)
+    assert again.most_common == again.folders_of(run(workspace)) == (tmp_path / "a",)
+    assert again.folders_of(run(workspace, "birch")) == ()
 
 
 def test_a_conversation_that_was_deleted_takes_its_data_along(workspace: Workspace) -> None:
     """HammerBench keeps a conversation's data beside its result."""
-    folders = [workspace.place / "maple" / name for name in ("one", "two")]
+    folders = [workspace.parent_folder / "maple" / name for name in ("one", "two")]
     data = made(*(folder / "data.json" for folder in folders))
     results = made(*(folder / "result.json" for folder in folders))
     before = stored(workspace, data, results)
     for path in (results[1], data[1]):
         path.unlink()
     plan = RunPlan(run(workspace), results[:1], data=data[:1])
-    assert lost(workspace, plan, before, ()) == folders[1]
+    assert find_lost_dataset(workspace, plan, before, ()) == folders[1]
     folders[1].rmdir()
-    assert lost(workspace, plan, before, ()) is None
+    assert find_lost_dataset(workspace, plan, before, ()) is None
 
 
 def test_a_file_of_that_name_elsewhere_replaces_one_unless_a_person_chose(workspace: Workspace, tmp_path: Path) -> None:
-    results = made(workspace.place / "maple" / "result.json")
+    results = made(workspace.parent_folder / "maple" / "result.json")
     old, new = tmp_path / "old", tmp_path / "new"
     before = stored(workspace, [old / "q.json", old / "answers" / "q.json"], results)
     plan = RunPlan(run(workspace), results, data=made(new / "q.json", new / "answers" / "q.json"))
-    assert lost(workspace, plan, before, ()) is None
-    assert lost(workspace, plan, before, (new,)) is None
-    assert lost(workspace, plan, before, (old,)) == old
+    assert find_lost_dataset(workspace, plan, before, ()) is None
+    assert find_lost_dataset(workspace, plan, before, (new,)) is None
+    assert find_lost_dataset(workspace, plan, before, (old,)) == old
     half = RunPlan(run(workspace), results, data=[new / "q.json"])
-    assert lost(workspace, half, before, ()) in (old, old / "answers")
+    assert find_lost_dataset(workspace, half, before, ()) in (old, old / "answers")
 
 
 def test_what_is_there_and_not_needed_is_not_lost(workspace: Workspace, tmp_path: Path) -> None:
-    results = made(workspace.place / "maple" / "result.json")
+    results = made(workspace.parent_folder / "maple" / "result.json")
     data = made(tmp_path / "data" / "one.json", tmp_path / "data" / "two.json")
     before = stored(workspace, data, results)
-    assert lost(workspace, RunPlan(run(workspace), results, data=data[:1]), before, ()) is None
-    assert lost(workspace, RunPlan(run(workspace), results), before, (tmp_path / "data",)) is None
-    assert lost(workspace, RunPlan(run(workspace), results), before, ()) == tmp_path / "data"
+    assert find_lost_dataset(workspace, RunPlan(run(workspace), results, data=data[:1]), before, ()) is None
+    assert find_lost_dataset(workspace, RunPlan(run(workspace), results), before, (tmp_path / "data",)) is None
+    assert find_lost_dataset(workspace, RunPlan(run(workspace), results), before, ()) == tmp_path / "data"

@@ -28,18 +28,18 @@ def test_what_duckdb_refuses_is_left_out_and_told_with_its_place(tmp_path: Path)
     assert (issue["item"], Path(issue["file"]).name, issue["line"]) == ("simple_1", "results.jsonl", 2)
     assert "18446744073709551616" in issue["what"]
     with Store.open(workspace) as store:
-        assert store.sql("SELECT tokens_in FROM items ORDER BY item LIMIT 3")[1] == [(5,), (None,), (7,)]
+        assert store.run_sql("SELECT tokens_in FROM items ORDER BY item LIMIT 3")[1] == [(5,), (None,), (7,)]
 
 
 @pytest.mark.sweep
 @pytest.mark.slow
 def test_a_part_that_needs_more_memory_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builder, "MEMORY", "12MB")
+    monkeypatch.setattr(builder, "LOADING_MEMORY_LIMIT", "12MB")
     long = {"messages": [["x" * 8_000_000]]}
     row = {"extra": {"more": long}, "functions": [{"name": "f", **long}]}
     workspace = find_workspace(tmp_path)
     plans = [write_run(tmp_path / "a", [row, {}], "a"), write_run(tmp_path / "b", [{}], "b")]
-    summary = import_runs(workspace, plans, read, jobs=1)
+    summary = import_runs(workspace, plans, read, n_workers=1)
     assert summary.issues == []
     assert statuses(summary) == {"a": "imported", "b": "imported"}
     assert ids(workspace) == ["a/simple_0", "a/simple_1", "b/simple_0"]
@@ -84,16 +84,16 @@ def test_hostile_values_are_stored(tmp_path: Path) -> None:
     workspace = find_workspace(tmp_path)
     assert import_runs(workspace, [write_run(tmp_path / "a", [{}])], hostile).n_items == 4
     with Store.open(workspace) as store:
-        first = store.detail(1 << 32).item
+        first = store.read_detail(1 << 32).item
         assert first.id == "bad\\ud800"
         arguments = first.predicted[0].arguments
         assert arguments is not None
         assert arguments["huge"] == str(10**400)
         assert arguments["tuple"] == [1, 2.0]
-        text = store.detail(store.find("text")[0]).item
+        text = store.read_detail(store.find_items("text")[0]).item
         assert text.category == text.error_type == text.first_difference == 'é\0\x1b[31m"\\\n' * 100_000
-        assert store.detail(store.find("none")[0]).item.predicted[0].arguments is None
-        judged = store.detail(store.find("judged")[0]).item
+        assert store.read_detail(store.find_items("none")[0]).item.predicted[0].arguments is None
+        judged = store.read_detail(store.find_items("judged")[0]).item
         assert [verdict.value for verdict in judged.verdicts] == ["unsure", None, 2, ["a"]]
 
 
@@ -110,5 +110,5 @@ def test_a_record_of_fifty_megabytes_is_stored_and_read(tmp_path: Path) -> None:
         "maple-8b": "imported"
     }
     with Store.open(workspace) as store:
-        assert len(store.detail(store.find("simple_1")[0]).item.messages[0].content) == 54_000_000
-        assert store.count(View(where="text:observation")) == 1
+        assert len(store.read_detail(store.find_items("simple_1")[0]).item.messages[0].content) == 54_000_000
+        assert store.count_items(View(where="text:observation")) == 1

@@ -30,7 +30,7 @@ def test_several_processes_give_the_same_store(tmp_path: Path, monkeypatch: pyte
     workspace = find_workspace(tmp_path)
     plans = [write_run(tmp_path / f"m{n}", [{}] * (n + 1), f"m{n}") for n in range(5)]
     seen: list[tuple[str, int, int]] = []
-    summary = import_runs(workspace, plans, read, jobs=2, progress=lambda *said: seen.append(said))
+    summary = import_runs(workspace, plans, read, n_workers=2, on_progress=lambda *said: seen.append(said))
     assert summary.n_items == 15
     assert len(ids(workspace)) == 15
     assert seen[-1][1] == seen[-1][2] > 0
@@ -49,7 +49,7 @@ from tests.store.factory import read, write_run
 place = Path({place!r})
 plans = [write_run(place / name, [{{}}, {{}}], name) for name in "abc"]
 forks = reading._may_fork() == (len(list(Path("/proc/self/task").iterdir())) == 1)
-print(forks, import_runs(find_workspace(place), plans, read, jobs=2).n_items)
+print(forks, import_runs(find_workspace(place), plans, read, n_workers=2).n_items)
 """
 
 

@@ -85,9 +85,9 @@ def test_functions_of_a_failed_run_are_not_missing_in_another(tmp_path: Path) ->
     rows = [{"functions": [{"name": "only_here"}]}]
     workspace, _ = import_items(tmp_path, {"a": [*rows, {"crash": "x"}], "b": rows, "c": rows})
     with Store.open(workspace) as store:
-        for item in store.find("simple_0"):
-            assert store.detail(item).item.functions == [{"name": "only_here"}]
-        assert store.sql("SELECT count(*) FROM functions")[1] == [(1,)]
+        for item in store.find_items("simple_0"):
+            assert store.read_detail(item).item.functions == [{"name": "only_here"}]
+        assert store.run_sql("SELECT count(*) FROM functions")[1] == [(1,)]
 
 
 def test_a_workspace_moved_as_a_whole_is_unchanged(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_a_workspace_moved_as_a_whole_is_unchanged(tmp_path: Path) -> None:
     workspace = find_workspace(tmp_path / "there")
     assert statuses(import_runs(workspace, [write_plan(tmp_path / "there", "a")], never)) == {"a": "unchanged"}
     with Store.open(workspace) as store:
-        assert store.runs()[0].info.path == str(tmp_path / "there" / "a")
-        assert store.raw(store.find("simple_0")[0]) == "{}\n"
+        assert store.fetch_runs()[0].info.path == str(tmp_path / "there" / "a")
+        assert store.read_raw_record(store.find_items("simple_0")[0]) == "{}\n"
 
 
 @pytest.mark.sweep
@@ -112,7 +112,7 @@ def test_replacing_a_large_run_does_not_let_the_file_grow_forever(tmp_path: Path
     assert sizes[-1] < 2.2 * sizes[0]
     assert len(ids(workspace)) == 1000
     with Store.open(workspace) as store:
-        assert store.count(View()) == 6001
+        assert store.count_items(View()) == 6001
 
 
 def test_a_workspace_that_cannot_be_written_to_says_so(tmp_path: Path) -> None:
@@ -127,8 +127,8 @@ def test_a_reader_sees_the_old_store_until_it_opens_the_new_one(tmp_path: Path) 
     workspace, _ = import_items(tmp_path, {"a": [{}]})
     with Store.open(workspace) as before:
         import_runs(workspace, [write_run(tmp_path / "a", [{}, {}, {}], "a")], read)
-        assert before.count(View()) == 1
-        assert before.detail(before.find("simple_0")[0]).item.id == "simple_0"
+        assert before.count_items(View()) == 1
+        assert before.read_detail(before.find_items("simple_0")[0]).item.id == "simple_0"
         with Store.open(workspace) as after:
-            assert after.count(View()) == 3
-            assert before.count(View(queue="dataset")) == 1
+            assert after.count_items(View()) == 3
+            assert before.count_items(View(queue="dataset")) == 1

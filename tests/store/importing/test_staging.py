@@ -9,14 +9,14 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.model.item import Call, Common, Item, Message, Repeated, Verdict
-from fcreview.store.importing.staging import FunctionDocuments, Shared, item_line
+from fcreview.model.item import Call, SharedContent, Item, Message, SharedList, Verdict
+from fcreview.store.importing.staging import FunctionWriter, FunctionCache, serialize_item
 
 KEY = "sk-" + "a1b2c3d4e5" * 3
 
 
 def an_item(text: str = "hello", *, shared: bool = True, **more: Any) -> Item:
-    make = Repeated if shared else list
+    make = SharedList if shared else list
     item = Item("x_1", "simple", question=text, tokens_in=3, latency=0.25, file="a.json", line=7, **more)
     item.messages = make([Message(0, 0, "user", text)])
     item.golden = make([Call("golden", "f", {"a": 1})])
@@ -24,12 +24,12 @@ def an_item(text: str = "hello", *, shared: bool = True, **more: Any) -> Item:
     return item
 
 
-def functions() -> FunctionDocuments:
-    return FunctionDocuments(io.BytesIO(), Shared())
+def functions() -> FunctionWriter:
+    return FunctionWriter(io.BytesIO(), FunctionCache())
 
 
 def line(item: Item, run: int = 1, seq: int = 0) -> dict[str, Any]:
-    found: dict[str, Any] = orjson.loads(item_line(run, seq, item, functions()))
+    found: dict[str, Any] = orjson.loads(serialize_item(run, seq, item, functions()))
     return found
 
 
@@ -42,18 +42,18 @@ def test_a_shared_list_is_written_as_any_other(text: str) -> None:
 
 
 def test_what_items_have_in_common_is_kept_and_their_own_is_not() -> None:
-    first = an_item(KEY, common=Common())
+    first = an_item(KEY, common=SharedContent())
     again = replace(first, tokens_in=2**70, latency=None, file="b.json", line=9, offset=5, length=6)
     before, after = line(first, 1, 4), line(again, 2, 5)
     own = {"tokens_in": str(2**70), "latency": None, "file": "b.json", "line": 9, "offset": 5, "length": 6}
     assert after == before | own | {"run": 2, "seq": 5}
-    assert first.common is not None and first.common.text is not None and KEY.encode() not in first.common.text
+    assert first.shared_content is not None and first.shared_content.json_text is not None and KEY.encode() not in first.shared_content.json_text
 
 
 def test_documents_are_told_apart_by_content_when_a_list_is_gone() -> None:
     stream = io.BytesIO()
-    written = FunctionDocuments(stream, Shared())
-    hashes = {written.hashes(Repeated([{"name": f"f{n}"}])) for n in range(50)}  # each list dies before the next
+    written = FunctionWriter(stream, FunctionCache())
+    hashes = {written.write(SharedList([{"name": f"f{n}"}])) for n in range(50)}  # each list dies before the next
     assert len(hashes) == len(stream.getvalue().splitlines()) == 50
     kept = [{"name": "f0"}]
-    assert written.hashes(kept) == written.hashes(list(kept)) in hashes
+    assert written.write(kept) == written.write(list(kept)) in hashes

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.matching.clusters import CATEGORY, ERROR, GROUPINGS, VALUE, Cluster, grouped, meaning
+from fcreview.matching.clusters import BY_CATEGORY, BY_ERROR_TYPE, GROUPINGS, BY_VALUE, Cluster, group_clusters, explain_error_type
 from fcreview.model.item import Item
 from fcreview.run_plan import RunPlan
-from fcreview.store.filters.build import FAILING, narrowed
+from fcreview.store.filters.build import FAILING_FILTER, add_terms
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.queries import clusters as module
 from fcreview.store.store import Store
@@ -58,18 +58,18 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 def check(store: Store, state: QueueState, by: int) -> list[Cluster]:
     """Every group and every cluster, entered as the screen does it, holds as many items as it said."""
     view = state.view
-    failing = store.count(QueueState(where=narrowed(view.where, FAILING), scope=view.runs).view)
-    clusters = store.clusters(view, by=by)
+    failing = store.count_items(QueueState(where=add_terms(view.where, FAILING_FILTER), scope=view.runs).view)
+    clusters = store.fetch_clusters(view, by=by)
     assert sum(cluster.count for cluster in clusters) == failing
-    for group in grouped(clusters, by):
+    for group in group_clusters(clusters, by):
         for count, terms in [(group.count, [group.term]), *((each.count, each.terms) for each in group.clusters)]:
             entered = QueueState(where=view.where, scope=view.runs)
             entered.apply_terms([term for term in terms if term])
-            rows = store.page(entered.view, 0, 100_000)
+            rows = store.fetch_page(entered.view, 0, 100_000)
             assert len(rows) == count, terms
             assert all(row.effective is False for row in rows)
     for cluster in clusters:
-        rows = store.page(QueueState(where=cluster.where, queue="dataset", scope=view.runs).view, 0, 100_000)
+        rows = store.fetch_page(QueueState(where=cluster.where, queue="dataset", scope=view.runs).view, 0, 100_000)
         assert [row.id for row in rows[: len(cluster.examples)]] == cluster.examples
         assert (rows[0].first_difference or "") == cluster.difference
     return clusters
@@ -108,22 +108,22 @@ def test_clusters_of_the_sample_runs_hold_what_they_say(name: str, imports: Impo
     with Store.open(imports.of([samples / name]), "alice") as store:
         for by in BY:
             found = check(store, QueueState(), by)
-            assert all(meaning(group) for group in grouped(found, by) if by == ERROR and group.name)
-        told = {(each.golden, each.predicted) for each in store.clusters(QueueState().view, by=VALUE)}
+            assert all(explain_error_type(group) for group in group_clusters(found, by) if by == BY_ERROR_TYPE and group.name)
+        told = {(each.golden, each.predicted) for each in store.fetch_clusters(QueueState().view, by=BY_VALUE)}
         assert told - {(None, None)}, "no failing item of the sample differs in a value"
 
 
-@pytest.mark.parametrize("by", [CATEGORY, VALUE])
+@pytest.mark.parametrize("by", [BY_CATEGORY, BY_VALUE])
 def test_none_in_blind_mode(workspace: Workspace, by: int) -> None:
     with Store.open(workspace, "alice", blind=True) as store:
-        assert store.clusters(QueueState().view, by=by) == []
+        assert store.fetch_clusters(QueueState().view, by=by) == []
 
 
 def test_of_values_only_the_most_frequent_are_told(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.open(workspace, "alice") as store:
-        every = grouped(store.clusters(QueueState().view, by=VALUE), VALUE)
-        monkeypatch.setattr(module, "VALUES", 3)
-        told = grouped(store.clusters(QueueState().view, by=VALUE), VALUE)
+        every = group_clusters(store.fetch_clusters(QueueState().view, by=BY_VALUE), BY_VALUE)
+        monkeypatch.setattr(module, "MAX_VALUE_PAIRS", 3)
+        told = group_clusters(store.fetch_clusters(QueueState().view, by=BY_VALUE), BY_VALUE)
     counts = sorted((group.count for group in every), reverse=True)
     assert sorted((group.count for group in told), reverse=True) == counts[:3]
     assert {(group.term, group.count) for group in told} < {(group.term, group.count) for group in every}
@@ -138,11 +138,11 @@ def test_a_value_is_found_with_and_without_the_quotation_marks_of_json(workspace
             ("golden_value:none", counts[None]),
             ("golden_value:3 -predicted_value:none", sum(VALUES[n % 11 % 8] == ("3", '"3"') for n in range(600))),
         ]:
-            assert store.count(QueueState(where=where).view) == 2 * found, where
+            assert store.count_items(QueueState(where=where).view) == 2 * found, where
 
 
 def test_error_types_functions_and_arguments_share_their_clusters(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         assert all(
-            store.clusters(QueueState().view, by=by) == store.clusters(QueueState().view) for by in (ERROR, 1, 2)
+            store.fetch_clusters(QueueState().view, by=by) == store.fetch_clusters(QueueState().view) for by in (BY_ERROR_TYPE, 1, 2)
         )

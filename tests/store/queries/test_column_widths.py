@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from fcreview.store import database
-from fcreview.store.database import StoreError, with_room
+from fcreview.store.database import StoreError, retry_with_more_memory
 
 MANY = "SELECT list(i ORDER BY i DESC) FROM range(5_000_000) t(i)"
 """Takes some 100 MB."""
@@ -15,7 +15,7 @@ MANY = "SELECT list(i ORDER BY i DESC) FROM range(5_000_000) t(i)"
 def _asked(connection: duckdb.DuckDBPyConnection) -> int:
     connection.execute("SET memory_limit = '20MB'")
     connection.execute("SET max_temp_directory_size = '0B'")
-    return with_room(connection, lambda: len(connection.execute(MANY).fetchall()))
+    return retry_with_more_memory(connection, lambda: len(connection.execute(MANY).fetchall()))
 
 
 def test_it_gets_more_when_it_is_needed() -> None:
@@ -24,6 +24,6 @@ def test_it_gets_more_when_it_is_needed() -> None:
 
 
 def test_what_needs_more_than_there_may_be_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "ROOM", "30MB")
-    with duckdb.connect() as connection, pytest.raises(StoreError, match="takes more memory than the 30MB"):
+    monkeypatch.setattr(database, "MAX_MEMORY_LIMIT", "30MB")
+    with duckdb.connect() as connection, pytest.raises(StoreError, match="needs more than 30MB of memory"):
         _asked(connection)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.store.filters.build import narrowed
+from fcreview.store.filters.build import add_terms
 from fcreview.store.store import Store, View
 
 
 def test_runs_and_their_counts(store: Store) -> None:
-    rows = store.runs()
+    rows = store.fetch_runs()
     assert [row.info.model for row in rows] == ["a", "b"]
     first = rows[0]
     assert (first.n_items, first.official_pass, first.official_known, first.rule_pass) == (500, 125, 375, 100)
@@ -20,31 +20,31 @@ def test_runs_and_their_counts(store: Store) -> None:
 
 def test_facets_count_what_a_filter_finds(store: Store) -> None:
     base = View(where="category:c0|c1")
-    for name, values in store.facets(base).items():
-        assert sum(count for _, count in values) == store.count(base)
+    for name, values in store.fetch_facets(base).items():
+        assert sum(count for _, count in values) == store.count_items(base)
         counts = [count for _, count in values]
         assert counts == sorted(counts, reverse=True)
         if name in ("official", "rule", "category", "effective", "judge", "run"):
             for value, count in values:
-                assert store.count(View(where=f"({base.where}) {name}:{value}")) == count
+                assert store.count_items(View(where=f"({base.where}) {name}:{value}")) == count
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("view", [View(), View(where="category:c0 OR rule:pass"), View(runs=(1,))])
 def test_a_clusters_filter_selects_exactly_its_items(store: Store, view: View) -> None:
-    clusters = store.clusters(view)
+    clusters = store.fetch_clusters(view)
     assert len(clusters) > 10
     assert [cluster.count for cluster in clusters] == sorted((cluster.count for cluster in clusters), reverse=True)
     for cluster in clusters:
-        rows = store.page(View(where=cluster.where, runs=view.runs, queue="dataset"), 0, 10_000)
+        rows = store.fetch_page(View(where=cluster.where, runs=view.runs, queue="dataset"), 0, 10_000)
         assert len(rows) == cluster.count
         assert [row.id for row in rows[:3]] == cluster.examples
         assert all(row.effective is False for row in rows)
     for term in {term for cluster in clusters for term in cluster.terms}:
-        of_term = store.count(View(where=narrowed(view.where, "effective:fail", term), runs=view.runs))
+        of_term = store.count_items(View(where=add_terms(view.where, "effective:fail", term), runs=view.runs))
         assert of_term == sum(cluster.count for cluster in clusters if term in cluster.terms), term
-    failing = store.count(
+    failing = store.count_items(
         View(where=f"({view.where}) effective:fail" if view.where else "effective:fail", runs=view.runs)
     )
     assert sum(cluster.count for cluster in clusters) == failing
-    assert store.clusters(view, limit=2) == clusters[:2]
+    assert store.fetch_clusters(view, limit=2) == clusters[:2]

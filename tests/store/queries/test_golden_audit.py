@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.review import Fault, Said
+from fcreview.model.review import Fault, Annotation
 from fcreview.store.queries.golden_audit import AuditInput
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
@@ -27,16 +27,16 @@ FAIL: dict[str, Any] = {"official": False, "rule": False, "prediction_hash": "wr
 def panel(imported: Imported, tmp_path: Path) -> Make:
     def make(runs: Rows) -> AuditInput:
         with Store.open(imported(tmp_path / "runs", runs), "alice") as store:
-            return store.told.panel(View())
+            return store.analysis.fetch_audit_input(View())
 
     return make
 
 
 def test_equal_answers_are_one_with_the_runs_that_gave_it(panel: Make) -> None:
-    (case,) = panel({"gpt-1": [FAIL], "claude-1": [PASS], "llama-1": [FAIL]}).cases
+    (case,) = panel({"gpt-1": [FAIL], "claude-1": [PASS], "llama-1": [FAIL]}).questions
     assert sorted((answer.passed, len(answer.runs)) for answer in case.answers) == [(False, 2), (True, 1)]
     assert case.n_failing == 2
-    (failing,) = case.failing
+    (failing,) = case.failing_answers
     assert [call.name for call in failing.calls] == ["get_weather"]
     assert failing.pairs[0].diff[0].path == "city"
     assert case.golden[0].arguments is not None
@@ -46,15 +46,15 @@ def test_equal_answers_are_one_with_the_runs_that_gave_it(panel: Make) -> None:
 
 def test_how_often_runs_pass_is_known_in_all_and_by_category(panel: Make) -> None:
     rows = [PASS] * 8 + [{**FAIL, "category": "other"}] * 8
-    (witness,) = panel({"gpt-4o-mini": rows}).witnesses.values()
+    (witness,) = panel({"gpt-4o-mini": rows}).run_profiles.values()
     assert (witness.model, witness.family) == ("gpt-4o-mini", "gpt")
-    assert witness.rate == pytest.approx(0.5)
-    assert witness.by_category == pytest.approx({"simple": 0.9, "other": 0.1})
+    assert witness.pass_rate == pytest.approx(0.5)
+    assert witness.pass_rate_by_category == pytest.approx({"simple": 0.9, "other": 0.1})
 
 
 def test_the_golden_answer_that_most_runs_have_counts(panel: Make) -> None:
     old, new = {"golden_hash": "old", **FAIL}, {"golden_hash": "new", **PASS}
-    (case,) = panel({"a": [old], "b": [new], "c": [new]}).cases
+    (case,) = panel({"a": [old], "b": [new], "c": [new]}).questions
     assert len(case.runs) == 2
     assert case.n_failing == 0
 
@@ -65,14 +65,14 @@ def test_the_question_is_what_was_said_up_to_the_last_word_of_the_user(panel: Ma
 
     talk = {"messages": said("system", "user", "assistant", "user", "assistant")}
     tools = {"messages": said("user", "assistant", "tool", "assistant")}
-    first, second = panel({"a": [talk, tools]}).cases
-    assert (first.question, first.complete) == ("system 0\nuser 1\nassistant 2\nuser 3", True)
-    assert (second.question, second.complete) == ("user 0", False)
+    first, second = panel({"a": [talk, tools]}).questions
+    assert (first.text, first.is_self_contained) == ("system 0\nuser 1\nassistant 2\nuser 3", True)
+    assert (second.text, second.is_self_contained) == ("user 0", False)
 
 
 def test_verdicts_that_the_rule_contradicts_are_marked(panel: Make) -> None:
-    (case,) = panel({"a": [{**FAIL, "rule": True}]}).cases
-    assert [answer.contradicted for answer in case.answers] == [True]
+    (case,) = panel({"a": [{**FAIL, "rule": True}]}).questions
+    assert [answer.has_verdict_conflict for answer in case.answers] == [True]
 
 
 @pytest.mark.parametrize(("others", "fault"), [(None, {"golden": 1}), ("golden", {"golden": 1}), ("model", {})])
@@ -81,22 +81,22 @@ def test_faults_that_nobody_disputes_come_with_the_question(
 ) -> None:
     workspace = imported(tmp_path / "runs", {"gpt-1": [FAIL], "claude-1": [PASS]})
     with Store.open(workspace, "alice") as store:
-        item = next(row.item for row in store.page(View(), 0, 9) if row.official is False)
-        Reviewer(store, Journal(workspace, "alice")).review(item, Said(verdict=True, fault="golden"))
+        item = next(row.item for row in store.fetch_page(View(), 0, 9) if row.official is False)
+        Reviewer(store, Journal(workspace, "alice")).review(item, Annotation(verdict=True, fault="golden"))
         if others:
-            Reviewer(store, Journal(workspace, "bob")).review(item, Said(verdict=others == "golden", fault=others))
-        (case,) = store.told.panel(View()).cases
+            Reviewer(store, Journal(workspace, "bob")).review(item, Annotation(verdict=others == "golden", fault=others))
+        (case,) = store.analysis.fetch_audit_input(View()).questions
         assert case.faults == fault
 
 
 def test_a_filter_names_questions_and_leaves_the_evidence(imported: Imported, tmp_path: Path) -> None:
     workspace = imported(tmp_path / "runs", {"a": [FAIL, PASS], "b": [PASS, PASS]})
     with Store.open(workspace, "alice") as store:
-        found = store.told.panel(View(where="official:fail"))
-        assert found.chosen is not None
-        assert [key.id for key in found.chosen] == ["simple_0"]
-        assert [len(case.runs) for case in found.cases] == [2, 2]
-        (only,) = {len(case.runs) for case in store.told.panel(View(runs=(1,))).cases}
+        found = store.analysis.fetch_audit_input(View(where="official:fail"))
+        assert found.selected_keys is not None
+        assert [key.id for key in found.selected_keys] == ["simple_0"]
+        assert [len(case.runs) for case in found.questions] == [2, 2]
+        (only,) = {len(case.runs) for case in store.analysis.fetch_audit_input(View(runs=(1,))).questions}
         assert only == 1
     with Store.open(workspace, "alice", blind=True) as store, pytest.raises(StoreError):
-        store.told.panel(View())
+        store.analysis.fetch_audit_input(View())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.golden_audit.score import suspects
+from fcreview.golden_audit.score import rank_suspects
 from fcreview.importers.registry import discover, read_plan
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import View
@@ -24,7 +24,7 @@ FIRST = 200
 def july(bench: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     place = bench / "bfcl_v1_july"
     workspace = find_workspace(place, tmp_path_factory.mktemp("july"))
-    import_runs(workspace, discover([place], data=[place / "data"]).plans, read_plan, jobs=1)
+    import_runs(workspace, discover([place], data=[place / "data"]).plans, read_plan, n_workers=1)
     with Store.open(workspace, "nobody") as store:
         yield store
 
@@ -35,8 +35,8 @@ def corrected(bench: Path) -> set[str]:
 
 
 def order(store: Store, runs: Sequence[int] = ()) -> list[str]:
-    panel = store.told.panel(View(runs=tuple(runs)))
-    return [each.case.key.id for each in suspects(panel.cases, panel.witnesses)]
+    panel = store.analysis.fetch_audit_input(View(runs=tuple(runs)))
+    return [each.question.key.id for each in rank_suspects(panel.questions, panel.run_profiles)]
 
 
 def area(ranked: Sequence[str], known: set[str]) -> float:
@@ -61,7 +61,7 @@ def test_most_of_what_was_corrected_is_among_the_first(july: Store, corrected: s
 
 
 def test_half_of_the_models_find_as_many(july: Store, corrected: set[str]) -> None:
-    runs = [row.run for row in july.runs()]
+    runs = [row.run for row in july.fetch_runs()]
     draw = random.Random(7)
     for _ in range(3):
         ranked = order(july, draw.sample(runs, 6))

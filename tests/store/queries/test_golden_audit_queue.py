@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.golden_audit.score import suspects
+from fcreview.golden_audit.score import rank_suspects
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
 from tests.store.factory import Imported
@@ -33,38 +33,38 @@ RUNS = {
 
 
 def ids(store: Store, **view: Any) -> list[tuple[str, str]]:
-    return [(row.model, row.id) for row in store.page(View(queue="suspects", **view), 0, 100)]
+    return [(row.model, row.id) for row in store.fetch_page(View(queue="suspects", **view), 0, 100)]
 
 
 def test_it_has_one_item_of_each_question_with_a_reason_and_that_gave_the_competing_answer(
     imported: Imported, tmp_path: Path
 ) -> None:
     with Store.open(imported(tmp_path / "runs", RUNS), "alice") as store:
-        panel = store.told.panel(View())
-        ranked = [each.case.key.id for each in suspects(panel.cases, panel.witnesses) if each.reasons]
+        panel = store.analysis.fetch_audit_input(View())
+        ranked = [each.question.key.id for each in rank_suspects(panel.questions, panel.run_profiles) if each.reasons]
         assert ranked == ["simple_1", "simple_2"]
         assert ids(store) == [("claude-1", "simple_1"), ("claude-1", "simple_2")]
-        assert store.count(View(queue="suspects")) == 2
+        assert store.count_items(View(queue="suspects")) == 2
 
 
 def test_it_is_narrowed_by_filter_and_runs(imported: Imported, tmp_path: Path) -> None:
     with Store.open(imported(tmp_path / "runs", RUNS), "alice") as store:
         assert ids(store, where="id:simple_2") == [("claude-1", "simple_2")]
         assert ids(store, where="official:pass") == []
-        runs = {row.info.model: row.run for row in store.runs()}
+        runs = {row.info.model: row.run for row in store.fetch_runs()}
         assert ids(store, runs=(runs["gpt-1"],)) == [("gpt-1", "simple_1")]
 
 
 def test_what_counts_the_items_of_a_view_counts_these(imported: Imported, tmp_path: Path) -> None:
     view = View(queue="suspects")
     with Store.open(imported(tmp_path / "runs", RUNS), "alice") as store:
-        store.take_suspects(view)
-        assert [len(chunk) for chunk in store.details(view)] == [2]
-        assert store.facets(view)["category"] == [("simple", 2)]
+        store.load_suspects(view)
+        assert [len(chunk) for chunk in store.iter_details(view)] == [2]
+        assert store.fetch_facets(view)["category"] == [("simple", 2)]
 
 
 def test_it_tells_verdicts_so_who_is_blind_does_not_get_it(imported: Imported, tmp_path: Path) -> None:
     with Store.open(imported(tmp_path / "runs", RUNS), "alice", blind=True) as store:
         assert len(ids(store)) == 12
         with pytest.raises(StoreError):
-            store.take_suspects(View(queue="suspects"))
+            store.load_suspects(View(queue="suspects"))

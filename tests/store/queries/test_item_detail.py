@@ -26,41 +26,41 @@ def test_detail_gives_the_item_back_as_it_was_read(tmp_path: Path) -> None:
     assert isinstance(original, Item)
     original.file = "a/results.jsonl"
     with Store.open(workspace, "alice") as store:
-        detail = store.detail(store.find(original.id)[0])
+        detail = store.read_detail(store.find_items(original.id)[0])
     assert detail.item == original
     assert (detail.run.model, detail.key.id, detail.row.model) == ("a", original.id, "a")
     assert detail.opinions == []
 
 
 def test_detail_and_row_of_what_is_not_there(store: Store) -> None:
-    assert store.row(77) is None
-    assert store.rows([77]) == []
+    assert store.fetch_row(77) is None
+    assert store.fetch_rows([77]) == []
     with pytest.raises(StoreError, match="no such item"):
-        store.detail(77)
+        store.read_detail(77)
     with pytest.raises(StoreError, match="no such item"):
-        store.raw(77)
+        store.read_raw_record(77)
 
 
 def test_find_in_all_runs_or_one(store: Store) -> None:
-    assert [item >> 32 for item in store.find("simple_7")] == [1, 2]
-    assert [item >> 32 for item in store.find("simple_7", 2)] == [2]
-    assert store.find("simple_7' OR '1'='1") == []
+    assert [item >> 32 for item in store.find_items("simple_7")] == [1, 2]
+    assert [item >> 32 for item in store.find_items("simple_7", 2)] == [2]
+    assert store.find_items("simple_7' OR '1'='1") == []
 
 
 def test_raw_reads_the_record_or_says_that_the_file_changed(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{"id": "x"}, {"id": "y", "question": "é"}]})
     file = tmp_path / "a" / "results.jsonl"
     with Store.open(workspace) as store:
-        item = store.find("y")[0]
-        assert orjson.loads(store.raw(item)) == {"id": "y", "question": "é"}
+        item = store.find_items("y")[0]
+        assert orjson.loads(store.read_raw_record(item)) == {"id": "y", "question": "é"}
         file.write_bytes(file.read_bytes() + b'{"id": "z"}\n')
-        assert orjson.loads(store.raw(item))["id"] == "y"
+        assert orjson.loads(store.read_raw_record(item))["id"] == "y"
         file.write_bytes(b"          " + file.read_bytes())
         with pytest.raises(StoreError, match="changed"):
-            store.raw(item)
+            store.read_raw_record(item)
         file.unlink()
         with pytest.raises(StoreError, match=r"results\.jsonl"):
-            store.raw(item)
+            store.read_raw_record(item)
 
 
 def test_the_score_entry_of_a_failing_item_is_read_or_said_to_be_gone(tmp_path: Path) -> None:
@@ -72,17 +72,17 @@ def test_the_score_entry_of_a_failing_item_is_read_or_said_to_be_gone(tmp_path: 
     rows = [{"id": "x", "extra": {"score_record": place}}, {"id": "y"}, unknown]
     workspace, _ = import_items(tmp_path, {"a": rows})
     with Store.open(workspace) as store:
-        x, y, z = (store.find(name)[0] for name in "xyz")
-        assert store.raw_score(x) == entry
-        assert store.raw_score(y) is None
-        assert store.raw_score(z) is None
-        assert store.raw_score(77) is None
+        x, y, z = (store.find_items(name)[0] for name in "xyz")
+        assert store.read_score_record(x) == entry
+        assert store.read_score_record(y) is None
+        assert store.read_score_record(z) is None
+        assert store.read_score_record(77) is None
         scores.write_text("{}" + scores.read_text())
         with pytest.raises(StoreError, match="changed"):
-            store.raw_score(x)
+            store.read_score_record(x)
         scores.unlink()
         with pytest.raises(StoreError, match=r"scores\.json"):
-            store.raw_score(x)
+            store.read_score_record(x)
 
 
 def test_raw_records_leave_out_what_the_importer_left_out(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_raw_records_leave_out_what_the_importer_left_out(tmp_path: Path) -> Non
     rows = [{"id": "rest_0", "question": asked, "extra": {"redacted": True}}, {"id": "other_0", "question": asked}]
     workspace, _ = import_items(tmp_path, {"a": rows})
     with Store.open(workspace) as store:
-        shown, whole = (store.raw(store.find(name)[0]) for name in ("rest_0", "other_0"))
+        shown, whole = (store.read_raw_record(store.find_items(name)[0]) for name in ("rest_0", "other_0"))
     assert "rest_0" in shown and hidden not in shown
     assert hidden in whole
 
@@ -102,6 +102,6 @@ def test_a_run_is_given_back_as_it_was_read(tmp_path: Path) -> None:
     workspace = find_workspace(tmp_path)
     import_runs(workspace, [plan], read)
     with Store.open(workspace) as store:
-        (row,) = store.runs()
+        (row,) = store.fetch_runs()
     assert row.info == plan.run
-    assert row.info.kind == "My Bench V4"
+    assert row.info.full_title == "My Bench V4"

@@ -9,13 +9,13 @@ import pytest
 
 from fcreview.model.item import Item, Run
 from fcreview.run_plan import RunPlan
-from fcreview.store.column_widths import names_of
+from fcreview.store.column_widths import build_run_names
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
-from fcreview.tui.queue.columns import QueueColumns, queue_line
-from fcreview.tui.text.lines import plain
+from fcreview.tui.queue.columns import QueueColumns, queue_row_line
+from fcreview.tui.text.lines import plain_text
 from tests.store.factory import make_item
 
 
@@ -32,7 +32,7 @@ def test_what_tells_runs_of_a_model_apart() -> None:
         6: run("confetti", "v1", "en", "fir"),
         7: run("confetti", "v1", "en", "fir"),
     }
-    assert list(names_of(runs).values()) == [
+    assert list(build_run_names(runs).values()) == [
         "oak en", "oak zh", "oak", "elm flat", "elm conversation", "fir #6", "fir #7",
     ]  # fmt: skip
 
@@ -53,22 +53,22 @@ def languages(tmp_path: Path) -> Workspace:
         item.file, item.line, item.length = str(plan.results[0]), 1, 3
         yield item
 
-    import_runs(workspace, plans, read, jobs=1)
+    import_runs(workspace, plans, read, n_workers=1)
     return workspace
 
 
 def test_rows_of_the_queue_name_the_run(languages: Workspace) -> None:
     with Store.open(languages, "alice") as store:
         view = View(queue="dataset")
-        columns = QueueColumns.fit(80, store.extent(view))
-        rows = store.page(view, 0, 10)
+        columns = QueueColumns.fit(80, store.measure_columns(view))
+        rows = store.fetch_page(view, 0, 10)
         assert [row.model for row in rows] == ["oak", "oak"]
-        assert ["oak en" in plain(queue_line(row, columns)) for row in rows] == [True, False]
-        assert ["oak zh" in plain(queue_line(row, columns)) for row in rows] == [False, True]
+        assert ["oak en" in plain_text(queue_row_line(row, columns)) for row in rows] == [True, False]
+        assert ["oak zh" in plain_text(queue_row_line(row, columns)) for row in rows] == [False, True]
 
 
 def test_failures_without_a_reason_are_found_and_counted_by_the_recomputed_one(languages: Workspace) -> None:
     with Store.open(languages, "alice") as store:
-        assert len(store.page(View(where="error:wrong_value"), 0, 10)) == 2
-        assert not store.page(View(where="error:none"), 0, 10)
-        assert store.facets(View())["error"] == [("wrong_value", 2)]
+        assert len(store.fetch_page(View(where="error:wrong_value"), 0, 10)) == 2
+        assert not store.fetch_page(View(where="error:none"), 0, 10)
+        assert store.fetch_facets(View())["error"] == [("wrong_value", 2)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fcreview.model.item import Run
-from fcreview.store.queries.run_lists import GROUPED_BY, SORTED_BY, folder_of, grouped, matching, ordered
+from fcreview.store.queries.run_lists import GROUP_LABELS, SORT_KEYS, folder_label, group_runs, search_runs, sort_runs
 from fcreview.store.rows import RunRow
 
 
@@ -41,13 +41,13 @@ def numbers(runs: list[RunRow]) -> list[int]:
     ],
 )
 def test_orders_what_has_no_rate_is_last_either_way(sort: str, order: list[int], reversed_: list[int]) -> None:
-    assert numbers(ordered(RUNS, sort)) == order
-    assert numbers(ordered(RUNS, sort, reverse=True)) == reversed_
+    assert numbers(sort_runs(RUNS, sort)) == order
+    assert numbers(sort_runs(RUNS, sort, reverse=True)) == reversed_
 
 
 def test_every_order_works_on_every_run() -> None:
-    for sort in SORTED_BY:
-        assert sorted(numbers(ordered(RUNS, sort))) == [1, 2, 3, 4]
+    for sort in SORT_KEYS:
+        assert sorted(numbers(sort_runs(RUNS, sort))) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -60,10 +60,10 @@ def test_every_order_works_on_every_run() -> None:
     ],
 )
 def test_groups_stand_where_their_first_run_stood(by: str, groups: dict[str, list[int]]) -> None:
-    made = grouped(RUNS, by)
+    made = group_runs(RUNS, by)
     assert {group.name: numbers(group.runs) for group in made} == groups
     assert [group.name for group in made] == list(groups)
-    assert by in ("", *GROUPED_BY)
+    assert by in ("", *GROUP_LABELS)
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,12 @@ def test_groups_stand_where_their_first_run_stood(by: str, groups: dict[str, lis
     ],
 )
 def test_the_date_of_a_folder_above_never_that_of_a_model(path: str, folder: str) -> None:
-    assert folder_of(row(1, "m", path)) == folder
+    assert folder_label(row(1, "m", path)) == folder
 
 
 def test_every_word_has_to_be_there() -> None:
-    assert numbers(matching(RUNS, "")) == [1, 2, 3, 4]
-    assert numbers(matching(RUNS, "MAPLE")) == [1, 3]
-    assert numbers(matching(RUNS, "maple v3")) == [3]
-    assert numbers(matching(RUNS, "07-24 bfcl")) == [2, 3]
-    assert numbers(matching(RUNS, "maple elm")) == []
+    assert numbers(search_runs(RUNS, "")) == [1, 2, 3, 4]
+    assert numbers(search_runs(RUNS, "MAPLE")) == [1, 3]
+    assert numbers(search_runs(RUNS, "maple v3")) == [3]
+    assert numbers(search_runs(RUNS, "07-24 bfcl")) == [2, 3]
+    assert numbers(search_runs(RUNS, "maple elm")) == []

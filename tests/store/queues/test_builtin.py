@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.item import ArgumentDiff, Pair, Verdict
-from fcreview.model.review import Said
+from fcreview.model.item import ArgumentDiff, CallPair, Verdict
+from fcreview.model.review import Annotation
 from fcreview.run_plan import RunPlan
 from fcreview.store.filters.parser import FilterError
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
-from fcreview.store.rows import View, presented
+from fcreview.store.rows import View, encode_repetition
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from tests.store.factory import make_item, write_run
@@ -26,8 +26,8 @@ CALL = "turn:1/call:1"
 OFFICIAL = Verdict("official", False)
 
 
-def pair(*states: str) -> list[Pair]:
-    return [Pair(0, 0, 0, "get_weather", "!", [ArgumentDiff(f"a{at}", s, None) for at, s in enumerate(states)])]
+def pair(*states: str) -> list[CallPair]:
+    return [CallPair(0, 0, 0, "get_weather", "!", [ArgumentDiff(f"a{at}", s, None) for at, s in enumerate(states)])]
 
 
 ITEMS: list[dict[str, Any]] = [
@@ -35,7 +35,7 @@ ITEMS: list[dict[str, Any]] = [
     {"verdicts": [Verdict("judge", False, CALL, "equivalent", by="gpt")], "pairs": pair("!", "!")},
     {"verdicts": [Verdict("judge", 1, "response", "completeness")], "official": True, "pairs": pair("=")},
     {"verdicts": [Verdict("judge", 2, "response", "completeness")], "official": True, "pairs": pair("=")},
-    {"verdicts": [Verdict("rule", 0.5, CALL, "soft_score")], "pairs": [*pair("="), Pair(0, 1, None, "f", "-", [])]},
+    {"verdicts": [Verdict("rule", 0.5, CALL, "soft_score")], "pairs": [*pair("="), CallPair(0, 1, None, "f", "-", [])]},
     {"verdicts": [Verdict("judge", True, f"{CALL}/arg:a", "hallucinated")], "pairs": pair("-")},
 ]
 
@@ -45,7 +45,7 @@ def workspace(tmp_path: Path) -> Workspace:
     items = [make_item(at, **each) for at, each in enumerate(ITEMS)]
     plan: RunPlan = write_run(tmp_path / "run", [{} for _ in items])
     made: Workspace = find_workspace(tmp_path)
-    import_runs(made, [plan], lambda _: iter(items), jobs=1)
+    import_runs(made, [plan], lambda _: iter(items), n_workers=1)
     return made
 
 
@@ -56,7 +56,7 @@ def store(workspace: Workspace) -> Iterator[Store]:
 
 
 def found(store: Store, where: str = "", queue: str = "dataset", seed: int = 0) -> list[int]:
-    return [row.seq for row in store.page(View(where, queue, seed), 0, 100)]
+    return [row.seq for row in store.fetch_page(View(where, queue, seed), 0, 100)]
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def found(store: Store, where: str = "", queue: str = "dataset", seed: int = 0) 
 def test_queues_that_choose(store: Store, queue: str, holds: list[int]) -> None:
     """Uncertain: one argument differs, or a middling score; two that differ or a missing call are no near miss."""
     assert found(store, queue=queue) == holds
-    assert store.count(View(queue=queue)) == len(holds)
-    assert sum(len(lines) > 0 for lines in store.labels(View(queue=queue))) == 1
-    assert store.facets(View(queue=queue))["run"] == [("1", len(holds))]
+    assert store.count_items(View(queue=queue)) == len(holds)
+    assert sum(len(lines) > 0 for lines in store.iter_labels(View(queue=queue))) == 1
+    assert store.fetch_facets(View(queue=queue))["run"] == [("1", len(holds))]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_blind_nothing_tells_what_was_judged(workspace: Workspace) -> None:
 def test_stratified_takes_every_category_in_turn(imported: Any, tmp_path: Path) -> None:
     rows = [{"category": name} for name in "aaaaaaaabbbbcc"]
     with Store.open(imported(tmp_path / "w", {"m": rows}), "alice") as store:
-        order = [row.category for row in store.page(View(queue="stratified", seed=3), 0, 100)]
+        order = [row.category for row in store.fetch_page(View(queue="stratified", seed=3), 0, 100)]
         assert [sorted(order[at : at + 3]) for at in (0, 3)] == [["a", "b", "c"]] * 2
         assert sorted(order[6:10]) == ["a", "a", "b", "b"] and order[10:] == ["a"] * 4
         orders = {tuple(found(store, queue="stratified", seed=seed)) for seed in range(5)}
@@ -110,62 +110,62 @@ def test_stratified_takes_every_category_in_turn(imported: Any, tmp_path: Path) 
 
 
 def test_a_verdict_on_a_part_reviews_the_item_in_part(store: Store, workspace: Workspace) -> None:
-    item = store.find("simple_0")[0]
-    said = Said(target=CALL, criterion="equivalent", verdict=True)
+    item = store.find_items("simple_0")[0]
+    said = Annotation(target=CALL, criterion="equivalent", verdict=True)
     event = Reviewer(store, Journal(workspace, "alice")).review(item, said)
     assert event.overrules is None
-    row = store.rows([item])[0]
+    row = store.fetch_rows([item])[0]
     assert (row.you, row.parts, row.your_parts) == (None, 1, 1)
     store.refresh_reviews()
     assert [found(store, where) for where in ("human:part", "you:part", "human:any", "human:none")] == [
         [0], [0], [0], [0, 1, 2, 3, 4, 5],
     ]  # fmt: skip
-    assert [(run.reviewed, run.in_part) for run in store.runs()] == [(0, 1)]
+    assert [(run.reviewed, run.in_part) for run in store.fetch_runs()] == [(0, 1)]
 
 
 def test_a_verdict_names_what_it_overrules(store: Store, workspace: Workspace) -> None:
     reviewer = Reviewer(store, Journal(workspace, "alice"))
-    item = store.find("simple_0")[0]
-    judge = reviewer.review(item, Said(target=CALL, criterion="equivalent", verdict=False))
+    item = store.find_items("simple_0")[0]
+    judge = reviewer.review(item, Annotation(target=CALL, criterion="equivalent", verdict=False))
     assert judge.overrules == {"source": "judge", "by": "gpt", "value": True}
-    own = reviewer.review(item, Said(verdict=True))
+    own = reviewer.review(item, Annotation(verdict=True))
     assert own.overrules is not None and (own.overrules["source"], own.overrules["value"]) == ("official", False)
-    for agrees in (Said(verdict=False), Said(verdict="unsure"), Said(note="odd")):
+    for agrees in (Annotation(verdict=False), Annotation(verdict="unsure"), Annotation(note="odd")):
         assert reviewer.review(item, agrees).overrules is None
-    opinion = next(o for o in store.detail(item).opinions if o.target == "item")
+    opinion = next(o for o in store.read_detail(item).opinions if o.target == "item")
     assert opinion.overrules is None
-    labels = [label for lines in store.labels(View()) for label in lines if label["criterion"] == "equivalent"]
+    labels = [label for lines in store.iter_labels(View()) for label in lines if label["criterion"] == "equivalent"]
     assert labels[0]["opinions"][0]["overrules"] == {"source": "judge", "by": "gpt", "value": True}
 
 
 @pytest.mark.parametrize("presentation", [1, 2])
 def test_a_review_is_the_same_with_and_without_the_displayed_detail(workspace: Workspace, presentation: int) -> None:
     annotations = [
-        Said(target=CALL, criterion="equivalent", verdict=False),
-        *(Said(verdict=verdict) for verdict in (True, False, "unsure")),
-        Said(target="response", criterion="completeness", verdict=0),
-        Said(target=f"{CALL}/arg:a", criterion="hallucinated", verdict=False),
-        Said(note="odd"),
+        Annotation(target=CALL, criterion="equivalent", verdict=False),
+        *(Annotation(verdict=verdict) for verdict in (True, False, "unsure")),
+        Annotation(target="response", criterion="completeness", verdict=0),
+        Annotation(target=f"{CALL}/arg:a", criterion="hallucinated", verdict=False),
+        Annotation(note="odd"),
     ]
     own = ("event", "time", "previous", "hash")
     with Store.open(workspace, "alice") as store:
         reviewer = Reviewer(store, Journal(workspace, "alice"))
         for number, annotation in product(range(6), annotations):
-            item = presented(store.find(f"simple_{number}")[0], presentation)
-            events = [reviewer.review(item, annotation, store.detail(item)), reviewer.review(item, annotation)]
+            item = encode_repetition(store.find_items(f"simple_{number}")[0], presentation)
+            events = [reviewer.review(item, annotation, store.read_detail(item)), reviewer.review(item, annotation)]
             first, second = ({k: v for k, v in asdict(event).items() if k not in own} for event in events)
             assert first == second
 
 
 def test_blind_a_verdict_overrules_nothing_that_it_knew_of(workspace: Workspace) -> None:
     with Store.open(workspace, "alice", blind=True) as store:
-        event = Reviewer(store, Journal(workspace, "alice")).review(store.find("simple_0")[0], Said(verdict=True))
+        event = Reviewer(store, Journal(workspace, "alice")).review(store.find_items("simple_0")[0], Annotation(verdict=True))
         assert (event.blind, event.overrules) == (True, None)
 
 
 def test_judges_are_told_item_by_item(store: Store) -> None:
-    items = [row.item for row in store.page(View(queue="dataset"), 0, 10)]
-    told = store.told.judged(items)
+    items = [row.item for row in store.fetch_page(View(queue="dataset"), 0, 10)]
+    told = store.analysis.fetch_judge_verdicts(items)
     assert told[items[0]] == [{"target": CALL, "criterion": "equivalent", "value": True, "by": "gpt"}]
     assert items[4] not in told
 
@@ -173,7 +173,7 @@ def test_judges_are_told_item_by_item(store: Store) -> None:
 def test_what_reads_a_queue_that_chooses_items_reads_no_others(store: Store) -> None:
     for queue in ("judged", "uncertain"):
         view = View(queue=queue)
-        read = [each.row.seq for chunk in store.details(view) for each in chunk]
+        read = [each.row.seq for chunk in store.iter_details(view) for each in chunk]
         assert read == sorted(found(store, queue=queue))
         assert 0 < len(read) < len(ITEMS)
         assert len(found(store, queue=queue)) < max(read) - min(read) + 1

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.review import Said
-from fcreview.stats.sampling import Sharing
-from fcreview.store.queues.create import Wanted, merge_queues
+from fcreview.model.review import Annotation
+from fcreview.stats.sampling import ShareOptions
+from fcreview.store.queues.create import QueueRequest, merge_queues
 from fcreview.store.queues.queue_file import QueueError, QueueFile, queue_names, queue_path, read_queue, write_queue
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
@@ -21,8 +21,8 @@ from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from tests.store.factory import Imported
 
-SHARING = Sharing(["alice", "bob"], overlap=6, repeats=2, seed=7)
-WANTED = Wanted("pilot", View(where="-category:left_out"), 18, "category", SHARING)
+SHARING = ShareOptions(["alice", "bob"], overlap=6, repeats=2, seed=7)
+WANTED = QueueRequest("pilot", View(where="-category:left_out"), 18, "category", SHARING)
 SHARE = View(queue="pilot", share=True)
 
 
@@ -36,27 +36,27 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
 @pytest.fixture
 def store(workspace: Workspace) -> Iterator[Store]:
     with Store.open(workspace, "alice") as store:
-        write_queue(workspace, store.drawn(WANTED))
+        write_queue(workspace, store.create_queue(WANTED))
         yield store
 
 
 def say(store: Store, number: int, verdict: Any, queue: str | None = "pilot") -> None:
     reviewer = Reviewer(store, Journal(store.workspace, store.annotator or ""))
     reviewer.queue = queue
-    reviewer.review(number, Said(verdict=verdict))
+    reviewer.review(number, Annotation(verdict=verdict))
 
 
 def shared(store: Store) -> list[int]:
-    return [row.item for row in store.page(SHARE, 0, 100)]
+    return [row.item for row in store.fetch_page(SHARE, 0, 100)]
 
 
 def test_what_is_written_is_read_and_drawn_again_the_same(store: Store, workspace: Workspace) -> None:
-    again, read = store.drawn(WANTED), read_queue(workspace, "pilot")
+    again, read = store.create_queue(WANTED), read_queue(workspace, "pilot")
     assert read.has_same_sample(again) and replace(again, created=read.created) == read
     assert [(each.name, each.size, each.drawn) for each in read.strata] == [("large", 30, 15), ("small", 6, 3)]
     assert {item.probability for item in read.items} == {0.5}
     assert sum(item.overlap for item in read.items) == 6
-    other = store.drawn(replace(WANTED, sharing=replace(SHARING, seed=8)))
+    other = store.create_queue(replace(WANTED, sharing=replace(SHARING, seed=8)))
     assert not read.has_same_sample(other)
 
 
@@ -71,10 +71,10 @@ def test_inclusion_probabilities_stand_in_the_file_as_plain_json(store: Store, w
 def test_a_queue_is_never_overwritten(store: Store, workspace: Workspace) -> None:
     before = queue_path(workspace, "pilot").read_bytes()
     with pytest.raises(QueueError, match="already"):
-        write_queue(workspace, store.drawn(WANTED))
+        write_queue(workspace, store.create_queue(WANTED))
     for name in ("failures", "../pilot", "", "Pilot"):
         with pytest.raises(QueueError):
-            write_queue(workspace, replace(store.drawn(WANTED), name=name))
+            write_queue(workspace, replace(store.create_queue(WANTED), name=name))
     assert queue_path(workspace, "pilot").read_bytes() == before
     assert [path.name for path in workspace.queues.iterdir()] == ["pilot.json"]
 
@@ -83,12 +83,19 @@ def test_a_queue_is_never_overwritten(store: Store, workspace: Workspace) -> Non
     ("damage", "why"),
     [
         (lambda c: c | {"fcreview_queue": 9}, "another version"),
-        (lambda c: c | {"name": "other"}, "called"),
-        (lambda c: c | {"shares": [{"annotator": "a", "order": [99], "repeats": []}]}, "not there"),
-        (lambda c: c | {"items": [{"key": {"id": 3}}]}, "not a queue"),
-        (lambda c: [], "not a queue"),
-        (lambda c: c | {"design": c["design"] | {"seed": "seven"}}, r"not a queue.*design\.seed"),
-        (lambda c: c | {"design": c["design"] | {"later": 1}}, r"not a queue.*design\.later"),
+        (lambda c: c | {"name": "other"}, "must be the queue name, 'other'"),
+        (lambda c: c | {"shares": [{"annotator": "a", "order": [99], "repeats": []}]}, "an item that does not exist"),
+        (lambda c: c | {"items": [{"key": {"id": 3}}]}, "not a valid queue file"),
+        (lambda c: [], "not a valid queue file"),
+        (lambda c: c | {"design": c["design"] | {"seed": "seven"}}, r"not a valid queue file.*design\.seed"),
+        (
+            lambda c: c | {"design": c["design"] | {"later": 1}},
+            r"not a valid queue file \(design\.later: Unknown field\)",
+        ),
+        (
+            lambda c: c | {"shares": [c["shares"][0] | {"later": 1}]},
+            r"not a valid queue file \(shares\.0\.later: Unknown field\)",
+        ),
         (lambda c: {name: value for name, value in c.items() if name != "shares"}, r"\(shares: Field required\)"),
     ],
 )
@@ -103,13 +110,13 @@ def test_everybody_gets_their_share_in_their_order(store: Store, workspace: Work
     queue = read_queue(workspace, "pilot")
     share = queue.share_of("alice")
     assert share is not None
-    rows = store.page(SHARE, 0, 100)
+    rows = store.fetch_page(SHARE, 0, 100)
     assert [row.id for row in rows] == [queue.items[at].key.id for at in share.order]
     assert len({row.item for row in rows}) == 14 and len({row.id for row in rows}) == 12
-    assert [store.position(SHARE, row.item) for row in rows] == list(range(14))
-    whole = store.page(View(queue="pilot"), 0, 100)
+    assert [store.find_position(SHARE, row.item) for row in rows] == list(range(14))
+    whole = store.fetch_page(View(queue="pilot"), 0, 100)
     assert {row.id for row in whole} == {item.key.id for item in queue.items} and len(whole) == 18
-    assert store.facets(View(queue="pilot"))["category"] == [("large", 15), ("small", 3)]
+    assert store.fetch_facets(View(queue="pilot"))["category"] == [("large", 15), ("small", 3)]
 
 
 def repeated(store: Store, queue: QueueFile) -> tuple[int, int]:
@@ -124,14 +131,14 @@ def repeated(store: Store, queue: QueueFile) -> tuple[int, int]:
 def test_a_second_answer_does_not_show_the_first_and_changes_no_label(store: Store, workspace: Workspace) -> None:
     first, second = repeated(store, read_queue(workspace, "pilot"))
     say(store, first, True)
-    row, detail = store.rows([second])[0], store.detail(second)
+    row, detail = store.fetch_rows([second])[0], store.read_detail(second)
     assert (row.you, row.human, detail.row.you, detail.opinions, detail.history) == (None, None, None, [], [])
     say(store, second, False)
-    assert (store.rows([first])[0].you, store.rows([second])[0].you) == (True, False)
-    assert store.rows([first])[0].human is True and store.rows([first])[0].effective is True
+    assert (store.fetch_rows([first])[0].you, store.fetch_rows([second])[0].you) == (True, False)
+    assert store.fetch_rows([first])[0].human is True and store.fetch_rows([first])[0].effective is True
     lines = [json.loads(line) for line in (workspace.reviews / "alice.jsonl").read_text().splitlines()]
     assert [(line.get("queue"), line.get("presentation")) for line in lines] == [("pilot", None), ("pilot", 2)]
-    both = store.told.repeated(View(queue="pilot"))
+    both = store.analysis.fetch_duplicate_reviews(View(queue="pilot"))
     assert [(each.annotator, each.first, each.second) for each in both] == [("alice", True, False)]
 
 
@@ -139,8 +146,8 @@ def test_what_was_changed_after_the_second_time_is_not_what_was_held_then(store:
     first, second = repeated(store, read_queue(workspace, "pilot"))
     for number, verdict in ((first, False), (second, False), (first, True)):
         say(store, number, verdict)
-    assert [(each.first, each.second) for each in store.told.repeated(View())] == [(False, False)]
-    assert store.rows([first])[0].you is True
+    assert [(each.first, each.second) for each in store.analysis.fetch_duplicate_reviews(View())] == [(False, False)]
+    assert store.fetch_rows([first])[0].you is True
 
 
 def test_undo_takes_back_the_second_answer_alone(store: Store, workspace: Workspace) -> None:
@@ -148,15 +155,15 @@ def test_undo_takes_back_the_second_answer_alone(store: Store, workspace: Worksp
     say(store, first, True)
     say(store, second, False)
     Reviewer(store, Journal(workspace, "alice")).undo()
-    assert (store.rows([first])[0].you, store.rows([second])[0].you) == (True, None)
-    assert store.told.repeated(View()) == []
+    assert (store.fetch_rows([first])[0].you, store.fetch_rows([second])[0].you) == (True, None)
+    assert store.analysis.fetch_duplicate_reviews(View()) == []
 
 
 def test_progress_counts_what_is_shown(store: Store, workspace: Workspace) -> None:
     first, second = repeated(store, read_queue(workspace, "pilot"))
     say(store, first, True)
     say(store, second, "unsure")
-    done = {each.annotator: (each.done, each.total, each.missing) for each in store.progress("pilot")}
+    done = {each.annotator: (each.done, each.total, each.missing) for each in store.measure_progress("pilot")}
     assert done == {"alice": (2, 14, 0), "bob": (0, 14, 0)}
 
 
@@ -164,8 +171,8 @@ def test_blind_a_second_time_hides_what_the_first_verdict_opened(store: Store, w
     with Store.open(workspace, "alice", blind=True) as blind:
         first, second = repeated(blind, read_queue(workspace, "pilot"))
         say(blind, first, True)
-        assert blind.rows([first])[0].official is False
-        row, detail = blind.rows([second])[0], blind.detail(second)
+        assert blind.fetch_rows([first])[0].official is False
+        row, detail = blind.fetch_rows([second])[0], blind.read_detail(second)
         assert (row.official, row.rule, row.error_type, row.first_difference) == (None, None, None, None)
         assert (detail.item.official, detail.item.verdicts, detail.opinions) == (None, [], [])
 
@@ -174,8 +181,8 @@ def test_an_item_that_is_not_in_the_store_is_missing(store: Store, workspace: Wo
     queue = read_queue(workspace, "pilot")
     gone = replace(queue.items[0], key=queue.items[0].key._replace(id="gone"))
     write_queue(workspace, replace(queue, name="later", items=[gone, *queue.items[1:]]))
-    assert sum(each.missing for each in store.progress("later")) >= 1
-    assert store.count(View(queue="later")) == 17
+    assert sum(each.missing for each in store.measure_progress("later")) >= 1
+    assert store.count_items(View(queue="later")) == 17
 
 
 def test_a_queue_whose_name_cannot_be_one_here_is_told_and_the_others_are_taken(
@@ -200,7 +207,7 @@ def test_merging_takes_what_is_new_and_keeps_both_of_what_differs(store: Store, 
     found = [(each.queue, each.state, each.kept_as) for each in merge_queues(workspace, other)]
     assert found == [("pilot", "known", "pilot"), ("second", "new", "second")]
     queue_path(other, "pilot").unlink()
-    write_queue(other, store.drawn(replace(WANTED, sharing=replace(SHARING, seed=9))))
+    write_queue(other, store.create_queue(replace(WANTED, sharing=replace(SHARING, seed=9))))
     (other.queues / "broken.json").write_text("{")
     for _ in range(2):
         found = [(each.queue, each.state, each.kept_as) for each in merge_queues(workspace, other)]

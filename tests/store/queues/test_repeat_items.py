@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.model.review import Event, Said
+from fcreview.model.review import Event, Annotation
 from fcreview.store.reviews import journal
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
-from fcreview.store.rows import View, presented
+from fcreview.store.rows import View, encode_repetition
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from tests.store.factory import import_items
 
-PASS, FAIL, NOTE = Said(verdict=True), Said(verdict=False), Said(note="odd")
+PASS, FAIL, NOTE = Annotation(verdict=True), Annotation(verdict=False), Annotation(note="odd")
 
 
 @pytest.fixture
@@ -31,9 +31,9 @@ def store(workspace: Workspace) -> Iterator[Store]:
         yield store
 
 
-def say(store: Store, said: Said, presentation: int = 1) -> Event:
-    item = store.find("simple_0")[0]
-    return Reviewer(store, Journal(store.workspace, "alice")).review(presented(item, presentation), said)
+def say(store: Store, said: Annotation, presentation: int = 1) -> Event:
+    item = store.find_items("simple_0")[0]
+    return Reviewer(store, Journal(store.workspace, "alice")).review(encode_repetition(item, presentation), said)
 
 
 def test_a_second_answer_is_blind_until_it_is_given(store: Store) -> None:
@@ -70,7 +70,7 @@ def test_both_answers_are_taken_in_the_order_in_which_they_were_given(
     with Store.open(workspace, "alice") as store:
         for said, presentation in ((FAIL, 1), (PASS, 1), (FAIL, 2), (PASS, 2), (FAIL, 1)):
             say(store, said, presentation)
-        told = [(each.first, each.second) for each in store.told.repeated(View())]
+        told = [(each.first, each.second) for each in store.analysis.fetch_duplicate_reviews(View())]
     with Store.open(workspace, "alice") as anew:
-        again = [(each.first, each.second) for each in anew.told.repeated(View())]
+        again = [(each.first, each.second) for each in anew.analysis.fetch_duplicate_reviews(View())]
     assert told == again == [(True, True)]

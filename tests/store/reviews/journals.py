@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fcreview.model.review import ItemKey, Said
+from fcreview.model.review import ItemKey, Annotation
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import Workspace
@@ -17,7 +17,7 @@ def key(name: str = "simple_0") -> ItemKey:
 def fill(workspace: Workspace, annotator: str = "alice", count: int = 3) -> Path:
     journal = Journal(workspace, annotator)
     for number in range(count):
-        journal.append(key(f"simple_{number}"), Said(verdict=number % 2 == 0, note="städtisch – 東京"))
+        journal.append(key(f"simple_{number}"), Annotation(verdict=number % 2 == 0, note="städtisch – 東京"))
     return journal.path
 
 

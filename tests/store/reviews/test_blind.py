@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.model.decision import fold, retractions
-from fcreview.model.review import Event, Said
+from fcreview.model.decision import fold_events, find_retracted_events
+from fcreview.model.review import Event, Annotation
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.reviews.journal_format import LineError, hash_event, parse_line
 from fcreview.store.reviews.journal_reader import read_journals
@@ -19,7 +19,7 @@ from fcreview.store.workspace import Workspace
 from tests.store.factory import import_items
 from tests.store.reviews.journals import fill, key
 
-CALL = Said(target="turn:1/call:1", verdict=True)
+CALL = Annotation(target="turn:1/call:1", verdict=True)
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def imported(tmp_path: Path) -> Workspace:
     return import_items(tmp_path, {"maple-8b": [{}, {}]})[0]
 
 
-def review(workspace: Workspace, *acts: Said | None, blind: bool = True, annotator: str = "alice") -> list[bool | None]:
+def review(workspace: Workspace, *acts: Annotation | None, blind: bool = True, annotator: str = "alice") -> list[bool | None]:
     """The acts on the first item (None takes back the last one), and whether each that says something was blind."""
     said = []
     with Store.open(workspace, annotator, blind=blind) as store:
@@ -36,28 +36,28 @@ def review(workspace: Workspace, *acts: Said | None, blind: bool = True, annotat
             if act is None:
                 reviewer.undo()
             else:
-                said.append(reviewer.review(store.find("simple_0")[0], act).blind)
+                said.append(reviewer.review(store.find_items("simple_0")[0], act).blind)
     return said
 
 
 @pytest.mark.parametrize("blind", [True, False, None])
 def test_the_flag_is_read_as_it_was_written(workspace: Workspace, blind: bool | None) -> None:
     journal = Journal(workspace, "alice")
-    written = journal.append(key(), Said(verdict=True), blind=blind)
+    written = journal.append(key(), Annotation(verdict=True), blind=blind)
     events, warnings = read_journals(workspace)
     assert warnings == []
     assert events == [written]
     assert written.blind is blind
-    (opinion,) = fold(events, retractions(events))
+    (opinion,) = fold_events(events, find_retracted_events(events))
     assert opinion.blind is blind
 
 
 def test_a_flag_that_is_neither_true_nor_false_is_no_review(workspace: Workspace) -> None:
-    with pytest.raises(JournalError, match="blind is of the wrong type"):
-        Journal(workspace, "alice").append(key(), Said(verdict=True), blind="yes")  # type: ignore[arg-type]
+    with pytest.raises(JournalError, match="blind has the wrong type"):
+        Journal(workspace, "alice").append(key(), Annotation(verdict=True), blind="yes")  # type: ignore[arg-type]
     content = orjson.loads(fill(workspace, count=1).read_bytes()) | {"blind": 1}
     content["hash"] = hash_event(content)
-    with pytest.raises(LineError, match="blind is of the wrong type"):
+    with pytest.raises(LineError, match="blind has the wrong type"):
         parse_line(orjson.dumps(content))
 
 
@@ -66,7 +66,7 @@ def test_lines_written_before_there_was_the_flag_count_and_are_unknown(workspace
     assert b"blind" not in path.read_bytes()
     events, warnings = read_journals(workspace)
     assert warnings == []
-    assert [opinion.blind for opinion in fold(events, set())] == [None]
+    assert [opinion.blind for opinion in fold_events(events, set())] == [None]
 
 
 def test_an_opinion_has_the_flag_of_the_act_that_set_its_verdict() -> None:
@@ -75,44 +75,44 @@ def test_an_opinion_has_the_flag_of_the_act_that_set_its_verdict() -> None:
 
     first, noted = event(1, verdict=True, blind=True), event(2, note="why", blind=False)
     changed, taken = event(3, verdict=False, blind=False), event(4, act="retract", retracts="e3")
-    assert [o.blind for o in fold([first, noted], set())] == [True]
-    assert [o.blind for o in fold([first, noted, changed], set())] == [False]
+    assert [o.blind for o in fold_events([first, noted], set())] == [True]
+    assert [o.blind for o in fold_events([first, noted, changed], set())] == [False]
     events = [first, noted, changed, taken]
-    assert [o.blind for o in fold(events, retractions(events))] == [True]
+    assert [o.blind for o in fold_events(events, find_retracted_events(events))] == [True]
 
 
 def test_the_store_shows_the_flag_with_each_review(imported: Workspace) -> None:
-    review(imported, Said(verdict=True))
-    review(imported, Said(verdict=True), blind=False, annotator="bob")
+    review(imported, Annotation(verdict=True))
+    review(imported, Annotation(verdict=True), blind=False, annotator="bob")
     with Store.open(imported) as store:
-        assert store.sql("SELECT annotator, blind FROM reviews ORDER BY 1")[1] == [("alice", True), ("bob", False)]
-        assert [o.blind for o in store.detail(store.find("simple_0")[0]).opinions] == [True, False]
+        assert store.run_sql("SELECT annotator, blind FROM reviews ORDER BY 1")[1] == [("alice", True), ("bob", False)]
+        assert [o.blind for o in store.read_detail(store.find_items("simple_0")[0]).opinions] == [True, False]
 
 
 def test_blind_ends_with_the_first_verdict_on_the_item(imported: Workspace) -> None:
-    assert review(imported, Said(note="odd"), Said(verdict=True), Said(verdict=False)) == [True, True, False]
-    assert review(imported, Said(verdict=True)) == [False]
-    assert review(imported, Said(verdict=True), annotator="bob") == [True]
+    assert review(imported, Annotation(note="odd"), Annotation(verdict=True), Annotation(verdict=False)) == [True, True, False]
+    assert review(imported, Annotation(verdict=True)) == [False]
+    assert review(imported, Annotation(verdict=True), annotator="bob") == [True]
 
 
 def test_taking_a_verdict_back_does_not_make_unseen(imported: Workspace) -> None:
-    assert review(imported, Said(verdict=True), None, Said(verdict=False)) == [True, False]
+    assert review(imported, Annotation(verdict=True), None, Annotation(verdict=False)) == [True, False]
 
 
 def test_a_verdict_on_a_part_ends_it_only_where_it_decides_the_item(imported: Workspace) -> None:
-    argument = Said(target="turn:1/call:1/arg:city", verdict=True)
+    argument = Annotation(target="turn:1/call:1/arg:city", verdict=True)
     assert review(imported, argument, CALL, None, CALL) == [True, True, False]
 
 
 def test_who_spoke_of_an_item_when_nothing_was_hidden_is_never_blind_on_it(imported: Workspace) -> None:
-    assert review(imported, Said(note="looks odd"), blind=False) == [False]
-    assert review(imported, Said(verdict=True)) == [False]
+    assert review(imported, Annotation(note="looks odd"), blind=False) == [False]
+    assert review(imported, Annotation(verdict=True)) == [False]
 
 
 def test_what_was_seen_of_an_earlier_prediction_does_not_count(imported: Workspace) -> None:
     with Store.open(imported, "alice") as store:
-        name, _, golden_hash = store.reviews.key_and_hashes(store.find("simple_0")[0])
+        name, _, golden_hash = store.reviews.key_and_hashes(store.find_items("simple_0")[0])
     Journal(imported, "alice").append(
-        name, Said(verdict=False), prediction_hash="other", golden_hash=golden_hash, blind=False
+        name, Annotation(verdict=False), prediction_hash="other", golden_hash=golden_hash, blind=False
     )
-    assert review(imported, Said(verdict=True)) == [True]
+    assert review(imported, Annotation(verdict=True)) == [True]

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.review import Said
+from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews import decision_cache, journal_reader
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.journal_merge import merge
+from fcreview.store.reviews.journal_merge import merge_journals
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
@@ -40,7 +40,7 @@ def workspace(tmp_path: Path, imported: Imported) -> Workspace:
 
 
 def say(store: Store, annotator: str, number: int, **parts: Any) -> None:
-    Reviewer(store, Journal(store.workspace, annotator)).review(store.find(f"simple_{number}")[0], Said(**parts))
+    Reviewer(store, Journal(store.workspace, annotator)).review(store.find_items(f"simple_{number}")[0], Annotation(**parts))
 
 
 def stands(store: Store) -> list[str]:
@@ -50,7 +50,7 @@ def stands(store: Store) -> list[str]:
 
 def everything(store: Store) -> list[list[str]]:
     views = ("human_labels", "human", "reviews", "review_acts", "labels")
-    return [sorted(map(repr, store.sql(f"FROM {name}")[1])) for name in views]
+    return [sorted(map(repr, store.run_sql(f"FROM {name}")[1])) for name in views]
 
 
 def as_if_new(workspace: Workspace, annotator: str = "alice") -> list[list[str]]:
@@ -80,7 +80,7 @@ def test_a_line_is_read_only_when_somebody_asks_what_was_said(
         with Store.open(workspace, "alice") as store:
             shown = stands(store)
             assert store.refresh_reviews() == 0
-            rows = store.rows(store.find("simple_0"))
+            rows = store.fetch_rows(store.find_items("simple_0"))
             assert [(row.you, row.human) for row in rows] == [(True, "disputed")]
     assert shown == as_if_new(workspace)[0]
 
@@ -88,16 +88,16 @@ def test_a_line_is_read_only_when_somebody_asks_what_was_said(
 @pytest.mark.sweep
 def test_what_is_asked_for_later_is_as_ever(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        detail = store.detail(store.find("simple_0")[0])
+        detail = store.read_detail(store.find_items("simple_0")[0])
         assert [each.annotator for each in detail.opinions] == ["alice", "bob"]
-        assert len(store.detail(store.find("simple_2")[0]).history) == 2
+        assert len(store.read_detail(store.find_items("simple_2")[0]).history) == 2
     assert same_as_new(workspace)
 
 
 def test_nothing_is_verified_twice(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal_reader, "parse_line", no_lines)
     with Store.open(workspace, "alice") as store:
-        assert len(store.sql("FROM reviews")[1]) == 3
+        assert len(store.run_sql("FROM reviews")[1]) == 3
 
 
 @pytest.mark.sweep
@@ -131,7 +131,7 @@ def test_a_journal_changed_in_the_middle_is_told(workspace: Workspace, seen: boo
     store = Store.open(workspace, "alice") if seen else None
     path.write_bytes(altered)
     with store or Store.open(workspace, "alice") as store:
-        opinions = store.detail(store.find("simple_0")[0]).opinions
+        opinions = store.read_detail(store.find_items("simple_0")[0]).opinions
         assert [each.annotator for each in opinions] == ["bob"]
         assert any("altered" in text for text in store.reviews.warnings)
     with Store.open(workspace, "alice") as store:
@@ -171,15 +171,15 @@ def test_what_was_kept_may_be_cut_or_anything(workspace: Workspace) -> None:
 def test_of_another_annotator_policy_or_store_it_is_not_believed(workspace: Workspace) -> None:
     kept = workspace.decision_cache.read_bytes()
     with Store.open(workspace, "bob") as store:
-        assert [row.you for row in store.rows(store.find("simple_0"))] == [False]
+        assert [row.you for row in store.fetch_rows(store.find_items("simple_0"))] == [False]
     workspace.decision_cache.write_bytes(kept)
     with Store.open(workspace, "alice", policy="majority") as store:
-        assert {row[0] for row in store.sql("SELECT policy FROM labels")[1]} == {"majority"}
+        assert {row[0] for row in store.run_sql("SELECT policy FROM labels")[1]} == {"majority"}
     workspace.decision_cache.write_bytes(kept)
-    plan = write_run(workspace.place / "maple-8b", [{"prediction_hash": "another"}, *ROWS[1:], {}])
+    plan = write_run(workspace.parent_folder / "maple-8b", [{"prediction_hash": "another"}, *ROWS[1:], {}])
     import_runs(workspace, [plan], read)
     with Store.open(workspace, "alice") as store:
-        (row,) = store.rows(store.find("simple_0"))
+        (row,) = store.fetch_rows(store.find_items("simple_0"))
         assert (row.stale, row.you) == (True, None)
 
 
@@ -194,7 +194,7 @@ def test_merged_copies_read_like_one_journal(workspace: Workspace, tmp_path: Pat
     with Store.open(workspace, "alice") as store:
         say(store, "alice", 3, verdict=True, note="here")
     with Store.open(workspace, "alice") as store:
-        merge(workspace, other)
+        merge_journals(workspace, other)
         store.refresh_reviews()
         shown = stands(store)
     assert shown == as_if_new(workspace)[0]

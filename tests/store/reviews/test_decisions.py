@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.decision import Decision, decide, fold, retractions
+from fcreview.model.decision import Decision, decide, fold_events, find_retracted_events
 from fcreview.model.review import Event, ItemKey
-from fcreview.model.verdict import Build, rolled_up, whole
+from fcreview.model.verdict import RollUpContext, roll_up_by_common_rule, roll_up_parts
 
 KEY = ItemKey("bfcl", "V4", "en", "maple-8b", "simple", "simple_0")
 
@@ -25,9 +25,9 @@ event.count = 0  # type: ignore[attr-defined]
 
 
 def item(
-    *events: Event, pairs: dict[int, int] | None = None, you: str = "alice", build: Build | None = None
+    *events: Event, pairs: dict[int, int] | None = None, you: str = "alice", build: RollUpContext | None = None
 ) -> Decision:
-    decision = decide(fold(events, retractions(events), "p", "g"), build or Build(pairs or {}), you)[0]
+    decision = decide(fold_events(events, find_retracted_events(events), "p", "g"), build or RollUpContext(pairs or {}), you)[0]
     assert (decision.target, decision.criterion) == ("item", "correct")
     return decision
 
@@ -40,23 +40,23 @@ def test_an_event_changes_only_the_fields_it_carries() -> None:
         event(tags=[]),
         event(note=""),
     ]
-    (opinion,) = fold(events[:2], set())
+    (opinion,) = fold_events(events[:2], set())
     assert (opinion.verdict, opinion.fault, opinion.tags, opinion.note) == (False, "model", ["a"], "because")
-    (opinion,) = fold(events[:3], set())
+    (opinion,) = fold_events(events[:3], set())
     assert (opinion.verdict, opinion.fault, opinion.tags, opinion.note) == (True, None, ["a"], "because")
-    (opinion,) = fold(events, set())
+    (opinion,) = fold_events(events, set())
     assert (opinion.verdict, opinion.tags, opinion.note) == (True, [], None)
 
 
 @pytest.mark.parametrize("verdict", [True, False, "unsure", 0])
 def test_a_verdict_without_a_fault_takes_back_the_fault_named_before(verdict: Any) -> None:
     golden = event(verdict=True, fault="golden", note="n", golden_fix={"f": {}})
-    (opinion,) = fold([golden, event(verdict=verdict)], set())
+    (opinion,) = fold_events([golden, event(verdict=verdict)], set())
     assert (opinion.verdict, opinion.fault, opinion.note, opinion.golden_fix) == (verdict, None, "n", {"f": {}})
 
 
 def test_a_fault_named_without_a_verdict_is_added_to_the_verdict() -> None:
-    (opinion,) = fold([event(verdict=False), event(fault="question"), event(tags=["t"])], set())
+    (opinion,) = fold_events([event(verdict=False), event(fault="question"), event(tags=["t"])], set())
     assert (opinion.verdict, opinion.fault, opinion.tags) == (False, "question", ["t"])
 
 
@@ -68,7 +68,7 @@ def test_a_verdict_leaves_faults_of_others_and_of_other_targets_alone() -> None:
         event(verdict=True, act="adjudicate", fault="question"),
         event(verdict=False),
     ]
-    faults = {(o.annotator, o.target, o.adjudicated): o.fault for o in fold(events, set())}
+    faults = {(o.annotator, o.target, o.is_adjudication): o.fault for o in fold_events(events, set())}
     assert faults == {
         ("alice", "item", False): None,
         ("bob", "item", False): "checker",
@@ -132,7 +132,7 @@ def test_an_adjudication_settles_a_dispute_and_the_latest_counts() -> None:
     assert (item(*said).human, item(*said).fault) == ("disputed", "disputed")
     ruling = event("carol", False, act="adjudicate", fault="model")
     settled = item(*said, ruling)
-    assert (settled.human, settled.decided_by, settled.fault, settled.you) == (False, "adjudication", "model", True)
+    assert (settled.human, settled.decided_by, settled.fault, settled.mine) == (False, "adjudication", "model", True)
     assert item(*said, ruling, event("dora", True, act="adjudicate")).human is True
     undone = item(*said, ruling, event("carol", act="retract", retracts=ruling.event))
     assert undone.decided_by == "disputed"
@@ -159,10 +159,10 @@ def test_labels_are_compared_as_sets_on_other_criteria() -> None:
         event(verdict=2, criterion="completeness"),
         event("bob", 1, criterion="completeness"),
     ]
-    first, acts, completeness = decide(fold(events, set()), Build(), "bob")
+    first, acts, completeness = decide(fold_events(events, set()), RollUpContext(), "bob")
     assert first.human is None  # other criteria do not decide whether the item is correct
     assert (acts.human, acts.decided_by) == (["ask", "inform"], "unanimous")
-    assert (completeness.human, completeness.you) == ("disputed", 1)
+    assert (completeness.human, completeness.mine) == ("disputed", 1)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_labels_are_compared_as_sets_on_other_criteria() -> None:
 )
 def test_an_opinion_on_another_answer_is_stale_and_not_counted(hashes: dict[str, str], stale: bool) -> None:
     said = event(verdict=True, **hashes)
-    (opinion,) = fold([said], set(), "p", "g")
+    (opinion,) = fold_events([said], set(), "p", "g")
     assert (opinion.stale, opinion.verdict) == (stale, True)
     decision = item(said)
     assert decision.stale is stale
@@ -189,7 +189,7 @@ def test_a_new_opinion_takes_nothing_over_from_a_stale_one() -> None:
     old = event(verdict=False, fault="model", note="old", prediction_hash="old")
     new = event(verdict=True, prediction_hash="p")
     for order in ([old, new], [new, old]):
-        (opinion,) = fold(order, set(), "p", "g")
+        (opinion,) = fold_events(order, set(), "p", "g")
         assert (opinion.verdict, opinion.fault, opinion.note, opinion.stale) == (True, None, None, False)
 
 
@@ -221,7 +221,7 @@ TWO = {0: 2, 1: 1}
     ],
 )
 def test_verdicts_on_parts_roll_up(verdicts: dict[str, Any], pairs: dict[int, int], expected: bool | None) -> None:
-    assert rolled_up(verdicts, pairs) is expected
+    assert roll_up_by_common_rule(verdicts, pairs) is expected
 
 
 OWN = {"turn:1/call:1": True, "turn:1/call:2": False, "turn:1/call:3": True}
@@ -251,9 +251,9 @@ RETRY = [["turn:1/call:1"], ["turn:1/call:2", "turn:1/call:3"]]
 def test_what_confirms_the_benchmark_rolls_up_to_nothing(
     verdicts: dict[str, Any], needs: list[list[str]] | None, expected: bool | None
 ) -> None:
-    assert whole(verdicts, Build({0: 3}, OWN, needs)) is expected
+    assert roll_up_parts(verdicts, RollUpContext({0: 3}, OWN, needs)) is expected
     events = [event(verdict=value, target=target, criterion="equivalent") for target, value in verdicts.items()]
-    assert item(*events, build=Build({0: 3}, OWN, needs)).human is expected
+    assert item(*events, build=RollUpContext({0: 3}, OWN, needs)).human is expected
 
 
 def test_a_direct_verdict_stands_above_the_roll_up() -> None:
@@ -274,11 +274,11 @@ def test_annotators_can_differ_through_their_parts() -> None:
 def test_parts_that_are_confirmed_say_nothing_new_of_the_item() -> None:
     """The benchmark fails call 1 and says nothing of the item: a reviewer who agrees does not fail the item."""
     first, second = "turn:1/call:1", "turn:1/call:2"
-    build = Build({0: 2}, {first: False, second: True})
+    build = RollUpContext({0: 2}, {first: False, second: True})
 
     def human(*verdicts: bool) -> Any:
         said = [event(verdict=value, target=f"turn:1/call:{at}") for at, value in enumerate(verdicts, 1)]
-        return decide(fold(said, set()), build)[0].human
+        return decide(fold_events(said, set()), build)[0].human
 
     assert human(False, True) is None
     assert human(False, False) is False  # call 2 is overruled

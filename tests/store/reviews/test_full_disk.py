@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.model.review import Said
+from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import Workspace
@@ -47,7 +47,7 @@ def test_what_counts_is_what_was_told_wherever_the_disk_is_full(
                 assert "not saved" in str(error)
         assert told == (room >= length - 1), "the newline is not missed"
         assert len(ids(workspace)) == told
-        Journal(workspace, "alice").append(key("next"), Said(verdict=True))
+        Journal(workspace, "alice").append(key("next"), Annotation(verdict=True))
         assert ids(workspace) == ["simple_0"] * told + ["next"]
         assert read_journals(workspace)[1] == []
 
@@ -106,5 +106,5 @@ def test_what_the_disk_does_not_confirm_is_not_told_as_saved_nor_as_gone(
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", broken)
         with pytest.raises(JournalError, match="not confirmed by the disk, it may count all the same"):
-            Journal(workspace, "alice").append(key("late"), Said(verdict=True))
+            Journal(workspace, "alice").append(key("late"), Annotation(verdict=True))
     assert ids(workspace)[-1] == "late"

@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.model.decision import last_act, retractions
-from fcreview.model.review import Said
+from fcreview.model.decision import find_last_event, find_retracted_events
+from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.reviews.journal_format import hash_event
 from fcreview.store.reviews.journal_reader import JournalReader, check_journals, read_journals
@@ -44,11 +44,11 @@ def test_append_is_one_write_and_synced_before_it_returns(
     monkeypatch.setattr(os, "write", lambda fd, data: (acts.append("write"), write(fd, data))[1])
     monkeypatch.setattr(os, "fsync", lambda fd: (acts.append("sync"), sync(fd))[1])
     journal = Journal(workspace, "alice")
-    journal.append(key(), Said(verdict=True))
+    journal.append(key(), Annotation(verdict=True))
     assert acts.count("write") == 1
     assert acts == ["sync", "sync", "write", "sync"]  # the folders that are new to it, then the file
     acts.clear()
-    journal.append(key(), Said(verdict=False))
+    journal.append(key(), Annotation(verdict=False))
     assert acts == ["write", "sync"]
 
 
@@ -72,8 +72,8 @@ def test_a_full_disk_is_an_error_and_loses_nothing(workspace: Workspace, monkeyp
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", full)
         with pytest.raises(JournalError, match="No space left"):
-            Journal(workspace, "alice").append(key("lost"), Said(verdict=True))
-    Journal(workspace, "alice").append(key("kept"), Said(verdict=True))
+            Journal(workspace, "alice").append(key("lost"), Annotation(verdict=True))
+    Journal(workspace, "alice").append(key("kept"), Annotation(verdict=True))
     assert ids(workspace) == ["simple_0", "simple_1", "simple_2", "kept"]
     assert read_journals(workspace)[1] == []
     assert len(list((path.parent / "torn").iterdir())) == 1
@@ -86,12 +86,12 @@ def test_a_full_disk_is_an_error_and_loses_nothing(workspace: Workspace, monkeyp
 def test_what_is_not_a_review_is_not_written(workspace: Workspace, fields: dict[str, Any]) -> None:
     journal = Journal(workspace, "alice")
     with pytest.raises(JournalError, match="not a review"):
-        journal.append(key(), Said(**fields))
+        journal.append(key(), Annotation(**fields))
     assert not journal.path.exists() or journal.path.read_bytes() == b""
 
 
 def test_undecodable_text_is_written_as_replacement_characters(workspace: Workspace) -> None:
-    Journal(workspace, "alice").append(key(), Said(note="a\udcffb", golden_fix={"x": [None, "\ud800"]}))
+    Journal(workspace, "alice").append(key(), Annotation(note="a\udcffb", golden_fix={"x": [None, "\ud800"]}))
     (event,), warnings = read_journals(workspace)
     assert warnings == []
     assert event.note == "a\ufffdb"
@@ -102,7 +102,7 @@ def test_undo_takes_back_one_act_after_the_other_across_restarts(workspace: Work
     fill(workspace, "bob", 1)
     fill(workspace)
     assert [_undo(workspace) for _ in range(2)] == ["simple_2", "simple_1"]
-    Journal(workspace, "alice").append(key("new"), Said())
+    Journal(workspace, "alice").append(key("new"), Annotation())
     assert [_undo(workspace) for _ in range(4)] == ["new", "simple_0", None, None]
     alice, bob = check_journals(workspace)
     assert (alice.events, alice.retracted, bob.events, bob.retracted) == (4, 4, 1, 0)
@@ -111,7 +111,7 @@ def test_undo_takes_back_one_act_after_the_other_across_restarts(workspace: Work
 def _undo(workspace: Workspace) -> str | None:
     journal = Journal(workspace, "alice")
     events = JournalReader(workspace, only=journal.path).read()
-    event = last_act(events, "alice", retractions(events))
+    event = find_last_event(events, "alice", find_retracted_events(events))
     if event is not None:
         journal.retract(event)
     return event.key.id if event else None
@@ -120,13 +120,13 @@ def _undo(workspace: Workspace) -> str | None:
 _WRITER = """
 import sys
 from pathlib import Path
-from fcreview.model.review import ItemKey, Said
+from fcreview.model.review import ItemKey, Annotation
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.workspace import Workspace
 journal = Journal(Workspace(Path(sys.argv[1])), sys.argv[2])
 for number in range(int(sys.argv[3])):
     key = ItemKey(benchmark="b", generation="", language="", model="m", category="c", id=f"{sys.argv[4]}{number}")
-    journal.append(key, Said(verdict=True, note="x" * (number * 37 % 5000)))
+    journal.append(key, Annotation(verdict=True, note="x" * (number * 37 % 5000)))
 print("saved", flush=True)
 sys.stdin.read()
 """

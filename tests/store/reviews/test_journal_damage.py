@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fcreview.model.review import Said
+from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.reviews.journal_reader import check_journals, read_journals, torn_line_path
 from fcreview.store.workspace import Workspace
@@ -35,7 +35,7 @@ def test_a_line_cut_at_any_byte_is_set_aside_and_the_rest_kept(tmp_path: Path) -
         assert len(warnings) == (1 if fragment and not complete else 0)
         assert path.read_bytes() == whole[:cut]  # reading changes nothing
 
-        Journal(workspace, "alice").append(key("next"), Said(verdict=True))
+        Journal(workspace, "alice").append(key("next"), Annotation(verdict=True))
         assert path.read_bytes().startswith(whole[:cut])  # nothing overwritten, nothing deleted
         events, warnings = read_journals(workspace)
         assert [event.key[5] for event in events] == [*before, "next"]
@@ -64,10 +64,10 @@ def test_what_stands_in_the_place_of_the_copy_is_not_waited_for(workspace: Works
     read_journals(workspace)
     if kind == "folder":
         with pytest.raises(JournalError, match="not saved"):
-            Journal(workspace, "alice").append(key("next"), Said(verdict=True))
+            Journal(workspace, "alice").append(key("next"), Annotation(verdict=True))
         assert ids(workspace) == ["simple_0", "simple_1", "simple_2"]
     else:
-        Journal(workspace, "alice").append(key("next"), Said(verdict=True))
+        Journal(workspace, "alice").append(key("next"), Annotation(verdict=True))
         assert ids(workspace) == ["simple_0", "simple_1", "simple_2", "next"]
         assert copy.read_bytes() == fragment
 
@@ -79,7 +79,7 @@ def test_an_altered_line_is_not_counted_and_not_deleted(workspace: Workspace) ->
     events, warnings = read_journals(workspace)
     assert [event.key[5] for event in events] == ["simple_0", "simple_2"]
     assert warnings == ["alice.jsonl line 2: altered: its hash does not fit its content, set aside"]
-    Journal(workspace, "alice").append(key("next"), Said())
+    Journal(workspace, "alice").append(key("next"), Annotation())
     assert path.read_bytes().startswith(data)
 
 
@@ -109,7 +109,7 @@ def test_damage_gives_a_warning_and_never_a_traceback(workspace: Workspace, line
     path = fill(workspace, count=1)
     with path.open("ab") as file:
         file.write(line + b"\n")
-    Journal(workspace, "alice").append(key("after"), Said())
+    Journal(workspace, "alice").append(key("after"), Annotation())
     assert ids(workspace) == ["simple_0", "after"]
     (report,) = check_journals(workspace)
     assert (report.annotator, report.events, len(report.warnings)) == ("alice", 2, 1)
@@ -137,6 +137,6 @@ def test_random_damage_costs_only_the_lines_it_touches(
     kept = ids(workspace)
     assert {f"simple_{n}" for n in range(5)} - touched <= set(kept)
     assert len(kept) == len(set(kept))
-    Journal(workspace, "alice").append(key("after"), Said())
+    Journal(workspace, "alice").append(key("after"), Annotation())
     assert ids(workspace)[-1] == "after"
     assert set(ids(workspace)) >= set(kept)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model.review import Event, Said
+from fcreview.model.review import Event, Annotation
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_format import LineError, hash_event, parse_line, seal_event
 from fcreview.store.reviews.journal_reader import JournalReader, read_journals
@@ -68,9 +68,9 @@ def test_merging_two_copies_is_the_union_of_their_lines(tmp_path: Path) -> None:
     there.reviews.mkdir(parents=True)
     copy = there.reviews / "alice.jsonl"
     copy.write_bytes(path.read_bytes())
-    Journal(here, "alice").append(key("here"), Said(verdict=True))
-    Journal(there, "alice").append(key("there"), Said(verdict=False))
-    Journal(there, "alice").append(key("there_2"), Said(verdict=False))
+    Journal(here, "alice").append(key("here"), Annotation(verdict=True))
+    Journal(there, "alice").append(key("there"), Annotation(verdict=False))
+    Journal(there, "alice").append(key("there_2"), Annotation(verdict=False))
     ours, theirs = path.read_bytes().splitlines(), copy.read_bytes().splitlines()
     orders = []
     for union in ([*ours, *theirs], sorted({*ours, *theirs}), [*reversed(theirs), *reversed(ours)]):
@@ -82,7 +82,7 @@ def test_merging_two_copies_is_the_union_of_their_lines(tmp_path: Path) -> None:
     assert orders[0][:3] == ["simple_0", "simple_1", "simple_2"]
     assert sorted(orders[0][3:]) == ["here", "there", "there_2"]
     assert orders[0].index("there") < orders[0].index("there_2")
-    Journal(here, "alice").append(key("merged"), Said())
+    Journal(here, "alice").append(key("merged"), Annotation())
     assert read_journals(here)[1] == []
 
 
@@ -97,14 +97,14 @@ def test_a_reader_takes_in_only_what_was_added(workspace: Workspace) -> None:
     reader = JournalReader(workspace)
     assert len(reader.read()) == 3
     assert reader.read() == []
-    Journal(workspace, "alice").append(key("more"), Said())
-    Journal(workspace, "bob").append(key("other"), Said())
+    Journal(workspace, "alice").append(key("more"), Annotation())
+    Journal(workspace, "bob").append(key("other"), Annotation())
     assert [event.key[5] for event in reader.read()] == ["more", "other"]
     with path.open("ab") as file:
         file.write(b'{"half')
     assert reader.read() == []
     assert len(reader.warnings) == 1
-    Journal(workspace, "alice").append(key("then"), Said())
+    Journal(workspace, "alice").append(key("then"), Annotation())
     assert [event.key[5] for event in reader.read()] == ["then"]
     assert reader.warnings == []
 

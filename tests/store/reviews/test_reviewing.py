@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.review import Said
+from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.labels.fields import LABEL_FIELDS
 from fcreview.store.reviews.journal import Journal, JournalError
@@ -32,11 +32,11 @@ def reviewer(store: Store, annotator: str = "alice") -> Reviewer:
 
 
 def one(store: Store, name: str = "simple_0", run: int = 0) -> int:
-    return store.find(name)[run]
+    return store.find_items(name)[run]
 
 
 def label(store: Store, item: int, target: str = "item", criterion: str = "correct") -> dict[str, Any]:
-    columns, rows = store.sql("SELECT * FROM labels")
+    columns, rows = store.run_sql("SELECT * FROM labels")
     labels = [dict(zip(columns, row, strict=True)) for row in rows]
     wanted = (item, target, criterion)
     (found,) = [label for label in labels if (label["item"], label["target"], label["criterion"]) == wanted]
@@ -46,34 +46,34 @@ def label(store: Store, item: int, target: str = "item", criterion: str = "corre
 def contents(store: Store) -> dict[str, list[Any]]:
     """Everything that is derived from reviews."""
     return {
-        name: sorted(store.sql(f"FROM {name}")[1], key=repr) for name in ("human", "reviews", "labels", "review_acts")
+        name: sorted(store.run_sql(f"FROM {name}")[1], key=repr) for name in ("human", "reviews", "labels", "review_acts")
     }
 
 
 def test_a_verdict_shows_at_once_and_after_reopening(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         item = one(store)
-        reviewer(store).review(item, Said(verdict=True, fault="golden", tags=["city"], note="it is right"))
+        reviewer(store).review(item, Annotation(verdict=True, fault="golden", tags=["city"], note="it is right"))
         shown = contents(store)
-        row = store.row(item)
+        row = store.fetch_row(item)
         assert row is not None
         assert (row.you, row.human, row.effective, row.official) == (True, True, True, False)
         made = label(store, item)
         assert (made["effective"], made["decided_by"], made["fault"]) == ("true", "unanimous", "golden")
         assert (made["tags"], made["notes"], made["annotators"]) == (["city"], ["it is right"], ["alice"])
-        (opinion,) = store.detail(item).opinions
+        (opinion,) = store.read_detail(item).opinions
         assert (opinion.annotator, opinion.verdict, opinion.fault) == ("alice", True, "golden")
     with Store.open(workspace, "alice") as store:
         assert contents(store) == shown
     with Store.open(workspace, "bob") as store:
-        row = store.row(item)
+        row = store.fetch_row(item)
         assert row is not None
         assert (row.you, row.human) == (None, True)
 
 
 def test_a_review_of_one_model_does_not_touch_another(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        reviewer(store).review(one(store, run=0), Said(verdict=True))
+        reviewer(store).review(one(store, run=0), Annotation(verdict=True))
         other = label(store, one(store, run=1))
         assert (other["effective"], other["decided_by"], other["n_annotators"]) == ("false", "official", 0)
 
@@ -84,14 +84,14 @@ def test_undo_of_any_depth_across_restarts(workspace: Workspace) -> None:
         item = one(store)
         acts = reviewer(store)
         events = [
-            acts.review(item, Said(verdict=False)),
-            acts.review(item, Said(verdict=True)),
-            acts.review(item, Said(note="hm")),
+            acts.review(item, Annotation(verdict=False)),
+            acts.review(item, Annotation(verdict=True)),
+            acts.review(item, Annotation(note="hm")),
         ]
         undone = acts.undo()
         assert undone is not None
         assert undone.event == events[2].event
-        assert store.sql("SELECT count(*) FROM reviews")[1] == [(2,)]
+        assert store.run_sql("SELECT count(*) FROM reviews")[1] == [(2,)]
     with Store.open(workspace, "alice") as store:
         acts = reviewer(store)
         assert acts.undo() is not None
@@ -101,19 +101,19 @@ def test_undo_of_any_depth_across_restarts(workspace: Workspace) -> None:
         assert {name: rows for name, rows in contents(store).items() if name != "review_acts"} == {
             name: rows for name, rows in empty.items() if name != "review_acts"
         }
-        assert store.sql("SELECT act, retracted FROM review_acts WHERE act = 'review'")[1] == [("review", True)] * 3
+        assert store.run_sql("SELECT act, retracted FROM review_acts WHERE act = 'review'")[1] == [("review", True)] * 3
 
 
 def test_updating_item_by_item_ends_like_loading_everything(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         alice, bob, carol = (reviewer(store, name) for name in ("alice", "bob", "carol"))
-        alice.review(one(store), Said(verdict=True))
-        bob.review(one(store), Said(verdict=False, tags=["x"]))
-        carol.review(one(store), Said(verdict=False, act="adjudicate", fault="model"))
-        alice.review(one(store, "simple_1"), Said(verdict="unsure"))
-        alice.review(one(store, "simple_2", 1), Said(verdict=False, target="turn:1/call:1/arg:city", note="?"))
-        bob.review(one(store, "simple_2", 1), Said(verdict=2, criterion="completeness"))
-        bob.review(one(store, "simple_3"), Said(tags=["only a tag"]))
+        alice.review(one(store), Annotation(verdict=True))
+        bob.review(one(store), Annotation(verdict=False, tags=["x"]))
+        carol.review(one(store), Annotation(verdict=False, act="adjudicate", fault="model"))
+        alice.review(one(store, "simple_1"), Annotation(verdict="unsure"))
+        alice.review(one(store, "simple_2", 1), Annotation(verdict=False, target="turn:1/call:1/arg:city", note="?"))
+        bob.review(one(store, "simple_2", 1), Annotation(verdict=2, criterion="completeness"))
+        bob.review(one(store, "simple_3"), Annotation(tags=["only a tag"]))
         bob.undo()
         by_steps = contents(store)
     with Store.open(workspace, "alice") as store:
@@ -130,9 +130,9 @@ def test_updating_item_by_item_ends_like_loading_everything(workspace: Workspace
 
 def test_disputed_items_have_no_effective_verdict(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        reviewer(store).review(one(store), Said(verdict=True))
-        reviewer(store, "bob").review(one(store), Said(verdict=False))
-        row = store.row(one(store))
+        reviewer(store).review(one(store), Annotation(verdict=True))
+        reviewer(store, "bob").review(one(store), Annotation(verdict=False))
+        row = store.fetch_row(one(store))
         assert row is not None
         assert (row.human, row.effective) == ("disputed", None)
         assert (label(store, one(store))["effective"], label(store, one(store))["decided_by"]) == (None, "disputed")
@@ -140,46 +140,46 @@ def test_disputed_items_have_no_effective_verdict(workspace: Workspace) -> None:
 
 def test_all_pairs_judged_right_make_the_item_right(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        reviewer(store).review(one(store), Said(verdict=True, target="turn:1/call:1"))
-        row = store.row(one(store))
+        reviewer(store).review(one(store), Annotation(verdict=True, target="turn:1/call:1"))
+        row = store.fetch_row(one(store))
         assert row is not None
         assert (row.official, row.effective) == (False, True)
 
 
 def test_a_changed_prediction_makes_reviews_stale_but_keeps_them(tmp_path: Path, workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        reviewer(store).review(store.find("simple_0", _run(store, "maple-8b"))[0], Said(verdict=True, note="kept"))
+        reviewer(store).review(store.find_items("simple_0", _run(store, "maple-8b"))[0], Annotation(verdict=True, note="kept"))
     plan = write_run(tmp_path / "maple-8b", [{"prediction_hash": "another"}, *ROWS[1:]])
     import_runs(workspace, [plan], read)
     with Store.open(workspace, "alice") as store:
-        item = store.find("simple_0", _run(store, "maple-8b"))[0]
-        row = store.row(item)
+        item = store.find_items("simple_0", _run(store, "maple-8b"))[0]
+        row = store.fetch_row(item)
         assert row is not None
         assert (row.stale, row.human, row.you, row.effective) == (True, None, None, False)
-        assert [(opinion.verdict, opinion.stale) for opinion in store.detail(item).opinions] == [(True, True)]
-        assert store.sql("SELECT stale, note FROM reviews")[1] == [(True, "kept")]
-        reviewer(store).review(item, Said(verdict=True))
-        fresh = store.row(item)
+        assert [(opinion.verdict, opinion.stale) for opinion in store.read_detail(item).opinions] == [(True, True)]
+        assert store.run_sql("SELECT stale, note FROM reviews")[1] == [(True, "kept")]
+        reviewer(store).review(item, Annotation(verdict=True))
+        fresh = store.fetch_row(item)
         assert fresh is not None
         assert (fresh.stale, fresh.human) == (False, True)
 
 
 def _run(store: Store, model: str) -> int:
-    return next(run.run for run in store.runs() if run.info.model == model)
+    return next(run.run for run in store.fetch_runs() if run.info.model == model)
 
 
 def test_reviews_of_items_that_are_not_here_are_kept(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        key = store.detail(one(store)).key._replace(id="elsewhere")
-        Journal(workspace, "alice").append(key, Said(verdict=True))
+        key = store.read_detail(one(store)).key._replace(id="elsewhere")
+        Journal(workspace, "alice").append(key, Annotation(verdict=True))
         assert store.refresh_reviews() == 1
-        assert store.sql("SELECT item, run, id, verdict FROM reviews")[1] == [(None, None, "elsewhere", "true")]
+        assert store.run_sql("SELECT item, run, id, verdict FROM reviews")[1] == [(None, None, "elsewhere", "true")]
 
 
 _OTHER = """
 import sys
 from pathlib import Path
-from fcreview.model.review import Said
+from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
@@ -188,7 +188,7 @@ workspace = Workspace(Path(sys.argv[1]))
 with Store.open(workspace, sys.argv[2]) as store:
     reviewer = Reviewer(store, Journal(workspace, sys.argv[2]))
     for number in range(40):
-        reviewer.review(store.find(f"simple_{number % 4}")[0], Said(verdict=number % 3 == 0, note=str(number)))
+        reviewer.review(store.find_items(f"simple_{number % 4}")[0], Annotation(verdict=number % 3 == 0, note=str(number)))
 """
 
 
@@ -197,10 +197,10 @@ with Store.open(workspace, sys.argv[2]) as store:
 def test_processes_that_review_the_same_run_at_once_lose_nothing(workspace: Workspace, names: tuple[str, str]) -> None:
     with Store.open(workspace, "carol") as store:
         processes = [subprocess.Popen([sys.executable, "-c", _OTHER, str(workspace.root), name]) for name in names]
-        reviewer(store, "carol").review(one(store), Said(verdict=True))
+        reviewer(store, "carol").review(one(store), Annotation(verdict=True))
         assert [process.wait() for process in processes] == [0, 0]
         store.refresh_reviews()
-        assert store.sql("SELECT count(*) FROM reviews")[1] == [(81,)]
+        assert store.run_sql("SELECT count(*) FROM reviews")[1] == [(81,)]
         shown = contents(store)
         assert store.reviews.warnings == []
     with Store.open(workspace, "carol") as store:
@@ -210,8 +210,8 @@ def test_processes_that_review_the_same_run_at_once_lose_nothing(workspace: Work
 
 def test_another_process_of_the_same_annotator_can_be_undone(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store, Store.open(workspace, "alice") as other:
-        first = reviewer(store).review(one(store), Said(verdict=True))
-        second = reviewer(other).review(one(other, "simple_1"), Said(verdict=True))
+        first = reviewer(store).review(one(store), Annotation(verdict=True))
+        second = reviewer(other).review(one(other, "simple_1"), Annotation(verdict=True))
         acts = reviewer(store)
         assert [event.event for event in (acts.undo(), acts.undo()) if event] == [second.event, first.event]
 
@@ -219,13 +219,13 @@ def test_another_process_of_the_same_annotator_can_be_undone(workspace: Workspac
 def test_a_replaced_journal_is_read_anew(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         acts = reviewer(store)
-        acts.review(one(store), Said(verdict=True))
+        acts.review(one(store), Annotation(verdict=True))
         store.refresh_reviews()
         journal = workspace.reviews / "alice.jsonl"
         journal.with_suffix(".old").write_bytes(b"")
         journal.with_suffix(".old").replace(journal)
         store.refresh_reviews()
-        assert store.sql("SELECT count(*) FROM human")[1] == [(0,)]
+        assert store.run_sql("SELECT count(*) FROM human")[1] == [(0,)]
 
 
 def test_a_review_that_cannot_be_saved_does_not_show(workspace: Workspace) -> None:
@@ -233,25 +233,25 @@ def test_a_review_that_cannot_be_saved_does_not_show(workspace: Workspace) -> No
         acts = reviewer(store)
         (workspace.reviews / "alice.jsonl").mkdir()
         with pytest.raises(JournalError, match="not saved"):
-            acts.review(one(store), Said(verdict=True))
-        assert store.sql("SELECT count(*) FROM reviews")[1] == [(0,)]
+            acts.review(one(store), Annotation(verdict=True))
+        assert store.run_sql("SELECT count(*) FROM reviews")[1] == [(0,)]
         with pytest.raises(KeyError):
-            acts.review(12345678901, Said(verdict=True))
+            acts.review(12345678901, Annotation(verdict=True))
 
 
 def test_labels_come_in_chunks_with_every_item_once(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         acts = reviewer(store)
-        acts.review(one(store), Said(verdict=True, golden_fix={"city": "Hangzhou"}))
-        acts.review(one(store), Said(verdict=False, target="turn:1/call:1"))
-        chunks = list(store.labels(View(), size=3))
+        acts.review(one(store), Annotation(verdict=True, golden_fix={"city": "Hangzhou"}))
+        acts.review(one(store), Annotation(verdict=False, target="turn:1/call:1"))
+        chunks = list(store.iter_labels(View(), batch_size=3))
         rows = [row for chunk in chunks for row in chunk]
         assert [len(chunk) for chunk in chunks] == [4, 3, 2]
         assert all(tuple(row) == tuple(LABEL_FIELDS) for row in rows)
         assert [row["target"] for row in rows[:3]] == ["item", "turn:1/call:1", "item"]
         assert rows[0]["effective"] is True
         assert rows[1]["human"] is False
-        chosen = [row["id"] for chunk in store.labels(View(where="official:pass")) for row in chunk]
+        chosen = [row["id"] for chunk in store.iter_labels(View(where="official:pass")) for row in chunk]
         assert chosen == ["simple_1", "simple_3"] * 2
     with Store.open(workspace, "alice", blind=True) as store, pytest.raises(StoreError, match="blind"):
-        store.labels(View())
+        store.iter_labels(View())

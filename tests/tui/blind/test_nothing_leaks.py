@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from fcreview.cli.wiring import golden_services
-from fcreview.store.filters.keys import FLAGS, KEYS
+from fcreview.store.filters.keys import FILTER_FLAGS, FILTER_KEYS
 from fcreview.store.filters.parser import FilterError
-from fcreview.store.rows import QUEUES, View
+from fcreview.store.rows import BUILTIN_QUEUES, View
 from fcreview.store.store import Store, StoreError
 from fcreview.store.workspace import Workspace
-from fcreview.tui.actions import ITEM, ITEM_TEXT, QUEUE
+from fcreview.tui.actions import ITEM_ACTIONS, ITEM_TEXT_ACTIONS, QUEUE_ACTIONS
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.keymap import split
+from fcreview.tui.keymap import split_keys
 from fcreview.tui.session import Session
 from tests.examples import only_long
 from tests.tui import idle
@@ -37,9 +37,9 @@ Step = tuple[str, ...]
 
 def filters() -> Iterator[str]:
     """Every key and flag, and some that would tell by the number of items they find."""
-    for name in KEYS:
+    for name in FILTER_KEYS:
         yield from (f"{name}:fail", f"{name}:none", f"-{name}:zaphod-one", f"{name}>0")
-    for name in FLAGS:
+    for name in FILTER_FLAGS:
         yield from (name, f"-{name}")
     for word in PLANTED:
         yield from (word, f'text:"{word}-one"', f"{word}:x")
@@ -55,7 +55,7 @@ def _key(char: str) -> str:
 TYPED = [f"f|{text}" for text in ("official:fail", "issues", "stale", "you:none", "zaphod", "annotator:bob", "tag:x")]
 QUEUE_WALK: list[Step] = [
     (),
-    *[("o", *["down"] * at, "enter") for at in range(len(QUEUES))],
+    *[("o", *["down"] * at, "enter") for at in range(len(BUILTIN_QUEUES))],
     *[(key, "escape") for key in ("c", "i", "r", "a", "C", "x", "question_mark")],
     *[(key, "escape") for key in ("j", "end", "home", "pagedown", "d", "u", "G", "g")],
     ("slash", *"zaphod", "enter"), ("F",), ("slash", *"quokka", "enter"), ("F",), ("slash", *"Please", "enter"), ("F",),
@@ -135,22 +135,26 @@ def asked(workspace: Workspace) -> list[str]:
     """What the store answers, whoever asks."""
     found: list[str] = []
     with Store.open(workspace, "alice", blind=True) as store:
-        found.append(repr([asdict(row) for row in store.runs()]))
-        for queue in QUEUES:
-            found.append(f"{queue}: {[asdict(row) for row in store.page(View(queue=queue), 0, 20)]}")
-        items = [row.item for row in store.page(View(queue="dataset"), 0, 20)]
-        found += [repr(asdict(store.detail(item))) for item in items]
+        found.append(repr([asdict(row) for row in store.fetch_runs()]))
+        for queue in BUILTIN_QUEUES:
+            found.append(f"{queue}: {[asdict(row) for row in store.fetch_page(View(queue=queue), 0, 20)]}")
+        items = [row.item for row in store.fetch_page(View(queue="dataset"), 0, 20)]
+        found += [repr(asdict(store.read_detail(item))) for item in items]
         for text in filters():
-            found.append(f"{text}: {_said(store.count, View(text))} {_said(store.facets, View(text))}")
+            found.append(f"{text}: {_said(store.count_items, View(text))} {_said(store.fetch_facets, View(text))}")
         for item in items:
-            found += [_said(store.raw, item), _said(store.raw_score, item), _said(store.issues, item)]
-        for question in (store.clusters, store.labels, store.details):
+            found += [
+                _said(store.read_raw_record, item),
+                _said(store.read_score_record, item),
+                _said(store.fetch_issues, item),
+            ]
+        for question in (store.fetch_clusters, store.iter_labels, store.iter_details):
             found.append(f"{question.__name__}: {_said(question, View())}")
         found += [
-            _said(store.like, "item"),
-            _said(store.issues),
-            _said(lambda: store.told),
-            _said(store.sql, "SELECT 1"),
+            _said(store.search_item_ids, "item"),
+            _said(store.fetch_issues),
+            _said(lambda: store.analysis),
+            _said(store.run_sql, "SELECT 1"),
         ]
     return found
 
@@ -203,8 +207,8 @@ def test_the_worlds_differ_for_who_is_not_blind(tmp_path: Path) -> None:
 
     def seen(workspace: Workspace) -> list[str]:
         with Store.open(workspace, "alice") as store:
-            items = [row.item for row in store.page(View(queue="dataset"), 0, 20)]
-            return [repr(asdict(store.detail(item))) for item in items] + [repr(store.issues())]
+            items = [row.item for row in store.fetch_page(View(queue="dataset"), 0, 20)]
+            return [repr(asdict(store.read_detail(item))) for item in items] + [repr(store.fetch_issues())]
 
     one, other = both(tmp_path / "work", seen)
     assert all(before != after for before, after in zip(one, other, strict=True))
@@ -217,6 +221,6 @@ def test_the_walk_presses_every_key() -> None:
     pressed |= {"f", "F", "q", "p", "enter", "right_square_bracket", "left_square_bracket", "backspace", "escape"}
     deciding = {"item.pass", "item.fail", "item.golden_wrong", "item.unsure"}
     moving = {"item.line_down", "item.line_up", "item.page_down", "item.page_up", "item.score_1", "item.score_2"}
-    for action in (*QUEUE, *ITEM, *ITEM_TEXT):
+    for action in (*QUEUE_ACTIONS, *ITEM_ACTIONS, *ITEM_TEXT_ACTIONS):
         if action.id not in deciding | moving:
-            assert set(split(action.keys)) & pressed, action
+            assert set(split_keys(action.keys)) & pressed, action

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from fcreview.model.review import UNSURE
-from fcreview.stats.agreement import apart
-from fcreview.stats.agreement_summary import agreement
+from fcreview.stats.agreement import split_by_blind_status
+from fcreview.stats.agreement_summary import compute_agreement
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
@@ -54,7 +54,7 @@ def sixty(workspace: Workspace) -> list[int]:
     """Thirty items of each benchmark, or as many as there are."""
     with Store.open(workspace) as store:
         found = [
-            [row.item for row in store.page(View(f"benchmark:{name} language:en", "random", seed=7), 0, 30)]
+            [row.item for row in store.fetch_page(View(f"benchmark:{name} language:en", "random", seed=7), 0, 30)]
             for name in ("acebench", "complexfuncbench")
         ]
     return [item for items in found for item in items]
@@ -110,13 +110,13 @@ async def settles(workspace: Workspace) -> int:
         assert isinstance(app.screen, AdjudicationScreen)
         cases = app.screen.adjudicator.cases
         for _ in range(len(cases.cases)):
-            if cases.done:
+            if cases.all_resolved:
                 break
             assert cases.case is not None
-            sure = [at for at, each in enumerate(cases.case.dispute.answers, 1) if each.verdict != UNSURE]
+            sure = [at for at, each in enumerate(cases.case.disagreement.answers, 1) if each.verdict != UNSURE]
             await pilot.press(str(sure[0]))
             await settle(app, pilot)
-        assert cases.done
+        assert cases.all_resolved
         return cases.resolved
 
 
@@ -145,8 +145,8 @@ async def test_conflicts_are_settled_and_labels_come_back(fresh: Callable[[str],
     conflicts = {place for place, said in answers.items() if conflicting(said)}
     assert 3 <= len(conflicts) < len(answers)
     with Store.open(workspace) as store:
-        found = {(each.item, each.dispute.target) for each in store.told.disputes(View())}
-        ratings = store.told.agreement_rows(View())
+        found = {(each.item, each.disagreement.target) for each in store.analysis.fetch_disagreements(View())}
+        ratings = store.analysis.fetch_ratings(View())
     assert conflicts <= found
     parts = {item for item, target in conflicts if target != "item"}
     assert all(target == "item" and item in parts for item, target in found - conflicts), "follow from parts"
@@ -157,8 +157,8 @@ async def test_conflicts_are_settled_and_labels_come_back(fresh: Callable[[str],
     assert {event["act"] for event in rulings} == {"adjudicate"}
     assert len(conflicts) <= len(rulings) <= len(found)
     with Store.open(workspace) as store:
-        assert store.told.disputes(View()) == []
-        assert store.told.agreement_rows(View()) == ratings
+        assert store.analysis.fetch_disagreements(View()) == []
+        assert store.analysis.fetch_ratings(View()) == ratings
 
     before = exported(workspace, tmp_path / "before.jsonl")
     settled = [label for label in before if label["decided_by"] == "adjudication"]
@@ -175,11 +175,11 @@ async def test_conflicts_are_settled_and_labels_come_back(fresh: Callable[[str],
 
 def as_libraries_say(answers: Answers, ratings: Sequence[Any]) -> None:
     """Every coefficient to 1e-9, with and without the fault."""
-    pools = apart(ratings)
+    pools = split_by_blind_status(ratings)
     assert list(pools) == ["blind"]
     ours = {
         (each.criterion, " ".join([each.metric, *(each.annotators if each.metric == "cohen" else ())])): each
-        for each in agreement(pools["blind"], ["overall"], "blind")
+        for each in compute_agreement(pools["blind"], ["overall"], "blind")
         if each.metric == "cohen" or each.annotators == PEOPLE
     }
     for criterion, with_fault in (("correct", False), ("correct+fault", True)):

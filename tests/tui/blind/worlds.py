@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.model.item import (
-    Accept,
+    AcceptedValues,
     Call,
+    CallPair,
     Extra,
     ImportIssue,
     Item,
     Message,
-    Pair,
-    RecordPlace,
+    RecordLocation,
     Run,
     StateDifference,
     Verdict,
 )
-from fcreview.model.review import Said
+from fcreview.model.review import Annotation
 from fcreview.run_plan import RunPlan
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
@@ -68,7 +68,7 @@ def built(world: World, place: Path) -> Workspace:
     )
     metrics = {"simple": {"accuracy": sum(world.passing) / COUNT}}
     run = Run("bfcl", "V4", "en", "maple-8b", str(place), official_metrics=metrics, title="BFCL")
-    import_runs(workspace, [RunPlan(run, [results])], lambda plan: _items(world, plan, scores), jobs=1)
+    import_runs(workspace, [RunPlan(run, [results])], lambda plan: _items(world, plan, scores), n_workers=1)
     _reviews(world, workspace)
     _typed(world, workspace)
     return workspace
@@ -94,9 +94,9 @@ def _item(world: World, number: int, file: str, offset: int, length: int, scores
             *(Message(turn, 0, "tool", '{"ok": true}', "cd") for turn in (0, 1)),
             *(Message(turn, 1, "assistant", f"Part {turn} is done.") for turn in (0, 1)),
         ],
-        "golden": [Call("golden", "cd", {"folder": Accept(["a"])}, turn) for turn in (0, 1)],
+        "golden": [Call("golden", "cd", {"folder": AcceptedValues(["a"])}, turn) for turn in (0, 1)],
         "predicted": [Call("predicted", "cd", {"folder": "b"}, turn) for turn in (0, 1)],
-        "pairs": [Pair(turn, 0, 0, "cd", "!", []) for turn in (0, 1)],
+        "pairs": [CallPair(turn, 0, 0, "cd", "!", []) for turn in (0, 1)],
     }
     return make_item(
         number,
@@ -123,9 +123,9 @@ def _item(world: World, number: int, file: str, offset: int, length: int, scores
         extra=Extra(
             failing_turn=(0 if ok else 1) if long else None,
             state_differences={world.word("vellum"): StateDifference(1, 2)},
-            score_record=RecordPlace(scores, number + 1, 0, 10 if ok else 12),
+            score_record=RecordLocation(scores, number + 1, 0, 10 if ok else 12),
             needs=[[CALL]] if ok else None,
-            more={"score": 1.0 if ok else 0.0, world.word("vellum"): reason},
+            metadata={"score": 1.0 if ok else 0.0, world.word("vellum"): reason},
         ),
         issues=[] if ok else [issue],
         file=file,
@@ -140,19 +140,21 @@ def _reviews(world: World, workspace: Workspace) -> None:
     from fcreview.store.store import Store
 
     note, tag = world.word("thimble"), world.word("vellum")
-    acts: list[tuple[str, int, Said, dict[str, Any]]] = []
+    acts: list[tuple[str, int, Annotation, dict[str, Any]]] = []
     for number, ok in enumerate(world.passing):
-        acts.append(("bob", number, Said(verdict=ok, note=note, tags=[tag]), {}))
+        acts.append(("bob", number, Annotation(verdict=ok, note=note, tags=[tag]), {}))
         if ok:
-            acts.append(("carol", number, Said(verdict=not ok, fault="golden", note=note), {}))
-            acts.append(("carol", number, Said(target=CALL, criterion="equivalent", verdict=False, note=note), {}))
-            acts.append(("dora", number, Said(act="adjudicate", target=CALL, verdict=True, note=note), {}))
+            acts.append(("carol", number, Annotation(verdict=not ok, fault="golden", note=note), {}))
+            acts.append(
+                ("carol", number, Annotation(target=CALL, criterion="equivalent", verdict=False, note=note), {})
+            )
+            acts.append(("dora", number, Annotation(act="adjudicate", target=CALL, verdict=True, note=note), {}))
         else:
-            acts.append(("bob", number, Said(note=note), {"prediction_hash": "older"}))
-            acts.append(("dora", number, Said(act="adjudicate", verdict=True, fault="judge", note=note), {}))
+            acts.append(("bob", number, Annotation(note=note), {"prediction_hash": "older"}))
+            acts.append(("dora", number, Annotation(act="adjudicate", verdict=True, fault="judge", note=note), {}))
     with Store.open(workspace) as store:
         for who, number, said, changed in acts:
-            key, prediction, golden = store.reviews.key_and_hashes(store.find(f"item_{number}")[0])
+            key, prediction, golden = store.reviews.key_and_hashes(store.find_items(f"item_{number}")[0])
             hashes = {"prediction_hash": prediction, "golden_hash": golden, **changed}
             Journal(workspace, f"{who}-{note}").append(key, said, **hashes)
     torn = workspace.reviews / f"erin-{note}.jsonl"

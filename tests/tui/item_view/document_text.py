@@ -6,18 +6,20 @@ from copy import deepcopy
 from typing import Any
 
 from fcreview.matching.align import align, align_turns
-from fcreview.model.item import Accept, Call, Item, Message, Run, Verdict
+from fcreview.model.item import AcceptedValues, Call, Item, Message, Run, Verdict
 from fcreview.model.review import ItemKey
 from fcreview.store.rows import ItemDetail, QueueRow
-from fcreview.tui.item_view.blocks import Options
-from fcreview.tui.item_view.document import document
-from fcreview.tui.text.lines import plain
+from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.document import build_document
+from fcreview.tui.text.lines import plain_text
 
 HOSTILE = "\x1b[31mred\x1b]52;c;AAAA\x07 \u202eabc\u200b [bold]x[/bold] \x9b2J"
 
 
 def golden(name: str, index: int = 0, turn: int = 0, **arguments: Any) -> Call:
-    accepted = {key: value if isinstance(value, Accept) else Accept([value]) for key, value in arguments.items()}
+    accepted = {
+        key: value if isinstance(value, AcceptedValues) else AcceptedValues([value]) for key, value in arguments.items()
+    }
     return Call("golden", name, accepted, turn, 0, index)
 
 
@@ -45,12 +47,12 @@ def detail(of: Item, **fields: Any) -> ItemDetail:
 
 
 def text(of: ItemDetail, cells: int = 80, **options: Any) -> list[str]:
-    blocks = document(of, "alice", Options(**options))
-    return [plain(line).rstrip() for block in blocks for line in block.lines(cells - 1)]
+    blocks = build_document(of, "alice", DisplayOptions(**options))
+    return [plain_text(line).rstrip() for block in blocks for line in block.lines(cells - 1)]
 
 
 WEATHER = item(
-    [golden("get_weather", unit="celsius", location=Accept(["Hangzhou, China", "Hangzhou"]))],
+    [golden("get_weather", unit="celsius", location=AcceptedValues(["Hangzhou, China", "Hangzhou"]))],
     [predicted("get_weather", unit="celsius", location="Hangzhou, CN", days=3)],
     official=False,
     rule=False,

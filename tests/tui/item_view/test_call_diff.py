@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from fcreview.matching.diff import diff_call
-from fcreview.matching.first_difference import argument_rows
-from fcreview.model.item import Accept, Call
+from fcreview.matching.first_difference import build_argument_rows
+from fcreview.model.item import AcceptedValues, Call
 from fcreview.tui.item_view.call_diff import argument_lines, changed_spans, mark_spans, measure_columns
-from fcreview.tui.text.lines import plain
+from fcreview.tui.text.lines import plain_text
 
 GOLDEN = "the quick brown fox jumps over the lazy dog while the cat sleeps on the warm mat"
 
@@ -49,8 +49,8 @@ def test_marks_over_several_rows_and_blanks_at_their_edges() -> None:
 
 
 def test_an_argument_that_only_looks_the_same_says_what_differs() -> None:
-    golden = Call("golden", "f", {"city": Accept(["Ulm", "Kazan"])})
+    golden = Call("golden", "f", {"city": AcceptedValues(["Ulm", "Kazan"])})
     predicted = Call("predicted", "f", {"city": "K\u0430zan"})
-    rows = argument_rows(golden, predicted, diff_call(golden, predicted))
-    shown = [plain(line) for line in argument_lines(rows[0], measure_columns(rows, 80))]
+    rows = build_argument_rows(golden, predicted, diff_call(golden, predicted))
+    shown = [plain_text(line) for line in argument_lines(rows[0], measure_columns(rows, 80))]
     assert any("CYRILLIC SMALL LETTER A for U+0061" in line for line in shown)

@@ -6,10 +6,10 @@ from typing import Any
 
 from fcreview.matching.align import align_turns
 from fcreview.model.item import Item, Message
-from fcreview.tui.item_view.blocks import scene
-from fcreview.tui.item_view.function_docs import foot_lines, function_lines
+from fcreview.tui.item_view.blocks import IndexedItem
+from fcreview.tui.item_view.function_docs import footer_lines, function_lines
 from fcreview.tui.review.cursor import Cursor
-from fcreview.tui.text.lines import plain
+from fcreview.tui.text.lines import plain_text
 from fcreview.tui.text.theme import symbols
 from tests.tui.item_view.document_text import detail, golden, item, predicted, text
 
@@ -55,7 +55,7 @@ def test_they_are_there_where_nothing_was_called() -> None:
     lines = offer(text(detail(of)))
     assert lines[1:] == ["  maps.find(query)", "  get_weather(day, [city])", "  ls()"]
     cursor = Cursor(detail(of), "alice")
-    every = cursor.function()
+    every = cursor.show_next_docs()
     assert every is not None and every.key == "offer"
     assert [b.key for b in cursor.blocks if b.key.endswith("/document")] == [f"offer/{n}/document" for n in range(3)]
 
@@ -71,19 +71,19 @@ def test_of_many_only_those_called_have_a_line_until_they_are_unfolded() -> None
 
 def shown(cursor: Cursor) -> str:
     blocks = [block for block in cursor.blocks if block.key.endswith("/document")]
-    return " ".join(plain(block.lines(79)[0]).split("of ")[1].rstrip("─ ") for block in blocks)
+    return " ".join(plain_text(block.lines(79)[0]).split("of ")[1].rstrip("─ ") for block in blocks)
 
 
 def test_documents_follow_each_other_and_stay_on_from_item_to_item() -> None:
     cursor = Cursor(detail(offered("ls")), "alice")
     seen = []
     for _ in range(4):
-        cursor.function()
+        cursor.show_next_docs()
         seen.append(shown(cursor))
     assert seen == ["get_weather", "ls", "get_weather ls maps.find", ""]
-    cursor.function()
-    cursor.function()
-    cursor.show(detail(offered("maps_find")))
+    cursor.show_next_docs()
+    cursor.show_next_docs()
+    cursor.show_item(detail(offered("maps_find")))
     assert shown(cursor) == "maps_find", "predicted's again"
 
 
@@ -97,8 +97,8 @@ def test_the_document_of_a_turn_is_that_of_its_own_function() -> None:
     made.extra.failing_turn = 2
     cursor = Cursor(detail(made), "alice")
     assert cursor.block.key == "turn:3"
-    assert cursor.turn(-1) and cursor.block.folded
-    about = cursor.function()
+    assert cursor.move_to_turn(-1) and cursor.block.folded
+    about = cursor.show_next_docs()
     assert about is not None and about.key == "turn:2/call:1/document"
     assert shown(cursor) == "cat"
 
@@ -107,7 +107,7 @@ def test_the_parameter_under_the_cursor_is_told_at_the_foot() -> None:
     of = offered("get_weather")
 
     def lines_of(key: str, free: int = 4) -> list[str]:
-        return [plain(line).rstrip("─ ") for line in foot_lines(scene(of), key, 79, free)]
+        return [plain_text(line).rstrip("─ ") for line in footer_lines(IndexedItem(of), key, 79, free)]
 
     lines = lines_of("turn:1/call:1/arg:city")
     assert lines == [
@@ -121,18 +121,18 @@ def test_the_parameter_under_the_cursor_is_told_at_the_foot() -> None:
 
 
 def test_where_all_of_the_document_fits_it_stands_at_the_foot() -> None:
-    of = scene(offered("get_weather"))
-    whole = [plain(line).rstrip("─ ") for line in foot_lines(of, "turn:1/call:1/arg:city", 79, 12)]
+    of = IndexedItem(offered("get_weather"))
+    whole = [plain_text(line).rstrip("─ ") for line in footer_lines(of, "turn:1/call:1/arg:city", 79, 12)]
     assert whole[0] == "── docs of get_weather" and f"  {symbols().arrow} city  string" in whole
-    assert next(plain(line) for line in foot_lines(of, "turn:1/call:1", 79, 12)).startswith("── docs")
-    assert foot_lines(of, "turn:1", 79, 12) == []
+    assert next(plain_text(line) for line in footer_lines(of, "turn:1/call:1", 79, 12)).startswith("── docs")
+    assert footer_lines(of, "turn:1", 79, 12) == []
     fits = len(whole) + 1
-    assert len(foot_lines(of, "turn:1/call:1/arg:city", 79, fits - 1)) < len(whole)
-    assert foot_lines(of, "turn:1/call:1", 79, fits - 1) == []
+    assert len(footer_lines(of, "turn:1/call:1/arg:city", 79, fits - 1)) < len(whole)
+    assert footer_lines(of, "turn:1/call:1", 79, fits - 1) == []
 
 
 def test_of_very_many_parameters_the_first_and_the_one_under_the_cursor_are_shown() -> None:
     document = function("f", **{f"p{n}": {"type": "string"} for n in range(5000)})
-    lines = [plain(each) for each in function_lines("f", document, "p4321", 60)]
+    lines = [plain_text(each) for each in function_lines("f", document, "p4321", 60)]
     assert len(lines) < 220 and f"  {symbols().arrow} p4321  string" in lines
     assert lines[-1].strip() == f"{symbols().ellipsis} 4,799 more parameters"

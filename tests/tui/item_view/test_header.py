@@ -6,12 +6,12 @@ import dataclasses
 
 import pytest
 
-from fcreview.model.address import words
-from fcreview.model.sanitize import width
+from fcreview.model.address import describe_address
+from fcreview.model.sanitize import display_width
 from fcreview.tui.item_view.document import header_line, summary_lines
 from fcreview.tui.review.judge import PendingQuestion
-from fcreview.tui.review.status import key_line, status_line
-from fcreview.tui.text.lines import plain
+from fcreview.tui.review.status import fit_key_hints, status_line
+from fcreview.tui.text.lines import plain_text
 from tests.tui.item_view.document_text import WEATHER, detail
 
 
@@ -19,8 +19,8 @@ def test_the_header_keeps_its_marks_with_little_room() -> None:
     of = detail(WEATHER)
     of.row.id = "live_multiple_1045-273-0-with-a-long-tail"
     of.row.error_type = "parallel_function_checker_no_order:cannot_find_match"
-    line = plain(header_line(of, 1044, 14850, 80))
-    assert width(line) <= 80
+    line = plain_text(header_line(of, 1044, 14850, 80))
+    assert display_width(line) <= 80
     for mark in ("official ✗", "recomp. ✗", "you ·", "1,045/14,850", "live_m", "long-tail"):
         assert mark in line
     assert line.endswith("…atch")
@@ -31,8 +31,8 @@ def test_the_header_keeps_its_marks_with_little_room() -> None:
 def test_the_header_keeps_a_usual_id_and_the_last_part_of_the_error_type(cells: int, kind: str) -> None:
     of = detail(WEATHER)
     of.row.id, of.row.error_type = "simple_python_17", kind
-    line = plain(header_line(of, 3, 640, cells))
-    assert width(line) <= cells
+    line = plain_text(header_line(of, 3, 640, cells))
+    assert display_width(line) <= cells
     assert line.startswith(" simple_python_17 ") and "4/640" in line and "you ·" in line
     if cells >= 80:
         assert line.endswith(":" + kind.rpartition(":")[2])
@@ -41,24 +41,26 @@ def test_the_header_keeps_a_usual_id_and_the_last_part_of_the_error_type(cells: 
 def test_a_judge_that_said_nothing_gives_way_to_the_error_type() -> None:
     of = detail(WEATHER)
     of.row.error_type, of.row.judge = "multi_turn:empty_turn_model_response", None
-    assert "judge ✗" in plain(
+    assert "judge ✗" in plain_text(
         header_line(dataclasses.replace(of, row=dataclasses.replace(of.row, judge=False)), 0, 9, 80)
     )
     of.item.verdicts = [verdict for verdict in of.item.verdicts if verdict.source != "judge"]
-    assert "judge" not in plain(header_line(of, 0, 9, 80))
-    assert "judge ·" in plain(header_line(of, 0, 9, 160))
+    assert "judge" not in plain_text(header_line(of, 0, 9, 80))
+    assert "judge ·" in plain_text(header_line(of, 0, 9, 160))
 
 
 def test_status_and_keys_fit_80_columns_and_name_the_target() -> None:
-    status = plain(status_line(("saved: fail · " + "x" * 90, "good"), PendingQuestion("turn:2/call:1"), 40, False, 80))
-    assert width(status) == 80 and status.endswith("verdict on: turn 2 call 1")
-    keys = key_line([("p", "pass"), *[(str(n), "something long") for n in range(9)], ("?", "help")], 80)
-    assert width(plain(keys)) <= 80 and plain(keys).endswith("? help")
+    status = plain_text(
+        status_line(("saved: fail · " + "x" * 90, "good"), PendingQuestion("turn:2/call:1"), 40, False, 80)
+    )
+    assert display_width(status) == 80 and status.endswith("verdict on: turn 2 call 1")
+    keys = fit_key_hints([("p", "pass"), *[(str(n), "something long") for n in range(9)], ("?", "help")], 80)
+    assert display_width(plain_text(keys)) <= 80 and plain_text(keys).endswith("? help")
 
 
 def test_addresses_in_words() -> None:
-    assert words("turn:2/call:1/arg:a/b:c") == "turn 2 call 1 a/b:c"
-    assert words("item") == "item"
+    assert describe_address("turn:2/call:1/arg:a/b:c") == "turn 2 call 1 a/b:c"
+    assert describe_address("item") == "item"
 
 
 UUID = "0b8f2c64-7f0e-4a55-9a57-2d6c1a1d9e3f"
@@ -68,6 +70,6 @@ UUID = "0b8f2c64-7f0e-4a55-9a57-2d6c1a1d9e3f"
 def test_a_group_gives_of_its_middle_where_there_is_little_room(cells: int, shown: str) -> None:
     of = detail(WEATHER)
     of.item.group = UUID
-    (line,) = map(plain, summary_lines(of, cells))
-    assert f"group {shown}" in line and f"{UUID[-5:]} " in line and width(line) <= cells
+    (line,) = map(plain_text, summary_lines(of, cells))
+    assert f"group {shown}" in line and f"{UUID[-5:]} " in line and display_width(line) <= cells
     assert line.endswith("gpt-4o · BFCL V4") and (UUID in line) == (cells == 160)

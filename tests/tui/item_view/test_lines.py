@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.matching.first_difference import argument_rows
-from fcreview.model.item import Accept, Call, Extra, Message, RecordPlace, Verdict
+from fcreview.matching.first_difference import build_argument_rows
+from fcreview.model.item import AcceptedValues, Call, Extra, Message, RecordLocation, Verdict
 from fcreview.model.review import Opinion
-from fcreview.model.sanitize import visible, width
+from fcreview.model.sanitize import display_width, sanitize
 from fcreview.tui.item_view.call_diff import GOLDEN_COLUMN_CELLS, changed_spans, pair_heading, window_around
 from fcreview.tui.item_view.document import header_line
-from fcreview.tui.text.lines import plain
+from fcreview.tui.text.lines import plain_text
 from tests.tui.item_view.document_text import HOSTILE, WEATHER, detail, golden, item, predicted, text
 
 
@@ -41,7 +41,7 @@ def test_at_160_columns_both_sides_stand_at_a_readable_distance() -> None:
 
 
 def test_the_five_states_are_told_apart_without_colour() -> None:
-    wanted = [golden("f", same=1, far="a", gone=2, left=Accept([5], optional=True))]
+    wanted = [golden("f", same=1, far="a", gone=2, left=AcceptedValues([5], optional=True))]
     given = [predicted("f", same=1, far="b", more=4)]
     of = item(wanted, given)
     of.pairs[0].diff[0].state = "~"  # as a benchmark's leniency would say of `far`
@@ -59,7 +59,7 @@ def test_columns_stand_below_each_other_with_wide_characters() -> None:
     lines = text(detail(of))
     marks = {"  argument": "predicted", "! 城市": '"杭州"', "! a": '"y"'}
     rows = [(line, mark) for start, mark in marks.items() for line in lines if line.startswith(start)]
-    assert len({width(line[: line.index(mark)]) for line, mark in rows}) == 1
+    assert len({display_width(line[: line.index(mark)]) for line, mark in rows}) == 1
     assert len(rows) == 3
 
 
@@ -88,12 +88,12 @@ def test_missing_and_extra_calls_say_so() -> None:
 def test_a_long_name_gives_way_to_what_is_said_of_its_call(cells: int) -> None:
     name = "transport.reservations.cancel_every_booking_of_this_traveller_within"
     [pair] = detail(item([golden(name, a=1)], [])).item.pairs
-    shown = plain(pair_heading(pair, 1, 1, cells))
-    assert width(shown) == cells
+    shown = plain_text(pair_heading(pair, 1, 1, cells))
+    assert display_width(shown) == cells
     assert ("· - missing ─" in shown) == (cells > 30)
     assert "within" in shown or cells < 80
-    also = plain(pair_heading(pair, 1, 1, cells, ["already called in step 2"]))
-    assert width(also) == cells and ("· already called in step 2 ─" in also) == (cells == 160)
+    also = plain_text(pair_heading(pair, 1, 1, cells, ["already called in step 2"]))
+    assert display_width(also) == cells and ("· already called in step 2 ─" in also) == (cells == 160)
 
 
 def test_many_equal_arguments_are_one_line_and_unfold() -> None:
@@ -135,31 +135,33 @@ def test_a_rule_that_was_not_computed_says_why() -> None:
 
 def test_hidden_verdicts_leave_no_trace() -> None:
     of = detail(WEATHER, opinions=[Opinion(annotator="bob", verdict=False, note="Bob's word")])
-    of.item.extra.more["answers"] = "Hangzhou"
-    shown = "\n".join(text(of, hidden=True))
+    of.item.extra.metadata["answers"] = "Hangzhou"
+    shown = "\n".join(text(of, hide_verdicts=True))
     for word in ("official", "recomputed", "judge", "✗", "value_error", "Bob", "answers"):
         assert word not in shown
-    assert "✗" not in plain(header_line(of, 2, 640, 80, hidden=True))
-    del of.item.extra.more["answers"]
+    assert "✗" not in plain_text(header_line(of, 2, 640, 80, hide_verdicts=True))
+    del of.item.extra.metadata["answers"]
 
 
 def test_extra_fields_come_last_with_a_line_each_and_their_size() -> None:
     of = item([golden("f", a=1)], [predicted("f", a=1)])
-    of.extra = Extra(score_record=RecordPlace("s.json", 2), more={"config": {"deep": ["x" * 50] * 40}, "path": ["a.b"]})
+    of.extra = Extra(
+        score_record=RecordLocation("s.json", 2), metadata={"config": {"deep": ["x" * 50] * 40}, "path": ["a.b"]}
+    )
     lines = text(detail(of))
     assert lines[-4].startswith("── metadata ──")
     assert lines[-3].startswith('  config  {"deep": ["xxx')
     assert lines[-3].endswith("  2.2 KB, enter to open")
     assert lines[-2].rstrip() == '  path    ["a.b"]'
     assert "score_record" not in "\n".join(lines)
-    assert all(width(line) <= 80 for line in lines)
+    assert all(display_width(line) <= 80 for line in lines)
 
 
 @pytest.mark.parametrize("hidden", [False, True])
 def test_where_an_answer_is_judged_golden_and_given_stand_together(hidden: bool) -> None:
     of = item([], [])
     of.extra = Extra(accepted_answers=["dark green", 7], final_answer="green \x1b[2J")
-    lines = text(detail(of), hidden=hidden)
+    lines = text(detail(of), hide_verdicts=hidden)
     at = next(n for n, line in enumerate(lines) if line.startswith("── final answer ──"))
     assert lines[at + 1 : at + 3] == ['golden  "dark green" or 7', "answer  green ␛[2J"]
     assert not any(line.startswith("── metadata") for line in lines)
@@ -177,13 +179,13 @@ def test_hostile_text_is_drawn_as_pictures_and_is_no_markup() -> None:
     of.id = of.category = of.error_type = HOSTILE
     official = Verdict("official", False, error_type=HOSTILE, rationale=HOSTILE)
     of.verdicts = [official, Verdict("judge", HOSTILE, by=HOSTILE)]
-    of.extra.more = {HOSTILE: HOSTILE}
+    of.extra.metadata = {HOSTILE: HOSTILE}
     of.messages = [Message(0, -1, "user", HOSTILE, HOSTILE), Message(0, 0, "assistant", HOSTILE)]
     shown = detail(
         of, opinions=[Opinion(annotator="alice", target=HOSTILE, verdict=HOSTILE, tags=[HOSTILE], note=HOSTILE)]
     )
-    lines = [*text(shown, dialogue=True), plain(header_line(shown, 0, 1, 200))]
-    assert all(line == visible(line) for line in lines)
+    lines = [*text(shown, full_dialogue=True), plain_text(header_line(shown, 0, 1, 200))]
+    assert all(line == sanitize(line) for line in lines)
     assert any("[bold]x[/bold]" in line for line in lines)
 
 
@@ -197,5 +199,5 @@ def test_the_changed_part_is_what_lies_between_what_agrees() -> None:
 
 
 def test_rows_come_from_core() -> None:
-    rows = argument_rows(WEATHER.golden[0], WEATHER.predicted[0], WEATHER.pairs[0].diff)
+    rows = build_argument_rows(WEATHER.golden[0], WEATHER.predicted[0], WEATHER.pairs[0].diff)
     assert [row.state for row in rows] == ["=", "!", "+"]

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from fcreview.matching.align import align
-from fcreview.model.item import GOLDEN_CALL, Item, Message, step_numbers
+from fcreview.model.item import GOLDEN_CALL, Item, Message, number_steps
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
-from fcreview.tui.item_view.blocks import Options
-from fcreview.tui.item_view.document import document
-from fcreview.tui.text.lines import plain
+from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.document import build_document
+from fcreview.tui.text.lines import plain_text
 from tests.sharing import Imports
 from tests.tui.item_view.document_text import detail, golden, predicted, text
 
@@ -24,7 +24,11 @@ DUPLICATE = re.compile(r"duplicate of turn \d+ step \d+")
 
 def gaps(of: ItemDetail) -> list[str]:
     """Lines at which a step's number is neither that of the line before nor the next one, nor 1."""
-    lines = [plain(one).rstrip() for b in document(of, "a", Options(open_all=True)) for one in b.lines(10_000)[:1]]
+    lines = [
+        plain_text(one).rstrip()
+        for b in build_document(of, "a", DisplayOptions(unfold_all=True))
+        for one in b.lines(10_000)[:1]
+    ]
     shown = [(int(found[1]), line) for line in lines if (found := STEP.search(DUPLICATE.sub("", line)))]
     first = [line for number, line in shown[:1] if number != 1]
     return first + [line for (one, _), (two, line) in pairwise(shown) if two not in (one, one + 1, 1)]
@@ -61,15 +65,15 @@ def agent() -> Item:
 
 
 def test_numbers_are_of_what_happened_in_each_turn() -> None:
-    assert step_numbers(conversation()) == {(0, 0): 1, (0, 1): 2, (1, 2): 1}
-    assert step_numbers(agent()) == {(0, 1): 1, (0, 3): 2, (0, 5): 3}
+    assert number_steps(conversation()) == {(0, 0): 1, (0, 1): 2, (1, 2): 1}
+    assert number_steps(agent()) == {(0, 1): 1, (0, 3): 2, (0, 5): 3}
 
 
 def test_every_step_of_a_turn_is_numbered_at_its_call_and_at_its_words() -> None:
     lines = text(detail(agent()))
     assert "= call 1 of 2 · wifi() · step 1" in lines and "= call 2 of 2 · login() · step 2" in lines
     assert any(line.startswith("── response · step 3") for line in lines)
-    targets = {block.target for block in document(detail(agent()), "alice", Options())}
+    targets = {block.target for block in build_document(detail(agent()), "alice", DisplayOptions())}
     assert {"turn:1/call:1", "turn:1/call:2"} <= targets, "addresses are of calls, whatever their steps"
 
 
@@ -100,8 +104,8 @@ def test_a_repetition_names_the_step_that_is_shown() -> None:
 @pytest.mark.parametrize("folder", ["acebench", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench"])
 def test_no_published_item_has_a_gap(folder: str, bench: Path, imports: Imports) -> None:
     with Store.open(imports.of([bench / folder]), "alice") as store:
-        count = store.count(View())
+        count = store.count_items(View())
         view = View(queue="dataset")
-        rows = [store.page(view, at, 1)[0] for at in range(0, count, max(count // 100, 1))]
-        found = {row.id: wrong for row in rows if (wrong := gaps(store.detail(row.item)))}
+        rows = [store.fetch_page(view, at, 1)[0] for at in range(0, count, max(count // 100, 1))]
+        found = {row.id: wrong for row in rows if (wrong := gaps(store.read_detail(row.item)))}
     assert not found

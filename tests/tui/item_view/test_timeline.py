@@ -9,9 +9,9 @@ import pytest
 
 from fcreview.matching.align import align
 from fcreview.model.item import ABSENT, GOLDEN_CALL, Item, Message, StateDifference, Verdict
-from fcreview.tui.item_view.blocks import Options
-from fcreview.tui.item_view.document import document, opening
-from fcreview.tui.text.lines import plain
+from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.document import build_document, starting_block
+from fcreview.tui.text.lines import plain_text
 from tests.tui.item_view.document_text import detail, golden, predicted, text
 
 DIFF = {"file_name1": "a", "file_name2": "b"}
@@ -73,8 +73,8 @@ def test_a_call_that_was_made_in_the_conversation_before_is_said_to_be_a_repetit
 def test_the_judged_call_is_open_and_under_the_cursor_though_it_is_equal() -> None:
     of = detail(snapshot(query="refund policy"))
     assert any(line.startswith("= query") for line in text(of))
-    blocks = document(of, "alice", Options())
-    assert blocks[opening(blocks)].key == "turn:2/call:1"
+    blocks = build_document(of, "alice", DisplayOptions())
+    assert blocks[starting_block(blocks)].key == "turn:2/call:1"
 
 
 def test_a_long_dialogue_before_is_one_line_with_its_length_and_unfolds() -> None:
@@ -145,7 +145,7 @@ def test_states_that_differ_are_rows_at_the_end_where_no_turn_is_named() -> None
     assert lines[at + 2].split() == ["!", "Food.users.Eve.balance", "412.0", "500.0"]
     assert lines[at + 3].startswith("+ Food.orders")
     assert at > place(lines, "= call 1")
-    assert not any("Food" in line for line in text(detail(made), hidden=True)), "it says how the item ended"
+    assert not any("Food" in line for line in text(detail(made), hide_verdicts=True)), "it says how the item ended"
 
 
 def test_turns_have_a_map_and_one_that_is_judged_alone_has_none() -> None:
@@ -157,7 +157,7 @@ def test_turns_have_a_map_and_one_that_is_judged_alone_has_none() -> None:
         made.pairs += align(made.golden[-1:], made.predicted[-1:])
     made.extra.failing_turn = 1
     assert "turns  1 =  2 ! fails here  3 =" in text(detail(made))
-    assert "turns  1 =  2 !  3 =" in text(detail(made), hidden=True)
+    assert "turns  1 =  2 !  3 =" in text(detail(made), hide_verdicts=True)
     assert not any(line.startswith("turns") for line in text(detail(snapshot())))
 
 
@@ -174,8 +174,8 @@ def test_the_reply_that_is_judged_stands_beside_the_golden_one_with_the_labels_a
     assert lines[at + 3].split("  ")[-1].strip() == "Where do you live?"
     assert lines[at + 3].index("Your refund") == lines[at + 1].index("golden")
     assert not any("no golden call" in line for line in lines)
-    blocks = document(detail(made), "alice", Options())
-    assert plain(blocks[opening(blocks)].lines(79)[0]).startswith("── response")
+    blocks = build_document(detail(made), "alice", DisplayOptions())
+    assert plain_text(blocks[starting_block(blocks)].lines(79)[0]).startswith("── response")
 
 
 @pytest.mark.parametrize(
@@ -190,4 +190,4 @@ def test_labels_of_a_judge_stand_beside_the_golden_ones(ours: list[str], passes:
     row = lines[place(lines, f"{state} labels")]
     assert row.split() == [state, "labels", "inform", ours[0]]
     assert not any(line.startswith("── judge") for line in lines), "said already"
-    assert not any("ask" in line for line in text(detail(made), hidden=True))
+    assert not any("ask" in line for line in text(detail(made), hide_verdicts=True))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fcreview.model.item import Item, Message, StateDifference
-from fcreview.tui.item_view.blocks import Options
-from fcreview.tui.item_view.document import document, first_difference, opening, stops_of, target_at
-from fcreview.tui.review.cursor import find
+from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.document import build_document, cursor_stops, first_difference, starting_block, target_at
+from fcreview.tui.review.cursor import find_hits
 from tests.tui.item_view.document_text import detail, golden, item, predicted, text, turns
 
 
@@ -37,14 +37,14 @@ def test_a_note_of_the_runner_is_shown_where_it_tells_why_a_turn_ended() -> None
 
 
 def test_the_cursor_starts_where_the_item_fails_and_stops_at_targets() -> None:
-    blocks = document(detail(turns()), "alice", Options())
-    assert blocks[opening(blocks)].key == "turn:2"
-    stops = [blocks[at].key for at in stops_of(blocks, arguments=False)]
+    blocks = build_document(detail(turns()), "alice", DisplayOptions())
+    assert blocks[starting_block(blocks)].key == "turn:2"
+    stops = [blocks[at].key for at in cursor_stops(blocks, arguments=False)]
     said = ["turn:2/step:2/assistant:0", "turn:2/step:2/state:1"]
     assert stops == ["turn:1", "turn:2", "turn:2/call:1", *said, "turn:3"]
     at = first_difference(blocks)
     assert at is not None and blocks[at].target == "turn:2/call:1/arg:to"
-    assert target_at(blocks, stops_of(blocks, arguments=False)[3]) == "turn:2"
+    assert target_at(blocks, cursor_stops(blocks, arguments=False)[3]) == "turn:2"
 
 
 def test_the_state_that_differs_is_shown_in_the_failing_turn_with_both_sides_named() -> None:
@@ -60,8 +60,8 @@ def test_the_state_that_differs_is_shown_in_the_failing_turn_with_both_sides_nam
 
 
 def test_search_finds_what_is_folded_away() -> None:
-    opened = document(detail(turns()), "alice", Options(open_all=True))
-    keys = {hit.key for hit in find(opened, "PLEASE. (2)", 79)}
+    opened = build_document(detail(turns()), "alice", DisplayOptions(unfold_all=True))
+    keys = {hit.key for hit in find_hits(opened, "PLEASE. (2)", 79)}
     assert keys == {"turn:3/opening:0"}
 
 

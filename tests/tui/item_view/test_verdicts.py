@@ -8,11 +8,11 @@ from copy import deepcopy
 import pytest
 
 from fcreview.matching.align import align
-from fcreview.model.item import Accept, Call, Erratum, Item, Message, Pair, Verdict
+from fcreview.model.item import AcceptedValues, Call, CallPair, Erratum, Item, Message, Verdict
 from fcreview.model.review import Opinion
-from fcreview.tui.item_view.blocks import Options
-from fcreview.tui.item_view.document import document
-from fcreview.tui.text.lines import plain
+from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.document import build_document
+from fcreview.tui.text.lines import plain_text
 from tests.tui.item_view.document_text import WEATHER, detail, golden, item, predicted, text
 
 NARITA = Verdict("judge", False, "turn:1/call:2", "equivalent", "value_error", "the values differ", "gpt-4o")
@@ -24,9 +24,9 @@ def refused() -> Item:
     made.golden = [golden("taxi", query="Tokyo Narita")]
     made.predicted = [predicted("taxi", 0, 0, 0, query="Narita, Tokyo"), predicted("taxi", 1, 0, 1, query="Narita")]
     made.messages = [Message(0, -1, "user", "A taxi."), Message(0, 0, "tool", "{}"), Message(0, 1, "tool", "{}")]
-    made.pairs = [*align(made.golden, made.predicted[1:]), Pair(0, None, 0, "taxi", "+")]
+    made.pairs = [*align(made.golden, made.predicted[1:]), CallPair(0, None, 0, "taxi", "+")]
     made.verdicts = [NARITA]
-    made.extra.held_against = {"turn:1/call:2": 0}
+    made.extra.compared_with = {"turn:1/call:2": 0}
     return made
 
 
@@ -41,7 +41,7 @@ def test_a_refused_call_stands_beside_the_golden_one_it_was_held_against_with_th
     assert '"Tokyo Narita"' in lines[at + 2] and '"Narita, Tokyo"' in lines[at + 2]
     assert lines[at + 3] == "  judge gpt-4o ✗ equivalent: value_error: the values differ"
     assert sum("the values differ" in line for line in lines) == 1
-    hidden = text(detail(refused()), 120, hidden=True)
+    hidden = text(detail(refused()), 120, hide_verdicts=True)
     assert '+ call 2 of 2 · extra: taxi(query="Narita, Tokyo") · step 1' in hidden
 
 
@@ -55,11 +55,13 @@ def test_a_golden_answer_from_errata_says_whose_it_is_and_what_it_was() -> None:
     at = place(lines, "── golden answer from errata · alice, bob␛[2J · 2026-11-21")
     assert lines[at + 1].strip() == "China is asked for"
     assert lines[at + 2].startswith('before  [{"get_weather"') and lines[at + 2].endswith(" 165 B"), "folded"
-    blocks = document(detail(made), "alice", Options())
+    blocks = build_document(detail(made), "alice", DisplayOptions())
     (folded,) = [block for block in blocks if block.key == "erratum/old"]
-    assert folded.folded and folded.full is not None and folded.full() == json.dumps(OLD)
+    assert folded.folded and folded.full_text is not None and folded.full_text() == json.dumps(OLD)
     assert place(lines, "  argument") < at < place(lines, "── official"), "below the calls"
-    assert not any("errat" in line or "China is asked for" in line for line in text(detail(made), 100, hidden=True))
+    assert not any(
+        "errat" in line or "China is asked for" in line for line in text(detail(made), 100, hide_verdicts=True)
+    )
 
 
 def test_a_correction_that_does_not_fit_says_so() -> None:
@@ -80,7 +82,7 @@ def test_ones_own_answer_stands_beside_the_judges() -> None:
     assert lines[at + 2] == "  bob ✗  fail"
     folded = text(detail(refused(), opinions=[said]), 120, folds={"turn:1/call:2": True})
     assert any(line.startswith("+ call 2 of 2") and line.endswith("you ✓") for line in folded)
-    assert not any("bob" in line for line in text(detail(refused(), opinions=[said, other]), 120, hidden=True))
+    assert not any("bob" in line for line in text(detail(refused(), opinions=[said, other]), 120, hide_verdicts=True))
 
 
 def test_judges_of_the_reply_stand_below_it() -> None:
@@ -112,9 +114,9 @@ def test_what_is_equal_by_the_rules_is_not_marked_as_a_fault(state: str) -> None
     of.pairs[0].diff[0].state = of.pairs[0].state = state  # type: ignore[assignment]
     styles = {
         style
-        for block in document(detail(of), "alice", Options())
+        for block in build_document(detail(of), "alice", DisplayOptions())
         for line in block.lines(79)
-        if plain(line).startswith(state)
+        if plain_text(line).startswith(state)
         for _, style in line
     }
     assert ("diff" in styles) == (state == "!")
@@ -133,5 +135,5 @@ def test_a_golden_answer_that_cannot_be_read_is_shown_as_it_is_with_the_reason()
 
 def test_no_column_is_wider_than_the_screen_where_a_side_has_no_value() -> None:
     long = '{"age": 28, "emotional_state": "calm", "history": ["none that is known", "none"]}'
-    of = item([golden("f", patient_info=Accept([long], optional=True))], [predicted("f")])
+    of = item([golden("f", patient_info=AcceptedValues([long], optional=True))], [predicted("f")])
     assert all(len(line) <= 60 for line in text(detail(of), 61))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from fcreview.store.importing.run_importer import Before, import_runs
+from fcreview.store.importing.run_importer import ItemSnapshot, import_runs
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui import live_reload
 from fcreview.tui.app import FcreviewApp
@@ -48,10 +48,10 @@ class Rewritten:
     def import_changes(self) -> ReloadResult:
         if self.fails:
             raise ReloadError(self.fails)
-        with Before(self.workspace) as before:
-            import_runs(self.workspace, [write_run(self.place / MODEL, self.rows, MODEL)], read, jobs=1)
+        with ItemSnapshot(self.workspace) as before:
+            import_runs(self.workspace, [write_run(self.place / MODEL, self.rows, MODEL)], read, n_workers=1)
             self.taken += 1
-            return ReloadResult(before.news([]))
+            return ReloadResult(before.compare([]))
 
     def close(self) -> None:
         self.closed = True

@@ -64,11 +64,11 @@ async def test_the_item_on_screen_stays_with_its_cursor_and_a_verdict_is_about_i
         assert " b " in before[0] and "2/4" in before[0]
         screen = app.screen
         assert isinstance(screen, ItemScreen)
-        place, folds = screen.reader.block.key, dict(screen.reader.options.folds)
+        place, folds = screen.cursor.block.key, dict(screen.cursor.options.folds)
         source.write(rows_of("new", "a", "b", "c", "d"))
         lines = await until(pilot, lambda lines: "3/5" in lines[0])
         assert lines[1:-2] == before[1:-2]
-        assert (screen.reader.block.key, screen.reader.options.folds) == (place, folds)
+        assert (screen.cursor.block.key, screen.cursor.options.folds) == (place, folds)
         await pilot.press("f")
         lines = await settled(pilot)
         assert " c " in lines[0]
@@ -190,7 +190,7 @@ async def test_filters_by_number_and_levels_find_the_same_items(following: Follo
     app, source = following(rows_of("a", "b", "c", "d"))
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
-        numbers = [row.item for row in app.session._store.page(View(), 1, 2)]  # type: ignore[union-attr]
+        numbers = [row.item for row in app.session._store.fetch_page(View(), 1, 2)]  # type: ignore[union-attr]
         await pilot.press("j", "j", "j", "f", *f"item:{numbers[0]},{numbers[1]}", "enter")
         assert "1/2" in (await settled(pilot))[2]
         source.write(rows_of("new", "a", "b", "c", "d"))

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.rows import View, presented
+from fcreview.store.rows import View, encode_repetition
 from fcreview.store.store import Store
-from fcreview.tui.live_reload import find_items
+from fcreview.tui.live_reload import find_same_items
 from tests.store.factory import import_items
 from tests.tui.conftest import Rows
 from tests.tui.live_reload.conftest import row
@@ -36,8 +36,8 @@ def both(tmp_path: Path) -> Any:
 
 
 def named(store: Store) -> Named:
-    runs = {run.run: run.info.model for run in store.runs()}
-    rows = store.page(View(queue="dataset"), 0, 99)
+    runs = {run.run: run.info.model for run in store.fetch_runs()}
+    rows = store.fetch_page(View(queue="dataset"), 0, 99)
     return {f"{runs[each.run]}/{each.category}/{each.id}": each.item for each in rows}
 
 
@@ -46,14 +46,14 @@ def test_the_same_find_items_the_same_order_whatever_their_numbers_are_now(both:
     old, new = named(before), named(now)
     wanted = ["maple/simple/c", "oak/simple/b", "maple/live_simple/b", "maple/simple/b"]
     numbers = [old[name] for name in wanted]
-    assert find_items(numbers, before, now) == tuple(new[name] for name in wanted)
+    assert find_same_items(numbers, before, now) == tuple(new[name] for name in wanted)
     assert len({old[name] - new[name] for name in wanted}) > 1, "else nothing had to be looked up"
 
 
 def test_an_item_that_is_shown_a_second_time_is_the_item(both: Both) -> None:
     before, now = both(BEFORE, {"maple": [row("new"), *BEFORE["maple"]], **OAK})
-    again = presented(named(before)["maple/simple/a"], 2)
-    assert find_items([again], before, now) == (named(now)["maple/simple/a"],)
+    again = encode_repetition(named(before)["maple/simple/a"], 2)
+    assert find_same_items([again], before, now) == (named(now)["maple/simple/a"],)
 
 
 def test_what_is_gone_is_left_out_and_not_taken_for_another(both: Both) -> None:
@@ -61,12 +61,12 @@ def test_what_is_gone_is_left_out_and_not_taken_for_another(both: Both) -> None:
     before, now = both(BEFORE, {"maple": [row("c"), row("b", category="live_simple")], **OAK})
     old, new = named(before), named(now)
     wanted = [old["maple/simple/a"], old["maple/simple/b"], old["maple/simple/c"]]
-    assert find_items(wanted, before, now) == (new["maple/simple/c"],)
+    assert find_same_items(wanted, before, now) == (new["maple/simple/c"],)
 
 
 def test_if_all_are_gone_the_list_is_empty_and_does_not_show_everything(both: Both) -> None:
     before, now = both(BEFORE, {"maple": [row("c")], **OAK})
-    left = find_items([named(before)["maple/simple/a"]], before, now)
-    assert left and now.count(View(items=left)) == 0
-    assert find_items([], before, now) == ()
-    assert now.count(View(items=())) == 3, "no numbers stand for all items"
+    left = find_same_items([named(before)["maple/simple/a"]], before, now)
+    assert left and now.count_items(View(items=left)) == 0
+    assert find_same_items([], before, now) == ()
+    assert now.count_items(View(items=())) == 3, "no numbers stand for all items"

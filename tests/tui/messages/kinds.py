@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
-from fcreview.tui.item_view.blocks import Options
-from fcreview.tui.item_view.document import document, target_at
+from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.document import build_document, target_at
 from fcreview.tui.review.judge import pending_question, score_criteria
 
 
@@ -29,8 +29,8 @@ def places(store: Store, every: int = 1) -> list[Place]:
     """One of each kind in the store's items, or in every so many of them."""
     found: dict[tuple[object, ...], Place] = {}
     view = View(queue="dataset")
-    for at in range(0, store.count(view), every):
-        detail = store.detail(store.page(view, at, 1)[0].item)
+    for at in range(0, store.count_items(view), every):
+        detail = store.read_detail(store.fetch_page(view, at, 1)[0].item)
         for kind, place in _of(detail):
             found.setdefault(kind, place)
     return list(found.values())
@@ -39,7 +39,7 @@ def places(store: Store, every: int = 1) -> list[Place]:
 def _of(detail: ItemDetail) -> Iterator[tuple[tuple[object, ...], Place]]:
     scored = bool(score_criteria(detail))
     for open_all in (False, True):
-        blocks = document(detail, "alice", Options(open_all=open_all))
+        blocks = build_document(detail, "alice", DisplayOptions(unfold_all=open_all))
         for at, block in enumerate(blocks):
             target = target_at(blocks, at)
             what = pending_question(detail.item, target)

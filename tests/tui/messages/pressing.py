@@ -61,13 +61,13 @@ class Desk:
 
     async def stand(self, place: Place) -> None:
         """On the line, as a search would leave the cursor there."""
-        self.screen.item_reviewer.open(place.item)
+        self.screen.item_reviewer.open_item(place.item)
         await self.settle()
         text = self.screen.text
-        text.reading.options = replace(text.reading.options, open_all=place.open_all)
-        text.reading.rebuild(at=place.block)
-        text.renew(text.reading.detail)
-        assert text.reading.block.key == place.block
+        text.required_reader.options = replace(text.required_reader.options, unfold_all=place.open_all)
+        text.required_reader.rebuild(key=place.block)
+        text.update_item(text.required_reader.detail)
+        assert text.required_reader.block.key == place.block
 
     async def press(self, place: Place, keys: Sequence[str], *, armed: bool) -> Pressed:
         await self.stand(place)
@@ -99,7 +99,7 @@ class Desk:
 async def desk(workspace: Workspace, size: tuple[int, int] = (80, 24)) -> AsyncIterator[tuple[Desk, Store]]:
     with Store.open(workspace, "alice") as store:
         session = Session(None, "alice", store, Reviewer(store, Journal(workspace, "alice")))
-        first = store.page(View(queue="dataset"), 0, 1)[0]
+        first = store.fetch_page(View(queue="dataset"), 0, 1)[0]
         app = FcreviewApp(session, View(queue="dataset"), first.item)
         async with app.run_test(size=size) as pilot:
             made = Desk(pilot, app, workspace)

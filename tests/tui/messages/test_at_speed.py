@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import pytest
 from textual import events
 
-from fcreview.model.review import Event, Said
+from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import ItemDetail, View
@@ -48,12 +48,12 @@ class Laden(Session):
     dice = random.Random(1)
 
     async def ask(self, question: Callable[[Store], T], *, interruptible: bool = False) -> T:
-        answer = await super().ask(question, interruptible=interruptible)
+        answer = await super().query(question, interruptible=interruptible)
         await asyncio.sleep(self.dice.choice((0, 0, 0.001, 0.005, 0.02)))
         return answer
 
-    async def review(self, item: int, annotation: Said, detail: ItemDetail | None = None) -> Event:
-        event = await super().review(item, annotation, detail)
+    async def review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
+        event = await super().record_review(item, annotation, detail)
         await asyncio.sleep(self.dice.choice((0, 0, 0.001, 0.01)))
         return event
 
@@ -149,7 +149,7 @@ async def test_a_key_on_its_way_is_about_the_item_that_was_on_screen(imported: I
     async with laden(workspace, 1) as app:
         verdict, note = late(app, "p"), late(app, "n")
         press(app, "f")
-        await until(lambda: shown(app).reader.detail.row.id == "simple_1")
+        await until(lambda: shown(app).cursor.detail.row.id == "simple_1")
         await worked(app)
         verdict()
         await until(lambda: len(journal(workspace)) == 2)
@@ -160,7 +160,7 @@ async def test_a_key_on_its_way_is_about_the_item_that_was_on_screen(imported: I
             press(app, key)
         await until(lambda: len(journal(workspace)) == 3)
         assert journal(workspace) == [("simple_0", False), ("simple_0", True), ("simple_0", None)]
-        assert shown(app).reader.detail.row.id == "simple_1"
+        assert shown(app).cursor.detail.row.id == "simple_1"
         press(app, "u")
         await until(lambda: len(journal(workspace)) == 4)
         assert journal(workspace)[-1] == ("simple_1", "unsure"), "what is pressed now is about what is there now"

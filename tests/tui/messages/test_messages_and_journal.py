@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from fcreview.importers.registry import PLUGINS
-from fcreview.model.address import ITEM, RESPONSE, words
+from fcreview.model.address import ITEM, RESPONSE, describe_address
 from fcreview.model.review import CORRECT, UNSURE
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.actions import FAULT
-from fcreview.tui.actions import ITEM as ITEM_KEYS
+from fcreview.tui.actions import FAULT_ACTIONS
+from fcreview.tui.actions import ITEM_ACTIONS as ITEM_KEYS
 from tests.examples import only_long
 from tests.sharing import Imports
 from tests.tui.messages.kinds import Place, places
@@ -26,7 +26,7 @@ from tests.tui.messages.pressing import Pressed, desk
 BENCHMARKS = [plugin.name for plugin in PLUGINS]
 VERDICTS = {"p": True, "f": False, "g": True, "u": UNSURE}
 SCORES = {"0": 0, "1": 1, "2": 2}
-FAULTS = {action.keys: action.id.partition(".")[2] for action in FAULT if action.does.startswith("take")}
+FAULTS = {action.keys: action.id.partition(".")[2] for action in FAULT_ACTIONS if action.action.startswith("take")}
 PROMPTS = {"e": ("n", *"odd", "enter", "enter"), "n": (*"why", "enter"), "l": ("enter",)}
 KEYS = [
     *((key,) for key in (*VERDICTS, *SCORES)),
@@ -46,7 +46,7 @@ SPEAKING = ("verdict", "score", "fault", "tag", "note", "last", "labels", "golde
 
 
 def test_no_key_that_says_something_is_left_out() -> None:
-    speaking = {action.id: action.keys for action in ITEM_KEYS if action.does.startswith(SPEAKING)}
+    speaking = {action.id: action.keys for action in ITEM_KEYS if action.action.startswith(SPEAKING)}
     pressed = {keys[0] for keys in KEYS}
     assert {keys for action, keys in speaking.items() if action not in ELSEWHERE} == pressed
     assert set(speaking) > ELSEWHERE
@@ -54,7 +54,7 @@ def test_no_key_that_says_something_is_left_out() -> None:
 
 def faults(of: Pressed, store: Store) -> Iterator[str]:
     """What is wrong, in words."""
-    detail = store.detail(of.place.item)
+    detail = store.read_detail(of.place.item)
     before, key = of.before, of.keys[0]
     target = of.place.target if of.armed else ITEM
     if not same(before.id, detail.row.id):
@@ -67,13 +67,13 @@ def faults(of: Pressed, store: Store) -> Iterator[str]:
         yield "more than one thing was written"
     event = of.events[-1]
     if key in SCORES and "verdict" not in event:  # no score is asked: why the verdict given last overrules
-        name = event["key"]["id"] if event["target"] == ITEM else words(event["target"])
+        name = event["key"]["id"] if event["target"] == ITEM else describe_address(event["target"])
         if not of.before.why or not same(of.before.why, name) or "reason" not in (event.get("overrules") or {}):
             yield f"a reason for {name}, which the line of keys did not name"
         return
     if event["key"]["id"] != detail.row.id or event["key"]["model"] != detail.run.model:
         yield "another item was judged"
-    spoken = words(event["target"]) + ("" if event["criterion"] == CORRECT else f" {event['criterion']}")
+    spoken = describe_address(event["target"]) + ("" if event["criterion"] == CORRECT else f" {event['criterion']}")
     if key in SCORES:
         if not before.scored or before.scored != spoken:
             yield f"a score of {spoken} was given, which the screen did not name"
@@ -127,7 +127,7 @@ def _remark(of: Pressed, event: dict[str, Any]) -> Iterator[str]:
     over = event.get("overrules")
     if event["target"] != ITEM and (over is not None) != ("overrides" in said) and "…" not in said:
         yield f"overrides {over}"
-    about = event["key"]["id"] if event["target"] == ITEM else words(event["target"])
+    about = event["key"]["id"] if event["target"] == ITEM else describe_address(event["target"])
     moved = " · now " in said or "queue complete" in said or "end of the queue" in said or of.keys[0] in SCORES
     named = about in said or of.after.rstrip().endswith(f"verdict on: {about}") or f" 2 on: {about} " in of.after
     if not named and "…" not in said and not moved:
@@ -160,7 +160,7 @@ async def check(runs: Path, place: Path, imports: Imports, *, share: int = 1, si
     """`share`: one in so many of all combinations of line and key."""
     workspace = imports.copy([runs], place)
     with Store.open(workspace, "alice") as store:
-        count = store.count(View())
+        count = store.count_items(View())
         chosen = places(store, max(count // ITEMS, 1))
     found, pressed = await agreed(workspace, combinations(chosen)[::share], size)
     print(

@@ -32,11 +32,11 @@ FOLDERS = [pytest.param(name, id=name, marks=only_long if name in EQUAL_CALLS el
 
 def chosen(store: Store, named: tuple[str, ...]) -> list[int]:
     """Rows that are walked: those with a name here, and a sample or all."""
-    count = store.count(View())
+    count = store.count_items(View())
     step = 1 if os.environ.get("FCREVIEW_WALK") == "all" else max(count // SAMPLE, 1)
     view = View(queue="dataset")
-    sample = [store.page(view, at, 1)[0].item for at in range(0, count, step)]
-    return list(dict.fromkeys([*(item for name in named for item in store.find(name)), *sample]))
+    sample = [store.fetch_page(view, at, 1)[0].item for at in range(0, count, step)]
+    return list(dict.fromkeys([*(item for name in named for item in store.find_items(name)), *sample]))
 
 
 @pytest.mark.sweep
@@ -48,7 +48,7 @@ def test_every_item_is_told_on_its_first_screen(folder: str, bench: Path, import
     try:
         items = chosen(store, NAMED.get(folder, ()))
         for item in items:
-            detail = store.detail(item)
+            detail = store.read_detail(item)
             for width, height in SIZES:
                 for fault in faults(detail, width, height):
                     found[f"{detail.item.id} {width}x{height}: {fault}"] += 1

@@ -14,11 +14,11 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.item_view.blocks import Options
-from fcreview.tui.item_view.document import decisive, document
+from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.document import build_document, first_difference_inside
 from fcreview.tui.screens.item_pane import ItemPane
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import plain
+from fcreview.tui.text.lines import plain_text
 from tests.examples import only_long
 from tests.sharing import Imports
 from tests.tui.published.test_walk import FOLDERS, NAMED
@@ -32,17 +32,17 @@ STEPS = 300
 
 
 def chosen(store: Store, folder: str) -> list[int]:
-    count, view = store.count(View()), View(queue="dataset")
-    sample = [store.page(view, at, 1)[0].item for at in range(0, count, max(count // SAMPLE, 1))]
-    return list(dict.fromkeys([*(store.find(name)[0] for name in NAMED.get(folder, ())), *sample]))
+    count, view = store.count_items(View()), View(queue="dataset")
+    sample = [store.fetch_page(view, at, 1)[0].item for at in range(0, count, max(count // SAMPLE, 1))]
+    return list(dict.fromkeys([*(store.find_items(name)[0] for name in NAMED.get(folder, ())), *sample]))
 
 
 def shown_wrong(pane: ItemPane, width: int) -> list[str]:
-    view, reader = pane.text, pane.reader
+    view, reader = pane.text, pane.cursor
     text = [view.render_line(y).text for y in range(view.size.height)]
     strips = pane.app.screen._compositor.render_strips()
-    wanted = reader.blocks[decisive(reader.blocks, reader.at)]
-    drawn = (plain(line).strip() for line in wanted.lines(view.cells))
+    wanted = reader.blocks[first_difference_inside(reader.blocks, reader.index)]
+    drawn = (plain_text(line).strip() for line in wanted.lines(view.cells))
     first = next((line for line in drawn if line), "")
     found = [] if any(row.strip() for row in text) else ["blank"]
     found += [f"a row of {strip.cell_length} cells" for strip in strips if strip.cell_length != width][:1]
@@ -52,22 +52,22 @@ def shown_wrong(pane: ItemPane, width: int) -> list[str]:
 
 async def unreached(pane: ItemPane, pilot: Any) -> list[str]:
     """Arguments that differ and to which `j` does not come, everything being unfolded."""
-    reader = pane.reader
-    opened = document(reader.detail, "alice", Options(open_all=True))
-    wanted = {block.key for block in opened if block.argument and block.differs}
+    reader = pane.cursor
+    opened = build_document(reader.detail, "alice", DisplayOptions(unfold_all=True))
+    wanted = {block.key for block in opened if block.is_argument and block.differs}
     if not wanted:
         return []
-    reader.options = Options(open_all=True)
-    reader.rebuild(at="about")
+    reader.options = DisplayOptions(unfold_all=True)
+    reader.rebuild(key="about")
     pane.text.focus()
-    pane.text.renew(reader.detail)
+    pane.text.update_item(reader.detail)
     await pilot.press("home", "a")
     at = None
     for _ in range(STEPS):
-        wanted -= {pane.reader.block.key}
-        if not wanted or at == pane.reader.block.key:
+        wanted -= {pane.cursor.block.key}
+        if not wanted or at == pane.cursor.block.key:
             break
-        at = pane.reader.block.key
+        at = pane.cursor.block.key
         await pilot.press("j")
     return [f"{key} is not reached" for key in sorted(wanted)]
 
@@ -91,7 +91,7 @@ async def test_every_item_is_drawn(
                 await settled(pilot)
                 wrong = shown_wrong(pane, size[0])
                 wrong += await unreached(pane, pilot)
-                found += [f"{pane.reader.detail.row.id} {each}" for each in wrong]
-                pane.reader.options = Options()
+                found += [f"{pane.cursor.detail.row.id} {each}" for each in wrong]
+                pane.cursor.options = DisplayOptions()
     print(f"{folder} {size}: {len(items)} items drawn")
     assert not found, "\n".join(found[:20])

@@ -8,10 +8,10 @@ import pytest
 
 from fcreview.store.rows import ItemDetail
 from fcreview.store.store import Store
-from fcreview.tui.item_view.blocks import Options
-from fcreview.tui.item_view.document import document
+from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.document import build_document
 from fcreview.tui.review.cursor import Cursor
-from fcreview.tui.text.lines import plain
+from fcreview.tui.text.lines import plain_text
 from tests.sharing import Imports
 from tests.tui.published.walking import BARS, GUTTER, first_screen
 
@@ -95,7 +95,7 @@ def missing(rows: list[str], wanted: list[str]) -> list[str]:
 
 
 def opened(store: Store, name: str) -> ItemDetail:
-    return store.detail(store.find(name)[0])
+    return store.read_detail(store.find_items(name)[0])
 
 
 @pytest.mark.parametrize(("folder", "name"), SEEN)
@@ -109,21 +109,21 @@ def test_the_first_screen_tells_it(folder: str, name: str, bench: Path, imports:
 @pytest.mark.parametrize(("folder", "name"), BELOW)
 def test_the_item_tells_it(folder: str, name: str, bench: Path, imports: Imports) -> None:
     with Store.open(imports.of([bench / folder]), "alice") as store:
-        blocks = document(opened(store, name), "alice", Options())
-    rows = [plain(line) for block in blocks for line in block.lines(80 - GUTTER)]
+        blocks = build_document(opened(store, name), "alice", DisplayOptions())
+    rows = [plain_text(line) for block in blocks for line in block.lines(80 - GUTTER)]
     assert not missing(rows, BELOW[folder, name]), "\n".join(rows)
 
 
 def test_the_document_of_a_turn_is_of_its_own_function(bench: Path, imports: Imports) -> None:
     """From `multi_turn_base_18` `K d` led to the function of another turn."""
     with Store.open(imports.of([bench / "bfcl_v4"]), "alice") as store:
-        for item in store.find("multi_turn_base_18"):
-            reader = Cursor(store.detail(item), "alice")
+        for item in store.find_items("multi_turn_base_18"):
+            reader = Cursor(store.read_detail(item), "alice")
             turns = [block.key for block in reader.blocks if block.key.startswith("turn:") and "/" not in block.key]
             for turn in turns:
-                reader.rebuild(at=turn)
-                reader.function()
+                reader.rebuild(key=turn)
+                reader.show_next_docs()
                 shown = [block.key for block in reader.blocks if block.key.endswith("/document")]
                 assert all(key.startswith(f"{turn}/") for key in shown)
-                while reader.options.documents:
-                    reader.function()
+                while reader.options.docs_choice:
+                    reader.show_next_docs()

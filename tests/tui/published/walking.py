@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fcreview.matching.first_difference import argument_rows
+from fcreview.matching.first_difference import build_argument_rows
 from fcreview.model.address import argument_address, call_address
 from fcreview.store.rows import ItemDetail
-from fcreview.tui.item_view.blocks import Block, BlockSource, Options, scene
-from fcreview.tui.item_view.document import decisive, document
-from fcreview.tui.item_view.function_docs import Beside, offered, under
+from fcreview.tui.item_view.blocks import Block, BlockSource, DisplayOptions, IndexedItem
+from fcreview.tui.item_view.document import build_document, first_difference_inside
+from fcreview.tui.item_view.function_docs import FunctionDocsSource, available_functions, functions_at
 from fcreview.tui.review.cursor import Cursor
-from fcreview.tui.text.layout import Layout
-from fcreview.tui.text.lines import LEAST_DOCUMENT, line_width, plain
+from fcreview.tui.text.layout import DocumentLayout
+from fcreview.tui.text.lines import MIN_DOCS_WIDTH, line_width, plain_text
 
 SIZES = ((80, 24), (60, 20), (160, 50))
 BARS = 3
@@ -30,9 +30,9 @@ def faults(detail: ItemDetail, width: int, height: int) -> Iterator[str]:
     for block in cursor.blocks:
         wide = next((each for each in block.lines(cells) if line_width(each) > cells), None)
         if wide is not None:
-            yield f"overlong line in {block.key}: {plain(wide)!r}"
+            yield f"overlong line in {block.key}: {plain_text(wide)!r}"
     blocks = {key for key, _ in shown}
-    wanted = cursor.blocks[decisive(cursor.blocks, cursor.at)]
+    wanted = cursor.blocks[first_difference_inside(cursor.blocks, cursor.index)]
     if wanted.key not in blocks:
         yield f"{wanted.key} is not on the first screen"
     if any(pair.state in "!-+" for pair in detail.item.pairs) and not _differs(cursor.blocks, wanted, detail):
@@ -43,12 +43,12 @@ def faults(detail: ItemDetail, width: int, height: int) -> Iterator[str]:
 
 def overlong_documents(detail: ItemDetail, key: str) -> Iterator[str]:
     """Of the functions beside the values."""
-    of = scene(detail.item)
-    beside = Beside(detail.item.functions, under(of, key) or offered(of), LEAST_DOCUMENT)
+    of = IndexedItem(detail.item)
+    beside = FunctionDocsSource(detail.item.functions, functions_at(of, key) or available_functions(of), MIN_DOCS_WIDTH)
     for at in range(len(beside)):
-        wide = next((each for each in beside.lines(at, LEAST_DOCUMENT) if line_width(each) > LEAST_DOCUMENT), None)
+        wide = next((each for each in beside.lines(at, MIN_DOCS_WIDTH) if line_width(each) > MIN_DOCS_WIDTH), None)
         if wide is not None:
-            yield f"overlong line beside {key}: {plain(wide)!r}"
+            yield f"overlong line beside {key}: {plain_text(wide)!r}"
 
 
 def _differs(blocks: list[Block], wanted: Block, detail: ItemDetail) -> bool:
@@ -59,16 +59,19 @@ def _differs(blocks: list[Block], wanted: Block, detail: ItemDetail) -> bool:
 
 def first_screen(cursor: Cursor, cells: int, height: int) -> list[tuple[str, str]]:
     """Block keys and texts of the rows that are there when the item is opened, as `ItemText.open` shows them."""
-    layout = Layout(BlockSource(cursor.blocks), cells, height)
-    layout.reveal(cursor.at)
-    layout.reveal(decisive(cursor.blocks, cursor.at))
-    return [(cursor.blocks[spot.block].key, plain(layout.lines(spot.block)[spot.row])) for spot in layout.visible()]
+    layout = DocumentLayout(BlockSource(cursor.blocks), cells, height)
+    layout.reveal(cursor.index)
+    layout.reveal(first_difference_inside(cursor.blocks, cursor.index))
+    return [
+        (cursor.blocks[spot.block].key, plain_text(layout.block_lines(spot.block)[spot.row]))
+        for spot in layout.visible_rows()
+    ]
 
 
 def unreachable(detail: ItemDetail, blocks: list[Block]) -> Iterator[str]:
     """Arguments that differ and for which there is no block to stop at, once everything is unfolded."""
-    opened = document(detail, "alice", Options(open_all=True))
-    stops = {block.key for block in opened if block.argument}
+    opened = build_document(detail, "alice", DisplayOptions(unfold_all=True))
+    stops = {block.key for block in opened if block.is_argument}
     folds = {block.key for block in blocks if block.foldable}
     heads = {block.key for block in blocks} | folds
     golden = {(call.turn, call.index): call for call in detail.item.golden}
@@ -80,7 +83,7 @@ def unreachable(detail: ItemDetail, blocks: list[Block]) -> Iterator[str]:
         given = predicted.get((pair.turn, pair.predicted)) if pair.predicted is not None else None
         if wanted is None or given is None or wanted.arguments is None or given.arguments is None:
             continue
-        for row in argument_rows(wanted, given, pair.diff):
+        for row in build_argument_rows(wanted, given, pair.diff):
             if row.state in "!-+" and argument_address(pair.turn, place, row.path) not in stops:
                 yield f"{argument_address(pair.turn, place, row.path)} cannot be reached"
         turn, call = f"turn:{pair.turn + 1}", call_address(pair.turn, place)

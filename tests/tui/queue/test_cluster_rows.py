@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.matching.clusters import ERROR, Cluster, bar, grouped, mostly, share
-from fcreview.tui.queue.choices import ClusterRow, cluster_cells, cluster_columns, cluster_rows, describe_row
-from fcreview.tui.text.lines import line_width, plain, table
+from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, draw_bar, format_share, group_clusters, summarize_group
+from fcreview.tui.queue.choices import ClusterRow, cluster_cells, cluster_columns, cluster_rows, describe_cluster
+from fcreview.tui.text.lines import line_width, plain_text, table_lines
 
 
 def cluster(error: str, function: str | None, argument: str | None, count: int = 1) -> Cluster:
@@ -27,15 +27,15 @@ CLUSTERS = [
 
 def test_groups_hold_every_cluster_once_most_items_first():
     for by in range(3):
-        groups = grouped(CLUSTERS, by)
+        groups = group_clusters(CLUSTERS, by)
         assert sum(group.count for group in groups) == sum(each.count for each in CLUSTERS)
         assert sorted(each.count for group in groups for each in group.clusters) == [1, 1, 1, 1, 2, 3, 9]
         counts = [group.count for group in groups]
         assert counts == sorted(counts, reverse=True)
-    assert [group.name for group in grouped(CLUSTERS, 0)] == [
+    assert [group.name for group in group_clusters(CLUSTERS, 0)] == [
         "decoder_failed", "value_error:string", "type_error:simple",
     ]  # fmt: skip
-    assert [group.name for group in grouped(CLUSTERS, 2)] == [None, "date", "city", "sum"]
+    assert [group.name for group in group_clusters(CLUSTERS, 2)] == [None, "date", "city", "sum"]
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def test_groups_hold_every_cluster_once_most_items_first():
     ],
 )
 def test_what_most_items_of_a_group_share(by, said):
-    assert [mostly(group, by) for group in grouped(CLUSTERS, by)][:3] == said
+    assert [summarize_group(group, by) for group in group_clusters(CLUSTERS, by)][:3] == said
 
 
 def test_an_unfolded_group_is_followed_by_its_clusters_and_their_terms():
-    groups = grouped(CLUSTERS, 0)
+    groups = group_clusters(CLUSTERS, 0)
     rows = cluster_rows(groups, {"error:type_error:simple"})
     assert [row.terms for row in rows] == [
         ("error:decoder_failed",),
@@ -66,29 +66,31 @@ def test_an_unfolded_group_is_followed_by_its_clusters_and_their_terms():
 @pytest.mark.parametrize("by", [0, 1, 2])
 def test_rows_fit_and_hostile_names_are_made_visible(cells, by):
     clusters = [*CLUSTERS, cluster("e\x1b[31m" * 20, "f\u202e" * 40, "a\n" * 40, 1234)]
-    groups = grouped(clusters, by)
+    groups = group_clusters(clusters, by)
     unfolded = {group.term for group in groups}
     rows = [cluster_cells(row, by, 1250, unfolded, cells) for row in cluster_rows(groups, unfolded)]
-    heading, lines = table(cluster_columns(by, cells), rows, cells - 3)
+    heading, lines = table_lines(cluster_columns(by, cells), rows, cells - 3)
     for line in (heading, *lines):
         assert line_width(line) <= cells - 3
-        assert not set("\x1b\u202e\n") & set(plain(line))
+        assert not set("\x1b\u202e\n") & set(plain_text(line))
 
 
 def test_shares():
-    assert (share(17, 100), share(1, 1000), share(1, 1)) == ("17 %", "<1 %", "100 %")
+    assert (format_share(17, 100), format_share(1, 1000), format_share(1, 1)) == ("17 %", "<1 %", "100 %")
 
 
 def test_a_cluster_says_what_its_error_means_and_shows_a_difference_as_it_reads() -> None:
     large = Cluster("value_error:string", "f", "city", 3, ["a_1"], "", ("e", "f", "c"), 'city "x" (golden "y")')
     small = Cluster("value_error:string", "g", "day", 1, ["a_2"], "", ("e", "g", "d"), "day 3 (golden 4)")
-    (group,) = grouped([large, small], ERROR)
-    assert describe_row(ClusterRow(group), ERROR, 78) == (
+    (group,) = group_clusters([large, small], BY_ERROR_TYPE)
+    assert describe_cluster(ClusterRow(group), BY_ERROR_TYPE, 78) == (
         "value_error:string: a text is none of the accepted ones",
         'a_1: city "x" (golden "y")',
     )
-    assert describe_row(ClusterRow(group, small), ERROR, 78)[1] == "a_2: day 3 (golden 4)"
-    assert describe_row(ClusterRow(grouped([Cluster("odd", None, None, 1, ["a"], "")], ERROR)[0]), ERROR, 78) == (
+    assert describe_cluster(ClusterRow(group, small), BY_ERROR_TYPE, 78)[1] == "a_2: day 3 (golden 4)"
+    assert describe_cluster(
+        ClusterRow(group_clusters([Cluster("odd", None, None, 1, ["a"], "")], BY_ERROR_TYPE)[0]), BY_ERROR_TYPE, 78
+    ) == (
         "",
         "",
     )
@@ -96,16 +98,19 @@ def test_a_cluster_says_what_its_error_means_and_shows_a_difference_as_it_reads(
 
 def test_of_a_long_error_type_the_words_are_kept() -> None:
     kind = "parallel_function_checker_no_order:cannot_find_match"
-    (group,) = grouped([Cluster(kind, "f", "city", 3, ["a_1"], "", ("e", "f", "c"), "x")], ERROR)
-    whole, cut = describe_row(ClusterRow(group), ERROR, 200)[0], describe_row(ClusterRow(group), ERROR, 78)[0]
+    (group,) = group_clusters([Cluster(kind, "f", "city", 3, ["a_1"], "", ("e", "f", "c"), "x")], BY_ERROR_TYPE)
+    whole, cut = (
+        describe_cluster(ClusterRow(group), BY_ERROR_TYPE, 200)[0],
+        describe_cluster(ClusterRow(group), BY_ERROR_TYPE, 78)[0],
+    )
     words = whole.removeprefix(f"{kind}: ")
     assert len(whole) > 78 and cut.endswith(words) and ":cannot_find_match: " in cut
     assert len(cut) == 78
 
 
 def test_a_bar_is_as_long_as_its_share() -> None:
-    assert [bar(n, 48, 6) for n in (48, 24, 1, 0)] == ["██████", "███", "▏", ""]
-    assert bar(1, 10_000, 6) == "▏"
+    assert [draw_bar(n, 48, 6) for n in (48, 24, 1, 0)] == ["██████", "███", "▏", ""]
+    assert draw_bar(1, 10_000, 6) == "▏"
 
 
 def values(golden: str | None, predicted: str | None, count: int = 1) -> Cluster:
@@ -114,7 +119,7 @@ def values(golden: str | None, predicted: str | None, count: int = 1) -> Cluster
 
 
 def test_values_are_named_by_both_and_those_that_do_not_differ_come_last() -> None:
-    groups = grouped(
+    groups = group_clusters(
         [values(None, None, 9), values('"km"', '"kilometers"', 2), values("3", None), values(None, "3")], 4
     )
     assert [group.name for group in groups] == ['"km" -> "kilometers"', "3 -> (missing)", "(not in golden) -> 3", None]
@@ -124,13 +129,13 @@ def test_values_are_named_by_both_and_those_that_do_not_differ_come_last() -> No
 @pytest.mark.parametrize("cells", [60, 80, 120, 160])
 def test_both_values_are_seen_where_there_is_little_room(cells: int) -> None:
     long = values('"Eiffel Tower"', '"Eiffel Tower, 5 Avenue Anatole France, 75007 Paris, France \x1b[31m"', 7)
-    groups = grouped([long, values('"a\\n -> b"' * 9, '"c"' * 30), values(None, None)], 4)
+    groups = group_clusters([long, values('"a\\n -> b"' * 9, '"c"' * 30), values(None, None)], 4)
     rows = [cluster_cells(row, 4, 9, set(), cells) for row in cluster_rows(groups, set())]
-    heading, lines = table(cluster_columns(4, cells), rows, cells - 3)
+    heading, lines = table_lines(cluster_columns(4, cells), rows, cells - 3)
     assert all(line_width(line) <= cells - 3 for line in (heading, *lines))
-    assert '"Eif' in plain(lines[0]) and ' -> "Eif' in plain(lines[0])
-    assert "\x1b" not in plain(lines[0])
-    assert "(no value differs)" in plain(lines[2])
-    assert describe_row(ClusterRow(groups[0]), 4, 78)[0].startswith(
+    assert '"Eif' in plain_text(lines[0]) and ' -> "Eif' in plain_text(lines[0])
+    assert "\x1b" not in plain_text(lines[0])
+    assert "(no value differs)" in plain_text(lines[2])
+    assert describe_cluster(ClusterRow(groups[0]), 4, 78)[0].startswith(
         'golden -> predicted: "Eiffel Tower" -> "Eiffel Tower, 5'
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.filters.parser import parse
+from fcreview.store.filters.parser import parse_filter
 from fcreview.tui.queue.choices import CompletionContext, complete_word, insert_completion
 from tests.tui.queue.test_queue_choices import items, some
 
@@ -40,7 +40,7 @@ def test_keys_and_then_values_are_offered(typed: str, found: list[str]) -> None:
 def test_what_is_offered_is_understood() -> None:
     for name in ("category:", "official:", "you:", "judge:"):
         for text in offers(name):
-            parse(text)
+            parse_filter(text)
 
 
 def test_blind_nothing_is_offered_that_tells() -> None:

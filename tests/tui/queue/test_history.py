@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.workspace import Own
+from fcreview.store.workspace import AnnotatorState
 from fcreview.tui.queue.state import MAX_HISTORY, FilterHistory
 from tests.tui.queue.test_queue_choices import items, some
 
@@ -16,42 +16,42 @@ SIZE = (100, 24)
 
 
 def test_of_one_annotator_in_the_next_session(tmp_path: Path) -> None:
-    typed = FilterHistory(Own(tmp_path, "alice"))
+    typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
     for text in ("you:none", "stale", "you:none"):
         typed.remember("filter", text)
     typed.remember("search", "celsius")
-    again = FilterHistory(Own(tmp_path, "alice"))
-    assert (again.history("filter"), again.history("search")) == (["stale", "you:none"], ["celsius"])
-    assert FilterHistory(Own(tmp_path, "bob")).history("filter") == []
-    assert FilterHistory(Own(None, "alice")).history("filter") == []
+    again = FilterHistory(AnnotatorState(tmp_path, "alice"))
+    assert (again.texts("filter"), again.texts("search")) == (["stale", "you:none"], ["celsius"])
+    assert FilterHistory(AnnotatorState(tmp_path, "bob")).texts("filter") == []
+    assert FilterHistory(AnnotatorState(None, "alice")).texts("filter") == []
 
 
 def test_it_is_bounded_and_survives_what_others_wrote_there(tmp_path: Path) -> None:
-    typed = FilterHistory(Own(tmp_path, "alice"))
+    typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
     for number in range(MAX_HISTORY + 5):
         typed.remember("filter", f"turns>{number}")
-    assert len(typed.history("filter")) == MAX_HISTORY and typed.history("filter")[-1] == f"turns>{MAX_HISTORY + 4}"
+    assert len(typed.texts("filter")) == MAX_HISTORY and typed.texts("filter")[-1] == f"turns>{MAX_HISTORY + 4}"
     file = tmp_path / "history" / "alice.json"
     for content in (b"", b"[]", b'{"filter": "x"}', b'{"filter": [1, "", "stale"], "search": {}}'):
         file.write_bytes(content)
-        assert FilterHistory(Own(tmp_path, "alice")).history("filter") in ([], ["stale"])
+        assert FilterHistory(AnnotatorState(tmp_path, "alice")).texts("filter") in ([], ["stale"])
 
 
 def test_a_workspace_that_cannot_be_written_to_keeps_it_for_the_session(tmp_path: Path) -> None:
     (tmp_path / "history").write_text("in the way")
-    typed = FilterHistory(Own(tmp_path, "alice"))
+    typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
     typed.remember("filter", "stale")
-    assert typed.history("filter") == ["stale"]
+    assert typed.texts("filter") == ["stale"]
 
 
 def test_blind_what_tells_verdicts_does_not_come_back(tmp_path: Path) -> None:
-    typed = FilterHistory(Own(tmp_path, "alice"))
+    typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
     for text in ("official:fail", "you:none", "(stale"):
         typed.remember("filter", text)
-    assert FilterHistory(Own(tmp_path, "alice"), blind=True).history("filter") == ["you:none", "(stale"]
-    typed.save("told", "rule:fail")
-    typed.save("fine", "you:any")
-    assert list(FilterHistory(Own(tmp_path, "alice"), blind=True).usable) == ["fine"]
+    assert FilterHistory(AnnotatorState(tmp_path, "alice"), blind=True).texts("filter") == ["you:none", "(stale"]
+    typed.save_filter("told", "rule:fail")
+    typed.save_filter("fine", "you:any")
+    assert list(FilterHistory(AnnotatorState(tmp_path, "alice"), blind=True).usable_filters) == ["fine"]
 
 
 async def test_up_brings_back_what_was_typed_in_an_earlier_session(make_app: Any, settled: Any) -> None:

@@ -12,11 +12,11 @@ import pytest
 from textual.pilot import Pilot
 
 from fcreview.matching.clusters import Cluster
-from fcreview.store.analysis import Told
+from fcreview.store.analysis import UnblindedAnalysis
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.tui.queue import loader
-from fcreview.tui.queue.loader import QueuePage, QueueRequest, load_rows
+from fcreview.tui.queue.loader import QueuePage, QueueRequest, load_page
 from fcreview.tui.widgets import base
 from tests.tui.conftest import screen_lines
 from tests.tui.idle import held_threads
@@ -26,7 +26,7 @@ ENDLESS = "SELECT count(*) FROM range(1000000000000) a, range(1000000000000) b W
 
 @pytest.fixture(autouse=True)
 def told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "LATE", 0.05)
+    monkeypatch.setattr(base, "PROGRESS_INTERVAL", 0.05)
 
 
 class Endless:
@@ -75,7 +75,7 @@ async def test_a_long_search_tells_how_long_it_takes_and_escape_leaves_it(
     def searched(request: QueueRequest, store: Store) -> QueuePage:
         if "kangaroo" in request.view.where:
             endless(store.connection)
-        return load_rows(request, store)
+        return load_page(request, store)
 
     monkeypatch.setattr(loader, "load_rows", searched)
     async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
@@ -95,7 +95,7 @@ async def test_the_first_rows_that_are_long_in_coming_tell_how_long(
 
     def late(request: QueueRequest, store: Store) -> QueuePage:
         assert free.wait(30)
-        return load_rows(request, store)
+        return load_page(request, store)
 
     monkeypatch.setattr(loader, "load_rows", late)
     with held_threads():
@@ -117,7 +117,7 @@ async def test_clusters_that_are_long_in_coming_can_be_left(
         endless(store.connection)
         return []
 
-    monkeypatch.setattr(Store, "clusters", clusters)
+    monkeypatch.setattr(Store, "fetch_clusters", clusters)
     async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
         before = await settled(pilot)
         with held_threads():
@@ -135,10 +135,10 @@ async def test_a_comparison_that_is_long_in_coming_can_be_left(
 ) -> None:
     endless = Endless()
 
-    def outcomes(told: Told, view: View, runs: Sequence[int], source: str) -> None:
+    def outcomes(told: UnblindedAnalysis, view: View, runs: Sequence[int], source: str) -> None:
         endless(told._connection)
 
-    monkeypatch.setattr(Told, "outcomes", outcomes)
+    monkeypatch.setattr(UnblindedAnalysis, "fetch_outcomes", outcomes)
     async with make_app(runs={"maple-8b": [{}], "birch-7b": [{}]}).run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         with held_threads():

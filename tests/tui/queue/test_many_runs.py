@@ -46,9 +46,9 @@ def test_what_the_store_says_of_them(make_app: Any) -> None:
     make_app(runs=RUNS | OTHER)
     store = make_app.stores[-1]
     view = View("effective:fail text:celsius", "dataset", runs=OPENED)
-    assert (store.count(view), store.count(replace(view, runs=()))) == (MANY, MANY + 1)
-    assert sum(cluster.count for cluster in store.clusters(view)) == MANY
-    assert dict(store.facets(view)["category"]) == {"simple": MANY}
-    assert sum(map(len, store.labels(view))) == MANY
-    assert len(store.page(view, 290, 256)) == 10
-    assert [run for run, _ in store.told.counted(OPENED)] == list(OPENED)
+    assert (store.count_items(view), store.count_items(replace(view, runs=()))) == (MANY, MANY + 1)
+    assert sum(cluster.count for cluster in store.fetch_clusters(view)) == MANY
+    assert dict(store.fetch_facets(view)["category"]) == {"simple": MANY}
+    assert sum(map(len, store.iter_labels(view))) == MANY
+    assert len(store.fetch_page(view, 290, 256)) == 10
+    assert [run for run, _ in store.analysis.fetch_aggregated_items(OPENED)] == list(OPENED)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.sanitize import width
+from fcreview.model.sanitize import display_width
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.rows import View
 from fcreview.store.workspace import find_workspace
@@ -52,7 +52,7 @@ async def test_the_key_line_is_the_last_line_and_fits(make_app, settled, size):
             assert len(lines) == size[1]
             assert lines[-1].startswith(" enter open")
             assert lines[-1].endswith("? help")
-            assert all(width(line) <= size[0] for line in lines)
+            assert all(display_width(line) <= size[0] for line in lines)
 
 
 async def test_the_cursor_moves_by_line_page_and_to_both_ends(make_app, settled):
@@ -83,9 +83,9 @@ async def test_long_queues_are_read_in_windows(make_app, settled, monkeypatch):
     n = 5 * WINDOW
     app, store = make_app(some(n, 0)), make_app.stores[-1]
     asked: list[tuple[int, int]] = []
-    page = store.page
+    page = store.fetch_page
     monkeypatch.setattr(
-        store, "page", lambda view, start, limit: asked.append((start, limit)) or page(view, start, limit)
+        store, "fetch_page", lambda view, start, limit: asked.append((start, limit)) or page(view, start, limit)
     )
     async with app.run_test(size=NARROW) as pilot:
         await settled(pilot)
@@ -200,7 +200,7 @@ async def test_wide_characters_keep_the_columns_aligned(make_app, settled):
     rows[1]["error_type"] = "value_error:others"
     async with make_app(rows).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
-    starts = {width(line.partition("value_error")[0]) for line in lines[5:7]}
+    starts = {display_width(line.partition("value_error")[0]) for line in lines[5:7]}
     assert len(starts) == 1
 
 

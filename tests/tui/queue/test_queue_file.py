@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.stats.sampling import Sharing
-from fcreview.store.queues.create import Wanted
+from fcreview.stats.sampling import ShareOptions
+from fcreview.store.queues.create import QueueRequest
 from fcreview.store.queues.queue_file import QueueFile, read_queue, write_queue
 from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp
@@ -24,8 +24,8 @@ def share(make_app: Any, tmp_path: Path) -> Callable[..., FcreviewApp]:
     def make(**options: Any) -> FcreviewApp:
         app: FcreviewApp = make_app([{} for _ in range(8)], view=SHARE, **options)
         store = make_app.stores[-1]
-        sharing = Sharing(["alice", "bob"], overlap=6, repeats=2, seed=4)
-        write_queue(store.workspace, store.drawn(Wanted("pilot", View(), 6, "", sharing)))
+        sharing = ShareOptions(["alice", "bob"], overlap=6, repeats=2, seed=4)
+        write_queue(store.workspace, store.create_queue(QueueRequest("pilot", View(), 6, "", sharing)))
         return app
 
     return make
@@ -87,7 +87,7 @@ async def test_the_corrected_rate_has_an_interval_when_a_sample_was_reviewed_and
 ) -> None:
     app: FcreviewApp = make_app([{"official": n % 4 != 0} for n in range(40)], view=SHARE, blind=blind)
     store = make_app.stores[-1]
-    write_queue(store.workspace, store.drawn(Wanted("pilot", View(), 8, "", Sharing(["alice"], seed=4))))
+    write_queue(store.workspace, store.create_queue(QueueRequest("pilot", View(), 8, "", ShareOptions(["alice"], seed=4))))
     async with app.run_test(size=(120, 30)) as pilot:
         before = (await settled(pilot))[1]
         assert "[" not in before and "more for" not in before

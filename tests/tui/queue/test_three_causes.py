@@ -51,7 +51,7 @@ def thousand() -> list[dict[str, Any]]:
 
 async def causes(workspace: Workspace, settled: Any) -> None:
     with Store.open(workspace, "alice") as store:
-        rows = [row for row in store.page(View(queue="dataset"), 0, 100_000) if row.official is False]
+        rows = [row for row in store.fetch_page(View(queue="dataset"), 0, 100_000) if row.official is False]
     largest = Counter(row.error_type for row in rows).most_common(4)
     assert largest[2][1] > largest[3][1], "which three are largest is not clear here"
     kinds = {row.id: row.error_type for row in rows}

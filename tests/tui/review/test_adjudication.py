@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from fcreview.model.decision import Dispute
+from fcreview.model.decision import Disagreement
 from fcreview.tui.review.adjudication import CaseList
 
 CALL = "turn:1/call:1"
 
 
-def dispute(target: str = "item", criterion: str = "correct") -> Dispute:
-    return Dispute(target, criterion, [], None)
+def dispute(target: str = "item", criterion: str = "correct") -> Disagreement:
+    return Disagreement(target, criterion, [], None)
 
 
 def case_list() -> CaseList:
-    return CaseList.of([(7, dispute()), (7, dispute(CALL)), (3, dispute("response"))])
+    return CaseList.from_disagreements([(7, dispute()), (7, dispute(CALL)), (3, dispute("response"))])
 
 
 def test_parts_come_before_their_item_and_items_stay_in_order() -> None:
@@ -26,8 +26,8 @@ def test_parts_come_before_their_item_and_items_stay_in_order() -> None:
 
 def test_a_call_that_is_settled_may_settle_its_item_and_a_new_dispute_stands_behind_them() -> None:
     made = case_list()
-    made.renew(7, [dispute(criterion="equivalent")])
-    assert [(case.item, case.dispute.criterion, case.resolved) for case in made.cases] == [
+    made.update_item(7, [dispute(criterion="equivalent")])
+    assert [(case.item, case.disagreement.criterion, case.resolved) for case in made.cases] == [
         (7, "correct", True),
         (7, "correct", True),
         (7, "equivalent", False),
@@ -35,27 +35,27 @@ def test_a_call_that_is_settled_may_settle_its_item_and_a_new_dispute_stands_beh
     ]
     assert made.resolved == 2
     assert made.at == 0
-    made.renew(7, [dispute(CALL), dispute()])  # undone
+    made.update_item(7, [dispute(CALL), dispute()])  # undone
     assert [case.resolved for case in made.cases] == [False, False, True, False]
 
 
 def test_it_goes_on_round_the_end_and_stops_when_all_is_settled() -> None:
     made = case_list()
     made.at = 2
-    made.renew(3, [])
-    assert made.next_open()
+    made.update_item(3, [])
+    assert made.move_to_next_open()
     assert made.at == 0
-    made.renew(7, [])
-    assert made.done
-    assert not made.next_open()
+    made.update_item(7, [])
+    assert made.all_resolved
+    assert not made.move_to_next_open()
     assert not made.step(-1)
     assert made.step(1)
-    assert made.find((3, "response", "correct"))
-    assert not made.find((3, "item", "correct"))
+    assert made.move_to((3, "response", "correct"))
+    assert not made.move_to((3, "item", "correct"))
 
 
 def test_nothing_to_settle() -> None:
-    empty = CaseList.of([])
+    empty = CaseList.from_disagreements([])
     assert empty.case is None
-    assert not empty.next_open()
-    assert empty.done
+    assert not empty.move_to_next_open()
+    assert empty.all_resolved

@@ -11,7 +11,7 @@ import pytest
 
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
-from fcreview.tui.review.item_actions import call_copy, command_copy, diff_copy, json_copy, markdown_copy
+from fcreview.tui.review.item_actions import calls_text, open_command, diff_text, json_text, markdown_text
 from tests.sharing import Imports
 from tests.store.factory import make_item
 
@@ -19,7 +19,7 @@ from tests.store.factory import make_item
 @pytest.fixture(scope="module")
 def details(imports: Imports, samples: Path) -> list[ItemDetail]:
     with Store.open(imports.of([samples])) as store:
-        return [each for part in store.details(View(queue="dataset")) for each in part]
+        return [each for part in store.iter_details(View(queue="dataset")) for each in part]
 
 
 def of(details: list[ItemDetail], name: str) -> ItemDetail:
@@ -28,28 +28,28 @@ def of(details: list[ItemDetail], name: str) -> ItemDetail:
 
 def test_every_sample_item_can_be_copied_in_every_form(details: list[ItemDetail]) -> None:
     for detail in details:
-        whole = json.loads(json_copy(detail))
+        whole = json.loads(json_text(detail))
         assert whole["id"] == detail.row.id
         assert len(whole["predicted"]) == len(detail.item.predicted)
-        text = markdown_copy(detail, "zoe", command_copy(detail, None))
+        text = markdown_text(detail, "zoe", open_command(detail, None))
         assert text.startswith("### `") and text.rstrip().endswith("```")
         if detail.item.pairs:
-            assert diff_copy(detail, "zoe")
-            assert call_copy(detail, "turn:1/call:1" if detail.item.pairs[0].turn == 0 else "item")
+            assert diff_text(detail, "zoe")
+            assert calls_text(detail, "turn:1/call:1" if detail.item.pairs[0].turn == 0 else "item")
 
 
 def test_the_diff_reads_as_on_the_screen(details: list[ItemDetail]) -> None:
-    lines = diff_copy(of(details, "simple_python_4"), "zoe").split("\n")
+    lines = diff_text(of(details, "simple_python_4"), "zoe").split("\n")
     assert any(re.match(r"! days +\[\"Monday\", \"Wednesday\", \"Friday\"\] or", line) for line in lines)
     assert not any("available function" in line or "value_error" in line for line in lines)
 
 
 def test_the_call_is_the_one_under_the_cursor(details: list[ItemDetail]) -> None:
     detail = of(details, "parallel_2")
-    calls = [call_copy(detail, f"turn:1/call:{n + 1}") for n in range(len(detail.item.pairs))]
+    calls = [calls_text(detail, f"turn:1/call:{n + 1}") for n in range(len(detail.item.pairs))]
     assert len(set(calls)) == len(calls) > 1
-    assert call_copy(detail, "item") == "\n".join(
-        call_copy(detail, f"turn:1/call:{[p.predicted for p in detail.item.pairs].index(n) + 1}")
+    assert calls_text(detail, "item") == "\n".join(
+        calls_text(detail, f"turn:1/call:{[p.predicted for p in detail.item.pairs].index(n) + 1}")
         for n in range(len(detail.item.predicted))
     )
 
@@ -60,7 +60,7 @@ def test_nothing_in_markdown_is_markup(details: list[ItemDetail]) -> None:
     item = make_item(1, question=hostile, messages=[], id=hostile)
     made = ItemDetail(detail.row, detail.key, detail.run, item)
     made.row.id = hostile
-    text = markdown_copy(made, "zoe", "fcreview")
+    text = markdown_text(made, "zoe", "fcreview")
     assert "\x1b" not in text
     outside = re.sub(r"(?ms)^(`{3,})[a-z]*\n.*?^\1$", "", text)
     assert "<script>" not in re.sub(r"(`+).*?\1", "", outside)
@@ -70,6 +70,6 @@ def test_nothing_in_markdown_is_markup(details: list[ItemDetail]) -> None:
 def test_the_command_opens_it_again(details: list[ItemDetail], tmp_path: Path) -> None:
     detail = of(details, "simple_python_5")
     detail.run.path = str(tmp_path / "a folder")
-    said = shlex.split(command_copy(detail, tmp_path))
+    said = shlex.split(open_command(detail, tmp_path))
     assert said == ["fcreview", "open", detail.run.path, "--item", detail.row.id, "--run", str(detail.row.run)]
-    assert shlex.split(command_copy(detail, tmp_path / "other"))[-2:] == ["--workspace", str(tmp_path / "other")]
+    assert shlex.split(open_command(detail, tmp_path / "other"))[-2:] == ["--workspace", str(tmp_path / "other")]

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from fcreview.matching.align import align_turns
-from fcreview.model.item import Accept, Call, Extra, Item, Message, Run
+from fcreview.model.item import AcceptedValues, Call, Extra, Item, Message, Run
 from fcreview.model.review import ItemKey
 from fcreview.store.rows import ItemDetail, QueueRow
 from fcreview.tui.review.cursor import Cursor
@@ -24,7 +24,7 @@ def detail(you: Any = None, **fields: Any) -> ItemDetail:
             Message(turn, 1, "assistant", f"Part {turn} is done."),
             Message(turn, 1, "log", "not a call"),
         ]
-        item.golden.append(Call("golden", "cd", {"folder": Accept(["a"])}, turn))
+        item.golden.append(Call("golden", "cd", {"folder": AcceptedValues(["a"])}, turn))
         item.predicted.append(Call("predicted", "cd", {"folder": "a" if turn != 1 else "b"}, turn))
     item.pairs = align_turns(item.golden, item.predicted)
     row = QueueRow(item=1, run=1, seq=0, id=item.id, category="multi", model="m", official=False, you=you)
@@ -43,62 +43,62 @@ def test_it_begins_where_the_item_first_fails() -> None:
 def test_steps_stop_at_calls_and_long_texts_and_say_where_they_end() -> None:
     cursor = Cursor(detail(), "alice")
     seen = [cursor.block.key]
-    while cursor.step(1):
+    while cursor.move(1):
         seen.append(cursor.block.key)
     assert seen == ["turn:2", "turn:2/call:1", "turn:2/step:1/tool:1", "turn:3", "turn:4"]
-    assert cursor.turn(-1) and cursor.turn(-1)
+    assert cursor.move_to_turn(-1) and cursor.move_to_turn(-1)
     assert cursor.block.key == "turn:2"
-    assert cursor.step(-1) and not cursor.step(-1)
+    assert cursor.move(-1) and not cursor.move(-1)
     assert cursor.block.key == "turn:1"
 
 
 def test_the_difference_leads_into_the_arguments_and_back_to_their_call() -> None:
     cursor = Cursor(detail(), "alice")
-    assert cursor.difference()
-    assert (cursor.block.key, cursor.inside) == ("turn:2/call:1/arg:folder", True)
+    assert cursor.move_to_difference()
+    assert (cursor.block.key, cursor.in_arguments) == ("turn:2/call:1/arg:folder", True)
     assert cursor.target == "turn:2/call:1/arg:folder"
-    assert cursor.arguments()
-    assert (cursor.block.key, cursor.inside) == ("turn:2/call:1", False)
-    while cursor.step(1):
+    assert cursor.toggle_arguments()
+    assert (cursor.block.key, cursor.in_arguments) == ("turn:2/call:1", False)
+    while cursor.move(1):
         pass
-    assert not cursor.arguments(), "nothing below"
-    assert not cursor.inside
+    assert not cursor.toggle_arguments(), "nothing below"
+    assert not cursor.in_arguments
 
 
 def test_folding_keeps_the_place_and_unfolding_shows_what_was_in_it() -> None:
     cursor = Cursor(detail(), "alice")
-    assert cursor.turn(-1)
+    assert cursor.move_to_turn(-1)
     assert "turn:1/call:1" not in keys(cursor)
-    assert cursor.fold()
+    assert cursor.toggle_fold()
     assert cursor.block.key == "turn:1"
     assert "turn:1/call:1" in keys(cursor)
-    assert cursor.fold()
+    assert cursor.toggle_fold()
     assert "turn:1/call:1" not in keys(cursor)
-    cursor.difference()
-    assert not cursor.fold(), "an argument opens elsewhere"
+    cursor.move_to_difference()
+    assert not cursor.toggle_fold(), "an argument opens elsewhere"
 
 
 def test_the_place_is_kept_by_key_or_by_what_encloses_it() -> None:
     cursor = Cursor(detail(), "alice")
-    cursor.difference()
+    cursor.move_to_difference()
     before = cursor.block.key
-    cursor.renew(detail(you=True))
+    cursor.refresh(detail(you=True))
     assert cursor.block.key == before
     gone = detail()
     gone.item.pairs[1].diff.clear()
     gone.item.golden[1].arguments = gone.item.predicted[1].arguments = {}
-    cursor.renew(gone)
+    cursor.refresh(gone)
     assert cursor.block.key == "turn:2/call:1"
 
 
 def test_the_document_of_the_function_is_shown_and_hidden() -> None:
     cursor = Cursor(detail(functions=[{"name": "cd", "parameters": {}}, {"name": "ls", "parameters": {}}]), "alice")
-    cursor.step(1)
-    shown = cursor.function()
+    cursor.move(1)
+    shown = cursor.show_next_docs()
     assert shown is not None and shown.key == "turn:2/call:1/document"
-    every = cursor.function()
+    every = cursor.show_next_docs()
     assert every is not None and every.key == "offer" and "offer/0/document" in keys(cursor)
-    hidden = cursor.function()
+    hidden = cursor.show_next_docs()
     assert hidden is not None and hidden.key == "turn:2/call:1"
     assert not [key for key in keys(cursor) if key.endswith("/document")]
 
@@ -125,17 +125,17 @@ def test_a_match_far_down_in_a_folded_text_has_its_row() -> None:
 def test_the_full_dialogue_is_kept_from_item_to_item_and_folds_are_not() -> None:
     cursor = Cursor(detail(), "alice")
     before = len(cursor.blocks)
-    cursor.dialogue()
+    cursor.toggle_dialogue()
     assert len(cursor.blocks) > before
-    cursor.turn(-1)
-    cursor.fold()
-    cursor.show(detail())
-    assert cursor.options.dialogue and not cursor.options.folds
+    cursor.move_to_turn(-1)
+    cursor.toggle_fold()
+    cursor.show_item(detail())
+    assert cursor.options.full_dialogue and not cursor.options.folds
     assert cursor.block.key == "turn:2"
 
 
 def test_blind_hides_where_it_fails_until_one_has_decided() -> None:
     cursor = Cursor(detail(), "alice", blind=True)
-    assert cursor.hidden and "verdicts" not in keys(cursor)
-    cursor.renew(dataclasses.replace(detail(you=False)))
-    assert not cursor.hidden and "verdicts" in keys(cursor)
+    assert cursor.hides_verdicts and "verdicts" not in keys(cursor)
+    cursor.refresh(dataclasses.replace(detail(you=False)))
+    assert not cursor.hides_verdicts and "verdicts" in keys(cursor)

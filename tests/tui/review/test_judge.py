@@ -34,7 +34,7 @@ def workspace(tmp_path: Path) -> Workspace:
     items = [make_item(0), make_item(1, verdicts=scored), make_item(2, verdicts=said)]
     plan: RunPlan = write_run(tmp_path / "run", [{}, {}, {}])
     made: Workspace = find_workspace(tmp_path)
-    import_runs(made, [plan], lambda _: iter(items), jobs=1)
+    import_runs(made, [plan], lambda _: iter(items), n_workers=1)
     return made
 
 
@@ -51,10 +51,10 @@ def recorder(session: Session) -> ReviewRecorder:
 
 async def about(session: Session, name: str, target: str = "item") -> ReviewSubject:
     def read(store: Store) -> ReviewSubject:
-        item = store.find(name)[0]
-        return ReviewSubject(item, store.detail(item), target)
+        item = store.find_items(name)[0]
+        return ReviewSubject(item, store.read_detail(item), target)
 
-    return await session.ask(read)
+    return await session.query(read)
 
 
 def last(workspace: Workspace) -> dict[str, Any]:

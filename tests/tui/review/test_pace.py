@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fcreview.tui.review.judge import PendingQuestion
-from fcreview.tui.review.status import PAUSE, Pace, Remark, status_line
-from fcreview.tui.text.lines import line_width, plain
+from fcreview.tui.review.status import BREAK_SECONDS, Pace, StatusMessage, status_line
+from fcreview.tui.text.lines import line_width, plain_text
 
 
 def test_items_done_the_usual_time_and_what_is_left() -> None:
@@ -14,29 +14,29 @@ def test_items_done_the_usual_time_and_what_is_left() -> None:
     assert pace.summary == ""
     pace.start(100.0)
     pace.record_item(1, 104.0)
-    pace.set_left(1482)
+    pace.set_unreviewed(1482)
     assert pace.summary == "1 done · 4.0 s each · 1,482 left"
     pace.record_item(2, 108.2)
-    pace.record_item(3, 108.2 + PAUSE * 2)  # away meanwhile
-    pace.record_item(3, 112.0 + PAUSE * 2)  # the same again
+    pace.record_item(3, 108.2 + BREAK_SECONDS * 2)  # away meanwhile
+    pace.record_item(3, 112.0 + BREAK_SECONDS * 2)  # the same again
     assert pace.summary.startswith("3 done · 4.0 s each · 1,480 left")
     pace.remove_item(3)
     assert pace.summary.startswith("2 done · ") and pace.summary.endswith("1,481 left")
 
 
 def test_the_line_shows_it_where_there_is_room_and_never_instead_of_what_was_said() -> None:
-    saved = Remark("saved: fail · simple_1")
+    saved = StatusMessage("saved: fail · simple_1")
     for cells in (60, 80, 120):
         line = status_line(
             saved, PendingQuestion(), 40, False, cells, {"item.target": "T"}, "30 done · 4.1 s each · 1,482 left"
         )
         assert line_width(line) <= cells
-        assert plain(line).startswith(" saved: fail · simple_1")
-        assert ("1,482 left" in plain(line)) == (cells >= 80)
+        assert plain_text(line).startswith(" saved: fail · simple_1")
+        assert ("1,482 left" in plain_text(line)) == (cells >= 80)
     on_part = status_line(
         saved, PendingQuestion("turn:1/call:1"), 40, False, 80, {}, "30 done · 4.1 s each · 1,482 left"
     )
-    assert "verdict on: turn 1 call 1" in plain(on_part)
+    assert "verdict on: turn 1 call 1" in plain_text(on_part)
 
 
 @pytest.mark.parametrize(
@@ -71,22 +71,22 @@ def test_the_line_shows_it_where_there_is_room_and_never_instead_of_what_was_sai
 def test_what_was_said_of_a_part_is_not_cut_where_the_part_is_named_anyway(
     says: str, asked: PendingQuestion, cells: int, line: str
 ) -> None:
-    shown = plain(status_line(Remark(says), asked, 40, False, cells, {"item.target": "T"}))
+    shown = plain_text(status_line(StatusMessage(says), asked, 40, False, cells, {"item.target": "T"}))
     assert len(shown) == cells and shown.split() == line.split()
 
 
 def test_before_anything_is_said_all_that_is_asked_is_named_in_60_columns() -> None:
     keys = {"item.target": "T", "item.score": "0", "item.score_1": "1", "item.score_2": "2"}
     for target in ("item", "response"):
-        shown = plain(
-            status_line(("", ""), PendingQuestion(target, scored="response completeness"), 64, False, 60, keys)
+        shown = plain_text(
+            status_line(("", ""), PendingQuestion(target, score_question="response completeness"), 64, False, 60, keys)
         )
         assert shown.rstrip().endswith(f"0 1 2 on: response completeness · T verdict on: {target}")
 
 
 def test_what_is_overruled_is_cut_before_what_was_said() -> None:
-    says = Remark("saved: equivalent fail, overrides official rule tier · turn 1 call 1")
-    shown = plain(
+    says = StatusMessage("saved: equivalent fail, overrides official rule tier · turn 1 call 1")
+    shown = plain_text(
         status_line(says, PendingQuestion("turn:1/call:1", "equivalent"), 40, False, 80, {"item.target": "T"})
     )
     assert shown.startswith(" saved: equivalent fail, overrides") and shown.endswith("T verdict on: turn 1 call 1")

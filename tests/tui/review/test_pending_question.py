@@ -42,13 +42,13 @@ def test_a_key_speaks_to_the_judges_criterion_before_the_rules() -> None:
 
 def test_right_is_not_hallucinated_and_labels_can_only_be_confirmed() -> None:
     hallucinated = of(ARGUMENT, *JUDGED)
-    assert (hallucinated.value(True), hallucinated.value(False), hallucinated.value("unsure")) == (
+    assert (hallucinated.stored_value(True), hallucinated.stored_value(False), hallucinated.stored_value("unsure")) == (
         False,
         True,
         "unsure",
     )
     labels = of("response", Verdict("judge", ["greeting"], "response", "dialog_act"))
-    assert (labels.value(True), labels.value(False)) == (["greeting"], None)
+    assert (labels.stored_value(True), labels.stored_value(False)) == (["greeting"], None)
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def workspace(tmp_path: Path) -> Workspace:
     plain = [Verdict("official", False), Verdict("rule", False)]
     items = [make_item(0, verdicts=[*plain, *JUDGED]), make_item(1), make_item(2, verdicts=[*plain, JUDGED[1]])]
     made: Workspace = find_workspace(tmp_path)
-    import_runs(made, [write_run(tmp_path / "run", [{}])], lambda _: iter(items), jobs=1)
+    import_runs(made, [write_run(tmp_path / "run", [{}])], lambda _: iter(items), n_workers=1)
     return made
 
 

@@ -27,7 +27,7 @@ def workspace(tmp_path: Path) -> Workspace:
     items[0].extra.final_answer = "It rains."
     plan = write_run(tmp_path / "run", [{}, {}])
     made = find_workspace(tmp_path)
-    import_runs(made, [plan], lambda _: iter(items), jobs=1)
+    import_runs(made, [plan], lambda _: iter(items), n_workers=1)
     return made
 
 

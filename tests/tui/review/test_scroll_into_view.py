@@ -31,7 +31,7 @@ def workspace(tmp_path: Path) -> Workspace:
     reply = Message(0, 4, "assistant", "It rains in Hangzhou.")
     item = make_item(0, messages=[*asked, *observed, reply], verdicts=scored)
     made = find_workspace(tmp_path)
-    import_runs(made, [write_run(tmp_path / "run", [{}])], lambda _: iter([item]), jobs=1)
+    import_runs(made, [write_run(tmp_path / "run", [{}])], lambda _: iter([item]), n_workers=1)
     return made
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.matching.align import align, align_turns
-from fcreview.model.item import Accept, Call, Extra, Item, Message, Run, Verdict
+from fcreview.model.item import AcceptedValues, Call, Extra, Item, Message, Run, Verdict
 from fcreview.run_plan import RunPlan
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.workspace import Workspace, find_workspace
@@ -30,7 +30,9 @@ WEATHER = {
 
 
 def simple(number: int) -> Item:
-    wanted = [Call("golden", "get_weather", {"unit": Accept(["C"]), "city": Accept(["Hangzhou", "杭州"])})]
+    wanted = [
+        Call("golden", "get_weather", {"unit": AcceptedValues(["C"]), "city": AcceptedValues(["Hangzhou", "杭州"])})
+    ]
     given = [Call("predicted", "get_weather", {"unit": "C", "city": f"Hangzhou, CN {number}"})]
     return Item(
         f"simple_{number}", "simple", messages=[Message(0, -1, "system", "You are careful."),
@@ -51,7 +53,7 @@ def multi_turn() -> Item:
             Message(turn, 1, "assistant", f"Part {turn} is done."),
             Message(turn, 1, "log", "not a call"),
         ]
-        made.golden.append(Call("golden", "cd", {"folder": Accept(["a"])}, turn))
+        made.golden.append(Call("golden", "cd", {"folder": AcceptedValues(["a"])}, turn))
         made.predicted.append(Call("predicted", "cd", {"folder": "a" if turn != 1 else "b"}, turn))
     made.pairs = align_turns(made.golden, made.predicted)
     made.prediction_hash = made.golden_hash = "m"
@@ -79,7 +81,7 @@ def imported(place: Path, items: list[Item]) -> Workspace:
         item.offset, item.length = sum(map(len, lines[:number])), len(lines[number])
     ws = find_workspace(place, place)
     run = Run("bfcl", "V4", "en", "gpt-4o", str(place))
-    import_runs(ws, [RunPlan(run, [results])], lambda plan: iter(items), jobs=1)
+    import_runs(ws, [RunPlan(run, [results])], lambda plan: iter(items), n_workers=1)
     return ws
 
 

@@ -16,8 +16,8 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.screens.item_pane import ItemScreen
-from fcreview.tui.session import Session, Vocabulary
-from fcreview.tui.text.lines import plain
+from fcreview.tui.session import Session, AnnotatorVocabulary
+from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
 from tests.tui.idle import worked
 
@@ -32,10 +32,10 @@ class Host(App[None]):
         self.animation_level = "none"
         self.store = Store.open(workspace, "alice", blind=store_blind)
         reviewer = Reviewer(self.store, Journal(workspace, "alice"))
-        vocabulary = fields.pop("vocabulary", Vocabulary())
+        vocabulary = fields.pop("vocabulary", AnnotatorVocabulary())
         self.session = Session(None, "alice", self.store, reviewer, **fields)
         self.session.vocabulary = vocabulary
-        self.item = self.store.find(item)[0]
+        self.item = self.store.find_items(item)[0]
         self.left: int | None = None
 
     def on_mount(self) -> None:
@@ -92,7 +92,7 @@ def rows(app: App[Any]) -> list[str]:
 
 
 def bar(app: App[Any], name: str) -> str:
-    return plain(screen_of(app).query_one(f"#item-{name}", LineBar).line)
+    return plain_text(screen_of(app).query_one(f"#item-{name}", LineBar).line)
 
 
 def events(workspace: Workspace) -> list[dict[str, Any]]:
@@ -101,4 +101,4 @@ def events(workspace: Workspace) -> list[dict[str, Any]]:
 
 
 def shown_id(app: App[Any]) -> str:
-    return screen_of(app).reader.detail.row.id
+    return screen_of(app).cursor.detail.row.id

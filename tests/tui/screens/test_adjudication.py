@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from fcreview.model.review import Said
+from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
@@ -25,20 +25,20 @@ from tests.tui import idle
 from tests.tui.conftest import screen_lines
 
 CALL = "turn:1/call:1"
-SAID: dict[str, dict[int, list[Said]]] = {
+SAID: dict[str, dict[int, list[Annotation]]] = {
     "alice": {
-        0: [Said(verdict=True), Said(note="Hangzhou is in China")],
-        1: [Said(verdict=True, fault="golden")],
-        2: [Said(target=CALL, criterion="completeness", verdict=0)],
-        3: [Said(verdict=False)],
+        0: [Annotation(verdict=True), Annotation(note="Hangzhou is in China")],
+        1: [Annotation(verdict=True, fault="golden")],
+        2: [Annotation(target=CALL, criterion="completeness", verdict=0)],
+        3: [Annotation(verdict=False)],
     },
     "bob": {
-        0: [Said(verdict=False, tags=["city"])],
-        1: [Said(verdict=True)],
-        2: [Said(target=CALL, criterion="completeness", verdict=2)],
-        3: [Said(verdict=False)],
+        0: [Annotation(verdict=False, tags=["city"])],
+        1: [Annotation(verdict=True)],
+        2: [Annotation(target=CALL, criterion="completeness", verdict=2)],
+        3: [Annotation(verdict=False)],
     },
-    "carol": {0: [Said(verdict="unsure")]},
+    "carol": {0: [Annotation(verdict="unsure")]},
 }
 """Disputed: 0 in the verdict, 1 in who is wrong, 2 on another criterion; not 3."""
 
@@ -51,7 +51,7 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
             reviewer = Reviewer(store, Journal(made, who))
             for number, acts in items.items():
                 for act in acts:
-                    reviewer.review(store.find(f"simple_{number}")[0], act)
+                    reviewer.review(store.find_items(f"simple_{number}")[0], act)
     return made
 
 
@@ -139,7 +139,7 @@ async def test_a_reason_is_written_at_once_and_settles_nothing(workspace: Worksp
         await person.press("p")
         assert "disputed 2/3" in person.lines[0]
     with Store.open(workspace) as store:
-        (settled,) = [o for o in store.detail(store.find("simple_0")[0]).opinions if o.adjudicated]
+        (settled,) = [o for o in store.read_detail(store.find_items("simple_0")[0]).opinions if o.is_adjudication]
         assert (settled.verdict, settled.note, settled.annotator) == (True, "why", "dora")
 
 
@@ -196,7 +196,7 @@ async def test_it_can_be_read_without_colour_and_in_ascii(
 
     monkeypatch.setenv("FCREVIEW_ASCII", "1")
     monkeypatch.setenv("NO_COLOR", "1")
-    theme.forget()
+    theme.clear_caches()
     async with adjudicating(workspace, size) as person:
         lines = person.lines
         assert len(lines) == size[1]

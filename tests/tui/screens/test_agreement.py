@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.stats.agreement import apart, name_of, value_of
-from fcreview.stats.agreement_summary import agreement
+from fcreview.stats.agreement import split_by_blind_status, format_coefficient_name, format_value_and_interval
+from fcreview.stats.agreement_summary import compute_agreement
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
@@ -23,16 +23,16 @@ __all__ = ["workspace"]
 @pytest.mark.sweep
 async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> None:
     with Store.open(workspace) as store:
-        pools = apart(store.told.agreement_rows(View()))
-    wanted = [each for given, said in pools.items() for each in agreement(said, ["overall"], given)]
+        pools = split_by_blind_status(store.analysis.fetch_ratings(View()))
+    wanted = [each for given, said in pools.items() for each in compute_agreement(said, ["overall"], given)]
     assert len(wanted) > 10
     async with adjudicating(workspace, (120, 60), adjudicate=False) as person:
         lines = await person.press("a")
         assert isinstance(person.app.screen, AgreementScreen)
         assert f"agreement overall · {len(wanted)} figures" in lines[0]
         for each in wanted:
-            value, interval = value_of(each)
-            said = [line for line in lines if name_of(each) in line and value in line and interval in line]
+            value, interval = format_value_and_interval(each)
+            said = [line for line in lines if format_coefficient_name(each) in line and value in line and interval in line]
             assert said, each
         assert "by category" in (await person.press("tab", "tab"))[0]
         assert any("not blind · simple · correct" in line for line in person.lines)
@@ -62,8 +62,8 @@ async def test_where_nobody_reviewed_it_says_so(imported: Imported, tmp_path: Pa
 @pytest.mark.parametrize("cells", [60, 80, 160])
 def test_a_groups_name_stands_above_its_figures_and_for_all_its_items(workspace: Workspace, cells: int) -> None:
     with Store.open(workspace) as store:
-        said = apart(store.told.agreement_rows(View()))["seen"]
-    found = [AgreementCell(figure, (at,)) for at, figure in enumerate(agreement(said, ["overall"], "seen"))]
+        said = split_by_blind_status(store.analysis.fetch_ratings(View()))["seen"]
+    found = [AgreementCell(figure, (at,)) for at, figure in enumerate(compute_agreement(said, ["overall"], "seen"))]
     made = agreement_rows(found, cells)
     heads = [row for row in made if not row.parts[1][0]]
     assert [row.parts[0][0] for row in heads] == [

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.review import Said
-from fcreview.stats.calibration import METRICS, SCOPES, Case, value_of
-from fcreview.stats.calibration_summary import calibration, wrong_kinds
+from fcreview.model.review import Annotation
+from fcreview.stats.calibration import MEASURE_LABELS, CALIBRATION_SCOPES, VerdictPair, format_measure
+from fcreview.stats.calibration_summary import compute_calibrations, find_error_groups
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.queue.statistics import calibration_groups, calibration_rows, reported_scopes, wrong_rows
+from fcreview.tui.queue.statistics import calibration_groups, calibration_rows, reported_scopes, error_kind_rows
 from fcreview.tui.screens.queue import QueueScreen
-from fcreview.tui.screens.statistics import BY_HAND, CalibrationScreen
+from fcreview.tui.screens.statistics import NOT_RANDOM, CalibrationScreen
 from tests.store.factory import Imported
 from tests.tui.screens.test_adjudication import Adjudicator, adjudicating
 
@@ -36,13 +36,13 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
         reviewer = Reviewer(store, Journal(made, "alice"))
         for at, verdict in enumerate(SETTLED):
             if verdict is not None:
-                reviewer.review(store.find(f"simple_{at}")[0], Said(verdict=verdict))
+                reviewer.review(store.find_items(f"simple_{at}")[0], Annotation(verdict=verdict))
     return made
 
 
-def cases_of(workspace: Workspace) -> list[Case]:
+def cases_of(workspace: Workspace) -> list[VerdictPair]:
     with Store.open(workspace) as store:
-        return store.told.cases(View())
+        return store.analysis.fetch_calibration_cases(View())
 
 
 def shown_items(person: Adjudicator) -> list[str]:
@@ -56,18 +56,18 @@ async def choose(person: Adjudicator, *wanted: str) -> None:
 
 
 async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> None:
-    wanted = list(calibration(cases_of(workspace), ["overall"]))
+    wanted = list(compute_calibrations(cases_of(workspace), ["overall"]))
     assert [each.source for each in wanted] == ["official", "rule"]
     async with adjudicating(workspace, (100, 40), adjudicate=False) as person:
         lines = await person.press("C")
         assert isinstance(person.app.screen, CalibrationScreen)
-        assert "calibration overall · 2 groups" in lines[0] and BY_HAND in lines[0]
+        assert "calibration overall · 2 groups" in lines[0] and NOT_RANDOM in lines[0]
         for each in wanted:
             at = next(at for at, line in enumerate(lines) if f"{each.source} · correct · by hand" in line)
             own = lines[at : at + 11]
             for rate in each.rates:
-                (line,) = (line for line in own if line.strip("▸ ").startswith(METRICS[rate.metric] + " "))
-                assert all(part in line for part in value_of(rate)) and line.split()[-1] == str(rate.n)
+                (line,) = (line for line in own if line.strip("▸ ").startswith(MEASURE_LABELS[rate.metric] + " "))
+                assert all(part in line for part in format_measure(rate)) and line.split()[-1] == str(rate.n)
         await person.press("escape")
         assert isinstance(person.app.screen, QueueScreen)
 
@@ -100,7 +100,7 @@ async def test_a_cell_opens_its_items_and_no_others(
 async def test_tab_leads_to_the_kinds_of_cases_that_are_wrong_and_to_groups(workspace: Workspace) -> None:
     async with adjudicating(workspace, (100, 40), adjudicate=False) as person:
         lines = await person.press("C", "tab")
-        assert f"calibration errors · {len(list(wrong_kinds(cases_of(workspace))))} kinds" in lines[0]
+        assert f"calibration errors · {len(list(find_error_groups(cases_of(workspace))))} kinds" in lines[0]
         line = next(line for line in lines if "function get_weather" in line)
         assert "says fail, people pass" in line and "1 of 2" in line and "50.0 %" in line
         lines = await person.press("tab")
@@ -124,18 +124,18 @@ async def test_where_nothing_was_reviewed_it_says_so(imported: Imported, tmp_pat
         assert "nothing to compare: no automatic verdict" in lines[2]
 
 
-def made(item: int, said: Any, settled: Any, **fields: Any) -> Case:
+def made(item: int, said: Any, settled: Any, **fields: Any) -> VerdictPair:
     who: dict[str, Any] = {"source": "judge", "judge": "oak\x1b[2J", "criterion": "correct", "random": False}
-    return Case(item, said=said, settled=settled, **(who | {"benchmark": "bfcl", "category": "live"} | fields))
+    return VerdictPair(item, automatic=said, human=settled, **(who | {"benchmark": "bfcl", "category": "live"} | fields))
 
 
 def test_every_row_opens_as_many_items_as_it_counts() -> None:
     cases = [made(at, at % 3 > 0, at % 2 > 0, function="f" if at % 4 else "g") for at in range(20)]
     assert reported_scopes(cases) == ["overall", "function"]
-    for scope in SCOPES:
+    for scope in CALIBRATION_SCOPES:
         for row in calibration_rows(calibration_groups(cases, scope)):
             assert row.parts[-1][0] == str(len(row.items))
-    for row in wrong_rows(list(wrong_kinds(cases))):
+    for row in error_kind_rows(list(find_error_groups(cases))):
         assert not row.parts[-1][0] or row.parts[-1][0].split()[0] == str(len(row.items))
 
 

@@ -12,9 +12,9 @@ import pytest
 from textual.command import CommandList
 from textual.widgets import Input
 
-from fcreview.model.sanitize import visible
-from fcreview.stats.sampling import Sharing
-from fcreview.store.queues.create import Wanted
+from fcreview.model.sanitize import sanitize
+from fcreview.stats.sampling import ShareOptions
+from fcreview.store.queues.create import QueueRequest
 from fcreview.store.queues.queue_file import write_queue
 from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp
@@ -135,7 +135,7 @@ async def test_orders_queue_files_and_runs_lead_to_the_queue_and_esc_comes_back(
     app: FcreviewApp = make_app(runs={"maple-8b": some(), "birch-70b": some()[:3]})
     store = make_app.stores[-1]
     for name, people in (("pilot", ["alice", "bob"]), ("others", ["bob", "carol"])):
-        write_queue(store.workspace, store.drawn(Wanted(name, View(), 4, "", Sharing(people, overlap=4))))
+        write_queue(store.workspace, store.create_queue(QueueRequest(name, View(), 4, "", ShareOptions(people, overlap=4))))
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         await pilot.press("enter")
@@ -163,10 +163,10 @@ async def test_the_report_is_shown_and_what_goes_wrong_is_said_there(make_app: A
 
     def report(store: Any, runs: Any, stopped: Any) -> str:
         asked.append(tuple(runs))
-        return f"{len(store.runs())} runs\naccuracy 71.3 %"
+        return f"{len(store.fetch_runs())} runs\naccuracy 71.3 %"
 
     app: FcreviewApp = make_app(runs={"maple-8b": some(), "birch-70b": some()[:3]}, view=View(runs=(2,)))
-    app.session.services = ReportServices(report, lambda tell: pytest.fail("not asked for"))
+    app.session.report_services = ReportServices(report, lambda tell: pytest.fail("not asked for"))
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         await typed(pilot, settled, "report", "enter")
@@ -248,7 +248,7 @@ async def test_blind_it_offers_nothing_that_tells(make_app: Any, settled: Any) -
     filters = make_app.stores[-1].workspace.root / "filters"
     filters.mkdir()
     (filters / "alice.json").write_text('{"telling": "official:fail", "fine": "you:none"}')
-    app.session.services = ReportServices(lambda *asked: pytest.fail("told"), lambda tell: pytest.fail("told"))
+    app.session.report_services = ReportServices(lambda *asked: pytest.fail("told"), lambda tell: pytest.fail("told"))
     async with app.run_test(size=(100, 50)) as pilot:
         await settled(pilot)
         lines = "\n".join(await typed(pilot, settled, ""))
@@ -337,7 +337,7 @@ async def test_a_busy_store_holds_up_no_action_and_items_found_later_move_no_cur
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         with idle.held_threads():
-            busy = asyncio.ensure_future(app.session.ask(lambda store: free.wait()))
+            busy = asyncio.ensure_future(app.session.query(lambda store: free.wait()))
             try:
                 press(app, "colon", *"se")
                 await until(lambda: first(app) == SEARCH)
@@ -372,11 +372,11 @@ async def test_ids_that_look_like_markup_or_hold_control_characters_are_shown_li
         await settled(pilot)
         lines = await typed(pilot, settled, "item")
         drawn = [line.split() for line in lines if line.startswith(("▸item", " item"))]
-        assert sorted(words[1] for words in drawn) == sorted(visible(each) for each in HOSTILE)
+        assert sorted(words[1] for words in drawn) == sorted(sanitize(each) for each in HOSTILE)
         for text in ("item[/b]", "item[red]x", "item[@", "\\[", "\x1b[31m", "\u202e", "[/b]", "birch[red]"):
             put(app, text)
             lines = await settled(pilot)
-            assert visible(text).lower() in "".join(lines).lower() and not harmful("\n".join(lines))
+            assert sanitize(text).lower() in "".join(lines).lower() and not harmful("\n".join(lines))
         put(app, "item[red]x")
         await pilot.press("enter")
         assert (await settled(pilot))[0].startswith(" item[red]x ")

@@ -13,8 +13,8 @@ import pytest
 from fcreview.cli.wiring import golden_services
 from fcreview.store.workspace import Workspace
 from fcreview.tui.screens.dialogs import NoteBox
-from fcreview.tui.screens.golden_editor import GoldenBox, GoldenScreen
-from fcreview.tui.text.lines import plain
+from fcreview.tui.screens.golden_editor import GoldenTextArea, GoldenScreen
+from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import LineBar
 from tests.sharing import Imports
 from tests.tui.screens.item_host import Host, Keys, bar, events, opened
@@ -35,15 +35,15 @@ async def correcting(workspace: Workspace, **fields: Any) -> AsyncIterator[tuple
 
 
 def says(app: Host) -> str:
-    return plain(app.screen.query_one("#golden-message", LineBar).line)
+    return plain_text(app.screen.query_one("#golden-message", LineBar).line)
 
 
 def text(app: Host) -> str:
-    return app.screen.query_one(GoldenBox).text
+    return app.screen.query_one(GoldenTextArea).text
 
 
 async def typed(app: Host, pilot: Keys, value: str) -> None:
-    app.screen.query_one(GoldenBox).text = value
+    app.screen.query_one(GoldenTextArea).text = value
     await pilot.pause()
     await pilot.done()
 
@@ -105,7 +105,7 @@ async def test_what_is_wrong_is_said_and_nothing_saved(sampled: Workspace, value
         await pilot.press("tab", "enter")
         assert isinstance(app.screen, GoldenScreen)
         assert "NOT SAVED" in says(app)
-        assert app.screen.query_one(GoldenBox).cursor_location[0] == line
+        assert app.screen.query_one(GoldenTextArea).cursor_location[0] == line
         assert not (sampled.reviews / "alice.jsonl").exists() or not events(sampled)
 
 

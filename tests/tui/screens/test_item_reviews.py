@@ -51,10 +51,10 @@ async def test_behind_the_last_item_it_stays_and_says_how_many_are_left(workspac
 async def test_a_verdict_takes_back_the_fault_of_the_verdict_before(workspace: Workspace) -> None:
     async with opened(workspace) as (app, pilot):
         await pilot.press("g", "left_square_bracket")
-        assert any("wrong: golden" in row for row in rows(app))
+        assert any("fault: golden" in row for row in rows(app))
         await pilot.press("f", "left_square_bracket")
-        assert not any("wrong: golden" in row for row in rows(app))
-        assert [(o.verdict, o.fault) for o in screen_of(app).reader.detail.opinions] == [(False, None)]
+        assert not any("fault: golden" in row for row in rows(app))
+        assert [(o.verdict, o.fault) for o in screen_of(app).cursor.detail.opinions] == [(False, None)]
 
 
 async def test_a_fault_named_before_the_verdict_goes_with_it(workspace: Workspace) -> None:
@@ -91,7 +91,7 @@ async def test_fault_tag_and_note_stay_on_the_item(workspace: Workspace) -> None
         assert second["tags"] == ["value_error:string"]
         assert third["note"] == "why\nnot"
         assert shown_id(app) == "simple_0"
-        assert any("wrong: checker · tags value_error:string" in row for row in rows(app))
+        assert any("fault: checker · tags: value_error:string" in row for row in rows(app))
 
 
 async def test_cancelled_prompts_write_nothing(workspace: Workspace) -> None:

@@ -25,7 +25,7 @@ async def test_next_and_previous_leave_no_trace_and_stop_at_the_ends(workspace: 
         await pilot.press("[")
         assert shown_id(app) == "simple_1"
         await pilot.press("q")
-        assert app.left == app.store.find("simple_1")[0]
+        assert app.left == app.store.find_items("simple_1")[0]
         assert not (workspace.reviews / "alice.jsonl").exists() or not events(workspace)
 
 
@@ -65,15 +65,15 @@ async def test_the_function_document_marks_the_argument_under_the_cursor(workspa
         shown = rows(app)
         assert any("→ city  string, required" in row for row in shown)
         assert any('enum: ["C", "F"]' in row for row in shown)
-        blocks = screen_of(app).reader.blocks
+        blocks = screen_of(app).cursor.blocks
         assert any(block.key.endswith("/document") for block in blocks)
         await pilot.press("d")
-        assert not any(block.key.endswith("/document") for block in screen_of(app).reader.blocks)
+        assert not any(block.key.endswith("/document") for block in screen_of(app).cursor.blocks)
 
 
 async def test_turns_fold_and_unfold_and_the_place_is_kept(workspace: Workspace) -> None:
     async with opened(workspace, "multi_turn_0") as (app, pilot):
-        reader = screen_of(app).reader
+        reader = screen_of(app).cursor
         assert reader.block.key == "turn:2"
         assert any("▸── turn 2 of 4" in row and "FAILS HERE" in row for row in rows(app))
         await pilot.press("k", "enter")
@@ -87,7 +87,7 @@ async def test_turns_fold_and_unfold_and_the_place_is_kept(workspace: Workspace)
 async def test_a_long_observation_opens_in_the_pager_and_is_searched(workspace: Workspace) -> None:
     async with opened(workspace, "multi_turn_0") as (app, pilot):
         assert len(OBSERVATION) > 300_000
-        reader = screen_of(app).reader
+        reader = screen_of(app).cursor
         while reader.block.key != "turn:2/step:1/tool:1":
             before = reader.block.key
             await pilot.press("j")
@@ -148,8 +148,8 @@ async def test_a_step_of_the_cursor_redraws_two_lines(workspace: Workspace) -> N
         view.render_line = lambda y: (drawn.append(y), render(y))[1]  # type: ignore[method-assign]
         await pilot.press("j")
         await pilot.pause()
-        assert view.layout_ is not None
-        text = [y for y in drawn if y < len(view.layout_.visible())]
+        assert view.document_layout is not None
+        text = [y for y in drawn if y < len(view.document_layout.visible_rows())]
         assert 1 <= len(text) <= 2
         assert len(drawn) <= 4, "what is known of the parameter, at the bottom"
 

@@ -23,10 +23,10 @@ def confetti(imports: Imports, samples: Path, tmp_path: Path) -> Workspace:
 def labelled(workspace: Workspace) -> tuple[str, list[str]]:
     """An item with labels, and those that the judge gave it."""
     with Store.open(workspace) as store:
-        for run in store.runs():
+        for run in store.fetch_runs():
             for name in range(50):
-                for item in store.find(f"dialogacts_{name}", run.run):
-                    for verdict in store.detail(item).item.verdicts:
+                for item in store.find_items(f"dialogacts_{name}", run.run):
+                    for verdict in store.read_detail(item).item.verdicts:
                         if verdict.criterion == "dialog_act" and verdict.value:
                             return f"dialogacts_{name}", verdict.value
     raise AssertionError("no sample with labels")

@@ -12,10 +12,10 @@ from fcreview.run_plan import RunPlan
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import QueueRow
 from fcreview.store.workspace import Workspace, find_workspace
-from fcreview.tui.review.item_actions import RunPrediction, run_choices
+from fcreview.tui.review.item_actions import RunPrediction, prediction_choices
 from fcreview.tui.screens.item_pane import ItemScreen
-from fcreview.tui.screens.picker import PickScreen
-from fcreview.tui.text.lines import plain, table
+from fcreview.tui.screens.picker import PickerScreen
+from fcreview.tui.text.lines import plain_text, table_lines
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.lists import TextList
 from tests.tui.screens.conftest import simple
@@ -40,7 +40,7 @@ def four(tmp_path: Path) -> Workspace:
         for number in range(3):
             yield made(simple(number), CITIES.get(plan.run.model, "Bonn"), str(plan.results[0]))
 
-    import_runs(workspace, plans, read, jobs=1)
+    import_runs(workspace, plans, read, n_workers=1)
     return workspace
 
 
@@ -53,15 +53,15 @@ def made(item: Item, city: str, file: str) -> Item:
 
 def list_lines(app: Host) -> list[str]:
     shown = app.screen.query_one(TextList)
-    return [" ".join(plain(shown.line_at(at)).split()) for at in range(shown.total)]
+    return [" ".join(plain_text(shown.line_at(at)).split()) for at in range(shown.total)]
 
 
 async def test_one_line_a_run_equal_predictions_together(four: Workspace) -> None:
     async with opened(four) as (app, pilot):
         await pilot.press("m")
-        assert isinstance(app.screen, PickScreen)
-        assert "3 of 4 runs fail · 3 give the same" in plain(app.screen.query_one("#pick-title", LineBar).line)
-        assert "enter show" in plain(app.screen.query_one(KeyLine).line)
+        assert isinstance(app.screen, PickerScreen)
+        assert "3 of 4 runs fail · 3 give the same" in plain_text(app.screen.query_one("#pick-title", LineBar).line)
+        assert "enter show" in plain_text(app.screen.query_one(KeyLine).line)
         lines = list_lines(app)
         assert [line.split()[1 if line[0] in "31" else 0] for line in lines] == ["ash", "cedar", "dogwood", "birch"]
         assert lines[0].startswith("3 ash ✗ ✗ ·") and lines[3].startswith("1 birch ✓ ✓ ·")
@@ -73,16 +73,16 @@ async def test_enter_opens_it_there_and_esc_comes_back(four: Workspace) -> None:
     async with opened(four, "simple_1") as (app, pilot):
         here = app.screen
         assert isinstance(here, ItemScreen)
-        first = here.reader.detail.run.model
+        first = here.cursor.detail.run.model
         await pilot.press("j", "m", "end", "enter")
         there = app.screen
         assert isinstance(there, ItemScreen) and there is not here
-        assert (there.reader.detail.row.id, there.reader.detail.run.model) == ("simple_1", "birch")
+        assert (there.cursor.detail.row.id, there.cursor.detail.run.model) == ("simple_1", "birch")
         await pilot.press("f")
         assert events(four)[0]["key"]["model"] == "birch"
         await pilot.press("escape")
         assert app.screen is here
-        assert here.reader.detail.run.model == first
+        assert here.cursor.detail.run.model == first
         await pilot.press("f")
         assert events(four)[1]["key"]["model"] == first
 
@@ -94,8 +94,8 @@ async def test_blind_it_is_not_offered_before_deciding_and_without_verdicts_afte
         assert isinstance(app.screen, ItemScreen)
         assert "when you have decided" in bar(app, "status")
         await pilot.press("f", "left_square_bracket", "m")
-        assert isinstance(app.screen, PickScreen)
-        assert "3 give the same" in plain(app.screen.query_one("#pick-title", LineBar).line)
+        assert isinstance(app.screen, PickerScreen)
+        assert "3 give the same" in plain_text(app.screen.query_one("#pick-title", LineBar).line)
         lines = list_lines(app)
         assert sum("✗" in line or "✓" in line for line in lines) == 1, "that of the one decided item"
 
@@ -112,6 +112,6 @@ def test_a_name_that_is_cut_keeps_its_end() -> None:
     rows = [
         QueueRow(item=n, run=n, seq=0, id="a", category="c", model=name, run_name=name) for n, name in enumerate(names)
     ]
-    made = run_choices([RunPrediction(row, "f(" + "x" * 60 + ")", 1) for row in rows], 0)
-    _, lines = table(made.columns, made.rows, 60)
-    assert ["-FC" in plain(line) for line in lines] == [False, True], [plain(line) for line in lines]
+    made = prediction_choices([RunPrediction(row, "f(" + "x" * 60 + ")", 1) for row in rows], 0)
+    _, lines = table_lines(made.columns, made.rows, 60)
+    assert ["-FC" in plain_text(line) for line in lines] == [False, True], [plain_text(line) for line in lines]

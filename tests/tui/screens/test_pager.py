@@ -7,7 +7,7 @@ import json
 from textual.app import App
 
 from fcreview.tui.screens.pager import PagerScreen
-from fcreview.tui.text.lines import plain
+from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
 
 TEXT = json.dumps({"rows": [{"name": f"row {n}", "tags": ["a", "b"]} for n in range(3)]})
@@ -29,11 +29,11 @@ async def test_levels_fold_and_a_search_looks_at_all_of_it() -> None:
         await pilot.press("left", "left")
         assert len(shown(app)) < len(whole)
         assert any("lines … }" in row for row in shown(app))
-        assert "2 levels" in plain(app.screen.query_one("#pager-title", LineBar).line)
+        assert "2 levels" in plain_text(app.screen.query_one("#pager-title", LineBar).line)
         await pilot.press("slash", *"row 2", "enter")
         await pilot.pause()
         assert any('"row 2"' in row for row in shown(app))
         await pilot.press("left", "right")
         assert shown(app) == whole
         await pilot.press("r", "left")
-        assert "nothing to fold" in plain(app.screen.query_one("#pager-title", LineBar).line)
+        assert "nothing to fold" in plain_text(app.screen.query_one("#pager-title", LineBar).line)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.review import Said
+from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
@@ -28,8 +28,8 @@ def workspace(tmp_path: Path) -> Workspace:
     import_runs(made, [plan], read)
     with Store.open(made, "bob") as store:
         for number, tags in enumerate((["seen twice", "odd"], ["seen twice"])):
-            said = Said(tags=tags)
-            Reviewer(store, Journal(made, "bob")).review(store.find(f"simple_{number}")[0], said)
+            said = Annotation(tags=tags)
+            Reviewer(store, Journal(made, "bob")).review(store.find_items(f"simple_{number}")[0], said)
     return made
 
 
@@ -65,8 +65,8 @@ async def test_a_digit_may_have_another_key(workspace: Workspace) -> None:
 
 async def test_a_blind_annotator_is_offered_only_what_they_used(workspace: Workspace) -> None:
     with Store.open(workspace, "dora", blind=True) as store:
-        assert store.used_tags() == []
-        Reviewer(store, Journal(workspace, "dora")).review(store.find("simple_0")[0], Said(tags=["own"]))
-        assert store.used_tags() == ["own"]
+        assert store.fetch_used_tags() == []
+        Reviewer(store, Journal(workspace, "dora")).review(store.find_items("simple_0")[0], Annotation(tags=["own"]))
+        assert store.fetch_used_tags() == ["own"]
     with Store.open(workspace, "dora") as store:
-        assert store.used_tags() == ["seen twice", "odd", "own"]
+        assert store.fetch_used_tags() == ["seen twice", "odd", "own"]

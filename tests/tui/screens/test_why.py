@@ -8,16 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fcreview.model.decision import fold
+from fcreview.model.decision import fold_events
 from fcreview.model.item import Verdict
 from fcreview.model.review import Event, ItemKey
 from fcreview.store.rows import View
 from fcreview.store.workspace import Workspace
-from fcreview.tui.session import Vocabulary
+from fcreview.tui.session import AnnotatorVocabulary
 from tests.tui.screens.conftest import imported, simple
 from tests.tui.screens.item_host import Host, Keys, bar, events, opened, rows, shown_id
 
-OWN = Vocabulary(("ambiguous", "unit"), ("too strict", "misread", "other", "typo"))
+OWN = AnnotatorVocabulary(("ambiguous", "unit"), ("too strict", "misread", "other", "typo"))
 
 
 def spoken(workspace: Workspace) -> list[tuple[str, str, Any, str | None]]:
@@ -39,7 +39,7 @@ async def test_one_digit_behind_a_verdict_says_why_and_names_the_item(workspace:
         assert any("override: misread" in row for row in rows(app))
         await pilot.press("3")
         assert spoken(workspace)[-1] == ("simple_0", "item", None, "other"), "given anew: the latest counts"
-        labels = [label for each in app.store.labels(View()) for label in each if label["opinions"]]
+        labels = [label for each in app.store.iter_labels(View()) for label in each if label["opinions"]]
         assert [label["opinions"][0]["overrules"]["reason"] for label in labels] == ["other"]
         await pilot.press("z", "z")
         assert "undone: override reason" in bar(app, "status") and "1 too strict" not in bar(app, "keys")
@@ -116,7 +116,7 @@ def test_a_reason_goes_with_the_verdict_it_is_about() -> None:
         Event(event="1", time="t1", annotator="a", key=key, verdict=True, overrules=line),
         Event(event="2", time="t2", annotator="a", key=key, overrules={**line, "reason": "misread"}),
     ]
-    (opinion,) = fold(said, set())
+    (opinion,) = fold_events(said, set())
     assert (opinion.verdict, opinion.reason) == (True, "misread")
     again = Event(event="3", time="t3", annotator="a", key=key, verdict=False)
-    assert fold([*said, again], set())[0].reason == "", "another verdict, another reason"
+    assert fold_events([*said, again], set())[0].reason == "", "another verdict, another reason"

@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.tui.text.clipboard import copied, osc52, write_copy
+from fcreview.tui.text.clipboard import copy_text, osc52_sequence, write_copy
 
 
 def test_the_sequence_holds_the_text_in_base64_only() -> None:
-    sent = osc52("\x1b[31m杭州", {})
+    sent = osc52_sequence("\x1b[31m杭州", {})
     assert sent is not None and sent.startswith("\x1b]52;c;") and sent.endswith("\x07")
     assert base64.b64decode(sent[7:-1]).decode() == "\x1b[31m杭州"
 
 
 def test_tmux_and_screen_get_it_wrapped_too() -> None:
-    plain = osc52("a", {})
+    plain = osc52_sequence("a", {})
     assert plain is not None
-    assert osc52("a", {"TMUX": "x"}) == plain + "\x1bPtmux;\x1b" + plain + "\x1b\\"
-    assert osc52("a", {"STY": "x"}) == f"\x1bP{plain}\x1b\\"
+    assert osc52_sequence("a", {"TMUX": "x"}) == plain + "\x1bPtmux;\x1b" + plain + "\x1b\\"
+    assert osc52_sequence("a", {"STY": "x"}) == f"\x1bP{plain}\x1b\\"
 
 
 def test_too_long_a_text_is_only_written(tmp_path: Path) -> None:
     text = "x" * 80_000 + "\ud800"
-    assert osc52(text, {}) is None
+    assert osc52_sequence(text, {}) is None
     assert write_copy(text, tmp_path).read_bytes() == text.encode("utf-8", "surrogatepass")
 
 
@@ -39,7 +39,7 @@ def test_the_file_is_named_as_it_is_shortest_from_here(tmp_path: Path, monkeypat
     deep = tmp_path / ("a-long-name-" * 8) / ".fcreview"
     deep.mkdir(parents=True)
     monkeypatch.chdir(deep.parent)
-    assert copied("text", deep, None) == "too long for the clipboard; written to .fcreview/copied.txt"
+    assert copy_text("text", deep, None) == "too long for the clipboard; written to .fcreview/copied.txt"
     monkeypatch.chdir("/")
     monkeypatch.setenv("HOME", str(deep.parent))
-    assert copied("text", deep, None).endswith("to ~/.fcreview/copied.txt")
+    assert copy_text("text", deep, None).endswith("to ~/.fcreview/copied.txt")

@@ -8,7 +8,7 @@ import pytest
 from rich.color import Color
 
 from fcreview.tui.text import theme
-from fcreview.tui.text.theme import COLOURS, PLAIN, TERMINAL, coloured
+from fcreview.tui.text.theme import COLOUR_SETS, COLOURLESS_STYLES, TERMINAL_COLOURS, build_styles
 
 BLACK, DARK, WHITE = (0, 0, 0), (30, 30, 30), (255, 255, 255)
 RGB = tuple[float, ...]
@@ -57,8 +57,8 @@ def apart(one: str, other: str, seen: tuple[RGB, ...] | None = None) -> float:
 
 
 def colours_of(name: str) -> list[str]:
-    of = COLOURS[name]
-    return [of.good, of.bad, of.doubt, of.odd, of.accent]
+    of = COLOUR_SETS[name]
+    return [of.good, of.bad, of.warning, of.dispute, of.accent]
 
 
 @pytest.mark.parametrize(
@@ -80,9 +80,9 @@ def test_every_colour_of_a_set_can_be_read_on_its_ground(name: str, ground: RGB,
 
 @pytest.mark.parametrize("seen", [None, PROTANOPIA, DEUTERANOPIA])
 def test_the_safe_set_tells_pass_from_fail_in_every_eye(seen: tuple[RGB, ...] | None) -> None:
-    of = COLOURS["safe"]
+    of = COLOUR_SETS["safe"]
     assert apart(of.good, of.bad, seen) > 60
-    assert min(apart(one, other, seen) for one, other in combinations((of.good, of.bad, of.odd), 2)) > 50
+    assert min(apart(one, other, seen) for one, other in combinations((of.good, of.bad, of.dispute), 2)) > 50
 
 
 def test_the_measure_sees_what_it_is_to_see() -> None:
@@ -92,16 +92,16 @@ def test_the_measure_sees_what_it_is_to_see() -> None:
 
 
 def test_every_set_draws_the_same_meanings_and_what_is_plain_has_no_colour() -> None:
-    assert len({frozenset(coloured(name)) for name in COLOURS}) == 1
-    assert set(PLAIN) <= set(coloured(TERMINAL))
-    assert all(style.color is None and style.bgcolor is None for style in PLAIN.values())
+    assert len({frozenset(build_styles(name)) for name in COLOUR_SETS}) == 1
+    assert set(COLOURLESS_STYLES) <= set(build_styles(TERMINAL_COLOURS))
+    assert all(style.color is None and style.bgcolor is None for style in COLOURLESS_STYLES.values())
 
 
 def test_the_environment_goes_before_what_was_configured(monkeypatch: pytest.MonkeyPatch) -> None:
     def now() -> str | None:
-        theme.choose("light")
+        theme.set_colours("light")
         colour = theme.style("pass").color
-        theme.choose(TERMINAL)
+        theme.set_colours(TERMINAL_COLOURS)
         return colour.name if colour else None
 
     assert now() == "color(28)"

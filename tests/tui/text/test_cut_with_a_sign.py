@@ -6,31 +6,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model.sanitize import visible, width
+from fcreview.model.sanitize import display_width, sanitize
 from fcreview.tui.screens.dialogs import FaultScreen, NoteScreen
-from fcreview.tui.text.lines import fit, line, line_width, plain
+from fcreview.tui.text.lines import fit_line, line_width, make_line, plain_text
 from fcreview.tui.widgets.document_view import LineBar
-from fcreview.tui.widgets.lists import list_strip
+from fcreview.tui.widgets.lists import render_list_strip
 from tests.tui.conftest import MakeApp, screen_lines
 
-PARTS = st.lists(st.text(max_size=6).map(visible), max_size=4)
+PARTS = st.lists(st.text(max_size=6).map(sanitize), max_size=4)
 
 
 @given(parts=PARTS, cells=st.integers(1, 12))
 def test_a_line_is_whole_or_ends_in_the_sign(parts: list[str], cells: int) -> None:
     whole = tuple((text, "") for text in parts)
-    cut = fit(whole, cells)
+    cut = fit_line(whole, cells)
     assert line_width(cut) <= cells
-    if width(plain(whole).rstrip(" ")) > cells:
-        assert plain(cut).endswith("…")
+    if display_width(plain_text(whole).rstrip(" ")) > cells:
+        assert plain_text(cut).endswith("…")
     else:
-        assert plain(cut).rstrip(" ") == plain(whole).rstrip(" ")
+        assert plain_text(cut).rstrip(" ") == plain_text(whole).rstrip(" ")
 
 
 def test_a_row_of_a_list_and_a_line_at_an_edge_are_cut_with_the_sign() -> None:
     row = (("> ", ""), ("text where calls were expected", ""))
-    assert list_strip(row, 12).text == "> text wher…"
-    assert list_strip((("wide", ""), ("   ", "")), 4).text == "wide"
+    assert render_list_strip(row, 12).text == "> text wher…"
+    assert render_list_strip((("wide", ""), ("   ", "")), 4).text == "wide"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 20)])
@@ -53,6 +53,6 @@ async def test_what_a_bar_has_no_room_for_is_told(make_app: MakeApp, settled) ->
     app = make_app([{}])
     async with app.run_test(size=(60, 20)) as pilot:
         await settled(pilot)
-        app.screen.query_one("#runs", LineBar).show(line("x" * 61))
+        app.screen.query_one("#runs", LineBar).show(make_line("x" * 61))
         await pilot.pause()
         assert screen_lines(app)[0] == "x" * 59 + "…"

@@ -9,22 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.model.item import Run
-from fcreview.model.sanitize import visible, width
-from fcreview.store.rows import Extent, QueueRow, RunRow, View
-from fcreview.tui.keymap import KeymapError, keymap
+from fcreview.model.sanitize import display_width, sanitize
+from fcreview.store.rows import ColumnWidths, QueueRow, RunRow, View
+from fcreview.tui.keymap import KeymapError, validate_keymap
 from fcreview.tui.queue import header
-from fcreview.tui.queue.columns import QueueColumns, queue_heading, queue_line
+from fcreview.tui.queue.columns import QueueColumns, queue_heading_line, queue_row_line
 from fcreview.tui.text.lines import (
-    Column,
-    cut,
-    cut_difference,
-    cut_middle,
-    cut_type,
-    hints_line,
+    TextColumn,
+    format_pass_rate,
+    key_hints_line,
     line_width,
-    plain,
-    rate_of,
-    table,
+    plain_text,
+    table_lines,
+    truncate,
+    truncate_difference,
+    truncate_error_type,
+    truncate_middle,
 )
 
 ROW = QueueRow(
@@ -50,21 +50,21 @@ ROW = QueueRow(
 )
 
 
-def extent_of(*rows: QueueRow, models: bool = False, repeats: bool = False) -> Extent:
+def extent_of(*rows: QueueRow, models: bool = False, repeats: bool = False) -> ColumnWidths:
     """As the store works it out."""
     errors = [row.error_type or (row.rule_error_type if row.rule is False else None) or "" for row in rows]
-    return Extent(
+    return ColumnWidths(
         item=max(len(row.id) for row in rows), category=max(len(row.category) for row in rows),
-        model=max(len(row.model) for row in rows) if models else 0, error=max(map(len, errors)), repeats=repeats,
-        rule=any(row.rule is not None for row in rows), judge=any(row.judge is not None for row in rows),
-        difference=any(row.first_difference for row in rows),
+        model=max(len(row.model) for row in rows) if models else 0, error=max(map(len, errors)), id_repeats_category=repeats,
+        has_rule=any(row.rule is not None for row in rows), has_judge=any(row.judge is not None for row in rows),
+        has_difference=any(row.first_difference for row in rows),
     )  # fmt: skip
 
 
 def cells(row: QueueRow, at: int, *, blind: bool = False, **known: bool) -> dict[str, str]:
     """Text of each column as drawn at a width of `at`."""
     columns = QueueColumns.fit(at, extent_of(row, **known), blind=blind)
-    parts = queue_line(row, columns)[1:]
+    parts = queue_row_line(row, columns)[1:]
     return {name: text.strip() for (name, _), (text, _) in zip(columns.columns, parts, strict=True)}
 
 
@@ -87,15 +87,20 @@ def run_row(model: str = "gpt-4o", **fields: object) -> RunRow:
 
 @given(st.text(), st.integers(1, 40))
 def test_a_cut_text_fits_and_a_short_one_is_whole(text, room):
-    text = visible(text)
-    for shown in (cut(text, room), cut_middle(text, room), cut_middle(text, room, 1 / 2), cut_type(text, room)):
-        assert width(shown) <= room
-        assert shown == text or width(text) > room
+    text = sanitize(text)
+    for shown in (
+        truncate(text, room),
+        truncate_middle(text, room),
+        truncate_middle(text, room, 1 / 2),
+        truncate_error_type(text, room),
+    ):
+        assert display_width(shown) <= room
+        assert shown == text or display_width(text) > room
 
 
 def test_ids_keep_their_end_which_tells_them_apart():
-    assert cut_middle("live_parallel_multiple_23-20-0", 18) == "live_…iple_23-20-0"
-    assert cut_middle("live_parallel_multiple_24-20-0", 18) == "live_…iple_24-20-0"
+    assert truncate_middle("live_parallel_multiple_23-20-0", 18) == "live_…iple_23-20-0"
+    assert truncate_middle("live_parallel_multiple_24-20-0", 18) == "live_…iple_24-20-0"
 
 
 @pytest.mark.parametrize(
@@ -112,18 +117,18 @@ def test_ids_keep_their_end_which_tells_them_apart():
     ],
 )
 def test_error_types_keep_what_stands_behind_the_colon(cells, shown):
-    assert cut_type("simple_function_checker:wrong_count", cells) == shown
+    assert truncate_error_type("simple_function_checker:wrong_count", cells) == shown
 
 
 def test_what_is_too_long_behind_the_colon_is_cut_in_its_middle():
-    assert cut_type("multi_turn:instance_state_mismatch", 18) == "instance…_mismatch"
-    assert cut_type("value_error:string", 18) == "value_error:string"
-    assert cut_type("no_colon_but_very_long_indeed", 18) == "no_colon…ng_indeed"
+    assert truncate_error_type("multi_turn:instance_state_mismatch", 18) == "instance…_mismatch"
+    assert truncate_error_type("value_error:string", 18) == "value_error:string"
+    assert truncate_error_type("no_colon_but_very_long_indeed", 18) == "no_colon…ng_indeed"
 
 
 @given(st.text("ab:_", max_size=40), st.integers(4, 30))
 def test_a_cut_error_type_fits_and_has_no_crumbs_before_the_ellipsis(text, cells):
-    shown = cut_type(text, cells)
+    shown = truncate_error_type(text, cells)
     assert len(shown) <= cells
     if shown != text and "…:" in shown:
         assert len(shown.partition("…:")[0]) == 0 or len(shown.partition("…:")[0]) >= 4
@@ -133,8 +138,8 @@ def test_a_cut_error_type_fits_and_has_no_crumbs_before_the_ellipsis(text, cells
 def test_every_line_of_the_queue_fits_and_is_aligned_with_its_heading(at, models, blind, judge):
     row = dataclasses.replace(ROW, judge=judge, id="简单_" * 10)
     columns = QueueColumns.fit(at, extent_of(row, ROW, models=models), blind=blind)
-    lengths = {line_width(line) for line in (queue_line(row, columns), queue_line(ROW, columns))}
-    lengths.add(line_width(queue_heading(columns)) - 1)  # the heading stands over the cursor's cell, too
+    lengths = {line_width(line) for line in (queue_row_line(row, columns), queue_row_line(ROW, columns))}
+    lengths.add(line_width(queue_heading_line(columns)) - 1)  # the heading stands over the cursor's cell, too
     assert len(lengths) == 1
     assert lengths.pop() <= at - 1
 
@@ -164,7 +169,7 @@ def test_a_failure_whose_calls_are_equal_says_so():
 def difference_beside(row: QueueRow) -> str:
     """Where other rows have a first difference."""
     columns = QueueColumns.fit(80, extent_of(row, ROW))
-    return plain(queue_line(row, columns)[-1:]).strip()
+    return plain_text(queue_row_line(row, columns)[-1:]).strip()
 
 
 def test_a_column_without_content_is_left_out():
@@ -180,10 +185,12 @@ def test_the_question_has_a_heading_of_its_own_where_nothing_differs():
     none = dataclasses.replace(ROW, first_difference=None)
     assert cells(none, 100)["difference"] == "What is the weather?"
     columns = QueueColumns.fit(100, extent_of(none))
-    assert "question" in plain(queue_heading(columns)) and "first difference" not in plain(queue_heading(columns))
+    assert "question" in plain_text(queue_heading_line(columns)) and "first difference" not in plain_text(
+        queue_heading_line(columns)
+    )
     both = QueueColumns.fit(100, extent_of(none, ROW))
-    assert "first difference" in plain(queue_heading(both))
-    assert "weather" not in plain(queue_line(none, both))
+    assert "first difference" in plain_text(queue_heading_line(both))
+    assert "weather" not in plain_text(queue_row_line(none, both))
 
 
 def test_an_error_that_only_the_checker_finds_is_shown():
@@ -202,25 +209,25 @@ def test_blind_rows_hold_nothing_of_others():
 
 
 def test_flags_say_that_there_are_issues_or_a_stale_review():
-    columns = QueueColumns.fit(80, Extent())
-    assert plain(queue_line(dataclasses.replace(ROW, n_issues=1), columns)).startswith("i ")
-    assert queue_line(dataclasses.replace(ROW, n_issues=1), columns)[0] == ("i", "warn")
-    assert queue_line(dataclasses.replace(ROW, stale=True), columns)[0] == ("↻", "warn")
+    columns = QueueColumns.fit(80, ColumnWidths())
+    assert plain_text(queue_row_line(dataclasses.replace(ROW, n_issues=1), columns)).startswith("i ")
+    assert queue_row_line(dataclasses.replace(ROW, n_issues=1), columns)[0] == ("i", "warn")
+    assert queue_row_line(dataclasses.replace(ROW, stale=True), columns)[0] == ("↻", "warn")
 
 
 def test_hints_that_do_not_fit_are_left_out_before_help_and_quit():
     hints = [("enter", "open"), ("f", "filter"), ("c", "clusters"), ("q", "quit"), ("?", "help")]
-    assert plain(hints_line(hints, 80)) == " enter open   f filter   c clusters   q quit   ? help"
-    assert plain(hints_line(hints, 45)) == " enter open f filter c clusters q quit ? help"
-    assert plain(hints_line(hints, 44)) == " enter open   f filter   q quit   ? help"
-    assert plain(hints_line(hints, 10)) == " q quit ? help"
+    assert plain_text(key_hints_line(hints, 80)) == " enter open   f filter   c clusters   q quit   ? help"
+    assert plain_text(key_hints_line(hints, 45)) == " enter open f filter c clusters q quit ? help"
+    assert plain_text(key_hints_line(hints, 44)) == " enter open   f filter   q quit   ? help"
+    assert plain_text(key_hints_line(hints, 10)) == " q quit ? help"
 
 
 def test_rates_that_do_not_fit_lose_what_is_said_elsewhere_first():
     runs = [run_row(), run_row("b", official_known=3, rule_known=2, effective_known=3, effective_pass=3, n_issues=1)]
     for run in runs:
         run.info.needs_dataset = False
-    whole, middle, narrow = (plain(header.rates_line(runs, cells)).strip() for cells in (90, 77, 66))
+    whole, middle, narrow = (plain_text(header.rates_line(runs, cells)).strip() for cells in (90, 77, 66))
     start = "official 85.7 % of 7   rule "
     assert (whole.startswith(start + "· (2 of 8)"), whole.endswith("1 import issue")) == (True, True), whole
     assert (middle.startswith(start + "· (2 of 8)"), middle.endswith("% of 7     1 issue")) == (True, True), middle
@@ -228,39 +235,43 @@ def test_rates_that_do_not_fit_lose_what_is_said_elsewhere_first():
 
 
 def test_rates():
-    assert (rate_of(3, 4, 4), rate_of(3, 4, 9), rate_of(0, 0, 9)) == ("75.0 %", "75.0 % of 4", "–")
-    assert plain(header.rates_line([run_row(), run_row("b", official_pass=1)], 60)).startswith(
+    assert (format_pass_rate(3, 4, 4), format_pass_rate(3, 4, 9), format_pass_rate(0, 0, 9)) == (
+        "75.0 %",
+        "75.0 % of 4",
+        "–",
+    )
+    assert plain_text(header.rates_line([run_row(), run_row("b", official_pass=1)], 60)).startswith(
         " official 50.0 %   corrected 100.0 %"
     )
-    assert "%" not in plain(header.rates_line([run_row()], 60, blind=True))
+    assert "%" not in plain_text(header.rates_line([run_row()], 60, blind=True))
 
 
 @pytest.mark.parametrize("cells", [60, 80, 160])
 @pytest.mark.parametrize("runs", [[run_row("m" * 200)], [run_row(), run_row("b")], [], None])
 def test_the_run_line_fits_and_keeps_the_count_of_reviews(cells, runs):
-    line = header.run_line(runs, "annotator-with-a-long-name", cells)
+    line = header.runs_line(runs, "annotator-with-a-long-name", cells)
     assert line_width(line) <= cells
     if runs:
-        assert plain(line).endswith(f" · 0 of {4 * len(runs)} reviewed ({len(runs)} by all) ")
+        assert plain_text(line).endswith(f" · 0 of {4 * len(runs)} reviewed ({len(runs)} by all) ")
 
 
 def test_the_run_line_names_languages_behind_what_is_common():
     runs = [run_row(), run_row("b")]
-    kind = runs[0].info.kind
+    kind = runs[0].info.full_title
     runs[1].info.language = "zh"
-    assert f"{kind} en, zh  " in plain(header.run_line(runs, "alice", 80))
+    assert f"{kind} en, zh  " in plain_text(header.runs_line(runs, "alice", 80))
 
 
 def test_the_run_line_counts_what_the_annotator_reviewed_and_others_only_where_they_did_more():
     mine = dataclasses.replace(run_row(), yours=1)
-    assert plain(header.run_line([mine], "alice", 80)).endswith("alice · 1 of 4 reviewed ")
+    assert plain_text(header.runs_line([mine], "alice", 80)).endswith("alice · 1 of 4 reviewed ")
     theirs = dataclasses.replace(run_row(), yours=0, reviewed=3)
-    assert plain(header.run_line([theirs], "alice", 80)).endswith("alice · 0 of 4 reviewed (3 by all) ")
-    assert plain(header.run_line([theirs], "alice", 80, blind=True)).endswith("alice · 0 of 4 reviewed ")
+    assert plain_text(header.runs_line([theirs], "alice", 80)).endswith("alice · 0 of 4 reviewed (3 by all) ")
+    assert plain_text(header.runs_line([theirs], "alice", 80, blind=True)).endswith("alice · 0 of 4 reviewed ")
 
 
 def test_a_long_filter_is_shown_rather_than_the_order():
-    text = plain(header.view_line(View(), "effective:fail error:" + "x" * 40, "", header.QueueProgress(3, 85), 80))
+    text = plain_text(header.view_line(View(), "effective:fail error:" + "x" * 40, "", header.QueueProgress(3, 85), 80))
     assert text.startswith(" filter effective:fail error:" + "x" * 40)
     assert text.endswith(" · 3/85 ")
     assert "order" not in text
@@ -268,27 +279,27 @@ def test_a_long_filter_is_shown_rather_than_the_order():
 
 def test_the_view_line_shows_filter_and_search_as_typed():
     view = View(where='(official:fail) text:"x"', queue="random", seed=7)
-    text = plain(header.view_line(view, "official:fail", "x", header.QueueProgress(3, 1200), 80))
+    text = plain_text(header.view_line(view, "official:fail", "x", header.QueueProgress(3, 1200), 80))
     assert text.startswith(" filter official:fail   search x ")
     assert text.endswith("order random (seed 7) · 3/1,200 ")
 
 
 def test_a_table_that_is_too_wide_takes_from_its_last_column_first():
-    columns = (Column("n", right=True), Column("error", cut=cut_middle), Column("example"))
+    columns = (TextColumn("n", align_right=True), TextColumn("error", truncate=truncate_middle), TextColumn("example"))
     rows = [[("1", ""), ("value_error:string", ""), ("e" * 50, "")], [("12", ""), ("x", ""), ("y", "")]]
-    heading, lines = table(columns, rows, 40)
-    assert plain(lines[0]) == " 1  value_error:string  eeeeeeeeeeeeeee…"
-    assert plain(lines[1]).startswith("12  x ")
-    assert plain(heading).index("example") == plain(lines[0]).index("e" * 10)
-    narrow = table(columns, rows, 24)[1]
-    assert plain(narrow[0]) == " 1  val…:string  eeeeee…"
+    heading, lines = table_lines(columns, rows, 40)
+    assert plain_text(lines[0]) == " 1  value_error:string  eeeeeeeeeeeeeee…"
+    assert plain_text(lines[1]).startswith("12  x ")
+    assert plain_text(heading).index("example") == plain_text(lines[0]).index("e" * 10)
+    narrow = table_lines(columns, rows, 24)[1]
+    assert plain_text(narrow[0]) == " 1  val…:string  eeeeee…"
 
 
 def test_keys_are_given_by_full_id_or_by_a_name_that_is_clear():
-    assert keymap({"item.pass": "y", "clusters": "C"}) == {"item.pass": "y", "queue.clusters": "C"}
+    assert validate_keymap({"item.pass": "y", "clusters": "C"}) == {"item.pass": "y", "queue.clusters": "C"}
     for wrong in ({"nothing": "y"}, {"search": "y"}, {"item.pass": ","}):
         with pytest.raises(KeymapError):
-            keymap(wrong)
+            validate_keymap(wrong)
 
 
 @pytest.mark.parametrize(
@@ -302,4 +313,4 @@ def test_keys_are_given_by_full_id_or_by_a_name_that_is_clear():
     ],
 )
 def test_of_dotted_names_in_a_difference_the_last_part_is_kept(text: str, cells: int, shown: str) -> None:
-    assert cut_difference(text, cells) == shown
+    assert truncate_difference(text, cells) == shown

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fcreview.model.sanitize import visible, width
-from fcreview.tui.text.lines import fold_text, wrap, wrap_text
+from fcreview.model.sanitize import display_width, sanitize
+from fcreview.tui.text.lines import wrap_head, wrap_text, wrap_visible
 
 
 @pytest.mark.parametrize("cells", [1, 2, 7, 80])
 @example(text="0000\u0300\u0300\u03000" + 4 * "\u0300" + "0" + 5 * "\u0300")
 @given(text=st.text())
 def test_wrapped_rows_are_the_text_and_fit(cells: int, text: str) -> None:
-    shown = visible(text)
-    rows = wrap(shown, cells)
+    shown = sanitize(text)
+    rows = wrap_visible(shown, cells)
     assert "".join(rows) == shown
-    assert all(width(row) <= max(cells, 2) for row in rows)
-    assert wrap(shown, cells, 2) == rows[:2]
+    assert all(display_width(row) <= max(cells, 2) for row in rows)
+    assert wrap_visible(shown, cells, 2) == rows[:2]
 
 
 def test_folding_a_huge_text_looks_at_its_head_only() -> None:
@@ -29,6 +29,6 @@ def test_folding_a_huge_text_looks_at_its_head_only() -> None:
             assert isinstance(key, slice) and (key.stop or 0) < 2000
             return str.__getitem__(self, key)
 
-    rows, more = fold_text(Counted("x" * 300_000), 60, 4)
+    rows, more = wrap_head(Counted("x" * 300_000), 60, 4)
     assert len(rows) == 4 and more
     assert wrap_text("a\nb\r\n\x85c", 10) == ["a", "b␍", "‹U+0085›c"]

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from fcreview.model.sanitize import width
+from fcreview.model.sanitize import display_width
 from fcreview.tui.text import theme
-from fcreview.tui.text.theme import ASCII, UNICODE, wants_ascii, wants_colour
+from fcreview.tui.text.theme import ASCII_SYMBOLS, UNICODE_SYMBOLS, is_ascii_preferred, is_colour_enabled
 
 
 @pytest.mark.parametrize(
@@ -26,31 +26,31 @@ from fcreview.tui.text.theme import ASCII, UNICODE, wants_ascii, wants_colour
     ],
 )
 def test_the_symbol_set_follows_terminal_and_locale(env, ascii_set):
-    assert wants_ascii(env) is ascii_set
+    assert is_ascii_preferred(env) is ascii_set
 
 
 @pytest.mark.parametrize(
     ("env", "colour"), [({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
 )
 def test_colour_follows_no_color_and_the_terminal(env, colour):
-    assert wants_colour(env) is colour
+    assert is_colour_enabled(env) is colour
 
 
 def test_every_symbol_takes_one_cell_and_the_ascii_set_is_ascii():
-    for symbol in [*dataclasses.astuple(ASCII), *dataclasses.astuple(UNICODE)]:
-        assert width(symbol) == 1
-    assert all(symbol.isascii() for symbol in dataclasses.astuple(ASCII))
+    for symbol in [*dataclasses.astuple(ASCII_SYMBOLS), *dataclasses.astuple(UNICODE_SYMBOLS)]:
+        assert display_width(symbol) == 1
+    assert all(symbol.isascii() for symbol in dataclasses.astuple(ASCII_SYMBOLS))
 
 
 def test_verdicts_are_told_apart_without_colour():
-    for symbols in (ASCII, UNICODE):
-        told = [symbols.verdict(value) for value in (True, False, "unsure", None, "disputed", 0, 1, 2)]
+    for symbols in (ASCII_SYMBOLS, UNICODE_SYMBOLS):
+        told = [symbols.verdict_symbol(value) for value in (True, False, "unsure", None, "disputed", 0, 1, 2)]
         assert len(set(told)) == len(told)
 
 
 async def test_the_queue_in_ascii_holds_nothing_else(make_app, settled, monkeypatch):
     monkeypatch.setenv("FCREVIEW_ASCII", "1")
-    theme.forget()
+    theme.clear_caches()
     async with make_app([{"official": True}, {"first_difference": "x" * 200}, {}]).run_test(size=(80, 24)) as pilot:
         text = "\n".join(await settled(pilot))
         await pilot.press("question_mark")
@@ -60,7 +60,7 @@ async def test_the_queue_in_ascii_holds_nothing_else(make_app, settled, monkeypa
 
 async def test_no_color_draws_without_any_colour(make_app, settled, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
-    theme.forget()
+    theme.clear_caches()
     async with make_app([{"official": True}, {}]).run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         await pilot.press("f", "x")

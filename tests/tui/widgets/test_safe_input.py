@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from textual.app import App
 
-from fcreview.store.workspace import Own
+from fcreview.store.workspace import AnnotatorState
 from fcreview.tui.queue.state import FilterHistory
 from fcreview.tui.screens.dialogs import AskScreen, NoteBox, NoteScreen
 from fcreview.tui.widgets.filter_input import FilterInput, FilterLine
@@ -33,7 +33,7 @@ def drawn(kind: str) -> tuple[str, str]:
                 await pilot.pause()
                 line = app.screen.query_one(SafeInput)
             else:
-                filters = FilterLine(FilterHistory(Own(None, "alice")))
+                filters = FilterLine(FilterHistory(AnnotatorState(None, "alice")))
                 await app.mount(filters)
                 filters.open("filter", HOSTILE, "")
                 await pilot.pause()

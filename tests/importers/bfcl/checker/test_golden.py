@@ -5,7 +5,7 @@ from __future__ import annotations
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.bfcl.dataset import parse_golden_calls
 from fcreview.matching.diff import diff_call
-from fcreview.model.item import Accept, Call, Fields
+from fcreview.model.item import AcceptedValues, Call, GoldenObject
 
 PLAY = [{"name": "play", "parameters": {"properties": {"song": {}, "loud": {}}}}]
 
@@ -14,10 +14,10 @@ def test_lists_of_acceptable_values() -> None:
     answer = [{"f": {"unit": ["C", ""], "only": [""], "none": [None], "n": [1, 2]}}]
     (call,) = parse_golden_calls(answer, "simple_python", "V4", [])
     assert call.arguments == {
-        "unit": Accept(["C"], True),
-        "only": Accept([], True),
-        "none": Accept([None]),
-        "n": Accept([1, 2]),
+        "unit": AcceptedValues(["C"], True),
+        "only": AcceptedValues([], True),
+        "none": AcceptedValues([None]),
+        "n": AcceptedValues([1, 2]),
     }
 
 
@@ -25,8 +25,8 @@ def test_objects_hold_alternatives_again() -> None:
     answer = [{"f": {"o": [{"unit": ["C", ""], "in": [{"deep": [1]}]}], "rows": [[{"a": [1]}]]}}]
     (call,) = parse_golden_calls(answer, "simple_python", "V4", [])
     assert call.arguments == {
-        "o": Accept([Fields({"unit": Accept(["C"], True), "in": Accept([Fields({"deep": Accept([1])})])})]),
-        "rows": Accept([[Fields({"a": Accept([1])})]]),
+        "o": AcceptedValues([GoldenObject({"unit": AcceptedValues(["C"], True), "in": AcceptedValues([GoldenObject({"deep": AcceptedValues([1])})])})]),
+        "rows": AcceptedValues([[GoldenObject({"a": AcceptedValues([1])})]]),
     }
 
 
@@ -46,12 +46,12 @@ def test_v1_suffixes_are_stripped_where_a_declared_function_remains() -> None:
 
 def test_v1_objects_directly_in_objects() -> None:
     (call,) = parse_golden_calls({"f": {"o": [{"in": {"deep": [1]}}]}}, "simple", "V1", [])
-    assert call.arguments == {"o": Accept([Fields({"in": Accept([Fields({"deep": Accept([1])})])})])}
+    assert call.arguments == {"o": AcceptedValues([GoldenObject({"in": AcceptedValues([GoldenObject({"deep": AcceptedValues([1])})])})])}
 
 
 def test_executable_answers_are_call_strings() -> None:
     calls = parse_golden_calls(["play('x', loud=True)", "broken("], "executable_parallel_function", "V1", PLAY)
-    assert calls[0].arguments == {"song": Accept(["x"]), "loud": Accept([True])}
+    assert calls[0].arguments == {"song": AcceptedValues(["x"]), "loud": AcceptedValues([True])}
     assert (calls[1].arguments, calls[1].raw) == (None, "broken(")
 
 
@@ -66,8 +66,8 @@ def test_agentic_answers_are_no_calls() -> None:
 
 
 def test_the_comparison_is_as_lenient_as_the_benchmark() -> None:
-    golden = Call("golden", "math.area", {"place": Accept(["Hangzhou, China"]), "x": Accept([5.0])})
+    golden = Call("golden", "math.area", {"place": AcceptedValues(["Hangzhou, China"]), "x": AcceptedValues([5.0])})
     predicted = Call("predicted", "math_area", {"place": "hangzhou china", "x": 5})
-    assert COMPARISON_RULES.same_name("math.area", "math_area")
-    assert not COMPARISON_RULES.same_name("math.area", "area")
+    assert COMPARISON_RULES.is_same_name("math.area", "math_area")
+    assert not COMPARISON_RULES.is_same_name("math.area", "area")
     assert {diff.state for diff in diff_call(golden, predicted, COMPARISON_RULES)} == {"~"}

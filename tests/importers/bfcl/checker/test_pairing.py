@@ -6,8 +6,8 @@ from typing import Any
 
 from fcreview.importers.bfcl.checker.evaluate import EvaluatedReply, EvaluationSettings, evaluate_reply
 from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls
-from fcreview.importers.bfcl.decoders.registry import BY_NAME
-from fcreview.matching.first_difference import argument_rows
+from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
+from fcreview.matching.first_difference import build_argument_rows
 from fcreview.tui.item_view.call_diff import missing_value_labels, row_reasons
 from tests.importers.bfcl.checker.cases import S, document
 
@@ -17,7 +17,7 @@ PRIMES = document("primes", ["number", "formatted"], number="integer", formatted
 def read(reply: str, answer: Any, *functions: Any, category: str = "simple_python") -> EvaluatedReply:
     case = DatasetItem("c_0", category, functions=list(functions), ground_truth=answer)
     case.golden_calls = parse_golden_calls(answer, category, "V4", functions)
-    return evaluate_reply(case, {"result": reply}, [], EvaluationSettings("V4", category, BY_NAME["PROMPT"]))
+    return evaluate_reply(case, {"result": reply}, [], EvaluationSettings("V4", category, DECODERS_BY_NAME["PROMPT"]))
 
 
 def test_what_the_function_requires_is_missing_though_golden_lets_it_be_left_out() -> None:
@@ -31,7 +31,7 @@ def test_it_is_shown_as_missing_with_the_reason() -> None:
     answer = [{"primes": {"number": [450], "formatted": [True, ""]}}]
     case_golden = parse_golden_calls(answer, "simple_python", "V4", [PRIMES])
     reply = read("[primes(number=450)]", answer, PRIMES)
-    rows = argument_rows(case_golden[0], reply.predicted[0], reply.pairs[0].diff)
+    rows = build_argument_rows(case_golden[0], reply.predicted[0], reply.pairs[0].diff)
     row = next(row for row in rows if row.path == "formatted")
     assert missing_value_labels(row)[1] == "(missing)" and row_reasons(row) == [
         "required by the function, though not by golden"

@@ -14,7 +14,7 @@ from benchmarks.synthetic import write_run
 from fcreview.importers.bfcl import dataset
 from fcreview.importers.bfcl.checker import evaluate
 from fcreview.importers.bfcl.checker.evaluate import EvaluatedReply, EvaluationSettings, evaluate_reply
-from fcreview.importers.bfcl.decoders.registry import BY_NAME
+from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
 from fcreview.importers.registry import discover, read_plan
 from fcreview.model.item import ImportIssue, Item
 from tests.importers.bfcl.checker.cases import AREA
@@ -24,7 +24,7 @@ RESULT = "non_live/BFCL_v4_simple_python_result.json"
 
 def read(result: Any, decoder: str = "PROMPT", **more: Any) -> EvaluatedReply:
     return evaluate_reply(
-        CASE, {"result": result, **more}, [], EvaluationSettings("V4", "simple_python", BY_NAME[decoder])
+        CASE, {"result": result, **more}, [], EvaluationSettings("V4", "simple_python", DECODERS_BY_NAME[decoder])
     )
 
 
@@ -82,4 +82,4 @@ def test_runs_that_say_the_same_have_the_items_they_would_have_alone(
     found = [item for item in shared if isinstance(item, Item)]
     assert len(found) == 36
     assert [item.seconds for item in found if item.seconds is not None] == [[0.5, 1.0]]
-    assert len({id(item.common) for item in found if item.common}) > 5
+    assert len({id(item.shared_content) for item in found if item.shared_content}) > 5

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fcreview.importers.bfcl.checker.evaluate import decode_step, evaluate
-from fcreview.importers.bfcl.decoders.registry import BY_NAME
+from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
 from tests.importers.bfcl.checker.cases import AREA, array, one
 
 
@@ -93,7 +93,7 @@ def test_objects_in_v1(accepted: list[Any], value: Any, error: str | None) -> No
 
 def test_the_message_names_the_values_in_few_words() -> None:
     found = one("string", ["Hangzhou, China", "Hangzhou", ""], "Hangzhou, CN")
-    assert found.messages == ['x: "Hangzhou, CN" is none of "Hangzhou, China", "Hangzhou"']
+    assert found.messages == ['x: "Hangzhou, CN" is not one of "Hangzhou, China", "Hangzhou"']
 
 
 def test_shown_arguments_are_honest_json() -> None:
@@ -101,7 +101,7 @@ def test_shown_arguments_are_honest_json() -> None:
     assert found.calls == [("f", {"a": "NaN", "b": ["Infinity"]})]
     found = evaluate("[f(a=b'x', **y)]", AREA, version="V4", category="simple_python")
     json.dumps(found.calls, allow_nan=False)
-    shown = partial(decode_step, decoder=BY_NAME["AUTO"], rules_version="V4")
+    shown = partial(decode_step, decoder=DECODERS_BY_NAME["AUTO"], rules_version="V4")
     assert shown("[f(a=1e999)]") == [("f", {"a": "Infinity"})]
     assert shown("Done.") is None
     assert shown([{"cd": '{"folder": "a"}'}]) == [("cd", {"folder": "a"})]

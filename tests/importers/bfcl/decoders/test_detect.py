@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fcreview.importers.bfcl.decoders.models import MODELS_BY_VERSION, decoder_name
-from fcreview.importers.bfcl.decoders.registry import BY_NAME
+from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
 from fcreview.importers.bfcl.items import DECODER_FIELD
 from tests.importers.bfcl.small_run import CATEGORY, RESULT, SCORE
 
@@ -52,7 +52,7 @@ def test_the_table_names_the_family(rules: str, model: str, decoder: str) -> Non
 
 
 def test_the_table_speaks_of_decoders_that_there_are() -> None:
-    assert {decoder for rows in MODELS_BY_VERSION.values() for _, decoder in rows} <= BY_NAME.keys()
+    assert {decoder for rows in MODELS_BY_VERSION.values() for _, decoder in rows} <= DECODERS_BY_NAME.keys()
 
 
 def renamed(run: Path, model: str) -> Path:
@@ -85,10 +85,10 @@ def test_an_unknown_model_is_read_by_what_reads_most_of_its_replies(
     lines(v4 / RESULT, *records)
     (v4 / SCORE).unlink()
     found, issues = read(v4, plans, items)
-    (name,) = {item.extra.more[DECODER_FIELD] for item in found}
+    (name,) = {item.extra.metadata[DECODER_FIELD] for item in found}
     assert name == decoder
     assert all(item.rule for item in found)
-    told = any("no table is sure of the model m" in issue.what for issue in issues)
+    told = any("the decoder of model m is not certain" in issue.what for issue in issues)
     assert told == (decoder in ("TAGS", "JSON"))  # of a form that no one expects of a model
 
 
@@ -101,20 +101,20 @@ def test_scores_say_that_an_unknown_model_was_asked_for_python(
     lines(v4 / SCORE, header(0, 2), *(failing(item, prompt=question(item), **wrong) for item in ids))
     found, _ = read(v4, plans, items)
     assert [item.rule_error_type for item in found] == ["ast_decoder:decoder_failed"] * 2
-    assert {item.extra.more[DECODER_FIELD] for item in found} == {"PROMPT"}
+    assert {item.extra.metadata[DECODER_FIELD] for item in found} == {"PROMPT"}
 
 
 def test_a_known_model_is_read_as_the_table_says(v4: Path, plans: Any, items: Any, lines: Any) -> None:
     lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": f"[{N}]"} for n in range(2)))
     found, _ = read(renamed(v4, "gpt-4o-2024-11-20"), plans, items)
-    assert {item.extra.more[DECODER_FIELD] for item in found} == {"PROMPT"}
+    assert {item.extra.metadata[DECODER_FIELD] for item in found} == {"PROMPT"}
     assert found[0].rule is False
 
 
 def test_what_is_asked_for_holds(v4: Path, plans: Any, items: Any, lines: Any) -> None:
     lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": f"[{N}]"} for n in range(2)))
     found, _ = read(renamed(v4, "gpt-4o-2024-11-20"), plans, items, decoder="json")
-    assert {item.extra.more[DECODER_FIELD] for item in found} == {"JSON"}
+    assert {item.extra.metadata[DECODER_FIELD] for item in found} == {"JSON"}
     assert found[0].rule is True
     _, issues = read(v4, plans, items, decoder="nonsense")
     assert any("no decoder 'nonsense'" in issue.what for issue in issues)
@@ -181,4 +181,4 @@ def test_scores_tell_how_a_model_of_late_v3_was_read(
     lines(tmp_path / f"score/microsoft_phi-4/{name}_score.json", header(0, 1), entry)
     (plan,) = plans(tmp_path)
     (found,), _ = items(plan)
-    assert found.extra.more[DECODER_FIELD] == decoder
+    assert found.extra.metadata[DECODER_FIELD] == decoder

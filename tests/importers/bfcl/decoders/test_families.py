@@ -8,7 +8,7 @@ import pytest
 
 from fcreview.importers.bfcl.decoders.base import DecoderContext
 from fcreview.importers.bfcl.decoders.detect import decoding_outcome
-from fcreview.importers.bfcl.decoders.registry import BY_NAME, DECODERS, find_decoder
+from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME, DECODERS, find_decoder
 
 N = '{"name": "f", "arguments": {"a": 1}}'
 P = '{"name": "f", "parameters": {"a": 1}}'
@@ -52,9 +52,9 @@ CALLS: list[tuple[str, Any, tuple[str, ...], Any]] = [
     ("PROMPT", '["f(a=1)"]', EVERY, "failed"),
     ("PROMPT", "[f(a=1)]\n]", ("V3",), "failed"),
     ("PROMPT", "[]", ("V3",), "failed"),
-    ("PROMPT", "[]", ("V1", "V4"), "nothing"),
+    ("PROMPT", "[]", ("V1", "V4"), "no calls"),
     ("PROMPT", "[f()]", LATER, [("f", {})]),
-    ("PROMPT", "[f()]", ("V1",), "odd"),
+    ("PROMPT", "[f()]", ("V1",), "wrong format"),
     ("PROMPT", [{"f": "{}"}], EVERY, "failed"),
     ("PHI", f"{F}python\n[f(a=1)]\n{F}", LATER, ONE),
     ("GEMINI", f"{F}tool_code\n[f(a=1)]\n{F}", LATER, ONE),
@@ -70,43 +70,43 @@ CALLS: list[tuple[str, Any, tuple[str, ...], Any]] = [
     ("DBRX", "f(a='two words')", ("V3",), [("f", {"a": "two words"})]),
     ("DBRX", "f(a='two words')", ("V1",), "failed"),
     ("RAVEN", "f(a=1);g(b=2);", ("V1", "V3"), TWO),
-    ("RAVEN", "out_of_domain(a=1)", ("V1", "V3"), "odd"),
+    ("RAVEN", "out_of_domain(a=1)", ("V1", "V3"), "wrong format"),
     ("GORILLA", "f(a=1)", EVERY, ONE),
     ("GORILLA", "I cannot.", EVERY, "failed"),
     ("NEMOTRON", "ok <TOOLCALL>[f(a=1)]</TOOLCALL>", ("V4",), ONE),
-    ("NEMOTRON", "no", ("V4",), "nothing"),
+    ("NEMOTRON", "no", ("V4",), "no calls"),
     ("MINICPM", f"<|tool_call_start|>\n{F}python\nf(a=1)\ng(b=2)\n{F}\n<|tool_call_end|>", LATER, TWO),
     ("MINICPM", "<|thought_start|>f<|thought_end|><|tool_call_start|>f(a=1);g(b=2)<|tool_call_end|>", LATER, TWO),
-    ("MINICPM", "f(a=1)", LATER, "odd"),
-    ("MINICPM", "<|tool_call_start|>f(a=<|tool_call_end|>", LATER, "odd"),
+    ("MINICPM", "f(a=1)", LATER, "wrong format"),
+    ("MINICPM", "<|tool_call_start|>f(a=<|tool_call_end|>", LATER, "wrong format"),
     ("HERMES", "<tool_call>\n{\"arguments\": {'a': 1}, \"name\": 'f'}\n</tool_call>", ("V1", "V3"), ONE),
     ("HERMES", "Prose.\n<tool_call>\n\n</tool_call>", ("V1", "V3"), "failed"),
-    ("HERMES", "Prose.", ("V1", "V3"), "nothing"),
-    ("HERMES", f"<tool_call>{N}</tool_call>", ("V1", "V3"), "nothing"),
+    ("HERMES", "Prose.", ("V1", "V3"), "no calls"),
+    ("HERMES", f"<tool_call>{N}</tool_call>", ("V1", "V3"), "no calls"),
     ("GLM", 'f\n{"a": 1}', EVERY, ONE),
-    ("GLM", "prose", EVERY, "odd"),
+    ("GLM", "prose", EVERY, "wrong format"),
     ("GLM", "prose\nand prose", EVERY, "failed"),
     ("GRANITE", f"<function_call> {N}", EVERY, ONE),
-    ("GRANITE", f"Sure <function_call> {N}", EVERY, "odd"),
-    ("GRANITE", '<function_call> {"name": "no_function"}', EVERY, "odd"),
+    ("GRANITE", f"Sure <function_call> {N}", EVERY, "wrong format"),
+    ("GRANITE", '<function_call> {"name": "no_function"}', EVERY, "wrong format"),
     ("GRANITE", "<function_call> [1]", EVERY, "failed"),
-    ("GRANITE", "", EVERY, "nothing"),
+    ("GRANITE", "", EVERY, "no calls"),
     ("HAMMER", f"{F}\n[{N}]\n{F}", LATER, ONE),
-    ("HAMMER", f"{F}json\n[{N}]\n{F}", LATER, "nothing"),
+    ("HAMMER", f"{F}json\n[{N}]\n{F}", LATER, "no calls"),
     ("HAMMER", N, LATER, "failed"),
     ("XLAM1", f'{{"tool_calls": [{N}]}}', ("V1",), ONE),
     ("XLAM1", f"[{N}, 5]", ("V1",), ONE),
-    ("XLAM1", "prose", ("V1",), "odd"),
+    ("XLAM1", "prose", ("V1",), "wrong format"),
     ("XLAM2", f"[{N}]", LATER, ONE),
     ("XLAM2", f'{N}; {{"name": "g", "arguments": {{"b": 2}}}}', LATER, TWO),
     ("XLAM2", "prose", LATER, "failed"),
     ("JSON", f"[{N}]", LATER, ONE),
     ("JSON", "[f(a=1)]", LATER, "failed"),
     ("THINK", f"<think>so</think> [{N}]", LATER, ONE),
-    ("THINK", f"[{N}]", LATER, "nothing"),
+    ("THINK", f"[{N}]", LATER, "no calls"),
     ("FALCON", f"<tool_call>\n[{N}]\n</tool_call>", LATER, ONE),
     ("FALCON", f"<tool_call>\n{F}json\n[{N}]\n{F}\n</tool_call> <tool_call>", LATER, ONE),
-    ("FALCON", "prose", ("V3",), "nothing"),
+    ("FALCON", "prose", ("V3",), "no calls"),
     ("FALCON", "prose", ("V4",), "failed"),
     ("LLAMAFC", P, EVERY, ONE),
     ("LLAMAFC", f"<|python_tag|>{P}", LATER, ONE),
@@ -115,9 +115,9 @@ CALLS: list[tuple[str, Any, tuple[str, ...], Any]] = [
     ("LLAMAFC", '{"name": "f", "parameters": {"a": true}}', LATER, "failed"),
     ("TAGS", f"<tool_call>\n{N}\n</tool_call>", LATER, ONE),
     ("TAGS", f"<tool_call>\nno\n</tool_call>\n<tool_call>\n{N}\n</tool_call>", ("V4",), ONE),
-    ("TAGS", f"<tool_call>\nno\n</tool_call>\n<tool_call>\n{N}\n</tool_call>", ("V3",), "nothing"),
+    ("TAGS", f"<tool_call>\nno\n</tool_call>\n<tool_call>\n{N}\n</tool_call>", ("V3",), "no calls"),
     ("TAGS", '<tool_call>\n{"name": "f", "arguments": "{}"}\n</tool_call>', LATER, "failed"),
-    ("TAGS", f"<tool_call>{N}</tool_call>", LATER, "nothing"),
+    ("TAGS", f"<tool_call>{N}</tool_call>", LATER, "no calls"),
     ("FGEMMA", "<start_function_call>call:f{a:1}<end_function_call>", ("V4",), ONE),
     (
         "FGEMMA",
@@ -126,32 +126,32 @@ CALLS: list[tuple[str, Any, tuple[str, ...], Any]] = [
         [("f", {"s": "a, {b}", "l": [1, 2.5], "o": {"k": True}, "n": None, "w": "word"})],
     ),
     ("FGEMMA", "<start_function_call>call:f<end_function_call>", ("V4",), [("f", {})]),
-    ("FGEMMA", "<start_function_call>f{a:1}<end_function_call>", ("V4",), "nothing"),
+    ("FGEMMA", "<start_function_call>f{a:1}<end_function_call>", ("V4",), "no calls"),
     ("FGEMMA", "<start_function_call>call:f{a:1<end_function_call>", ("V4",), "failed"),
     ("FC", [{"f": '{"a": 1}', "g": "{}"}], EVERY, ONE),
     ("FC", [{"f": {"a": 1}}], EVERY, "failed"),
     ("FC", {"f": '{"a": 1}'}, EVERY, "failed"),
-    ("FC", "", EVERY, "nothing"),
+    ("FC", "", EVERY, "no calls"),
     ("FC", None, EVERY, "failed"),
     ("FC-G", {"f": '{"a": 1}'}, ("V1",), ONE),
     ("FC-G", [{"f": '{"a": 1}'}, "text"], ("V1",), "failed"),
     ("FC-O", [{"f": {"a": 1}}], ("V1",), ONE),
     ("GFC", [{"f": {"a": 1}}], LATER, ONE),
-    ("GFC", ["text"], LATER, "odd"),
-    ("GFC", "text", LATER, "odd"),
+    ("GFC", ["text"], LATER, "wrong format"),
+    ("GFC", "text", LATER, "wrong format"),
     ("COHERE", [{"tool_name": "f", "parameters": {"a": 1}}], LATER, ONE),
     ("COHERE", [{"f": {"a": 1}}], LATER, "failed"),
-    ("COHERE", "prose", LATER, "nothing"),
+    ("COHERE", "prose", LATER, "no calls"),
     ("LIST", [{"f": {"a": 1}}], LATER, ONE),
-    ("LIST", [{"f": '{"a": 1}'}], LATER, "odd"),
-    ("LIST", "prose", ("V3",), "nothing"),
+    ("LIST", [{"f": '{"a": 1}'}], LATER, "wrong format"),
+    ("LIST", "prose", ("V3",), "no calls"),
     ("LIST", "prose", ("V4",), "failed"),
-    ("LIST-DOTTED", ["text"], LATER, "odd"),
+    ("LIST-DOTTED", ["text"], LATER, "wrong format"),
     ("LIST-STRICT", ["text"], LATER, "failed"),
     ("NAMEARG", [{"name": "f", "arguments": {"a": 1}, "id": 5}], LATER, ONE),
-    ("NAMEARG", [{"name": "f", "arguments": "{}"}], LATER, "odd"),
+    ("NAMEARG", [{"name": "f", "arguments": "{}"}], LATER, "wrong format"),
     ("NAMEARG", "prose", LATER, "failed"),
-    ("NAMEARG", "", LATER, "nothing"),
+    ("NAMEARG", "", LATER, "no calls"),
 ]
 
 
@@ -175,15 +175,15 @@ def test_java_and_javascript_lose_their_first_and_last_character() -> None:
     assert read("BARE", "xf(alpha=1)x", "V1", "javascript") == [("f", {"alpha": "1"})]
 
 
-@pytest.mark.parametrize("name", sorted(BY_NAME))
+@pytest.mark.parametrize("name", sorted(DECODERS_BY_NAME))
 def test_no_decoder_stumbles(name: str) -> None:
     replies: list[Any] = [None, 5, True, {}, [], [None], [[]], [{}], "", "[", "]", ";", "\n", F, "<tool_call>\n", "{}"]
     replies += ["[" * 500, "<start_function_call>call:f{" * 300, "{" * 3000, '{"a": ' * 500, "</think>5", "x" * 2000]
     for rules in ("V1", "V2", "V3", "V4"):
         for reply in replies:
-            assert decoding_outcome(BY_NAME[name], reply, DecoderContext(rules)) in (
+            assert decoding_outcome(DECODERS_BY_NAME[name], reply, DecoderContext(rules)) in (
                 "calls",
-                "nothing",
+                "no calls",
                 "failed",
-                "odd",
+                "wrong format",
             )

@@ -11,7 +11,7 @@ from fcreview.store.store import Store
 from fcreview.tui.screens.item_pane import ItemPane
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.split_view import SplitView
-from fcreview.tui.text.lines import plain
+from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import LineBar, PaneTitle
 
 TWO, ONE = (160, 50), (80, 24)
@@ -39,17 +39,17 @@ def named(app: App[Any]) -> str:
     panes = queue_of(app).query(ItemPane)
     if not panes or not panes.first().visible or not panes.first().size:
         return ""
-    return plain(panes.first().query_one("#item-header", LineBar).line).split()[0]
+    return plain_text(panes.first().query_one("#item-header", LineBar).line).split()[0]
 
 
 def status(app: App[Any]) -> str:
-    return plain(queue_of(app).query_one("#item-status", LineBar).line)
+    return plain_text(queue_of(app).query_one("#item-status", LineBar).line)
 
 
 def focused(app: App[Any]) -> str:
     """The pane with the focus, as it is told without colour."""
-    (heavy,) = [title for title in queue_of(app).query(PaneTitle) if "━" in plain(title.line)]
-    return plain(heavy.line).split()[1]
+    (heavy,) = [title for title in queue_of(app).query(PaneTitle) if "━" in plain_text(title.line)]
+    return plain_text(heavy.line).split()[1]
 
 
 def journal(store: Store) -> list[tuple[str, Any]]:

@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from fcreview.store.rows import View
-from fcreview.tui.text.lines import THREE_FROM, TWO_FROM, document_cells, list_cells
+from fcreview.tui.text.lines import THREE_PANES_MIN_WIDTH, TWO_PANES_MIN_WIDTH, docs_column_width, list_pane_width
 from fcreview.tui.text.theme import symbols
 
 HEAD = "Weather of a city."
 
 
 def test_each_has_what_it_needs_and_nothing_jumps_by_more_than_the_least() -> None:
-    for cells in range(TWO_FROM, 400):
-        document = document_cells(cells - list_cells(cells) - 1)
-        assert (document > 0) is (cells >= THREE_FROM)
+    for cells in range(TWO_PANES_MIN_WIDTH, 400):
+        document = docs_column_width(cells - list_pane_width(cells) - 1)
+        assert (document > 0) is (cells >= THREE_PANES_MIN_WIDTH)
         if document:
-            assert document >= 38 and cells - list_cells(cells) - document - 2 >= 90
-    assert document_cells(128) == 0 < document_cells(129)
+            assert document >= 38 and cells - list_pane_width(cells) - document - 2 >= 90
+    assert docs_column_width(128) == 0 < docs_column_width(129)
 
 
 def column(lines: list[str]) -> list[str]:
@@ -32,7 +32,9 @@ def marked(lines: list[str]) -> list[str]:
     return [line.split()[1] for line in column(lines) if line.startswith(f"  {symbols().arrow} ")]
 
 
-@pytest.mark.parametrize(("columns", "there"), [(THREE_FROM - 1, False), (THREE_FROM, True), (240, True)])
+@pytest.mark.parametrize(
+    ("columns", "there"), [(THREE_PANES_MIN_WIDTH - 1, False), (THREE_PANES_MIN_WIDTH, True), (240, True)]
+)
 async def test_it_stands_there_when_there_is_room(
     make_app: Callable[..., Any], settled: Any, columns: int, there: bool
 ) -> None:
@@ -53,7 +55,7 @@ async def test_it_goes_along_with_cursor_and_item(make_app: Callable[..., Any], 
         await pilot.press("j")
         lines = await settled(pilot)
         assert any(line.startswith("    day  string") for line in column(lines))
-        await pilot.resize_terminal(THREE_FROM - 1, 30)
+        await pilot.resize_terminal(THREE_PANES_MIN_WIDTH - 1, 30)
         assert not any(line.startswith("    day") for line in column(await settled(pilot)))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.review import Event, Said
+from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import ItemDetail, View
@@ -38,7 +38,7 @@ class SlowReviewer(Reviewer):
     def __init__(self, store: Store) -> None:
         super().__init__(store, Journal(store.workspace, "alice"))
 
-    def review(self, item: int, annotation: Said, detail: ItemDetail | None = None) -> Event:
+    def review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
         time.sleep(0.01)
         return super().review(item, annotation, detail)
 
@@ -52,7 +52,7 @@ class Seen:
 
     def watch(self) -> None:
         pane = queue_of(self.app).query_one(ItemPane)
-        record, begin = pane.item_reviewer.record, pane.begin
+        record, begin = pane.item_reviewer.record, pane.show_item
         before = ""
 
         def begun(shown: Any, remark: Any) -> None:
@@ -67,7 +67,7 @@ class Seen:
             self.said.append(name)
             record(about, judgement)
 
-        pane.item_reviewer.record, pane.begin = judged, begun  # type: ignore[method-assign]
+        pane.item_reviewer.record, pane.show_item = judged, begun  # type: ignore[method-assign]
 
     async def done(self) -> None:
         """Nothing waits, nothing rests."""
@@ -75,7 +75,7 @@ class Seen:
         def still() -> bool:
             panes = panes_of(self.app)
             busy = [worker for worker in self.app.workers if not worker.is_finished]
-            return not busy and panes.item is not None and not panes.item.opening
+            return not busy and panes.item_pane is not None and not panes.item_pane.opening
 
         for _ in range(3):
             await until(still)
@@ -112,15 +112,15 @@ async def test_while_another_list_is_read_nothing_is_judged(imported: Imported, 
     """The item on screen is of the list before: `]` would lead along that one."""
     async with seen(imported, tmp_path / "work") as made:
         pane = queue_of(made.app).query_one(QueuePane)
-        read, go = pane._loader.view, asyncio.Event()
+        read, go = pane._loader.load_view, asyncio.Event()
 
         async def slowly(request: QueueRequest) -> QueuePage:
             await go.wait()
             return await read(request)
 
-        pane._loader.view = slowly  # type: ignore[method-assign]
+        pane._loader.load_view = slowly  # type: ignore[method-assign]
         queue_of(made.app).state.search = "city 7"
-        pane.load(CursorPosition())
+        pane.load_view(CursorPosition())
         press(made.app, "tab", "p", "right_square_bracket", "p")
         await until(lambda: focused(made.app) == "item")
         await asyncio.sleep(0.05)

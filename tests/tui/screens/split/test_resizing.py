@@ -47,7 +47,7 @@ async def test_in_the_item_its_cursor_and_folds_stay_in_one_pane(make_app: Any, 
     async with app_of(make_app).run_test(size=TWO) as pilot:
         await settled(pilot)
         await done(pilot, settled, "j", "tab", "t", "a")
-        reader = queue_of(pilot.app).query_one(ItemPane).reader
+        reader = queue_of(pilot.app).query_one(ItemPane).cursor
         before = reader.block.key, reader.options
         lines = await done(pilot, settled, size=ONE)
         assert lines[0].startswith(" simple_1") and not any("│" in line for line in lines), "the item alone"
@@ -72,7 +72,7 @@ async def test_an_item_alone_comes_to_stand_beside_the_list(make_app: Any, settl
         await done(pilot, settled, size=TWO)
         assert isinstance(pilot.app.screen, QueueScreen)
         assert (named(pilot.app), listed(pilot.app), focused(pilot.app)) == ("simple_2", "simple_2", "item")
-        now = queue_of(pilot.app).query_one(ItemPane).reader
+        now = queue_of(pilot.app).query_one(ItemPane).cursor
         assert (now.detail.row.id, now.block.key, now.options) == before
         await done(pilot, settled, "f")
         assert journal(make_app.stores[0]) == [("simple_1", True), ("simple_2", False)]

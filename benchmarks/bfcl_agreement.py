@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fcreview.importers.bfcl.items import DECODER_FIELD
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item, Run
 
 
@@ -43,7 +43,7 @@ def agreements(paths: list[Path], data: list[Path]) -> Iterator[Agreement]:
         if plan.run.benchmark != "bfcl":
             continue
         found = Agreement(plan.run)
-        for item in read_plan(plan):
+        for item in read_items(plan):
             if not isinstance(item, Item) or item.official is None or item.rule is None:
                 continue
             found.items += 1

@@ -23,7 +23,7 @@ from typing import TypeVar
 import duckdb
 import orjson
 
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.run_plan import RunPlan
 from fcreview.store.importing.builder import LOADING_MEMORY_LIMIT, StoreBuilder, _reader
 from fcreview.store.importing.run_importer import BATCH_BYTES, import_runs
@@ -69,10 +69,10 @@ def measure(path: Path, data: list[Path], jobs: int | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         workspace = find_workspace(path, Path(folder) / "ws")
         start, work = time.perf_counter(), processor_seconds()
-        summary = import_runs(workspace, discover([path], data=data).plans, read_plan, n_workers=jobs)
+        summary = import_runs(workspace, discover([path], data=data).plans, read_items, n_workers=jobs)
         first, work = time.perf_counter() - start, processor_seconds() - work
         start = time.perf_counter()
-        import_runs(workspace, discover([path], data=data).plans, read_plan, n_workers=jobs)
+        import_runs(workspace, discover([path], data=data).plans, read_items, n_workers=jobs)
         again = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     bare, bare_work, size = parse_seconds(found.plans)
@@ -139,7 +139,7 @@ def measure_stages(path: Path, data: list[Path]) -> None:
         gc.set_threshold(50_000, 20, 50)
         start = process_time()
         parts = [
-            stage_run(clock.of(read_plan(plan)), at, place / f"{at}", workspace.to_stored_path, shared)
+            stage_run(clock.of(read_items(plan)), at, place / f"{at}", workspace.to_stored_path, shared)
             for at, plan in enumerate(plans, 1)
         ]
         written = process_time() - start

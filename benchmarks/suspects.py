@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import mean
 
 from fcreview.golden_audit.score import REASON_CHANCES, Suspect, build_suspect, rank_suspects
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.queries.golden_audit import AuditInput
 from fcreview.store.rows import View
@@ -77,7 +77,7 @@ def without(ranked: Sequence[Suspect], kinds: set[str]) -> list[str]:
 def imported(path: Path, data: list[Path]) -> Iterator[Store]:
     with tempfile.TemporaryDirectory() as folder:
         workspace = find_workspace(path, Path(folder) / "ws")
-        import_runs(workspace, discover([path], data=data).plans, read_plan)
+        import_runs(workspace, discover([path], data=data).plans, read_items)
         with Store.open(workspace, "nobody") as store:
             yield store
 

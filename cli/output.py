@@ -20,7 +20,7 @@ import orjson
 from fcreview.cli.errors import OutputClosedError, UsageError
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.sanitize import clip, sanitize
-from fcreview.model.wording import COLUMN_GAP, compute_column_widths, pad_cell
+from fcreview.model.wording import align_row, compute_column_widths
 
 if TYPE_CHECKING:
     from fcreview.exporters.base import Content
@@ -186,8 +186,7 @@ def format_table(
 
 def format_row(row: Sequence[str], sizes: Sequence[int], right: Sequence[int] = ()) -> str:
     """One line of a table, with cells clipped and padded to these sizes."""
-    cells = enumerate(zip(row, sizes, strict=True))
-    return (" " * COLUMN_GAP).join(pad_cell(clip(text, size), size, right=at in right) for at, (text, size) in cells).rstrip()
+    return "".join(align_row(row, sizes, right)).rstrip()
 
 
 UPDATE_SECONDS = 0.1

@@ -93,7 +93,7 @@ def report_parts(session: WorkspaceSession, run: str | None, *, quiet: bool = Fa
         row = part.row
         yield ReportPart(run_fields(row), run_metrics(part.rows, row.info), row)
         importer = IMPORTERS.get(row.info.benchmark)
-        if importer is not None and importer.combines:
+        if importer is not None and importer.combines_runs:
             together.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
     for parts in together.values():
         if lines := combined_metrics(parts):
@@ -131,17 +131,17 @@ def load_runs(
 
 def run_metrics(rows: ItemsBySource, info: Run) -> list[FigureLine]:
     """Metrics of a run, in the order of the benchmark's tables."""
-    from fcreview.importers.registry import figures
+    from fcreview.importers.registry import compute_metrics
 
-    return lines_of(lambda source: figures(rows[source], info), rows)
+    return lines_of(lambda source: compute_metrics(rows[source], info), rows)
 
 
 def combined_metrics(parts: list[RunData]) -> list[FigureLine]:
     """Combined metrics of several runs of one model; empty if the benchmark publishes none for them."""
-    from fcreview.importers.registry import combined
+    from fcreview.importers.registry import compute_combined_metrics
 
     return lines_of(
-        lambda source: combined([RunItems(part.row.info, part.rows[source]) for part in parts]), parts[0].rows
+        lambda source: compute_combined_metrics([RunItems(part.row.info, part.rows[source]) for part in parts]), parts[0].rows
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from fcreview.cli.workspace import WorkspaceOptions, search_paths, workspace_of
-from fcreview.importers.common.discovery import gather
+from fcreview.importers.common.discovery import gather_files
 from fcreview.store.rows import ImportChanges
 from fcreview.tui.live_reload import ReloadError, ReloadResult
 
@@ -37,7 +37,7 @@ class FileWatcher:
         """Numbers of the opened runs; empty for all runs of the workspace."""
         self._options = options
         self._paths = search_paths(options)
-        self._files = file_states(gather(self._paths).files)
+        self._files = file_states(gather_files(self._paths).files)
         self._sources: FileStates = {}
         self._imported: FileStates | None = None
         """Source files as they were imported; None: to be read at the next check."""
@@ -45,7 +45,7 @@ class FileWatcher:
         self._process: subprocess.Popen[bytes] | None = None
 
     def has_changed(self) -> bool:
-        files = file_states(gather(self._paths).files)
+        files = file_states(gather_files(self._paths).files)
         if self._imported is None:
             self._imported = self._imported_sources()
         sources = file_states(Path(path) for path in self._imported if path not in files)

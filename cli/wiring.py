@@ -43,7 +43,7 @@ def benchmark_services(options: WorkspaceOptions) -> Benchmarks:
         return found
 
     return Benchmarks(
-        plan, registry.rewrite, registry.summaries, registry.golden_problem, registry.rewrite_golden, note
+        plan, registry.rewrite_scores, registry.find_summary_files, registry.check_golden_fix, registry.rewrite_golden, note
     )
 
 
@@ -52,19 +52,19 @@ def golden_services() -> GoldenSupport:
     from fcreview.tui.session import GoldenSupport
 
     def draft(run: Run, item: Item) -> dict[str, Any] | None:
-        from fcreview.importers.registry import golden_template
+        from fcreview.importers.registry import make_golden_template
 
-        return golden_template(run, item)
+        return make_golden_template(run, item)
 
     def problem(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
-        from fcreview.importers.registry import golden_problem
+        from fcreview.importers.registry import check_golden_fix
 
-        return golden_problem(run, item, fix)
+        return check_golden_fix(run, item, fix)
 
     def regraded(run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
         from fcreview.importers import registry
 
-        return registry.regraded(run, item, fix, record)
+        return registry.recheck(run, item, fix, record)
 
     return GoldenSupport(draft, problem, regraded)
 

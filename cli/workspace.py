@@ -26,7 +26,7 @@ import fcreview.store
 from fcreview.cli.config import Config, load_config
 from fcreview.cli.errors import CommandError, UsageError, check_choice
 from fcreview.cli.output import emit, note
-from fcreview.importers.common.discovery import gather
+from fcreview.importers.common.discovery import gather_files
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import POLICIES, UNANIMOUS, Policy
 from fcreview.model.wording import format_count
@@ -55,7 +55,7 @@ class ImportCache:
 
     def __init__(self, paths: Sequence[Path], data: Sequence[Path], settings: str) -> None:
         self._key = _digest(f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data]))
-        self._files = gather(paths).files
+        self._files = gather_files(paths).files
         self._inside = _state([*self._files, *_code_files()])
         self._others: list[str] | None = None
         self._outside = ""
@@ -96,7 +96,7 @@ class ImportCache:
 
 def _code_files() -> list[Path]:
     """Source files of importers and store: another version may read the same files differently."""
-    return gather(
+    return gather_files(
         Path(options) for package in (fcreview.importers, fcreview.store) for options in package.__path__
     ).files
 
@@ -426,7 +426,7 @@ def remembered_datasets(options: WorkspaceOptions) -> DatasetFolders | None:
 def import_found(options: WorkspaceOptions, found: DiscoveredRuns, config: Config) -> tuple[Workspace, ImportSummary]:
     """Import the runs that are new or changed. CommandError if there are neither runs nor a workspace."""
     from fcreview.cli.output import Progress
-    from fcreview.importers.registry import read_plan
+    from fcreview.importers.registry import read_items
     from fcreview.store.importing.dataset_paths import DatasetOptions
     from fcreview.store.importing.run_importer import import_runs
     from fcreview.store.rows import ImportSummary
@@ -443,7 +443,7 @@ def import_found(options: WorkspaceOptions, found: DiscoveredRuns, config: Confi
     progress, choice = Progress(), DatasetOptions(named_folders(options), options.forget_data)
     try:
         return workspace, import_runs(
-            workspace, found.plans, read_plan, issues=found.issues, on_progress=progress, dataset_options=choice
+            workspace, found.plans, read_items, issues=found.issues, on_progress=progress, dataset_options=choice
         )
     finally:
         progress.close()

@@ -26,11 +26,11 @@ class Importer(Protocol):
     """Lower-case key as used in `--format` and in the store: `bfcl`."""
     title: str
     """As people write it: `BFCL`."""
-    looks_for: str
+    expected_files: str
     """The files it knows, for the message that no run was found."""
     version: int
     """Raised when the same files would now give other items, so that runs are read again."""
-    combines: bool
+    combines_runs: bool
     """Whether it publishes figures over several runs of one model."""
     aggregates_rows: bool
     """Whether its figures look at nothing of an item but its category, setting, verdicts, error type, tokens and
@@ -44,7 +44,7 @@ class Importer(Protocol):
     tags: tuple[str, ...]
     """What reviewers are offered to tag an item with: the words of the benchmark's own error taxonomy."""
 
-    def find(self, files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+    def find_runs(self, files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
         """Which runs lie in `files`. `data` are folders given by --data, FCREVIEW_DATA or the config file.
 
         `files` are absolute paths in a stable order, already gathered below (and, for score and dataset files,
@@ -52,7 +52,7 @@ class Importer(Protocol):
         """
         ...
 
-    def read(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    def read_items(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
         """The items of a run in dataset order, with imported and rule verdicts, pairs and hashes filled in.
 
         Never raises for bad content: an unreadable line is an `ImportIssue` with file and line. May add to
@@ -60,30 +60,30 @@ class Importer(Protocol):
         """
         ...
 
-    def figures(self, rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
+    def compute_metrics(self, rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
         """The benchmark's published tables from the run's items as one source sees them. Pure."""
         ...
 
-    def combined(self, parts: Sequence[RunItems]) -> list[Metric]:
+    def compute_combined_metrics(self, parts: Sequence[RunItems]) -> list[Metric]:
         """These figures, from runs of one generation and model and their items as one source sees them. Pure; none if
         the runs do not make them up."""
         ...
 
-    def rewrite(self, plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+    def rewrite_scores(self, plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
         """Those of the run's score files that change by what people say (`rows` are of the corrected source), and how
         much of that has no place in them. WriteError if the benchmark has no such module."""
         ...
 
-    def summaries(self, plan: RunPlan) -> list[Path]:
+    def find_summary_files(self, plan: RunPlan) -> list[Path]:
         """Files beside the scores with figures that the benchmark's own program makes of them. WriteError as above."""
         ...
 
-    def golden_problem(self, run: Run, item: Item, fix: dict[str, Any]) -> str | None:
+    def check_golden_fix(self, run: Run, item: Item, fix: dict[str, Any]) -> str | None:
         """What is wrong with a golden answer that people give for an item, by the benchmark's form of it and the
         function documents; None if nothing is. WriteError as above."""
         ...
 
-    def golden_template(self, run: Run, item: Item) -> dict[str, Any] | None:
+    def make_golden_template(self, run: Run, item: Item) -> dict[str, Any] | None:
         """The golden answer that an item has, as people would give it: what a correction starts from. None if the item
         does not hold it in full. WriteError as above."""
         ...
@@ -113,9 +113,9 @@ class Plugin:
 
     name: str
     title: str
-    looks_for: str
+    expected_files: str
     version: int = 1
-    combines: bool = False
+    combines_runs: bool = False
     """Its `leaderboard` has `combined` as well."""
     aggregates_rows: bool = False
     needs_part_verdicts: bool = False
@@ -123,45 +123,45 @@ class Plugin:
     applies_equivalences: bool = False
     tags: tuple[str, ...] = ()
 
-    def find(self, files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
-        return cast(DiscoveredRuns, self._module("discovery").find(files, data))
+    def find_runs(self, files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+        return cast(DiscoveredRuns, self._load_module("discovery").find_runs(files, data))
 
-    def read(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
-        return cast("Iterator[Item | ImportIssue]", self._module("read").read(plan))
+    def read_items(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+        return cast("Iterator[Item | ImportIssue]", self._load_module("read").read_items(plan))
 
-    def figures(self, rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
-        return cast("list[Metric]", self._module("leaderboard").figures(rows, run))
+    def compute_metrics(self, rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
+        return cast("list[Metric]", self._load_module("leaderboard").compute_metrics(rows, run))
 
-    def combined(self, parts: Sequence[RunItems]) -> list[Metric]:
-        return cast("list[Metric]", self._module("leaderboard").combined(parts)) if self.combines else []
+    def compute_combined_metrics(self, parts: Sequence[RunItems]) -> list[Metric]:
+        return cast("list[Metric]", self._load_module("leaderboard").compute_combined_metrics(parts)) if self.combines_runs else []
 
-    def rewrite(self, plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-        return cast("Iterator[RewrittenFile | Unrepresentable]", self._written_back("rewrite")(plan, rows))
+    def rewrite_scores(self, plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+        return cast("Iterator[RewrittenFile | Unrepresentable]", self._writeback_function("rewrite_scores")(plan, rows))
 
-    def summaries(self, plan: RunPlan) -> list[Path]:
-        return cast("list[Path]", self._written_back("summaries")(plan))
+    def find_summary_files(self, plan: RunPlan) -> list[Path]:
+        return cast("list[Path]", self._writeback_function("find_summary_files")(plan))
 
-    def golden_problem(self, run: Run, item: Item, fix: dict[str, Any]) -> str | None:
-        return cast("str | None", self._written_back("problem")(run, item, fix))
+    def check_golden_fix(self, run: Run, item: Item, fix: dict[str, Any]) -> str | None:
+        return cast("str | None", self._writeback_function("check_golden_fix")(run, item, fix))
 
-    def golden_template(self, run: Run, item: Item) -> dict[str, Any] | None:
-        return cast("dict[str, Any] | None", self._written_back("golden_template")(run, item))
+    def make_golden_template(self, run: Run, item: Item) -> dict[str, Any] | None:
+        return cast("dict[str, Any] | None", self._writeback_function("make_golden_template")(run, item))
 
     def recheck(self, run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
-        return cast("bool | None", self._written_back("recheck")(run, item, fix, record))
+        return cast("bool | None", self._writeback_function("recheck")(run, item, fix, record))
 
     def rewrite_golden(
         self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
     ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
         return cast(
             "Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]",
-            self._written_back("rewrite_golden")(plan, fixes),
+            self._writeback_function("rewrite_golden")(plan, fixes),
         )
 
-    def _written_back(self, function: str) -> Callable[..., Any]:
+    def _writeback_function(self, function: str) -> Callable[..., Any]:
         missing = f"importers/{self.name}/writeback.py"
         try:
-            module = self._module("writeback")
+            module = self._load_module("writeback")
         except ModuleNotFoundError as error:
             if error.name != f"fcreview.importers.{self.name}.writeback":
                 raise
@@ -171,5 +171,5 @@ class Plugin:
             missing = f"{function} in {missing}"
         raise WriteError(f"{self.title} has no way to write its own files ({missing} is missing)")
 
-    def _module(self, part: str) -> ModuleType:
+    def _load_module(self, part: str) -> ModuleType:
         return importlib.import_module(f"fcreview.importers.{self.name}.{part}")

@@ -13,12 +13,12 @@ from typing import Any
 
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.base import Importer, Plugin
-from fcreview.importers.common.discovery import NO_TEXT, as_text, gather, is_text
+from fcreview.importers.common.discovery import NOT_UTF8, escape_name, gather_files, is_utf8_name
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import Metric, RunItems, ScoredItem, metrics_by_category, tag_metrics
 from fcreview.run_plan import DiscoveredRuns, AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
 
-TAGS: Mapping[str, tuple[str, ...]] = {
+ERROR_TAGS: Mapping[str, tuple[str, ...]] = {
     # the release post of V1 (common mistakes), and the kinds of failure that the V4 program names
     "bfcl": (
         "implicit conversion", "malformed call", "missing URL", "wrong function", "wrong count", "missing parameter",
@@ -56,37 +56,37 @@ PLUGINS = (
         aggregates_rows=True,
         applies_errata=True,
         applies_equivalences=True,
-        tags=TAGS["bfcl"],
+        tags=ERROR_TAGS["bfcl"],
     ),
     Plugin(
         "acebench",
         "ACEBench",
         "data_CATEGORY_result.json below result_en or result_zh",
         version=3,
-        combines=True,
+        combines_runs=True,
         applies_errata=True,
-        tags=TAGS["acebench"],
+        tags=ERROR_TAGS["acebench"],
     ),
     Plugin(
         "hammerbench",
         "HammerBench",
         "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
         version=3,
-        tags=TAGS["hammerbench"],
+        tags=ERROR_TAGS["hammerbench"],
     ),
     Plugin(
         "confetti",
         "CONFETTI",
         "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json",
         version=2,
-        tags=TAGS["confetti"],
+        tags=ERROR_TAGS["confetti"],
     ),
     Plugin(
         "complexfuncbench",
         "ComplexFuncBench",
         "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
         version=2,
-        tags=TAGS["complexfuncbench"],
+        tags=ERROR_TAGS["complexfuncbench"],
     ),
     Plugin(
         "generic",
@@ -101,7 +101,7 @@ PLUGINS = (
 
 IMPORTERS: Mapping[str, Importer] = {plugin.name: plugin for plugin in PLUGINS}
 
-UNCLAIMED_SHOWN = 5
+MAX_LISTED_FILES = 5
 
 
 def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | None = None) -> DiscoveredRuns:  # noqa: A002
@@ -112,12 +112,12 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
     an issue that names both. Nothing found is an issue of severity `error`.
     """
     importers = [IMPORTERS[format]] if format is not None else list(IMPORTERS.values())
-    gathered = gather(paths)
+    gathered = gather_files(paths)
     found = DiscoveredRuns(issues=list(gathered.issues))
-    folders = _folders([*data, *_from_environment()], found.issues)
+    folders = _existing_folders([*data, *_from_environment()], found.issues)
     plans: list[RunPlan] = []
     for importer in importers:
-        part = importer.find(gathered.files, folders)
+        part = importer.find_runs(gathered.files, folders)
         for plan in part.plans:
             plan.importer, plan.version = importer.name, importer.version
             if plan.run.benchmark == importer.name:
@@ -126,18 +126,18 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
         plans += part.plans
         found.issues += part.issues
         found.claimed |= part.claimed
-    found.plans = _settled(plans, found.issues)
-    _unclaimed(gathered.files, found)
+    found.plans = _resolve_conflicts(plans, found.issues)
+    _report_unclaimed_files(gathered.files, found)
     if not found.plans and not any(issue.severity == "error" for issue in found.issues):
-        found.issues.append(_nothing(paths, importers))
+        found.issues.append(_nothing_found_issue(paths, importers))
     return found
 
 
-def read_plan(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """The items of a run, by the importer that found it. A top-level function: it can be sent to another process."""
     spoken: set[str] = set()
     last = ""
-    for one in IMPORTERS[plan.importer or plan.run.benchmark].read(plan):
+    for one in IMPORTERS[plan.importer or plan.run.benchmark].read_items(plan):
         if one.file != last:
             last = one.file
             spoken.add(last)
@@ -151,13 +151,13 @@ def _from_environment() -> list[Path]:
     return [Path(part) for part in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if part]
 
 
-def _folders(data: Sequence[Path], issues: list[ImportIssue]) -> list[Path]:
+def _existing_folders(data: Sequence[Path], issues: list[ImportIssue]) -> list[Path]:
     """The dataset folders that exist, as absolute paths."""
     found = []
     for folder in data:
         path = Path(os.path.abspath(os.path.expanduser(folder)))  # noqa: PTH100, PTH111 - `~x` may be nobody
-        if not is_text(str(path)):
-            issues.append(ImportIssue(as_text(str(path)), None, NO_TEXT, severity="error"))
+        if not is_utf8_name(str(path)):
+            issues.append(ImportIssue(escape_name(str(path)), None, NOT_UTF8, severity="error"))
         elif path.is_dir():
             found.append(path)
         else:
@@ -165,7 +165,7 @@ def _folders(data: Sequence[Path], issues: list[ImportIssue]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def _settled(plans: Sequence[RunPlan], issues: list[ImportIssue]) -> list[RunPlan]:
+def _resolve_conflicts(plans: Sequence[RunPlan], issues: list[ImportIssue]) -> list[RunPlan]:
     """The plans without those whose result files a surer plan of another benchmark has."""
     owner: dict[Path, RunPlan] = {}
     kept: list[RunPlan] = []
@@ -184,31 +184,31 @@ def _settled(plans: Sequence[RunPlan], issues: list[ImportIssue]) -> list[RunPla
     return [plan for plan in plans if any(plan is other for other in kept)]
 
 
-def _unclaimed(files: Sequence[Path], found: DiscoveredRuns) -> None:
+def _report_unclaimed_files(files: Sequence[Path], found: DiscoveredRuns) -> None:
     """One notice for all JSON files that no benchmark knows."""
     rest = [path for path in files if path.suffix in (".json", ".jsonl") and path not in found.claimed]
     if not rest:
         return
-    shown = ", ".join(path.name for path in rest[:UNCLAIMED_SHOWN])
-    more = f" and {len(rest) - UNCLAIMED_SHOWN} more" if len(rest) > UNCLAIMED_SHOWN else ""
+    shown = ", ".join(path.name for path in rest[:MAX_LISTED_FILES])
+    more = f" and {len(rest) - MAX_LISTED_FILES} more" if len(rest) > MAX_LISTED_FILES else ""
     what = f"{len(rest)} JSON files are of no known benchmark and were not read: {shown}{more}"
     found.issues.append(
         ImportIssue(os.path.commonpath([str(path.parent) for path in rest]), None, what, severity="notice")
     )
 
 
-def _nothing(paths: Sequence[Path], importers: Sequence[Importer]) -> ImportIssue:
-    looked = "; ".join(f"{importer.title}: {importer.looks_for}" for importer in importers)
+def _nothing_found_issue(paths: Sequence[Path], importers: Sequence[Importer]) -> ImportIssue:
+    looked = "; ".join(f"{importer.title}: {importer.expected_files}" for importer in importers)
     where = ", ".join(str(path) for path in paths)
     return ImportIssue(where, None, f"nothing that a benchmark writes. Looked for {looked}", severity="error")
 
 
-def figures(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
+def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
     """The run's published figures from items as one source sees them, by its benchmark's importer, else by the generic
     one; and how often people gave each tag."""
-    importer = _figuring(run)
+    importer = _importer_for(run)
     try:
-        found = importer.figures(rows, run)
+        found = importer.compute_metrics(rows, run)
     except MALFORMED_DATA as error:  # values of another form than the benchmark's: pass rates can always be told
         found = metrics_by_category(rows)
         found[0].note = f"its own figures cannot be made: the data is not of the expected form ({error})"[:200]
@@ -217,50 +217,50 @@ def figures(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
 
 def aggregates_rows(run: Run) -> bool:
     """Whether the run's figures may use rows that stand for several items; see `Importer.aggregates_rows`."""
-    return _figuring(run).aggregates_rows
+    return _importer_for(run).aggregates_rows
 
 
 def needs_part_verdicts(run: Run) -> bool:
     """Whether figures also use verdicts on parts and on other criteria; see `Importer.needs_part_verdicts`."""
-    return _figuring(run).needs_part_verdicts
+    return _importer_for(run).needs_part_verdicts
 
 
-def _figuring(run: Run) -> Importer:
+def _importer_for(run: Run) -> Importer:
     return IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"]
 
 
-def combined(parts: Sequence[RunItems]) -> list[Metric]:
+def compute_combined_metrics(parts: Sequence[RunItems]) -> list[Metric]:
     """Figures over runs of one model and benchmark; none where the benchmark publishes none."""
     importer = IMPORTERS.get(parts[0].run.benchmark) if parts else None
     try:
-        return importer.combined(parts) if importer is not None else []
+        return importer.compute_combined_metrics(parts) if importer is not None else []
     except MALFORMED_DATA:  # the figures of each run say why
         return []
 
 
-def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     """See `Importer.rewrite`."""
-    return IMPORTERS[plan.importer].rewrite(plan, rows)
+    return IMPORTERS[plan.importer].rewrite_scores(plan, rows)
 
 
-def summaries(plan: RunPlan) -> list[Path]:
-    return IMPORTERS[plan.importer].summaries(plan)
+def find_summary_files(plan: RunPlan) -> list[Path]:
+    return IMPORTERS[plan.importer].find_summary_files(plan)
 
 
-def golden_problem(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
+def check_golden_fix(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
     """See `Importer.golden_problem`."""
-    return _of(run).golden_problem(run, item, fix)
+    return _of(run).check_golden_fix(run, item, fix)
 
 
-def golden_template(run: Run, item: Item) -> dict[str, Any] | None:
+def make_golden_template(run: Run, item: Item) -> dict[str, Any] | None:
     """See `Importer.golden_template`."""
-    return _of(run).golden_template(run, item)
+    return _of(run).make_golden_template(run, item)
 
 
-def regraded(run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
+def recheck(run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
     """The rule verdict with another golden answer. None where it is not recomputed, or not so that the golden answer
     that stands would give the verdict that stands: what the store holds is then not all that the verdict rests on."""
-    template = golden_template(run, item)
+    template = make_golden_template(run, item)
     try:
         if template is not None and _of(run).recheck(run, item, template, record) != item.rule:
             return None

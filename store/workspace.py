@@ -247,7 +247,6 @@ def _create(root: Path) -> Workspace:
         make_folder(workspace.reviews)
     except OSError as error:
         raise WorkspaceError(
-            f"cannot write to {root.parent} ({error.strerror or error})."
-            " Choose a writable folder with --workspace DIR"
+            f"cannot write to {root.parent} ({error.strerror or error}). Choose a writable folder with --workspace DIR"
         ) from error
     return workspace

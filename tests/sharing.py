@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from tempfile import mkdtemp
 
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.workspace import Workspace, find_workspace
 
@@ -25,7 +25,7 @@ class Imports:
         place = self._folder / blake2b("\0".join(map(str, paths)).encode(), digest_size=8).hexdigest()
         if not place.exists():
             fresh = Path(mkdtemp(dir=self._folder))
-            import_runs(find_workspace(fresh, fresh), discover(paths).plans, read_plan, n_workers=1)
+            import_runs(find_workspace(fresh, fresh), discover(paths).plans, read_items, n_workers=1)
             try:
                 fresh.rename(place)
             except OSError:  # the other was faster

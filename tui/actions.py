@@ -15,16 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = [
-    "ACTIONS",
-    "COMMAND_PALETTE_ACTIONS",
-    "KEY_SCOPES",
-    "PICKER_ACTIONS",
-    "RUN_LIST_ACTIONS",
-    "RUN_SEARCH_ACTIONS",
-    "Action",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -38,7 +28,7 @@ class Action:
     """Textual action that the key runs: a method name with arguments, such as `verdict('pass')`."""
     label: str
     """Label in the key line and the palette."""
-    in_key_line: bool = True
+    has_hint: bool = True
     """Whether the key line shows the action. The help screen shows all actions."""
     help: str = ""
     """Text on the help screen where the label alone would be unclear."""
@@ -49,10 +39,10 @@ class Action:
 COMMAND_PALETTE_ACTIONS = [
     Action("palette.take", "enter", "submit", "choose"),
     Action("palette.complete", "tab", "screen.complete", "complete"),
-    Action("palette.down", "down", "screen.move(1)", "move down", in_key_line=False),
-    Action("palette.up", "up", "screen.move(-1)", "move up", in_key_line=False),
-    Action("palette.page_down", "pagedown", "screen.page(1)", "page down", in_key_line=False),
-    Action("palette.page_up", "pageup", "screen.page(-1)", "page up", in_key_line=False),
+    Action("palette.down", "down", "screen.move(1)", "move down", has_hint=False),
+    Action("palette.up", "up", "screen.move(-1)", "move up", has_hint=False),
+    Action("palette.page_down", "pagedown", "screen.page(1)", "page down", has_hint=False),
+    Action("palette.page_up", "pageup", "screen.page(-1)", "page up", has_hint=False),
     Action("palette.close", "escape", "screen.escape", "back"),
 ]
 """Keys of the palette. All other keys type text."""
@@ -65,18 +55,18 @@ PICKER_ACTIONS = [
 RUN_LIST_ACTIONS = [
     *PICKER_ACTIONS,
     Action("runs.order", "s", "order", "sort"),
-    Action("runs.reverse", "S", "reverse", "reverse the order", in_key_line=False),
+    Action("runs.reverse", "S", "reverse", "reverse the order", has_hint=False),
     Action("runs.grouping", "tab", "grouping", "group"),
     Action("runs.find", "slash", "find", "find"),
     Action("runs.compare", "x", "mark", "compare", help="mark a run; mark a second run to compare the two"),
-    Action("runs.unfold", "right,l", "unfold(True)", "unfold", in_key_line=False),
-    Action("runs.refold", "left,h", "unfold(False)", "fold", in_key_line=False),
+    Action("runs.unfold", "right,l", "unfold(True)", "unfold", has_hint=False),
+    Action("runs.refold", "left,h", "unfold(False)", "fold", has_hint=False),
 ]
 
 RUN_SEARCH_ACTIONS = [
     Action("find.done", "enter", "screen.found(True)", "apply"),
-    Action("find.down", "down", "screen.move(1)", "move down", in_key_line=False),
-    Action("find.up", "up", "screen.move(-1)", "move up", in_key_line=False),
+    Action("find.down", "down", "screen.move(1)", "move down", has_hint=False),
+    Action("find.up", "up", "screen.move(-1)", "move up", has_hint=False),
     Action("find.cancel", "escape", "screen.found(False)", "show all runs"),
 ]
 """Keys of the search box above the list of runs. All other keys type text."""
@@ -84,21 +74,21 @@ RUN_SEARCH_ACTIONS = [
 APP_ACTIONS = [
     Action("app.help", "question_mark", "app.help", "help"),
     Action("app.palette", "colon", "app.palette", "palette", priority=True),
-    Action("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", in_key_line=False, priority=True),
+    Action("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", has_hint=False, priority=True),
 ]
 
 MODAL_HELP_ACTIONS = APP_ACTIONS[:1]
 """Actions of the app that modal lists need to bind themselves, because Textual disables the app's keys there."""
 
 LIST_ACTIONS = [
-    Action("list.down", "j,down", "move(1)", "move to the next line", in_key_line=False),
-    Action("list.up", "k,up", "move(-1)", "move to the previous line", in_key_line=False),
-    Action("list.page_down", "pagedown,space", "move_page(1)", "page down", in_key_line=False),
-    Action("list.page_up", "pageup", "move_page(-1)", "page up", in_key_line=False),
-    Action("list.half_down", "d", "move_half(1)", "half a page down", in_key_line=False),
-    Action("list.half_up", "u", "move_half(-1)", "half a page up", in_key_line=False),
-    Action("list.first", "g,home", "move_to(0)", "go to the first line", in_key_line=False),
-    Action("list.last", "G,end", "move_to(-1)", "go to the last line", in_key_line=False),
+    Action("list.down", "j,down", "move(1)", "move to the next line", has_hint=False),
+    Action("list.up", "k,up", "move(-1)", "move to the previous line", has_hint=False),
+    Action("list.page_down", "pagedown,space", "move_page(1)", "page down", has_hint=False),
+    Action("list.page_up", "pageup", "move_page(-1)", "page up", has_hint=False),
+    Action("list.half_down", "d", "move_half(1)", "half a page down", has_hint=False),
+    Action("list.half_up", "u", "move_half(-1)", "half a page up", has_hint=False),
+    Action("list.first", "g,home", "move_to(0)", "go to the first line", has_hint=False),
+    Action("list.last", "G,end", "move_to(-1)", "go to the last line", has_hint=False),
 ]
 
 QUEUE_ACTIONS = [
@@ -116,12 +106,12 @@ QUEUE_ACTIONS = [
         "C",
         "choose('calibration')",
         "calibration",
-        in_key_line=False,
+        has_hint=False,
         help="calibration: measure checkers and judges against human labels",
     ),
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate", help="adjudicate: resolve annotator disagreements"),
     Action("queue.item", "tab", "to_item", "go to item"),
-    Action("queue.back", "escape", "back(False)", "back", in_key_line=False),
+    Action("queue.back", "escape", "back(False)", "back", has_hint=False),
     Action("queue.quit", "q", "back(True)", "quit"),
 ]
 
@@ -134,10 +124,10 @@ COMPARISON_ACTIONS = [
 FLIP_ACTIONS = [
     Action("flip.next", "right_curly_bracket", "step(1)", "next flip"),
     Action("flip.previous", "left_curly_bracket", "step(-1)", "previous flip"),
-    Action("flip.down", "j,down", "scroll(1)", "scroll down", in_key_line=False),
-    Action("flip.up", "k,up", "scroll(-1)", "scroll up", in_key_line=False),
-    Action("flip.page_down", "space,pagedown", "page(1)", "page down", in_key_line=False),
-    Action("flip.page_up", "pageup", "page(-1)", "page up", in_key_line=False),
+    Action("flip.down", "j,down", "scroll(1)", "scroll down", has_hint=False),
+    Action("flip.up", "k,up", "scroll(-1)", "scroll up", has_hint=False),
+    Action("flip.page_down", "space,pagedown", "page(1)", "page down", has_hint=False),
+    Action("flip.page_up", "pageup", "page(-1)", "page up", has_hint=False),
     Action("flip.close", "q,escape,enter", "close", "back"),
 ]
 
@@ -172,7 +162,7 @@ FILTER_INPUT_ACTIONS = [
 FILTER_LINE_ACTIONS = [
     Action("filter.complete", "tab", "complete", "complete"),
     Action("filter.older", "up", "history(-1)", "recall earlier"),
-    Action("filter.newer", "down", "history(1)", "recall later", in_key_line=False),
+    Action("filter.newer", "down", "history(1)", "recall later", has_hint=False),
     Action("filter.save", "ctrl+s", "save", "save as @name"),
     Action("filter.cancel", "escape", "cancel", "cancel"),
 ]
@@ -186,55 +176,51 @@ ITEM_ACTIONS = [
     Action("item.tag", "e", "tag", "tag"),
     Action("item.note", "n", "note", "note"),
     Action("item.undo", "z", "undo", "undo"),
-    Action("item.last_fault", "W", "last('fault')", "set the fault of the last reviewed item", in_key_line=False),
-    Action("item.last_tag", "E", "last('tag')", "tag the last reviewed item", in_key_line=False),
-    Action("item.last_note", "N", "last('note')", "add a note to the last reviewed item", in_key_line=False),
-    Action("item.why", "O", "why", "give a reason for the last override", in_key_line=False),
+    Action("item.last_fault", "W", "last('fault')", "set the fault of the last reviewed item", has_hint=False),
+    Action("item.last_tag", "E", "last('tag')", "tag the last reviewed item", has_hint=False),
+    Action("item.last_note", "N", "last('note')", "add a note to the last reviewed item", has_hint=False),
+    Action("item.why", "O", "why", "give a reason for the last override", has_hint=False),
     Action(
-        "item.reason_3", "3", "score(3)", "choose override reason 3 (1 and 2 too if no score is due)", in_key_line=False
+        "item.reason_3", "3", "score(3)", "choose override reason 3 (1 and 2 if no score is pending)", has_hint=False
     ),
-    Action("item.golden", "G", "golden", "correct the golden answer", in_key_line=False),
-    Action("item.score", "0", "score(0)", "give score 0", in_key_line=False),
-    Action("item.score_1", "1", "score(1)", "give score 1", in_key_line=False),
-    Action("item.score_2", "2", "score(2)", "give score 2", in_key_line=False),
-    Action("item.labels", "l", "labels", "edit the labels of the response", in_key_line=False),
-    Action("item.target", "T", "target", "review the item, or the part under the cursor", in_key_line=False),
+    Action("item.golden", "G", "golden", "correct the golden answer", has_hint=False),
+    Action("item.score", "0", "score(0)", "give score 0", has_hint=False),
+    Action("item.score_1", "1", "score(1)", "give score 1", has_hint=False),
+    Action("item.score_2", "2", "score(2)", "give score 2", has_hint=False),
+    Action("item.labels", "l", "labels", "edit the labels of the response", has_hint=False),
+    Action("item.target", "T", "target", "review the item, or the part under the cursor", has_hint=False),
     Action("item.next", "right_square_bracket", "step(1)", "next"),
     Action("item.previous", "left_square_bracket", "step(-1)", "previous"),
-    Action("item.group_next", "right_curly_bracket", "in_group(1)", "go to the group's next item", in_key_line=False),
+    Action("item.group_next", "right_curly_bracket", "in_group(1)", "show the group's next item", has_hint=False),
     Action(
-        "item.group_previous",
-        "left_curly_bracket",
-        "in_group(-1)",
-        "go to the group's previous item",
-        in_key_line=False,
+        "item.group_previous", "left_curly_bracket", "in_group(-1)", "show the group's previous item", has_hint=False
     ),
-    Action("item.elsewhere", "m", "elsewhere", "show the item in other runs", in_key_line=False),
-    Action("item.search", "slash", "search", "search in the item", in_key_line=False),
-    Action("item.raw", "R", "raw", "show raw records", in_key_line=False),
-    Action("item.copy", "y", "copy", "copy", in_key_line=False),
-    Action("item.back", "q,escape,backspace", "back", "go back to the queue", in_key_line=False),
+    Action("item.elsewhere", "m", "elsewhere", "show the item in other runs", has_hint=False),
+    Action("item.search", "slash", "search", "search in the item", has_hint=False),
+    Action("item.raw", "R", "raw", "show raw records", has_hint=False),
+    Action("item.copy", "y", "copy", "copy", has_hint=False),
+    Action("item.back", "q,escape,backspace", "back", "go back to the queue", has_hint=False),
 ]
 
 ITEM_TEXT_ACTIONS = [
-    Action("item.down", "j", "move(1)", "move to the next call or text", in_key_line=False),
-    Action("item.up", "k", "move(-1)", "move to the previous call or text", in_key_line=False),
-    Action("item.line_down", "down", "scroll(1)", "scroll down a line", in_key_line=False),
-    Action("item.line_up", "up", "scroll(-1)", "scroll up a line", in_key_line=False),
-    Action("item.next_turn", "J", "turn(1)", "move to the next turn", in_key_line=False),
-    Action("item.previous_turn", "K", "turn(-1)", "move to the previous turn", in_key_line=False),
-    Action("item.arguments", "a", "arguments", "move to the arguments of the call", in_key_line=False),
-    Action("item.aside", "tab", "aside", "go to the list; without a list, move to the arguments", in_key_line=False),
-    Action("item.page_down", "pagedown", "page(1)", "page down", in_key_line=False),
-    Action("item.page_up", "pageup", "page(-1)", "page up", in_key_line=False),
-    Action("item.top", "home", "edge(-1)", "go to the top", in_key_line=False),
-    Action("item.bottom", "end", "edge(1)", "go to the end", in_key_line=False),
-    Action("item.difference", "full_stop", "difference", "move to the first difference", in_key_line=False),
-    Action("item.fold", "enter,space", "fold", "fold, unfold or open long text", in_key_line=False),
-    Action("item.again", "s", "search_again(1)", "find the next match", in_key_line=False),
-    Action("item.before", "S", "search_again(-1)", "find the previous match", in_key_line=False),
-    Action("item.dialogue", "t", "dialogue", "show the full or the short dialogue", in_key_line=False),
-    Action("item.document", "d", "document", "show function docs: golden, predicted, all, none", in_key_line=False),
+    Action("item.down", "j", "move(1)", "move to the next call or text", has_hint=False),
+    Action("item.up", "k", "move(-1)", "move to the previous call or text", has_hint=False),
+    Action("item.line_down", "down", "scroll(1)", "scroll down a line", has_hint=False),
+    Action("item.line_up", "up", "scroll(-1)", "scroll up a line", has_hint=False),
+    Action("item.next_turn", "J", "turn(1)", "move to the next turn", has_hint=False),
+    Action("item.previous_turn", "K", "turn(-1)", "move to the previous turn", has_hint=False),
+    Action("item.arguments", "a", "arguments", "move to the arguments of the call", has_hint=False),
+    Action("item.aside", "tab", "aside", "go to the list; without a list, move to the arguments", has_hint=False),
+    Action("item.page_down", "pagedown", "page(1)", "page down", has_hint=False),
+    Action("item.page_up", "pageup", "page(-1)", "page up", has_hint=False),
+    Action("item.top", "home", "edge(-1)", "go to the top", has_hint=False),
+    Action("item.bottom", "end", "edge(1)", "go to the end", has_hint=False),
+    Action("item.difference", "full_stop", "difference", "move to the first difference", has_hint=False),
+    Action("item.fold", "enter,space", "fold", "fold, unfold or open long text", has_hint=False),
+    Action("item.again", "s", "search_again(1)", "find the next match", has_hint=False),
+    Action("item.before", "S", "search_again(-1)", "find the previous match", has_hint=False),
+    Action("item.dialogue", "t", "dialogue", "show the full or the short dialogue", has_hint=False),
+    Action("item.document", "d", "document", "show function docs: golden, predicted, all, none", has_hint=False),
 ]
 
 _SHARED_ITEM_ACTIONS = (
@@ -243,14 +229,12 @@ _SHARED_ITEM_ACTIONS = (
 )
 ADJUDICATION_ACTIONS = [
     *(
-        Action(
-            f"adjudication.take_{at}", str(at), f"take({at})", f"accept {chr(ord('A') + at - 1)}", in_key_line=at < 4
-        )
+        Action(f"adjudication.take_{at}", str(at), f"take({at})", f"accept {chr(ord('A') + at - 1)}", has_hint=at < 4)
         for at in range(1, 10)
     ),
     *(action for action in ITEM_ACTIONS if action.id.partition(".")[2] in _SHARED_ITEM_ACTIONS),
     Action("adjudication.other", "o", "other", "enter value"),
-    Action("adjudication.answers", "v", "answers", "show the answers in full", in_key_line=False),
+    Action("adjudication.answers", "v", "answers", "show the answers in full", has_hint=False),
 ]
 """Keys of the adjudication screen. Keys of the item screen mean the same here."""
 
@@ -260,15 +244,15 @@ PAGER_ACTIONS = [
     Action("pager.again", "s,n,enter", "search_again(1)", "next match"),
     Action("pager.before", "S", "search_again(-1)", "previous match"),
     Action("pager.raw", "r", "raw", "raw text"),
-    Action("pager.fold", "left,h", "fold(-1)", "fold JSON by one level", in_key_line=False),
-    Action("pager.unfold", "right,l", "fold(1)", "unfold JSON by one level", in_key_line=False),
-    Action("pager.down", "j,down", "scroll(1)", "scroll down", in_key_line=False),
-    Action("pager.up", "k,up", "scroll(-1)", "scroll up", in_key_line=False),
-    Action("pager.page_down", "space,pagedown", "page(1)", "page down", in_key_line=False),
-    Action("pager.page_up", "pageup", "page(-1)", "page up", in_key_line=False),
-    Action("pager.top", "home", "edge(-1)", "go to the top", in_key_line=False),
-    Action("pager.bottom", "end", "edge(1)", "go to the end", in_key_line=False),
-    Action("pager.copy", "y", "copy", "copy", in_key_line=False),
+    Action("pager.fold", "left,h", "fold(-1)", "fold JSON by one level", has_hint=False),
+    Action("pager.unfold", "right,l", "fold(1)", "unfold JSON by one level", has_hint=False),
+    Action("pager.down", "j,down", "scroll(1)", "scroll down", has_hint=False),
+    Action("pager.up", "k,up", "scroll(-1)", "scroll up", has_hint=False),
+    Action("pager.page_down", "space,pagedown", "page(1)", "page down", has_hint=False),
+    Action("pager.page_up", "pageup", "page(-1)", "page up", has_hint=False),
+    Action("pager.top", "home", "edge(-1)", "go to the top", has_hint=False),
+    Action("pager.bottom", "end", "edge(1)", "go to the end", has_hint=False),
+    Action("pager.copy", "y", "copy", "copy", has_hint=False),
 ]
 
 GOLDEN_EDITOR_ACTIONS = [
@@ -316,10 +300,7 @@ FAULT_ACTIONS = [
 ]
 
 OVERRIDE_REASON_ACTIONS = [
-    *(
-        Action(f"why.take_{at}", str(at), f"take({at})", f"choose reason {at}", in_key_line=False)
-        for at in range(1, 10)
-    ),
+    *(Action(f"why.take_{at}", str(at), f"take({at})", f"choose reason {at}", has_hint=False) for at in range(1, 10)),
     Action("why.cancel", "escape,q", "cancel", "back"),
 ]
 
@@ -328,73 +309,29 @@ TAG_ACTIONS = [
     Action("tags.toggle", "space", "set", "set or clear"),
     Action("tags.new", "n,slash", "new", "new tag"),
     *(
-        Action(f"tags.set_{at}", str(at), f"number({at})", f"set or clear tag {at}", in_key_line=False)
+        Action(f"tags.set_{at}", str(at), f"number({at})", f"set or clear tag {at}", has_hint=False)
         for at in range(1, 10)
     ),
-    Action("tags.down", "j,down", "move(1)", "move down", in_key_line=False),
-    Action("tags.up", "k,up", "move(-1)", "move up", in_key_line=False),
+    Action("tags.down", "j,down", "move(1)", "move down", has_hint=False),
+    Action("tags.up", "k,up", "move(-1)", "move up", has_hint=False),
     Action("tags.cancel", "q,escape", "cancel", "cancel"),
 ]
 
-ACTION_TABLES = (
-    *(
-        APP_ACTIONS,
-        LIST_ACTIONS,
-        QUEUE_ACTIONS,
-        FILTER_LINE_ACTIONS,
-        FILTER_INPUT_ACTIONS,
-        PICKER_ACTIONS,
-        RUN_LIST_ACTIONS,
-        COMPARISON_ACTIONS,
-        FLIP_ACTIONS,
-        CLUSTER_ACTIONS,
-        AGREEMENT_ACTIONS,
-        CALIBRATION_ACTIONS,
-        ITEM_ACTIONS,
-    ),
-    *(
-        ITEM_TEXT_ACTIONS,
-        ADJUDICATION_ACTIONS,
-        FAULT_ACTIONS,
-        OVERRIDE_REASON_ACTIONS,
-        TAG_ACTIONS,
-        GOLDEN_EDITOR_ACTIONS,
-        GOLDEN_TEXT_ACTIONS,
-        COPY_ACTIONS,
-        NOTE_ACTIONS,
-        PROMPT_ACTIONS,
-        PAGER_ACTIONS,
-        HELP_ACTIONS,
-        COMMAND_PALETTE_ACTIONS,
-        RUN_SEARCH_ACTIONS,
-    ),
-)
-ACTIONS: dict[str, Action] = {action.id: action for table in ACTION_TABLES for action in table}
 KEY_SCOPES: tuple[Sequence[Action], ...] = (
-    [*QUEUE_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
+    *(
+        [*table, *LIST_ACTIONS, *APP_ACTIONS]
+        for table in (QUEUE_ACTIONS, PICKER_ACTIONS, RUN_LIST_ACTIONS, COMPARISON_ACTIONS, CLUSTER_ACTIONS)
+    ),
+    *([*table, *LIST_ACTIONS, *APP_ACTIONS] for table in (AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, HELP_ACTIONS)),
     [*FILTER_LINE_ACTIONS, *FILTER_INPUT_ACTIONS, *APP_ACTIONS],
-    [*PICKER_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
-    [*RUN_LIST_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
-    [*COMPARISON_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
-    [*FLIP_ACTIONS, *APP_ACTIONS],
-    [*CLUSTER_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
-    [*AGREEMENT_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
-    [*CALIBRATION_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
     [*ITEM_ACTIONS, *ITEM_TEXT_ACTIONS, *APP_ACTIONS],
     [*ADJUDICATION_ACTIONS, *ITEM_TEXT_ACTIONS, *APP_ACTIONS],
-    [*PAGER_ACTIONS, *APP_ACTIONS],
-    [*FAULT_ACTIONS, *APP_ACTIONS],
-    [*OVERRIDE_REASON_ACTIONS, *APP_ACTIONS],
-    [*TAG_ACTIONS, *APP_ACTIONS],
-    [*GOLDEN_EDITOR_ACTIONS, *APP_ACTIONS],
-    [*GOLDEN_TEXT_ACTIONS, *APP_ACTIONS],
-    [*COPY_ACTIONS, *APP_ACTIONS],
-    [*NOTE_ACTIONS, *APP_ACTIONS],
-    [*PROMPT_ACTIONS, *APP_ACTIONS],
-    [*HELP_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
+    *([*table, *APP_ACTIONS] for table in (FAULT_ACTIONS, OVERRIDE_REASON_ACTIONS, TAG_ACTIONS, COPY_ACTIONS)),
+    *([*table, *APP_ACTIONS] for table in (GOLDEN_EDITOR_ACTIONS, GOLDEN_TEXT_ACTIONS, NOTE_ACTIONS, PROMPT_ACTIONS)),
+    *([*table, *APP_ACTIONS] for table in (PAGER_ACTIONS, FLIP_ACTIONS, RUN_SEARCH_ACTIONS)),
     COMMAND_PALETTE_ACTIONS,
-    [*RUN_SEARCH_ACTIONS, *APP_ACTIONS],
 )
 """Groups of actions that are active at the same time, so that each key may belong to one of them only."""
+ACTIONS: dict[str, Action] = {action.id: action for scope in KEY_SCOPES for action in scope}
 SHARED_GROUPS = ("list", "app")
 """Groups of actions that many screens share. The help screen shows them last."""

@@ -21,7 +21,7 @@ def make_bindings(*tables: Sequence[Action]) -> list[BindingType]:
     """Return the actions of these tables as Textual bindings with their default keys."""
     return [
         Binding(
-            action.keys, action.action, action.label, show=action.in_key_line, id=action.id, priority=action.priority
+            action.keys, action.action, action.label, show=action.has_hint, id=action.id, priority=action.priority
         )
         for table in tables
         for action in table

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fcreview.importers.registry import discover, figures, read_plan
+from fcreview.importers.registry import discover, compute_metrics, read_items
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, MetricKey, ScoredItem
 from fcreview.stats.estimation_answers import MetricFunction, MetricCalculator
@@ -110,7 +110,7 @@ def _read(bench: Path, folder: Path, published: Published) -> tuple[list[ScoredI
     workspace = find_workspace(folder, folder / published.folder.replace("/", "_"), create=True)
     if not workspace.store.exists():
         data = [bench / published.data] if published.data else []
-        import_runs(workspace, discover([bench / published.folder], data=data).plans, read_plan)
+        import_runs(workspace, discover([bench / published.folder], data=data).plans, read_items)
     with Store.open(workspace) as store:
         row: RunRow = next(each for each in store.fetch_runs() if published.chosen(each.info))
         said = store.connection.execute(
@@ -125,7 +125,7 @@ def _read(bench: Path, folder: Path, published: Published) -> tuple[list[ScoredI
 
 
 def _figures(run: Run, rows: Sequence[ScoredItem]) -> list[Metric]:
-    return figures(rows, run)
+    return compute_metrics(rows, run)
 
 
 def _weights(

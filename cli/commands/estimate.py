@@ -83,7 +83,7 @@ def together(rows: Sequence[RunRow]) -> list[list[RunRow]]:
     found: dict[tuple[str, str, str], list[RunRow]] = {}
     for row in rows:
         importer = IMPORTERS.get(row.info.benchmark)
-        if importer is not None and importer.combines:
+        if importer is not None and importer.combines_runs:
             found.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(row)
     return [several for several in found.values() if len(several) > 1]
 
@@ -92,11 +92,11 @@ def estimates_together(
     session: WorkspaceSession, rows: Sequence[RunRow], half_width: float, seed: int = 0
 ) -> Iterator[MetricEstimate]:
     """Estimates of combined metrics, from the samples of each run; empty if the runs are incomplete."""
-    from fcreview.importers.registry import combined
+    from fcreview.importers.registry import compute_combined_metrics
     from fcreview.stats.estimation import estimate_metrics, combine_runs
 
     def figures(items: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
-        return combined([RunItems(row.info, some) for row, some in zip(rows, items, strict=True)])
+        return compute_combined_metrics([RunItems(row.info, some) for row, some in zip(rows, items, strict=True)])
 
     parts = [run_of(session, row, session.store.analysis.fetch_sample_status(row.run)) for row in rows]
     if figures([part.automatic_items for part in parts]):
@@ -105,12 +105,12 @@ def estimates_together(
 
 def run_of(session: WorkspaceSession, row: RunRow, known: RunSampleStatus) -> EstimationInput:
     """Input of the estimation for a run."""
-    from fcreview.importers.registry import figures
+    from fcreview.importers.registry import compute_metrics
     from fcreview.stats.estimation import EstimationInput
 
     told = session.store.analysis
     after = told.fetch_scored_items(row.run)["corrected"]
-    return EstimationInput(told.fetch_items_before_reviews(row.run), after, known.items, lambda rows: figures(rows, row.info), known.criterion_answers)
+    return EstimationInput(told.fetch_items_before_reviews(row.run), after, known.items, lambda rows: compute_metrics(rows, row.info), known.criterion_answers)
 
 
 def print_estimates(rows: Sequence[RunRow], found: Sequence[MetricEstimate], half_width: float, *, as_json: bool) -> None:

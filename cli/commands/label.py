@@ -159,7 +159,7 @@ def _golden_fix(given: str, detail: ItemDetail, target: str, criterion: str) -> 
 
     Raises: UsageError if it is not a JSON object for a whole item; CommandError if the benchmark cannot read it.
     """
-    from fcreview.importers.registry import golden_problem
+    from fcreview.importers.registry import check_golden_fix
 
     if (target, criterion) != ITEM_CORRECT:
         raise UsageError("--golden-fix applies to the whole item: omit --target and --criterion")
@@ -175,7 +175,7 @@ def _golden_fix(given: str, detail: ItemDetail, target: str, criterion: str) -> 
         raise UsageError(f"--golden-fix is not valid JSON: {error}") from error
     if not isinstance(fix, dict):
         raise UsageError("--golden-fix must be a JSON object with the golden answer's changed fields")
-    problem = golden_problem(detail.run, detail.item, fix)
+    problem = check_golden_fix(detail.run, detail.item, fix)
     if problem:
         raise CommandError(f"--golden-fix for {detail.row.id}: {problem}")
     return fix

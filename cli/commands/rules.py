@@ -87,10 +87,10 @@ def _flips_of_run(plan: RunPlan, rule: EquivalenceRule) -> Iterator[Flip]:
 
 
 def _items(plan: RunPlan) -> Iterator[Item]:
-    from fcreview.importers.registry import read_plan
+    from fcreview.importers.registry import read_items
     from fcreview.model.item import ImportIssue
 
-    return (one for one in read_plan(plan) if not isinstance(one, ImportIssue))
+    return (one for one in read_items(plan) if not isinstance(one, ImportIssue))
 
 
 def print_flips(found: Sequence[Flip], *, as_json: bool) -> None:

@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
@@ -52,7 +52,7 @@ def prepared(benchmark: str, place: Path) -> Workspace:
     """The sample runs of a benchmark in a workspace of their own; two annotators differ on three items."""
     shutil.copytree(SAMPLES / benchmark, place / benchmark)
     workspace = find_workspace(place / benchmark, place / benchmark)
-    import_runs(workspace, discover([place / benchmark]).plans, read_plan, n_workers=1)
+    import_runs(workspace, discover([place / benchmark]).plans, read_items, n_workers=1)
     for who, verdict, note in (("bob", True, "the same city"), ("carol", False, "another argument than asked for")):
         with Store.open(workspace, who) as store:
             for row in store.fetch_page(View(queue="failures"), 0, 3):

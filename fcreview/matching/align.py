@@ -1,9 +1,9 @@
-"""Which predicted call answers which golden call: the pairing of least cost.
+"""Alignment of predicted with golden calls: the pairing of least cost.
 
-Cost, most important first: calls whose functions differ, arguments that are not accepted, distance in position.
-Every call is in exactly one pair. Calls of different functions are partners only where the one was made instead of the
-other: names alike, or as many calls on both sides and neither function among the other side's. A call that only repeats
-one of another function stands for nothing: it is extra, and what was to be called is missing.
+The cost counts, most important first, calls of different functions, arguments that are not accepted, and the distance
+of positions. Every call is in exactly one pair. Calls of different functions are paired only if the predicted call
+replaces the golden one: if their names are similar, or if both sides have equally many calls and neither function occurs
+on the other side. So a repeated call of another function is extra, and the golden call is missing.
 """
 
 from __future__ import annotations
@@ -18,39 +18,43 @@ from fcreview.matching.diff import (
     EXACT_RULES,
     NORMALISED_WEIGHT,
     SCALAR_TYPES,
-    ComparisonRules,
     ComparisonBudget,
-    is_accepted,
-    diff_call,
-    diff_accepted_values,
+    ComparisonRules,
     are_arguments_accepted,
-    is_same_function,
-    is_equivalent_scalar,
+    diff_accepted_values,
+    diff_call,
     difference_weight,
+    is_accepted,
+    is_equivalent_scalar,
+    is_same_function,
 )
 from fcreview.model.item import AcceptedValues, Call, CallPair
 
-OTHER_FUNCTION = 1e6
-UNPAIRED = 0.6e6
-"""In golden order: less than a pair of different functions, and two of these more than one such pair."""
-UNREADABLE = 100.0
-LEAST = 1e-3
-"""Of the arguments of a call of another function: such a pair may come apart and must not part others."""
-APART = 1e-5
+OTHER_FUNCTION_COST = 1e6
+UNPAIRED_COST = 0.6e6
+"""Cost of a call without a partner, in an ordered alignment. One is cheaper than a pair of different functions, two are
+more expensive."""
+UNDECODABLE_COST = 100.0
+OTHER_FUNCTION_ARGUMENT_FACTOR = 1e-3
+"""Factor of the argument cost in a pair of different functions, small so that it never separates other pairs."""
+DISTANCE_COST = 1e-5
+"""Cost of each position between two partners."""
 MAX_COMPARED_PAIRS = 3600
-"""Beyond this many possible pairs (60 by 60), calls are paired by function and position instead."""
+"""Number of possible pairs (60 by 60) above which calls are paired by function and position instead of cost."""
 
-ALIKE = 0.8
-"""Names of functions at least as similar as this are taken for a slip of the pen."""
-LONG_NAME = 100
+MIN_NAME_SIMILARITY = 0.8
+"""Similarity of function names, from 0 to 1, from which they count as the same name misspelled."""
+MAX_NAME_LENGTH = 100
+"""Number of characters of a function name that are compared."""
 
-Places = list[tuple[int, int]]
+IndexPairs = list[tuple[int, int]]
+"""(index in the golden calls, index in the predicted calls)"""
 
 
 def align_turns(
     golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, ordered: bool = False
 ) -> list[CallPair]:
-    """`align` within each turn, turns ascending."""
+    """Pair the calls of each turn with `align`, in the order of turns."""
     turns: defaultdict[int, tuple[list[Call], list[Call]]] = defaultdict(lambda: ([], []))
     for call in golden:
         turns[call.turn][0].append(call)
@@ -62,160 +66,180 @@ def align_turns(
 def align(
     golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, ordered: bool = False
 ) -> list[CallPair]:
-    """The calls of one turn. Pairs are in golden order; predicted calls without a partner follow.
+    """Pair the golden and predicted calls of one turn and compare their arguments.
 
-    `ordered`: partners stand in the same order on both sides, as where the benchmark compares sequences.
+    Args:
+        golden: golden calls of the turn.
+        predicted: predicted calls of the turn.
+        rules: what the benchmark treats as equal.
+        ordered: whether partners must have the same order on both sides, for a benchmark that compares sequences.
+
+    Returns:
+        Pairs in golden order, then predicted calls without a partner.
     """
     if len(golden) == len(predicted):
-        for one, other in zip(golden, predicted, strict=True):
-            if not _same_call(one, other, rules):
-                break
-        else:
-            return [_equal(one, other) for one, other in zip(golden, predicted, strict=True)]
+        if all(_is_equal_call(one, other, rules) for one, other in zip(golden, predicted, strict=True)):
+            return [_equal_pair(one, other) for one, other in zip(golden, predicted, strict=True)]
         if len(golden) == 1:
-            return [_compared(golden[0], predicted[0], rules)]
-    found = _partners(golden, predicted, rules, ordered)
+            return [_compare_pair(golden[0], predicted[0], rules)]
+    assigned = _pair_calls(golden, predicted, rules, ordered)
     names = {call.name for call in golden}, {call.name for call in predicted}
-    partners = {i: j for i, j in found if _instead(golden, predicted, (i, j), rules, names)}
+    partners = {i: j for i, j in assigned if _can_replace(golden, predicted, (i, j), rules, names)}
     pairs = [
-        _compared(call, predicted[partners[at]], rules)
+        _compare_pair(call, predicted[partners[at]], rules)
         if at in partners
         else CallPair(call.turn, call.index, None, call.name, "-")
         for at, call in enumerate(golden)
     ]
-    taken = set(partners.values())
-    extra = (call for at, call in enumerate(predicted) if at not in taken)
+    paired = set(partners.values())
+    extra = (call for at, call in enumerate(predicted) if at not in paired)
     return pairs + [CallPair(call.turn, None, call.index, call.name, "+") for call in extra]
 
 
-def _instead(
+def _can_replace(
     golden: Sequence[Call],
     predicted: Sequence[Call],
-    at: tuple[int, int],
+    indices: tuple[int, int],
     rules: ComparisonRules,
     names: tuple[set[str], set[str]],
 ) -> bool:
-    """Whether the two calls are of one function, or the predicted one was made instead of the golden one. `names` are
-    those of both sides: of very many calls spellings that the rules take for the same are not looked for."""
-    wanted, made = golden[at[0]], predicted[at[1]]
-    if is_same_function(wanted, made, rules) or _alike(wanted.name, made.name):
+    """Whether two calls are of the same function, or the predicted call was made instead of the golden one.
+
+    Args:
+        golden: golden calls of the turn.
+        predicted: predicted calls of the turn.
+        indices: (golden, predicted) index of the two calls.
+        rules: what the benchmark treats as equal. With very many calls, equivalent names are not searched.
+        names: function names of the golden and of the predicted calls.
+    """
+    wanted, made = golden[indices[0]], predicted[indices[1]]
+    if is_same_function(wanted, made, rules) or _has_similar_name(wanted.name, made.name):
         return True
     if len(golden) != len(predicted) or made.name in names[0] or wanted.name in names[1]:
         return False
     if len(golden) * len(predicted) > MAX_COMPARED_PAIRS:
         return True
-    asked = any(is_same_function(each, made, rules) for each in golden)
-    return not asked and not any(is_same_function(wanted, each, rules) for each in predicted)
+    if any(is_same_function(each, made, rules) for each in golden):
+        return False
+    return not any(is_same_function(wanted, each, rules) for each in predicted)
 
 
-def _alike(one: str, other: str) -> bool:
-    """`Maps.search` and `search`, `get_wether` and `get_weather`."""
-    one, other = one[:LONG_NAME].casefold(), other[:LONG_NAME].casefold()
-    if not one or not other or one.rpartition(".")[2] == other.rpartition(".")[2]:
+def _has_similar_name(first: str, second: str) -> bool:
+    """Whether names differ in spelling or qualifier only: `get_wether` and `get_weather`, `Maps.find` and `find`."""
+    first, second = first[:MAX_NAME_LENGTH].casefold(), second[:MAX_NAME_LENGTH].casefold()
+    if not first or not second or first.rpartition(".")[2] == second.rpartition(".")[2]:
         return True
-    return SequenceMatcher(None, one, other, autojunk=False).ratio() >= ALIKE
+    return SequenceMatcher(None, first, second, autojunk=False).ratio() >= MIN_NAME_SIMILARITY
 
 
-def _same_call(golden: Call, predicted: Call, rules: ComparisonRules) -> bool:
+def _is_equal_call(golden: Call, predicted: Call, rules: ComparisonRules) -> bool:
     wanted, given = golden.arguments, predicted.arguments
     if wanted is None or given is None or not are_arguments_accepted(wanted, given):
         return False
     return is_same_function(golden, predicted, rules)
 
 
-def _equal(golden: Call, predicted: Call) -> CallPair:
+def _equal_pair(golden: Call, predicted: Call) -> CallPair:
     return CallPair(golden.turn, golden.index, predicted.index, golden.name, "=")
 
 
-def _compared(golden: Call, predicted: Call, rules: ComparisonRules) -> CallPair:
-    pair = _equal(golden, predicted)
+def _compare_pair(golden: Call, predicted: Call, rules: ComparisonRules) -> CallPair:
+    pair = _equal_pair(golden, predicted)
     pair.diff = diff_call(golden, predicted, rules)
     if pair.diff:
-        pair.state = "~" if all(place.state == "~" for place in pair.diff) else "!"
+        pair.state = "~" if all(difference.state == "~" for difference in pair.diff) else "!"
     return pair
 
 
-def _partners(golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules, ordered: bool) -> Places:
-    """Places in the two sequences that are paired."""
+def _pair_calls(golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules, ordered: bool) -> IndexPairs:
     if not golden or not predicted:
         return []
     if len(golden) * len(predicted) > MAX_COMPARED_PAIRS:
-        return _by_position(golden, predicted, ordered)
+        return _pair_by_position(golden, predicted, ordered)
     if ordered:
-        return _in_order(_costs(golden, predicted, rules, range(len(golden)), range(len(predicted))))
-    sure = _by_name(golden, predicted, rules)
-    taken = set(sure.values())
-    rows = [i for i in range(len(golden)) if i not in sure]
-    columns = [j for j in range(len(predicted)) if j not in taken]
-    found = list(sure.items())
+        return _assign_in_order(_cost_matrix(golden, predicted, rules, range(len(golden)), range(len(predicted))))
+    by_name = _pair_by_unique_name(golden, predicted, rules)
+    paired = set(by_name.values())
+    rows = [i for i in range(len(golden)) if i not in by_name]
+    columns = [j for j in range(len(predicted)) if j not in paired]
+    pairs = list(by_name.items())
     if rows and columns:
-        found += [(rows[i], columns[j]) for i, j in _in_any_order(_costs(golden, predicted, rules, rows, columns))]
-    return found
+        assigned = _assign_in_any_order(_cost_matrix(golden, predicted, rules, rows, columns))
+        pairs += [(rows[i], columns[j]) for i, j in assigned]
+    return pairs
 
 
-def _by_name(golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules) -> dict[int, int]:
-    """Partners that no pairing of least cost can part: neither side has another call of their function."""
-    only: dict[int, int] = {}
+def _pair_by_unique_name(golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules) -> dict[int, int]:
+    """Pair calls whose function occurs once on each side. A pairing of least cost always contains these pairs."""
+    single: dict[int, int] = {}
     counts = [0] * len(predicted)
     for i, one in enumerate(golden):
-        alike = [j for j, other in enumerate(predicted) if is_same_function(one, other, rules)]
-        for j in alike:
+        same_function = [j for j, other in enumerate(predicted) if is_same_function(one, other, rules)]
+        for j in same_function:
             counts[j] += 1
-        if len(alike) == 1:
-            only[i] = alike[0]
-    return {i: j for i, j in only.items() if counts[j] == 1}
+        if len(same_function) == 1:
+            single[i] = same_function[0]
+    return {i: j for i, j in single.items() if counts[j] == 1}
 
 
-def _costs(
-    golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules, rows: Sequence[int], columns: Sequence[int]
+def _cost_matrix(
+    golden: Sequence[Call],
+    predicted: Sequence[Call],
+    rules: ComparisonRules,
+    rows: Sequence[int],
+    columns: Sequence[int],
 ) -> list[list[float]]:
-    return [[_cost(golden[i], predicted[j], rules) + APART * abs(i - j) for j in columns] for i in rows]
+    """Return the cost of each pair of a golden call in `rows` and a predicted call in `columns`."""
+    return [[_pair_cost(golden[i], predicted[j], rules) + DISTANCE_COST * abs(i - j) for j in columns] for i in rows]
 
 
-def _cost(golden: Call, predicted: Call, rules: ComparisonRules) -> float:
-    if not is_same_function(golden, predicted, rules):
-        return OTHER_FUNCTION + LEAST * _arguments_cost(golden, predicted, rules)
-    return _arguments_cost(golden, predicted, rules)
+def _pair_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> float:
+    cost = _arguments_cost(golden, predicted, rules)
+    if is_same_function(golden, predicted, rules):
+        return cost
+    return OTHER_FUNCTION_COST + OTHER_FUNCTION_ARGUMENT_FACTOR * cost
 
 
 def _arguments_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> float:
-    cost = 0.0
     if golden.arguments is None or predicted.arguments is None:
-        return cost + UNREADABLE
+        return UNDECODABLE_COST
+    cost = 0.0
     given = predicted.arguments
-    for name, accept in golden.arguments.items():
+    for name, accepted in golden.arguments.items():
         if name in given:
-            cost += _argument_cost(accept, given[name], rules)
-        elif not accept.optional:
+            cost += _argument_cost(accepted, given[name], rules)
+        elif not accepted.optional:
             cost += 1
     return cost + sum(name not in golden.arguments for name in given)
 
 
-def _argument_cost(accept: AcceptedValues, value: Any, rules: ComparisonRules) -> float:
-    """As `weight` has it, at most one; of a scalar without putting the difference into words."""
-    if is_accepted(accept, value):
+def _argument_cost(accepted: AcceptedValues, value: Any, rules: ComparisonRules) -> float:
+    """Return the weight of the argument's differences, at most 1. Scalars take a short cut without reasons."""
+    if is_accepted(accepted, value):
         return 0
     if type(value) in SCALAR_TYPES:
-        return NORMALISED_WEIGHT if any(is_equivalent_scalar(one, value, rules) for one in accept.any_of) else 1
-    return min(1.0, difference_weight(diff_accepted_values(accept, value, "", 0, ComparisonBudget(rules))))
+        return NORMALISED_WEIGHT if any(is_equivalent_scalar(one, value, rules) for one in accepted.any_of) else 1
+    return min(1.0, difference_weight(diff_accepted_values(accepted, value, "", 0, ComparisonBudget(rules))))
 
 
-def _in_any_order(costs: list[list[float]]) -> Places:
+def _assign_in_any_order(costs: list[list[float]]) -> IndexPairs:
+    """Return the pairs of least total cost."""
     rows, columns = len(costs), len(costs[0])
     if rows > columns:
-        turned = [list(column) for column in zip(*costs, strict=True)]
-        return [(i, j) for j, i in _in_any_order(turned)]
+        transposed = [list(column) for column in zip(*costs, strict=True)]
+        return [(i, j) for j, i in _assign_in_any_order(transposed)]
     cheapest = [min(range(columns), key=row.__getitem__) for row in costs]
-    if len(set(cheapest)) == rows:  # no two want the same partner: nothing can cost less
+    if len(set(cheapest)) == rows:  # Each row has its own cheapest column, so nothing can cost less.
         return list(enumerate(cheapest))
-    return _assignment(costs)
+    return _hungarian_assignment(costs)
 
 
-def _assignment(costs: list[list[float]]) -> Places:
-    """One column for each row at the least cost in all; at least as many columns as rows.
+def _hungarian_assignment(costs: list[list[float]]) -> IndexPairs:
+    """Assign a column to each row at the least total cost. There must be at least as many columns as rows.
 
-    The Hungarian method by shortest augmenting paths: a row at a time is added, and those before it give way along the
-    cheapest path to a free column. `row_price` and `column_price` are the duals, `owner` the row a column belongs to.
+    The Hungarian method with shortest augmenting paths adds one row at a time and reassigns earlier rows along the
+    cheapest path to a free column. `row_price` and `column_price` are the dual variables, and `owner` is the row that a
+    column is assigned to.
     """
     rows, columns = len(costs), len(costs[0])
     row_price, column_price = [0.0] * rows, [0.0] * columns
@@ -223,26 +247,26 @@ def _assignment(costs: list[list[float]]) -> Places:
     for added in range(rows):
         row, end = added, -1
         shortest, before = [inf] * columns, [-1] * columns
-        left = set(range(columns))
+        unreached = set(range(columns))
         reached: list[int] = []
         length, last = 0.0, -1
         while end < 0:
-            for j in left:
+            for j in unreached:
                 through = length + costs[row][j] - row_price[row] - column_price[j]
                 if through < shortest[j]:
                     shortest[j], before[j] = through, last
-            last = min(left, key=shortest.__getitem__)
+            last = min(unreached, key=shortest.__getitem__)
             length = shortest[last]
-            left.remove(last)
-            taken = owner[last]
-            if taken is None:
+            unreached.remove(last)
+            last_owner = owner[last]
+            if last_owner is None:
                 end = last
             else:
                 reached.append(last)
-                row = taken
+                row = last_owner
         row_price[added] += length
         for j in reached:
-            row_price[owner[j]] += length - shortest[j]  # type: ignore[index]  # those reached have an owner
+            row_price[owner[j]] += length - shortest[j]  # type: ignore[index]  # Reached columns have an owner.
             column_price[j] -= length - shortest[j]
         while end >= 0:
             owner[end] = added if before[end] < 0 else owner[before[end]]
@@ -250,34 +274,35 @@ def _assignment(costs: list[list[float]]) -> Places:
     return sorted((row, j) for j, row in enumerate(owner) if row is not None)
 
 
-def _in_order(costs: list[list[float]]) -> Places:
-    """Least cost of pairs that do not cross, a call without a partner costing `UNPAIRED`."""
+def _assign_in_order(costs: list[list[float]]) -> IndexPairs:
+    """Return the pairs of least total cost that do not cross. A call without a partner costs `UNPAIRED_COST`."""
     rows, columns = len(costs), len(costs[0])
-    best = [[UNPAIRED * (rows - i + columns - j) for j in range(columns + 1)] for i in range(rows + 1)]
+    best = [[UNPAIRED_COST * (rows - i + columns - j) for j in range(columns + 1)] for i in range(rows + 1)]
     for i in reversed(range(rows)):
         for j in reversed(range(columns)):
-            skipped = UNPAIRED + min(best[i + 1][j], best[i][j + 1])
+            skipped = UNPAIRED_COST + min(best[i + 1][j], best[i][j + 1])
             best[i][j] = min(costs[i][j] + best[i + 1][j + 1], skipped)
-    found: Places = []
+    pairs: IndexPairs = []
     i = j = 0
     while i < rows and j < columns:
         if best[i][j] == costs[i][j] + best[i + 1][j + 1]:
-            found.append((i, j))
+            pairs.append((i, j))
             i, j = i + 1, j + 1
-        elif best[i][j] == UNPAIRED + best[i + 1][j]:
+        elif best[i][j] == UNPAIRED_COST + best[i + 1][j]:
             i += 1
         else:
             j += 1
-    return found
+    return pairs
 
 
-def _by_position(golden: Sequence[Call], predicted: Sequence[Call], ordered: bool) -> Places:
+def _pair_by_position(golden: Sequence[Call], predicted: Sequence[Call], ordered: bool) -> IndexPairs:
+    """Pair calls of the same function in order, then the remaining ones. If `ordered`, pair by position only."""
     if ordered:
         return [(at, at) for at in range(min(len(golden), len(predicted)))]
-    waiting: defaultdict[str, list[int]] = defaultdict(list)
+    unpaired: defaultdict[str, list[int]] = defaultdict(list)
     for j in reversed(range(len(predicted))):
-        waiting[predicted[j].name].append(j)
-    found = [(i, waiting[call.name].pop()) for i, call in enumerate(golden) if waiting.get(call.name)]
-    paired, taken = {i for i, _ in found}, {j for _, j in found}
-    rest = (i for i in range(len(golden)) if i not in paired)
-    return found + list(zip(rest, (j for j in range(len(predicted)) if j not in taken), strict=False))
+        unpaired[predicted[j].name].append(j)
+    pairs = [(i, unpaired[call.name].pop()) for i, call in enumerate(golden) if unpaired.get(call.name)]
+    paired_golden, paired_predicted = {i for i, _ in pairs}, {j for _, j in pairs}
+    rest = (i for i in range(len(golden)) if i not in paired_golden)
+    return pairs + list(zip(rest, (j for j in range(len(predicted)) if j not in paired_predicted), strict=False))

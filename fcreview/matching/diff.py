@@ -1,11 +1,8 @@
-"""Argument by argument, down to the places inside: what a predicted call has otherwise than the golden one, and why.
+"""Comparison of a predicted call with a golden call: the differences, down to nested values, and their reasons.
 
-A place is listed with the innermost path at which the two part. Of several accepted values the one closest to the
-prediction explains the difference. Lists of different length are laid against each other at both ends.
-
-One-line reasons why a predicted value is not an accepted one.
-
-What a benchmark takes for equal beyond what is equal, and equality itself, which is exact about types.
+Equality is exact about types; `ComparisonRules` says what a benchmark treats as equal beyond it. A difference has the
+path of the innermost value that differs. If several values are accepted, the one closest to the prediction is
+explained. Lists of different length are aligned at both ends.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from typing import Any
 from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, GoldenObject
 from fcreview.model.json_value import MAX_DEPTH, TOO_DEEP_TEXT, abbreviate, child_path, to_json_text
 
-_WORDS = {
+_TYPE_NAMES = {
     str: "string",
     int: "integer",
     float: "float",
@@ -32,43 +29,43 @@ _WORDS = {
 
 
 def type_name(value: Any) -> str:
-    """JSON's word for the type of a value; Python's for other literals."""
-    return _WORDS.get(type(value)) or type(value).__name__
+    """Return the JSON name of a value's type, or the Python name for other literals."""
+    return _TYPE_NAMES.get(type(value)) or type(value).__name__
 
 
 def describe_type_difference(accepted: Sequence[Any], value: Any) -> str:
-    """`type differs: string "5", golden integer 5`."""
+    """Describe a value of the wrong type: `type differs: string "5", golden integer 5`."""
     golden = f"golden {_typed(accepted[0])}" if len(accepted) == 1 else f"none of {len(accepted)} accepted values"
     return f"type differs: {_typed(value)}, {golden}"
 
 
 def describe_value_difference(accepted: Sequence[Any], value: Any) -> str:
-    """`value differs: 3, golden 5`, `none of 2 accepted values`; says so if only case, blanks or the type differ."""
+    """Describe a value that is not accepted: `value differs: 3, golden 5` or `none of 2 accepted values`.
+
+    The text names the difference if only the type, the case, white space or quotation marks differ.
+    """
     if type_name(value) not in {type_name(one) for one in accepted}:
         return describe_type_difference(accepted, value)
     if len(accepted) > 1:
-        near = next((found for one in accepted if (found := _near(one, value))), None)
-        return f"none of {len(accepted)} accepted values" + (f": {near}" if near else "")
-    return _near(accepted[0], value) or f"value differs: {abbreviate(value)}, golden {abbreviate(accepted[0])}"
-
-
-def too_many(places: int, listed: int) -> str:
-    return f"{places:,} places inside differ, the first {listed} are listed"
+        small = next((found for one in accepted if (found := _describe_small_difference(one, value))), None)
+        return f"none of {len(accepted)} accepted values" + (f": {small}" if small else "")
+    small = _describe_small_difference(accepted[0], value)
+    return small or f"value differs: {abbreviate(value)}, golden {abbreviate(accepted[0])}"
 
 
 def _typed(value: Any) -> str:
     return "null" if value is None else f"{type_name(value)} {abbreviate(value)}"
 
 
-def _near(expected: Any, value: Any) -> str | None:
+def _describe_small_difference(expected: Any, value: Any) -> str | None:
     if not (isinstance(expected, str) and isinstance(value, str)):
         return None
     if expected.casefold() == value.casefold():
-        return f"only upper and lower case differ from {abbreviate(expected)}"
+        return f"differs only in case from {abbreviate(expected)}"
     if "".join(expected.split()) == "".join(value.split()):
-        return f"only blanks differ from {abbreviate(expected)}"
+        return f"differs only in white space from {abbreviate(expected)}"
     if to_json_text(value) == expected or value == to_json_text(expected):
-        return f"only quotation marks differ from {abbreviate(expected)}"
+        return f"differs only in quotation marks from {abbreviate(expected)}"
     return None
 
 
@@ -81,23 +78,26 @@ def _unchanged(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRules:
-    """A benchmark's leniency. What is equal only by it has the state `~`; the defaults allow nothing."""
+    """What a benchmark treats as equal beyond exact equality. The defaults add nothing.
+
+    Values that are equal only by these rules have the state `~`.
+    """
 
     normalise: Callable[[str], str] = _unchanged
-    """Strings with the same normalised text are equal."""
+    """Strings are equal if their normalised texts are."""
     int_is_float: bool = False
-    """An integer is taken where the golden answer has a float of the same value; not inside lists and objects."""
+    """Whether an integer equals a golden float of the same value, outside lists and objects."""
     tuple_is_list: bool = False
-    """A tuple is taken where the golden answer has a list."""
+    """Whether a tuple equals a golden list."""
     is_same_name: Callable[[str, str], bool] = eq
-    """Whether a golden and a predicted function name mean the same function. Leaves the state at `=`."""
+    """Whether a golden and a predicted function name denote the same function. Such calls keep the state `=`."""
 
 
 EXACT_RULES = ComparisonRules()
 
 
 def is_accepted(golden: AcceptedValues, value: Any, depth: int = 0) -> bool:
-    """Whether one of the accepted values is exactly this value."""
+    """Whether the value is exactly one of the accepted values."""
     kind = type(value)
     if kind in SCALAR_TYPES:
         for expected in golden.any_of:
@@ -108,9 +108,12 @@ def is_accepted(golden: AcceptedValues, value: Any, depth: int = 0) -> bool:
 
 
 def is_same_value(expected: Any, value: Any, depth: int = 0) -> bool:
-    """Equality that tells 1, 1.0 and True apart at every depth; NaN is the same as NaN. `expected` may hold `Fields`.
+    """Whether two values are exactly equal. 1, 1.0 and True are different at every depth, and NaN equals NaN.
 
-    What is nested deeper than `values.MAX_DEPTH` counts as different.
+    Args:
+        expected: any value; may contain `GoldenObject`.
+        value: any value.
+        depth: nesting of the two values. Beyond `json_value.MAX_DEPTH`, values count as different.
     """
     kind = type(value)
     if type(expected) is not kind:
@@ -134,75 +137,84 @@ def is_same_value(expected: Any, value: Any, depth: int = 0) -> bool:
 
 
 def is_equivalent_scalar(expected: Any, value: Any, rules: ComparisonRules) -> bool:
-    """Whether a text or number that is not the same is equal by the benchmark's rules."""
+    """Whether a string or number that is not exactly equal is equal by the benchmark's rules."""
     if isinstance(value, str):
         return isinstance(expected, str) and rules.normalise(value) == rules.normalise(expected)
     return rules.int_is_float and type(expected) is float and type(value) is int and expected == value
 
 
 def are_arguments_accepted(golden: dict[str, AcceptedValues], given: dict[str, Any], depth: int = 0) -> bool:
-    """Whether every argument is accepted exactly, those left out are optional, and there are no others."""
-    found = 0
-    for name, accept in golden.items():
+    """Whether every argument is exactly accepted, only optional ones are omitted, and none is unexpected."""
+    n_accepted = 0
+    for name, accepted in golden.items():
         if name in given:
-            if not is_accepted(accept, given[name], depth):
+            if not is_accepted(accepted, given[name], depth):
                 return False
-            found += 1
-        elif not accept.optional:
+            n_accepted += 1
+        elif not accepted.optional:
             return False
-    return found == len(given)
+    return n_accepted == len(given)
 
 
 MAX_DIFFERENCES = 50
-"""Places listed inside one argument."""
+"""Maximum number of differences that are listed inside one argument."""
 MAX_COMPARED_VALUES = 200_000
-"""Values looked at in one call; what is beyond is reported as not compared."""
-MAX_CONTAINERS = 50
-"""Accepted objects or lists among which the closest is looked for."""
+"""Maximum number of values that are compared in one call. The rest is reported as not compared."""
+MAX_COMPARED_CONTAINERS = 50
+"""Maximum number of accepted objects or lists among which the closest one is searched."""
 NORMALISED_WEIGHT = 0.1
-"""How far off what is equal after normalisation is; any other place is one."""
+"""Weight of a difference that normalisation removes. Any other difference weighs 1."""
 
 
 def diff_call(golden: Call, predicted: Call, rules: ComparisonRules = EXACT_RULES) -> list[ArgumentDiff]:
-    """What is not `=`, in golden order, then the arguments that are not in golden. Path "" is the call as a whole."""
+    """Return the differences of two calls in golden order, then the unexpected arguments.
+
+    The path of a difference in the call as a whole is empty.
+    """
     found: list[ArgumentDiff] = []
     if not is_same_function(golden, predicted, rules):
         found.append(ArgumentDiff("", "!", f"function differs: {predicted.name}, golden {golden.name}"))
     if golden.arguments is None or predicted.arguments is None:
-        return found + _undecodable(golden, predicted)
+        return found + _diff_undecodable(golden, predicted)
     if are_arguments_accepted(golden.arguments, predicted.arguments):
         return found
-    work = ComparisonBudget(rules)
-    for name, accept in golden.arguments.items():
+    budget = ComparisonBudget(rules)
+    for name, accepted in golden.arguments.items():
         path = child_path("", name)
         if name in predicted.arguments:
-            found += _bounded(path, diff_accepted_values(accept, predicted.arguments[name], path, 0, work))
-        elif not accept.optional:
-            found.append(ArgumentDiff(path, "-", "missing, and not optional"))
-    extra = (name for name in predicted.arguments if name not in golden.arguments)
-    return found + [ArgumentDiff(child_path("", name), "+", "not in golden") for name in extra]
+            found += _limit_differences(
+                path, diff_accepted_values(accepted, predicted.arguments[name], path, 0, budget)
+            )
+        elif not accepted.optional:
+            found.append(ArgumentDiff(path, "-", "required, but missing"))
+    unexpected = (name for name in predicted.arguments if name not in golden.arguments)
+    return found + [ArgumentDiff(child_path("", name), "+", "not in golden") for name in unexpected]
 
 
 def is_same_function(golden: Call, predicted: Call, rules: ComparisonRules) -> bool:
+    """Whether two calls are of the same function, by the benchmark's rules."""
     return golden.name == predicted.name or rules.is_same_name(golden.name, predicted.name)
 
 
-def difference_weight(places: Iterable[ArgumentDiff]) -> float:
-    """How far off: a tenth for what is equal after normalisation, one for every other place."""
-    return sum(NORMALISED_WEIGHT if place.state == "~" else 1.0 for place in places)
+def difference_weight(differences: Iterable[ArgumentDiff]) -> float:
+    """Return the sum of the weights of differences: `NORMALISED_WEIGHT` for the state `~`, 1 for any other."""
+    return sum(NORMALISED_WEIGHT if difference.state == "~" else 1.0 for difference in differences)
 
 
-def find_closest_value(accept: AcceptedValues, value: Any, rules: ComparisonRules = EXACT_RULES) -> Any:
-    """The accepted value that explains `value` best; None if nothing is accepted."""
-    for expected in accept.any_of:
+def find_closest_value(accepted: AcceptedValues, value: Any, rules: ComparisonRules = EXACT_RULES) -> Any:
+    """Return the accepted value with the least differences, or None if nothing is accepted."""
+    for expected in accepted.any_of:
         if is_same_value(expected, value):
             return expected
-    tried = [(expected, diff_values(expected, value, "", 0, ComparisonBudget(rules))) for expected in _candidates(accept, value)]
-    return min(tried, key=lambda one: difference_weight(one[1]))[0] if tried else None
+    compared = [
+        (expected, diff_values(expected, value, "", 0, ComparisonBudget(rules)))
+        for expected in _select_candidates(accepted, value)
+    ]
+    return min(compared, key=lambda one: difference_weight(one[1]))[0] if compared else None
 
 
 class ComparisonBudget:
-    """The rules, and how many more values may be looked at."""
+    """The rules of a comparison, and the number of values that may still be compared."""
 
     __slots__ = ("remaining", "rules")
 
@@ -211,49 +223,54 @@ class ComparisonBudget:
         self.remaining = MAX_COMPARED_VALUES
 
 
-def diff_accepted_values(accept: AcceptedValues, value: Any, path: str, depth: int, work: ComparisonBudget) -> list[ArgumentDiff]:
-    """Nothing if accepted, else what the closest accepted value has otherwise."""
-    if is_accepted(accept, value, depth):
+def diff_accepted_values(
+    accepted: AcceptedValues, value: Any, path: str, depth: int, budget: ComparisonBudget
+) -> list[ArgumentDiff]:
+    """Return the differences from the closest accepted value; empty if the value is accepted."""
+    if is_accepted(accepted, value, depth):
         return []
-    if not accept.any_of:
-        return [ArgumentDiff(path, "!", "golden accepts no value, only leaving it out")]
-    tried = [diff_values(expected, value, path, depth, work) for expected in _candidates(accept, value)]
-    best = min(tried, key=difference_weight)
-    if len(accept.any_of) == 1 or all(place.state == "~" for place in best):
+    if not accepted.any_of:
+        return [ArgumentDiff(path, "!", "must be omitted, because no value is accepted")]
+    compared = [diff_values(expected, value, path, depth, budget) for expected in _select_candidates(accepted, value)]
+    best = min(compared, key=difference_weight)
+    if len(accepted.any_of) == 1 or all(difference.state == "~" for difference in best):
         return best
     if len(best) == 1 and best[0].path == path:
-        return [ArgumentDiff(path, "!", describe_value_difference(accept.any_of, value))]
-    note = f"{best[0].reason} (closest of {len(accept.any_of)} accepted values)"
-    return [ArgumentDiff(best[0].path, best[0].state, note), *best[1:]]
+        return [ArgumentDiff(path, "!", describe_value_difference(accepted.any_of, value))]
+    reason = f"{best[0].reason} (closest of {len(accepted.any_of)} accepted values)"
+    return [ArgumentDiff(best[0].path, best[0].state, reason), *best[1:]]
 
 
-def diff_values(expected: Any, value: Any, path: str, depth: int, work: ComparisonBudget) -> list[ArgumentDiff]:
-    """What `value` has otherwise than one golden value, which may hold `Fields`."""
-    work.remaining -= 1
-    if work.remaining < 0:
+def diff_values(expected: Any, value: Any, path: str, depth: int, budget: ComparisonBudget) -> list[ArgumentDiff]:
+    """Return the differences from one golden value, which may contain `GoldenObject`."""
+    budget.remaining -= 1
+    if budget.remaining < 0:
         return [ArgumentDiff(path, "!", "too large to compare in full")]
     golden_kind, kind = type_name(expected), type_name(value)
-    lenient = work.rules.tuple_is_list and (golden_kind, kind) == ("list", "tuple")
-    if (golden_kind != kind and not lenient) or kind not in ("object", "list", "tuple"):
-        return _explain_scalar(expected, value, path, depth, work.rules)
+    tuple_as_list = budget.rules.tuple_is_list and (golden_kind, kind) == ("list", "tuple")
+    if (golden_kind != kind and not tuple_as_list) or kind not in ("object", "list", "tuple"):
+        return _diff_scalars(expected, value, path, depth, budget.rules)
     if depth >= MAX_DEPTH:
         return [] if expected is value else [ArgumentDiff(path, "!", f"not compared: {TOO_DEEP_TEXT[2:]}")]
     if kind == "object":
         fields = expected.fields if isinstance(expected, GoldenObject) else expected
-        return _explain_object(fields, value, path, depth, work)
-    places = _explain_list(expected, value, path, depth, work)
-    return [ArgumentDiff(path, "~", "tuple taken as list"), *places] if lenient else places
+        return _diff_objects(fields, value, path, depth, budget)
+    differences = _diff_lists(expected, value, path, depth, budget)
+    return [ArgumentDiff(path, "~", "tuple accepted as list"), *differences] if tuple_as_list else differences
 
 
-def _candidates(accept: AcceptedValues, value: Any) -> list[Any]:
+def _select_candidates(accepted: AcceptedValues, value: Any) -> list[Any]:
+    """Return the accepted values that can be closest: those of the same type for an object or list, else all."""
     kind = type_name(value)
     if kind not in ("object", "list", "tuple"):
-        return accept.any_of
-    alike = [one for one in accept.any_of if type_name(one) == kind or (type_name(one), kind) == ("list", "tuple")]
-    return (alike or accept.any_of)[:MAX_CONTAINERS]
+        return accepted.any_of
+    same_type = [
+        one for one in accepted.any_of if type_name(one) == kind or (type_name(one), kind) == ("list", "tuple")
+    ]
+    return (same_type or accepted.any_of)[:MAX_COMPARED_CONTAINERS]
 
 
-def _explain_scalar(expected: Any, value: Any, path: str, depth: int, rules: ComparisonRules) -> list[ArgumentDiff]:
+def _diff_scalars(expected: Any, value: Any, path: str, depth: int, rules: ComparisonRules) -> list[ArgumentDiff]:
     if is_same_value(expected, value):
         return []
     if isinstance(expected, str) and isinstance(value, str):
@@ -261,33 +278,33 @@ def _explain_scalar(expected: Any, value: Any, path: str, depth: int, rules: Com
         if normalised == rules.normalise(expected):
             return [ArgumentDiff(path, "~", f"equal after normalisation: {abbreviate(normalised)}")]
     if depth == 0 and rules.int_is_float and type(expected) is float and type(value) is int and expected == value:
-        return [ArgumentDiff(path, "~", f"integer {abbreviate(value)} taken as float {abbreviate(expected)}")]
-    if type_name(expected) != type_name(value):
-        return [ArgumentDiff(path, "!", describe_type_difference([expected], value))]
+        reason = f"integer {abbreviate(value)} accepted as float {abbreviate(expected)}"
+        return [ArgumentDiff(path, "~", reason)]
     return [ArgumentDiff(path, "!", describe_value_difference([expected], value))]
 
 
-def _explain_object(
-    fields: Mapping[str, Any], value: dict[str, Any], path: str, depth: int, work: ComparisonBudget
+def _diff_objects(
+    fields: Mapping[str, Any], value: dict[str, Any], path: str, depth: int, budget: ComparisonBudget
 ) -> list[ArgumentDiff]:
     found: list[ArgumentDiff] = []
     for name, expected in fields.items():
-        place = child_path(path, name)
+        field_path = child_path(path, name)
         if name not in value:
             if not isinstance(expected, AcceptedValues):
-                found.append(ArgumentDiff(place, "-", "missing"))
+                found.append(ArgumentDiff(field_path, "-", "missing"))
             elif not expected.optional:
-                found.append(ArgumentDiff(place, "-", "missing, and not optional"))
+                found.append(ArgumentDiff(field_path, "-", "required, but missing"))
         elif isinstance(expected, AcceptedValues):
-            found += diff_accepted_values(expected, value[name], place, depth + 1, work)
+            found += diff_accepted_values(expected, value[name], field_path, depth + 1, budget)
         else:
-            found += diff_values(expected, value[name], place, depth + 1, work)
-        if work.remaining < 0:
+            found += diff_values(expected, value[name], field_path, depth + 1, budget)
+        if budget.remaining < 0:
             return found
     return found + [ArgumentDiff(child_path(path, name), "+", "not in golden") for name in value if name not in fields]
 
 
-def _explain_list(expected: Any, value: Any, path: str, depth: int, work: ComparisonBudget) -> list[ArgumentDiff]:
+def _diff_lists(expected: Any, value: Any, path: str, depth: int, budget: ComparisonBudget) -> list[ArgumentDiff]:
+    """Return the differences of two lists. Equal elements at both ends are skipped if the lengths differ."""
     found: list[ArgumentDiff] = []
     start, golden_end, end = 0, len(expected), len(value)
     if golden_end != end:
@@ -297,27 +314,31 @@ def _explain_list(expected: Any, value: Any, path: str, depth: int, work: Compar
             start += 1
         while min(golden_end, end) > start and is_same_value(expected[golden_end - 1], value[end - 1], depth + 1):
             golden_end, end = golden_end - 1, end - 1
-    both = min(golden_end, end)
-    for index in range(start, both):
-        found += diff_values(expected[index], value[index], child_path(path, index), depth + 1, work)
-        if work.remaining < 0:
+    common_end = min(golden_end, end)
+    for index in range(start, common_end):
+        found += diff_values(expected[index], value[index], child_path(path, index), depth + 1, budget)
+        if budget.remaining < 0:
             return found
-    found += [ArgumentDiff(child_path(path, index), "-", "missing") for index in range(both, golden_end)]
-    return found + [ArgumentDiff(child_path(path, index), "+", "not in golden") for index in range(both, end)]
+    found += [ArgumentDiff(child_path(path, index), "-", "missing") for index in range(common_end, golden_end)]
+    return found + [ArgumentDiff(child_path(path, index), "+", "not in golden") for index in range(common_end, end)]
 
 
-def _bounded(path: str, places: list[ArgumentDiff]) -> list[ArgumentDiff]:
-    if len(places) <= MAX_DIFFERENCES:
-        return places
-    own = [place for place in places[:1] if place.path == path]
-    inner = [place for place in places if place.path != path][:MAX_DIFFERENCES]
+def _limit_differences(path: str, differences: list[ArgumentDiff]) -> list[ArgumentDiff]:
+    """Return at most `MAX_DIFFERENCES` differences inside an argument, after one that states their number."""
+    if len(differences) <= MAX_DIFFERENCES:
+        return differences
+    own = [difference for difference in differences[:1] if difference.path == path]
+    inner = [difference for difference in differences if difference.path != path][:MAX_DIFFERENCES]
     reason = f"{own[0].reason}; " if own else ""
-    return [ArgumentDiff(path, "!", reason + too_many(len(places) - len(own), MAX_DIFFERENCES)), *inner]
+    reason += f"{len(differences) - len(own):,} nested values differ, the first {MAX_DIFFERENCES} are listed"
+    return [ArgumentDiff(path, "!", reason), *inner]
 
 
-def _undecodable(golden: Call, predicted: Call) -> list[ArgumentDiff]:
+def _diff_undecodable(golden: Call, predicted: Call) -> list[ArgumentDiff]:
+    """Return the difference of two calls, at least one of which could not be decoded."""
     if predicted.arguments is not None:
-        return [ArgumentDiff("", "!", f"golden call cannot be read: {golden.decode_error or abbreviate(golden.raw or '')}")]
+        reason = f"golden call cannot be decoded: {golden.decode_error or abbreviate(golden.raw or '')}"
+        return [ArgumentDiff("", "!", reason)]
     if golden.arguments is None and golden.raw is not None and golden.raw == predicted.raw:
         return []
     return [ArgumentDiff("", "!", predicted.decode_error or "cannot be decoded into a call")]

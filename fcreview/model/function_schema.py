@@ -1,7 +1,7 @@
-"""Function documents as benchmarks write them: a name, a description and the JSON Schema of the parameters.
+"""Function docs as benchmarks write them: a name, a description and the JSON Schema of the parameters.
 
-Documents come from data files, so any part may be missing or malformed. Readers skip what they cannot use, except
-`declared_parameters(strict=True)`, which checkers call: a verdict must not rest on a guessed schema.
+Any part of a function doc can be missing or malformed, because it comes from a data file. The readers here skip
+malformed parts, except `read_declared_parameters(strict=True)` for checkers: a verdict must not rest on a guess.
 """
 
 from __future__ import annotations
@@ -34,104 +34,109 @@ JSON_TYPES = {
     "object": "object",
     "hashmap": "object",
 }
-"""Type names of Python, Java, JavaScript and JSON Schema -> the kind of JSON value. Other names allow any value."""
+"""Type name in Python, Java, JavaScript or JSON Schema -> kind of JSON value. Any other name allows every value."""
 PARAMETER_KEYS = ("parameters", "inputSchema", "input_schema", "arguments")
-"""Keys under which interfaces put the schema of the parameters."""
+"""Keys under which function docs have the schema of the parameters, by interface."""
 NO_DEFAULT: Any = object()
-"""`Parameter.default` of a parameter without a default."""
+"""Value of `Parameter.default` for a parameter without a default."""
 
 
 class MalformedSchema(ValueError):
-    """Raised when a function document does not have the form that a checker needs."""
+    """Raised when a function doc does not have the form that a checker needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredParameters:
-    """Parameters of a function as its document lists them, unparsed."""
+    """Parameters of a function as its doc declares them, unparsed."""
 
     properties: dict[str, Any] | None
-    """Parameter name -> its schema; None if the document has no object of properties."""
+    """Parameter name -> JSON Schema; None if the doc has no object of properties."""
     required: Sequence[Any] | None
-    """Names; None if the document has no list of them."""
+    """Names of required parameters; None if the doc does not list them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One documented parameter."""
+    """A documented parameter."""
 
     name: str
     kind: str | None
-    """A value of `JSON_TYPES`; None if any value is allowed."""
+    """Kind of JSON value, from `JSON_TYPES`; None if every value is allowed."""
     required: bool
     choices: tuple[Any, ...]
+    """Allowed values; empty if the schema has no `enum`."""
     default: Any
-    """Any JSON value, the text that the description states, or MISSING."""
+    """JSON value, text from the description, or `NO_DEFAULT`."""
     description: str
     item_kind: str | None = None
-    """Kind of a list's elements."""
+    """Kind of the elements of a list; None if every value is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionSchema:
-    """A function document with its parameters parsed."""
+    """A function doc with parsed parameters."""
 
     name: str
     parameters: Mapping[str, Parameter]
     lists_parameters: bool
-    """Whether the document lists its parameters."""
+    """Whether the doc declares parameters, even an empty object of them."""
     description: str = ""
 
 
-def get_parameters_schema(document: Mapping[str, Any], spellings: Sequence[str] = PARAMETER_KEYS[:1]) -> dict[str, Any]:
-    """The JSON Schema object of the parameters; empty if the document has none."""
-    return next((schema for key in spellings if isinstance(schema := document.get(key), dict)), {})
+def get_parameters_schema(document: Mapping[str, Any], keys: Sequence[str] = PARAMETER_KEYS[:1]) -> dict[str, Any]:
+    """Return the JSON Schema object of the parameters; empty if the doc has none."""
+    return next((schema for key in keys if isinstance(schema := document.get(key), dict)), {})
 
 
 def read_declared_parameters(
-    document: Mapping[str, Any], spellings: Sequence[str] = PARAMETER_KEYS[:1], *, strict: bool = False
+    document: Mapping[str, Any], keys: Sequence[str] = PARAMETER_KEYS[:1], *, strict: bool = False
 ) -> DeclaredParameters:
-    """Properties and required names of a document.
+    """Return the properties and the required names that a function doc declares.
+
+    Args:
+        document: the function doc.
+        keys: possible keys of the parameters' schema, see `PARAMETER_KEYS`.
+        strict: whether to raise on a malformed doc instead of treating the parts as missing.
 
     Raises:
-        MalformedSchema: with `strict`, if one of them is present in another form.
+        MalformedSchema: if `strict` and a part has another form.
     """
-    schema = get_parameters_schema(document, spellings)
+    schema = get_parameters_schema(document, keys)
     properties, required = schema.get("properties"), schema.get("required")
     if strict:
-        if not schema and any(document.get(key) for key in spellings):
-            raise MalformedSchema("the parameters of the function document are no object")
+        if not schema and any(document.get(key) for key in keys):
+            raise MalformedSchema("the parameters of the function doc are not an object")
         if properties and not isinstance(properties, dict):
-            raise MalformedSchema("the properties of the function document are no object")
+            raise MalformedSchema("the properties of the function doc are not an object")
         if required and not isinstance(required, (list, tuple)):
-            raise MalformedSchema("the required parameters of the function document are no list")
-    return _declared(properties, required)
+            raise MalformedSchema("the required parameters of the function doc are not a list")
+    return _drop_malformed(properties, required)
 
 
-def _declared(properties: Any, required: Any) -> DeclaredParameters:
-    return DeclaredParameters(
-        properties if isinstance(properties, dict) else None, required if isinstance(required, (list, tuple)) else None
-    )
+def _drop_malformed(properties: Any, required: Any) -> DeclaredParameters:
+    names = required if isinstance(required, (list, tuple)) else None
+    return DeclaredParameters(properties if isinstance(properties, dict) else None, names)
 
 
 def read_function_schema(document: Mapping[str, Any]) -> FunctionSchema:
-    """Parse a function document, bare or as the `function` of a tool."""
+    """Parse a function doc, either bare or inside the `function` field of a tool."""
     inner = document.get("function")
     body = inner if isinstance(inner, Mapping) else document
     schema = get_parameters_schema(body, PARAMETER_KEYS)
     while isinstance(wrapped := schema.get("json"), dict):
         schema = wrapped
-    declared = _declared(schema.get("properties"), schema.get("required"))
+    declared = _drop_malformed(schema.get("properties"), schema.get("required"))
     required = set(map(str, declared.required or ()))
     parameters = {
-        str(name): _parameter(str(name), one, str(name) in required)
+        str(name): _parse_parameter(str(name), one, str(name) in required)
         for name, one in (declared.properties or {}).items()
         if isinstance(one, Mapping)
     }
-    stated = declared.properties is not None
-    return FunctionSchema(str(body.get("name") or ""), parameters, stated, str(body.get("description") or ""))
+    lists_parameters = declared.properties is not None
+    return FunctionSchema(str(body.get("name") or ""), parameters, lists_parameters, str(body.get("description") or ""))
 
 
-def _parameter(name: str, schema: Mapping[str, Any], required: bool) -> Parameter:
+def _parse_parameter(name: str, schema: Mapping[str, Any], required: bool) -> Parameter:
     description = str(schema.get("description") or "")
     items = schema.get("items")
     element = items if isinstance(items, Mapping) else {}
@@ -153,38 +158,38 @@ _DEFAULT = re.compile(
     rf"""\b(?i:defaults?)(?:\s+(?i:value|method|unit|option|setting)\b)?
     (?:
         (?:\s+(?i:is|are|to\s+be|to|set\s+to|as|of)\b|\s*[:=])+ \s*
-        (?P<stated>{_QUOTED}|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w-]|\.\d)|{_FEW_WORDS})
+        (?P<marked>{_QUOTED}|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w-]|\.\d)|{_FEW_WORDS})
         | \s+ (?P<bare>{_QUOTED}|-?\d[\w.]*|(?i:true|false)\b|[A-Z]\w+(?:\ [A-Z]\w+)*)
     )""",
     re.VERBOSE,
 )
-"""`Default is X` and `default: X` with at most three words. Without a word or mark between, X must be quoted, a number
-or a capitalised name, so that `the default route` does not match."""
+"""Matches `default is X` and `default: X`, where X has at most three words. In `default X`, X must be quoted, a number
+or capitalized, so that `the default route` does not match."""
 _APPROXIMATION = re.compile(r"^(?:approximately|about|around)\s+|(?<=\d) [a-zA-Z/^0-9]+$")
-"""Words before and a unit after a number: `approximately 9.81 m/s^2`."""
+"""Matches the words before and the unit after a number: `approximately 9.81 m/s^2`."""
 _SPELLED_OUT = {"zero": "0", "one": "1", "two": "2", "true": "True", "false": "False"}
-_NO_DEFAULT = re.compile(r"(?:none|null|is|to|value|the|an?|any|not|no|empty|current|use)?(?:\s.*)?", re.IGNORECASE)
+_NOT_A_DEFAULT = re.compile(r"(?:none|null|is|to|value|the|an?|any|not|no|empty|current|use)?(?:\s.*)?", re.IGNORECASE)
 
 
 def parse_default(description: str) -> Any:
-    """The default that a description states: `Default is 'km'.` gives `km`; MISSING if it states none."""
-    found = _DEFAULT.search(description)
-    if not found:
+    """Extract the default from a description: `Default is 'km'.` gives `km`. Returns `NO_DEFAULT` if it has none."""
+    match = _DEFAULT.search(description)
+    if not match:
         return NO_DEFAULT
-    text = _APPROXIMATION.sub("", found["stated"] or found["bare"]).strip().rstrip(".").strip("'\"")
-    return NO_DEFAULT if _NO_DEFAULT.fullmatch(text) else _SPELLED_OUT.get(text.lower(), text)
+    text = _APPROXIMATION.sub("", match["marked"] or match["bare"]).strip().rstrip(".").strip("'\"")
+    return NO_DEFAULT if _NOT_A_DEFAULT.fullmatch(text) else _SPELLED_OUT.get(text.lower(), text)
 
 
-_NUMBERED = re.compile(r"[ _]\d+$")
+_NUMBER_SUFFIX = re.compile(r"[ _]\d+$")
 
 
 def find_schema(name: str, schemas: Sequence[FunctionSchema]) -> FunctionSchema | None:
-    """The schema of a called function.
+    """Return the schema of a called function, or None.
 
-    Dots and underscores are equal, because model interfaces allow no dots. A number after the name is ignored: early
-    BFCL data numbers several calls of one function (`play 2`).
+    Dots equal underscores, because model interfaces do not allow dots. A number after the name is ignored, because
+    early BFCL data numbers the calls of one function (`play 2`).
     """
-    for each in (name, _NUMBERED.sub("", name)):
+    for each in (name, _NUMBER_SUFFIX.sub("", name)):
         plain = each.replace(".", "_")
         for schema in schemas:
             if schema.name == each or schema.name.replace(".", "_") == plain:

@@ -1,15 +1,15 @@
-"""Text from data made safe to draw: nothing in it can move the cursor, reorder, hide or overlap other text.
+"""Sanitizing of text from data, so that it cannot move the cursor or reorder, hide or overlap other text on a terminal.
 
-Whatever is not a plainly visible character becomes a visible picture. Only what is drawn changes, never what is stored.
+Every character that is not plainly visible is replaced by a visible symbol on the screen. Stored text never changes.
 
-| in the data | drawn as |
+| in the data | on the screen |
 |---|---|
-| C0 controls and DEL | their control pictures, `␛`; a newline as `⏎` |
-| a blank other than the space and the ideographic space (no-break, thin ...) | `⍽` |
-| C1, bidi, zero-width, variation selectors, tags, surrogates, private use, unassigned | `‹U+202E›` |
-| what terminals draw in different widths (skin tones, enclosing marks, hexagrams) | `‹U+1F3FD›` |
-| regional indicators (flags) | their letters, `‹DE›` |
-| combining marks without a base, and from the fifth on one base | `‹U+0301›` |
+| C0 control, DEL | its control picture, such as `␛`; `⏎` for a newline |
+| blank other than the space and the ideographic space (no-break, thin ...) | `⍽` |
+| C1 control, bidi, zero-width, variation selector, tag, surrogate, private use, unassigned | `‹U+202E›` |
+| character that terminals draw with different widths (skin tone, enclosing mark, hexagram) | `‹U+1F3FD›` |
+| regional indicators (flag) | their letters, `‹DE›` |
+| combining mark without a base, or after four others on one base | `‹U+0301›` |
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ import re
 import unicodedata
 
 MAX_MARKS = 4
-"""Combining marks that one base character keeps."""
+"""Maximum number of combining marks on one base character."""
 TAB_STOP = 4
+"""Distance between tab stops, in cells."""
 
-# Every character in these ranges is assigned, visible, needs no base and has one width on all terminals. Text made of
-# them (nearly all text) is passed on after one search; of other text only the characters outside are looked at.
+# Characters in these ranges are assigned and visible, need no base, and have the same width on all terminals. Nearly
+# all text consists of them, and one search confirms that. In other text, only the characters outside are examined.
 PLAIN_RANGES = (
     *(
         (0x20, 0x7E),
@@ -41,10 +42,10 @@ PLAIN_RANGES = (
     *((0x1F300, 0x1F3FA), (0x1F400, 0x1F64F)),  # emoji
 )
 _NOT_PLAIN = re.compile("[^" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in PLAIN_RANGES) + "]+")
-_INVISIBLE = re.compile(  # letters and marks that draw nothing, though their category does not tell
+_INVISIBLE = re.compile(  # letters and marks that draw nothing, which their category does not reveal
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
-_UNSTEADY = re.compile(  # width differs between Unicode versions, or from one terminal to the next
+_UNSTABLE_WIDTH = re.compile(  # width differs between Unicode versions or terminals
     "[\u2630-\u2637\u268a-\u268f\u4dc0-\u4dff\U00016fe4\U00016ff0-\U00016ff1\U0001d300-\U0001d37f\U0001f3fb-\U0001f3ff]"
 )
 _JOINING_JAMO = re.compile("[\u1161-\u11ff\ud7b0-\ud7ff]")
@@ -52,21 +53,24 @@ _FLAG_A, _FLAG_Z = 0x1F1E6, 0x1F1FF
 _MARK = ""
 
 
-class _Pictures(dict[str, str]):
-    """What a character outside the plain ranges is drawn as: itself, a picture, or `_MARK` if it needs a base."""
+class _SymbolCache(dict[str, str]):
+    """Character outside the plain ranges -> result of `_symbol`."""
 
     def __missing__(self, char: str) -> str:
-        self[char] = drawn = _picture(char)
-        return drawn
+        self[char] = symbol = _symbol(char)
+        return symbol
 
 
-class _Cells(dict[str, int]):
+class _WidthCache(dict[str, int]):
+    """Character -> width in cells."""
+
     def __missing__(self, char: str) -> int:
-        self[char] = cells = _cells_of(char)
+        self[char] = cells = _char_width(char)
         return cells
 
 
-def _picture(char: str) -> str:
+def _symbol(char: str) -> str:
+    """Return the character itself, the symbol that replaces it, or `_MARK` for a mark that needs a base."""
     code, category = ord(char), unicodedata.category(char)
     if code < 0x20:
         return "⏎" if char == "\n" else chr(0x2400 + code)
@@ -74,78 +78,78 @@ def _picture(char: str) -> str:
         return "␡"
     if category == "Zs":
         return "⍽"
-    if category[0] == "C" or category in ("Zl", "Zp", "Me") or _INVISIBLE.match(char) or _UNSTEADY.match(char):
+    if category[0] == "C" or category in ("Zl", "Zp", "Me") or _INVISIBLE.match(char) or _UNSTABLE_WIDTH.match(char):
         return f"‹U+{code:04X}›"
     if category in ("Mn", "Mc") or _JOINING_JAMO.match(char):
         return _MARK
     return char
 
 
-def _cells_of(char: str) -> int:
+def _char_width(char: str) -> int:
     if unicodedata.category(char) in ("Mn", "Me", "Mc", "Cc") or _JOINING_JAMO.match(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-_pictures = _Pictures()
-_cells = _Cells({chr(code): 1 for code in range(0x20, 0x7F)})
+_symbols = _SymbolCache()
+_widths = _WidthCache({chr(code): 1 for code in range(0x20, 0x7F)})
 
 
-def _draw(run: re.Match[str]) -> str:
-    """A run of characters outside the plain ranges; the plain character before it, if any, is a base for marks."""
-    drawn: list[str] = []
-    has_base, marks, flag = run.start() > 0, 0, False
+def _replace_run(run: re.Match[str]) -> str:
+    """Replace a run of characters outside the plain ranges. A plain character before the run is a base for marks."""
+    replaced: list[str] = []
+    has_base, marks, after_flag = run.start() > 0, 0, False
     for char in run.group():
         if _FLAG_A <= ord(char) <= _FLAG_Z:
             letter = chr(ord(char) - _FLAG_A + ord("A"))
-            if flag:
-                drawn[-1] = f"{drawn[-1][:-1]}{letter}›"
+            if after_flag:
+                replaced[-1] = f"{replaced[-1][:-1]}{letter}›"
             else:
-                drawn.append(f"‹{letter}›")
-            flag, has_base = True, False
+                replaced.append(f"‹{letter}›")
+            after_flag, has_base = True, False
             continue
-        flag = False
-        picture = _pictures[char]
-        if picture is _MARK:
+        after_flag = False
+        symbol = _symbols[char]
+        if symbol is _MARK:
             marks += 1
             has_base = has_base and marks <= MAX_MARKS
-            drawn.append(char if has_base else f"‹U+{ord(char):04X}›")
+            replaced.append(char if has_base else f"‹U+{ord(char):04X}›")
         else:
-            drawn.append(picture)
-            has_base, marks = picture == char, 0
-    return "".join(drawn)
+            replaced.append(symbol)
+            has_base, marks = symbol == char, 0
+    return "".join(replaced)
 
 
 def sanitize(text: str) -> str:
-    """`text` on one line, safe to draw. Idempotent."""
+    """Make text safe to draw, on one line. Sanitizing twice changes nothing more."""
     if text.isascii() and text.isprintable():
         return text
-    return _NOT_PLAIN.sub(_draw, text)
+    return _NOT_PLAIN.sub(_replace_run, text)
 
 
 def sanitize_lines(text: str) -> list[str]:
-    """`text` split at newlines (at nothing else), each line safe to draw; tabs become blanks up to a tab stop."""
+    """Split text at newlines and make each line safe to draw. Tabs become spaces up to the next tab stop."""
     if "\t" in text:
         return [sanitize(line.expandtabs(TAB_STOP)) for line in text.split("\n")]
     return [sanitize(line) for line in text.split("\n")]
 
 
 def display_width(text: str) -> int:
-    """Display cells that visible text takes: 2 for East Asian wide characters, 0 for combining marks, else 1."""
+    """Return the width of sanitized text in cells: 2 for an East Asian wide character, 0 for a mark, 1 otherwise."""
     if text.isascii():
         return len(text)
-    return sum(map(_cells.__getitem__, text))
+    return sum(map(_widths.__getitem__, text))
 
 
 def clip(text: str, cells: int) -> str:
-    """The beginning of visible text that fits into `cells`, ending in `…` if something was left out."""
+    """Shorten sanitized text to at most `cells`. Shortened text ends in `…`."""
     if len(text) <= cells and (len(text) * 2 <= cells or display_width(text) <= cells):
         return text
     if cells <= 0:
         return ""
     used, last_fit = 0, 0
     for at, char in enumerate(text):
-        used += _cells[char]
+        used += _widths[char]
         if used > cells:
             return text[:last_fit] + "…"
         if used < cells:
@@ -153,7 +157,8 @@ def clip(text: str, cells: int) -> str:
     return text
 
 
-def pad(text: str, cells: int) -> str:
-    """Visible text clipped or filled with blanks to exactly `cells`."""
+def pad(text: str, cells: int, *, right: bool = False) -> str:
+    """Clip or pad sanitized text to exactly `cells`. With `right` it is aligned to the right, as numbers are."""
     text = clip(text, cells)
-    return text + " " * (cells - display_width(text))
+    blanks = " " * (cells - display_width(text))
+    return blanks + text if right else text + blanks

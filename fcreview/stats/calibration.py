@@ -1,9 +1,4 @@
-"""How far automatic verdicts can be believed, measured against what people settled. Pure.
-
-What an automatic source said beside what people settled, and the groups in which the two are compared.
-
-Figures of calibration in words: the same in the command, on its screen and in reports. Pure.
-"""
+"""Calibration: automatic verdicts paired with human verdicts, the groups in which they are compared, and their text."""
 
 from __future__ import annotations
 
@@ -14,49 +9,50 @@ from typing import Any, Literal
 from fcreview.model.metric import MetricUnit
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count, format_metric_value, format_verdict
-from fcreview.stats.agreement import infer_measurement_level
-from fcreview.stats.agreement import to_label_key as label_of
+from fcreview.stats.agreement import infer_measurement_level, to_label_key
 
 CalibrationScope = Literal["overall", "benchmark", "category", "tier", "error", "function"]
 CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("overall", "benchmark", "category", "tier", "error", "function")
 SelectionMethod = Literal["random", "by hand", "both"]
-"""How the items came before people: in a sample with known probabilities, otherwise, some so and some so."""
+"""How items were selected for review: all in a random sample, none, or some."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictPair:
-    """One automatic verdict on one target and criterion that people settled."""
+    """An automatic verdict and the human verdict on the same target and criterion."""
 
     item: int
     source: str
     """`official`, `rule` or `judge`."""
     judge: str | None
-    """Which judge; None for the other sources."""
+    """Name of the judge; None for the other sources."""
     criterion: str
     automatic: Any
     human: Any
     is_random: bool
-    """The review was given in a queue file, or the item is of one that is settled whole."""
+    """Whether the item is part of a random sample."""
     benchmark: str
     category: str
     tier: str | None = None
-    """Of the checker, where one says by what it decided."""
+    """Tier of the checker, if the verdict names it."""
     error: str | None = None
+    """Error type."""
     function: str | None = None
-    """Of the first difference."""
+    """Function of the first difference."""
 
     @property
     def is_correct(self) -> bool:
-        return label_of(self.automatic) == label_of(self.human)
+        """Whether the automatic verdict equals the human verdict."""
+        return to_label_key(self.automatic) == to_label_key(self.human)
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictPairGroup:
-    """Cases of one source and criterion that one set of figures is made of."""
+    """Verdict pairs of one source and criterion that are measured together."""
 
     scope: CalibrationScope
     name: str | None
-    """The benchmark, category, ...; None overall, and for cases without one."""
+    """Benchmark, category, tier, error type or function; None in the scope `overall`."""
     source: str
     judge: str | None
     criterion: str
@@ -64,13 +60,14 @@ class VerdictPairGroup:
 
     @property
     def is_binary(self) -> bool:
-        """Whether both say yes or no."""
-        return all(isinstance(value, bool) for case in self.pairs for value in (case.automatic, case.human))
+        """Whether all verdicts are true or false."""
+        return all(isinstance(value, bool) for pair in self.pairs for value in (pair.automatic, pair.human))
 
     @property
     def selection(self) -> SelectionMethod:
-        random = sum(case.is_random for case in self.pairs)
-        return "random" if random == len(self.pairs) else "both" if random else "by hand"
+        """How the items of the group were selected."""
+        n_random = sum(pair.is_random for pair in self.pairs)
+        return "random" if n_random == len(self.pairs) else "both" if n_random else "by hand"
 
 
 MeasureName = Literal["agreement", "tpr", "tnr", "precision", "f1", "kappa"]
@@ -79,17 +76,17 @@ IntervalMethod = Literal["wilson", "bootstrap"]
 
 @dataclass(frozen=True, slots=True)
 class CalibrationMeasure:
-    """One figure. As JSON an object with these fields."""
+    """A measure of a confusion matrix. `fcreview calibrate --json` prints these fields."""
 
     metric: MeasureName
     value: float | None
-    """None: not defined, there is nothing to divide by."""
+    """None if the denominator is 0."""
     low: float | None
     high: float | None
     interval: IntervalMethod
-    """How the 95 % interval was made."""
+    """Method of the 95 % interval."""
     n: int
-    """Cases that the value is over."""
+    """Number of verdict pairs in the denominator."""
 
 
 ErrorGrouping = Literal["category", "error", "function"]
@@ -98,18 +95,19 @@ ERROR_GROUPINGS: tuple[ErrorGrouping, ...] = ("category", "error", "function")
 
 @dataclass(frozen=True, slots=True)
 class ConfusionCell:
-    """Cases of which the source and people say these two things."""
+    """A cell of a confusion matrix."""
 
     automatic: Any
     human: Any
     n: int
+    """Number of verdict pairs."""
     items: tuple[int, ...]
-    """Each once."""
+    """Numbers of their items, without duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """One source on one criterion in one group."""
+    """Calibration of one source on one criterion in one group. `fcreview calibrate --json` prints these fields."""
 
     scope: CalibrationScope
     name: str | None
@@ -121,13 +119,13 @@ class Calibration:
     n: int
     n_random: int
     cells: tuple[ConfusionCell, ...]
-    """The confusion matrix: right ones first, what does not occur is left out."""
+    """Cells of the confusion matrix that are not empty, the diagonal first."""
     rates: tuple[CalibrationMeasure, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
-    """Cases alike that a source gets wrong in the same way: those of one category, error type or function."""
+    """Equal wrong verdicts of a source on items of the same category, error type or function."""
 
     source: str
     judge: str | None
@@ -137,86 +135,88 @@ class ErrorGroup:
     automatic: Any
     human: Any
     wrong: int
+    """Number of verdict pairs in the group."""
     of: int
-    """Cases of this kind on which the source said this."""
+    """Number of pairs of the category, error type or function that have this automatic verdict, right or wrong."""
     items: tuple[int, ...]
-    """That it gets wrong; each once."""
+    """Numbers of the group's items, without duplicates."""
 
 
-def convert_numbers_to_float(cases: Iterable[VerdictPair]) -> list[VerdictPair]:
-    """Numbers compare as numbers: 1 and 1.0 are one label."""
-    found = []
-    for case in cases:
-        if infer_measurement_level((case.automatic, case.human)) == "ordinal":
-            case = replace(case, automatic=float(case.automatic), human=float(case.human))
-        found.append(case)
-    return found
+def group_verdict_pairs(pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[VerdictPairGroup]:
+    """Yield the groups of each scope, sorted by source, judge, criterion and name.
 
-
-def group_verdict_pairs(cases: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[VerdictPairGroup]:
-    """By scope; within it by source, judge and criterion, then by name. What has no tier, error or function is left
-    out of those scopes."""
-    comparing = convert_numbers_to_float(cases)
+    Pairs without a tier, error type or function are omitted from that scope. Numbers become floats, so that 1 and 1.0
+    are the same label.
+    """
+    comparable = []
+    for pair in pairs:
+        if infer_measurement_level((pair.automatic, pair.human)) == "ordinal":
+            pair = replace(pair, automatic=float(pair.automatic), human=float(pair.human))
+        comparable.append(pair)
     for scope in scopes:
-        found: dict[tuple[str, str | None, str, str | None], list[VerdictPair]] = {}
-        for case in comparing:
-            name = None if scope == "overall" else getattr(case, scope)
+        groups: dict[tuple[str, str | None, str, str | None], list[VerdictPair]] = {}
+        for pair in comparable:
+            name = None if scope == "overall" else getattr(pair, scope)
             if scope == "overall" or name is not None:
-                found.setdefault((case.source, case.judge, case.criterion, name), []).append(case)
-        for (source, judge, criterion, name), some in sorted(
-            found.items(), key=lambda pair: [n or "" for n in pair[0]]
-        ):
-            yield VerdictPairGroup(scope, name, source, judge, criterion, tuple(some))
+                groups.setdefault((pair.source, pair.judge, pair.criterion, name), []).append(pair)
+        for source, judge, criterion, name in sorted(groups, key=lambda names: [each or "" for each in names]):
+            group = tuple(groups[source, judge, criterion, name])
+            yield VerdictPairGroup(scope, name, source, judge, criterion, group)
 
 
 MEASURE_LABELS: dict[MeasureName, str] = {
     "tpr": "TPR", "tnr": "TNR", "precision": "precision", "f1": "F1", "kappa": "kappa", "agreement": "agreement"
 }  # fmt: skip
 MAX_ERROR_GROUPS = 12
-"""Kinds of wrong cases shown of a source, where not all are."""
-BY_HAND = "chosen by hand: these figures are of these cases only; `fcreview queue create` draws a sample for all"
-NOTES = (
-    "positive: pass (yes); true: what people settled. 'unsure', disputed and stale reviews do not count.",
-    "[ ]: 95 % interval, Wilson's for shares, bootstrap for F1 and kappa. ·: cannot be said.",
+"""Number of error groups to show for each source where space is limited."""
+BY_HAND = (
+    "items chosen by hand: the measures describe these items only. Use `fcreview queue create` to draw a random sample."
 )
-NO_PAIRS_MESSAGE = "nothing to compare: no automatic verdict on anything that people settled"
+NOTES = (
+    "Positive means pass, or yes. 'unsure', disputed and stale reviews are excluded.",
+    "[ ]: 95 % interval (Wilson for shares, bootstrap for F1 and kappa). ·: n/a.",
+)
+NO_PAIRS_MESSAGE = "nothing to compare: no item has both an automatic and a human verdict"
 
 
-def describe_selection(cases: Iterable[VerdictPair]) -> list[str]:
-    """What the figures rest on, and how it was chosen."""
-    random = {case.item: case.is_random for case in cases}
-    said = f"{format_count(len(random), 'reviewed item')}, {sum(random.values()):,} of them found in a queue file"
-    return [said] if any(random.values()) else [said, BY_HAND]
+def describe_selection(pairs: Iterable[VerdictPair]) -> list[str]:
+    """Return lines of text: how many items were reviewed, how many of them at random, and a warning if none were."""
+    is_random = {pair.item: pair.is_random for pair in pairs}
+    n_random = sum(is_random.values())
+    counts = f"{format_count(len(is_random), 'reviewed item')}, {n_random:,} of them in a random sample"
+    return [counts] if n_random else [counts, BY_HAND]
 
 
 def format_source_and_criterion(group: Calibration | VerdictPairGroup | ErrorGroup) -> list[str]:
-    """Whose verdicts, and on which criterion."""
+    """Return the table cells of the source, with the judge's name, and the criterion."""
     judge = f" {sanitize(group.judge)}" if group.judge else ""
     return [group.source + judge, sanitize(group.criterion)]
 
 
 def format_selection_method(group: Calibration) -> str:
-    """`by hand`, `random`, or how many of them are: `12 of 40 random`."""
+    """Format how items were selected: `by hand`, `random` or `12 of 40 random`."""
     return group.chosen if group.chosen != "both" else f"{group.n_random:,} of {group.n:,} random"
 
 
-def format_error(kind: ErrorGroup) -> str:
-    return f"{format_verdict(kind.automatic, kind.criterion)}, people {format_verdict(kind.human, kind.criterion)}"
+def format_error(group: ErrorGroup) -> str:
+    """Format the two verdicts: `pass, human fail`."""
+    automatic, human = (format_verdict(value, group.criterion) for value in (group.automatic, group.human))
+    return f"{automatic}, human {human}"
 
 
-def format_measure(rate: CalibrationMeasure | None) -> list[str]:
-    """Value and interval: `91.2 %`, `[85.0, 95.1]`."""
-    if rate is None or rate.value is None:
+def format_measure(measure: CalibrationMeasure | None) -> list[str]:
+    """Return the table cells of the value and its interval: `91.2 %`, `[85.0, 95.1]`."""
+    if measure is None or measure.value is None:
         return ["·", ""]
-    unit: MetricUnit = "score" if rate.metric in ("kappa", "f1") else "share"
+    unit: MetricUnit = "score" if measure.metric in ("kappa", "f1") else "share"
     value, low, high = (
-        format_metric_value(None if each is None else round(each, 6) + 0.0, unit)  # no -0.000
-        for each in (rate.value, rate.low, rate.high)
+        format_metric_value(None if each is None else round(each, 6) + 0.0, unit)  # + 0.0 turns -0.0 into 0.0
+        for each in (measure.value, measure.low, measure.high)
     )
-    return [value, "" if rate.low is None else f"[{low.removesuffix(' %')}, {high.removesuffix(' %')}]"]
+    return [value, "" if measure.low is None else f"[{low.removesuffix(' %')}, {high.removesuffix(' %')}]"]
 
 
-def format_measures(rates: Sequence[CalibrationMeasure]) -> dict[MeasureName, str]:
-    """Value with interval of each metric, in the order of `METRICS`."""
-    found = {rate.metric: rate for rate in rates}
-    return {metric: " ".join(filter(None, format_measure(found.get(metric)))) for metric in MEASURE_LABELS}
+def format_measures(measures: Sequence[CalibrationMeasure]) -> dict[MeasureName, str]:
+    """Return the value and interval of each measure, in the order of `MEASURE_LABELS`."""
+    by_name = {measure.metric: measure for measure in measures}
+    return {name: " ".join(filter(None, format_measure(by_name.get(name)))) for name in MEASURE_LABELS}

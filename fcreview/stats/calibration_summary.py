@@ -1,9 +1,7 @@
-"""Figures of a confusion matrix, each with an interval.
+"""Confusion matrices of automatic verdicts, their measures with intervals, and the most frequent errors.
 
-A share (TPR, TNR, precision, agreement) has Wilson's score interval. F1 and kappa have a bootstrap
-interval: cases are drawn again with replacement, and the middle 95 % is the interval (Efron and Tibshirani 1993).
-
-Calibration of every source, judge and criterion: confusion matrix, figures, and the kinds of cases it gets wrong.
+Shares (TPR, TNR, precision, agreement) have Wilson's score interval. F1 and kappa have a bootstrap interval, which
+resamples verdict pairs with replacement (Efron and Tibshirani 1993).
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fcreview.stats.agreement import to_label_key as label_of
+from fcreview.stats.agreement import to_label_key
 from fcreview.stats.agreement_coefficients import FloatArray, Statistic, bootstrap, cohen_kappa
 from fcreview.stats.calibration import (
     ERROR_GROUPINGS,
@@ -34,55 +32,62 @@ from fcreview.stats.intervals import wilson_interval
 
 
 def compute_binary_measures(counts: Sequence[int]) -> list[CalibrationMeasure]:
-    """Of (true positives, false positives, false negatives, true negatives); positive is pass or yes, true is what
-    people say."""
+    """Compute the measures of verdicts that are true or false.
+
+    `counts`: true positives, false positives, false negatives, true negatives. Positive means pass or yes.
+    """
     tp, fp, fn, tn = counts
     n = tp + fp + fn + tn
-    rows = np.array([[1, 1], [1, 0], [0, 1], [0, 0]], dtype=np.int64)
+    labels = np.array([[1, 1], [1, 0], [0, 1], [0, 0]], dtype=np.int64)
     return [
-        _share("agreement", tp + tn, n),
-        _share("tpr", tp, tp + fn),
-        _share("tnr", tn, tn + fp),
-        _share("precision", tp, tp + fp),
-        *_resampled(np.array(counts, dtype=np.int64), {"f1": _f1, "kappa": cohen_kappa(rows)}),
+        _share_measure("agreement", tp + tn, n),
+        _share_measure("tpr", tp, tp + fn),
+        _share_measure("tnr", tn, tn + fp),
+        _share_measure("precision", tp, tp + fp),
+        *_bootstrap_measures(np.array(counts, dtype=np.int64), {"f1": _f1, "kappa": cohen_kappa(labels)}),
     ]
 
 
-def compute_multiclass_measures(pairs: Sequence[tuple[int, int]]) -> list[CalibrationMeasure]:
-    """Of labels that are more than two: (said, settled) by number, one pair a case."""
-    rows, times = np.unique(np.array(pairs, dtype=np.int64).reshape(-1, 2), axis=0, return_counts=True)
-    same = int(times[rows[:, 0] == rows[:, 1]].sum())
-    return [_share("agreement", same, int(times.sum())), *_resampled(times, {"kappa": cohen_kappa(rows)})]
+def compute_multiclass_measures(labels: Sequence[tuple[int, int]]) -> list[CalibrationMeasure]:
+    """Compute agreement and kappa of verdicts with any labels, given as pairs of label numbers (automatic, human)."""
+    patterns, counts = np.unique(np.array(labels, dtype=np.int64).reshape(-1, 2), axis=0, return_counts=True)
+    n_equal = int(counts[patterns[:, 0] == patterns[:, 1]].sum())
+    agreement = _share_measure("agreement", n_equal, int(counts.sum()))
+    return [agreement, *_bootstrap_measures(counts, {"kappa": cohen_kappa(patterns)})]
 
 
-def _share(metric: MeasureName, passed: int, n: int) -> CalibrationMeasure:
-    low, high = wilson_interval(passed, n) or (None, None)
-    return CalibrationMeasure(metric, passed / n if n else None, low, high, "wilson", n)
+def _share_measure(name: MeasureName, count: int, n: int) -> CalibrationMeasure:
+    low, high = wilson_interval(count, n) or (None, None)
+    return CalibrationMeasure(name, count / n if n else None, low, high, "wilson", n)
 
 
 def _f1(weights: FloatArray) -> FloatArray:
-    """2 tp / (2 tp + fp + fn), NaN where nothing is positive."""
+    """Compute 2 tp / (2 tp + fp + fn) of each sample; NaN without positives."""
     tp, wrong = weights[:, 0], weights[:, 1] + weights[:, 2]
     with np.errstate(invalid="ignore"):
         value: FloatArray = 2 * tp / (2 * tp + wrong)
     return value
 
 
-def _resampled(times: NDArray[np.int64], statistics: dict[MeasureName, Statistic]) -> list[CalibrationMeasure]:
-    n = int(times.sum())
-    found = [each.for_units(n) for each in bootstrap(times, list(statistics.values()))]
+def _bootstrap_measures(
+    counts: NDArray[np.int64], statistics: dict[MeasureName, Statistic]
+) -> list[CalibrationMeasure]:
+    n = int(counts.sum())
+    estimates = [each.for_units(n) for each in bootstrap(counts, list(statistics.values()))]
     return [
-        CalibrationMeasure(metric, each.value, each.low, each.high, "bootstrap", n)
-        for metric, each in zip(statistics, found, strict=True)
+        CalibrationMeasure(name, each.value, each.low, each.high, "bootstrap", n)
+        for name, each in zip(statistics, estimates, strict=True)
     ]
 
 
-def compute_calibrations(cases: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[Calibration]:
-    yield from map(calibrate_group, group_verdict_pairs(cases, scopes))
+def compute_calibrations(pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[Calibration]:
+    """Compute the calibration of each group of verdict pairs."""
+    yield from map(calibrate_group, group_verdict_pairs(pairs, scopes))
 
 
 def calibrate_group(group: VerdictPairGroup) -> Calibration:
-    cells = _cells(group.pairs)
+    """Compute the confusion matrix and the measures of one group."""
+    cells = _confusion_cells(group.pairs)
     return Calibration(
         scope=group.scope,
         name=group.name,
@@ -92,57 +97,59 @@ def calibrate_group(group: VerdictPairGroup) -> Calibration:
         binary=group.is_binary,
         chosen=group.selection,
         n=len(group.pairs),
-        n_random=sum(case.is_random for case in group.pairs),
+        n_random=sum(pair.is_random for pair in group.pairs),
         cells=cells,
-        rates=tuple(_rates(group, cells)),
+        rates=tuple(_compute_measures(group, cells)),
     )
 
 
-def find_error_groups(cases: Iterable[VerdictPair]) -> Iterator[ErrorGroup]:
-    """Of each source, judge and criterion, most cases first."""
-    for group in group_verdict_pairs(cases, ("overall",)):
-        found = [kind for by in ERROR_GROUPINGS for kind in _kinds(group, by)]
-        yield from sorted(found, key=lambda kind: (ERROR_GROUPINGS.index(kind.by), -kind.wrong, kind.name))
+def find_error_groups(pairs: Iterable[VerdictPair]) -> Iterator[ErrorGroup]:
+    """Yield the error groups of each source, judge and criterion by grouping, the largest first."""
+    for group in group_verdict_pairs(pairs, ("overall",)):
+        for by in ERROR_GROUPINGS:
+            yield from sorted(_group_errors(group, by), key=lambda errors: (-errors.wrong, errors.name))
 
 
-def _kinds(group: VerdictPairGroup, by: ErrorGrouping) -> Iterator[ErrorGroup]:
-    said: Counter[tuple[str, Any]] = Counter()
+def _group_errors(group: VerdictPairGroup, by: ErrorGrouping) -> Iterator[ErrorGroup]:
+    totals: Counter[tuple[str, Any]] = Counter()
     wrong: dict[tuple[str, Any, Any], list[VerdictPair]] = {}
-    for case in group.pairs:
-        name = getattr(case, by)
+    for pair in group.pairs:
+        name = getattr(pair, by)
         if name is None:
             continue
-        said[name, label_of(case.automatic)] += 1
-        if not case.is_correct:
-            wrong.setdefault((name, label_of(case.automatic), label_of(case.human)), []).append(case)
-    for (name, label, _), some in wrong.items():
-        items = tuple(dict.fromkeys(case.item for case in some))
+        totals[name, to_label_key(pair.automatic)] += 1
+        if not pair.is_correct:
+            wrong.setdefault((name, to_label_key(pair.automatic), to_label_key(pair.human)), []).append(pair)
+    for (name, automatic, _), errors in wrong.items():
         yield ErrorGroup(
             group.source, group.judge, group.criterion, by, name,
-            some[0].automatic, some[0].human, len(some), said[name, label], items,
+            errors[0].automatic, errors[0].human, len(errors), totals[name, automatic], _unique_items(errors),
         )  # fmt: skip
 
 
-def _cells(cases: Iterable[VerdictPair]) -> tuple[ConfusionCell, ...]:
-    found: dict[tuple[Any, Any], list[VerdictPair]] = {}
-    for case in cases:
-        found.setdefault((label_of(case.automatic), label_of(case.human)), []).append(case)
-    order = sorted(found, key=lambda labels: (labels[0] != labels[1], str(labels[0]) != "True", str(labels)))
+def _confusion_cells(pairs: Iterable[VerdictPair]) -> tuple[ConfusionCell, ...]:
+    cells: dict[tuple[Any, Any], list[VerdictPair]] = {}
+    for pair in pairs:
+        cells.setdefault((to_label_key(pair.automatic), to_label_key(pair.human)), []).append(pair)
+    order = sorted(cells, key=lambda labels: (labels[0] != labels[1], str(labels[0]) != "True", str(labels)))
     return tuple(
-        ConfusionCell(some[0].automatic, some[0].human, len(some), tuple(dict.fromkeys(case.item for case in some)))
-        for some in (found[labels] for labels in order)
+        ConfusionCell(members[0].automatic, members[0].human, len(members), _unique_items(members))
+        for members in (cells[labels] for labels in order)
     )
 
 
-def _rates(group: VerdictPairGroup, cells: tuple[ConfusionCell, ...]) -> list[CalibrationMeasure]:
+def _unique_items(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(pair.item for pair in pairs))
+
+
+def _compute_measures(group: VerdictPairGroup, cells: tuple[ConfusionCell, ...]) -> list[CalibrationMeasure]:
     if group.is_binary:
         counts = {(cell.automatic, cell.human): cell.n for cell in cells}
-        return compute_binary_measures(
-            [counts.get(pair, 0) for pair in ((True, True), (True, False), (False, True), (False, False))]
-        )
-    number: dict[Any, int] = {}
-    pairs = [
-        (number.setdefault(label_of(case.automatic), len(number)), number.setdefault(label_of(case.human), len(number)))
-        for case in group.pairs
-    ]
-    return compute_multiclass_measures(pairs)
+        order = ((True, True), (True, False), (False, True), (False, False))
+        return compute_binary_measures([counts.get(verdicts, 0) for verdicts in order])
+    numbers: dict[Any, int] = {}
+
+    def number_of(value: Any) -> int:
+        return numbers.setdefault(to_label_key(value), len(numbers))
+
+    return compute_multiclass_measures([(number_of(pair.automatic), number_of(pair.human)) for pair in group.pairs])

@@ -140,7 +140,9 @@ class MetricDependencies:
 
     def _by_verdicts(self) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
         outcomes = MetricCalculator(self._run.automatic_items, self._run.reviewed_items, self._run.compute_metrics)
-        there = (at for at, each in enumerate(self._run.statuses) if each.automatic is not None or each.human is not None)
+        there = (
+            at for at, each in enumerate(self._run.statuses) if each.automatic is not None or each.human is not None
+        )
         for where, at in self._grouped(there):
             yield where, _differing(outcomes.with_same_verdict(at, True), outcomes.with_same_verdict(at, False))
 
@@ -165,7 +167,9 @@ class MetricDependencies:
         yield from groups.items()
 
 
-def _method(places: set[RunCategory], standings: Sequence[ItemStatus], people: Population, *, sampled: bool) -> EstimationMethod:
+def _method(
+    places: set[RunCategory], standings: Sequence[ItemStatus], people: Population, *, sampled: bool
+) -> EstimationMethod:
     left = {run_category(standings[at]) for some in people.unreviewed for at in some}
     unsampled = {run_category(standings[at]) for at in people.unsampled}
     if not places & (left | unsampled):
@@ -176,7 +180,9 @@ def _method(places: set[RunCategory], standings: Sequence[ItemStatus], people: P
 
 
 def _differing(one: MetricValues, other: MetricValues) -> set[MetricKey]:
-    return {key for key in one.keys() | other.keys() if abs(one.get(key, -1.0) - other.get(key, -1.0)) > CHANGE_TOLERANCE}
+    return {
+        key for key in one.keys() | other.keys() if abs(one.get(key, -1.0) - other.get(key, -1.0)) > CHANGE_TOLERANCE
+    }
 
 
 ESTIMATED_UNITS: tuple[MetricUnit, ...] = ("share", "percent", "score")
@@ -238,7 +244,9 @@ class MetricDraws:
                 if left and key in more and key in less:
                     weight[at] = (more[key] - less[key]) / len(left)
         return {
-            key: VarianceModel(self.population.cells, self.posterior, weight, float(self.select_values(key, weight).var()))
+            key: VarianceModel(
+                self.population.cells, self.posterior, weight, float(self.select_values(key, weight).var())
+            )
             for key, weight in weights.items()
         }
 
@@ -249,7 +257,10 @@ class MetricDraws:
 
     def interval(self, key: MetricKey, weight: FloatArray) -> tuple[float, float]:
         """The ends of the figure's 95 % interval."""
-        low, high = np.percentile(self.select_values(key, weight), INTERVAL_PERCENTILES if self.is_evenly_weighted(weight) else UNEVEN_INTERVAL_PERCENTILES)
+        low, high = np.percentile(
+            self.select_values(key, weight),
+            INTERVAL_PERCENTILES if self.is_evenly_weighted(weight) else UNEVEN_INTERVAL_PERCENTILES,
+        )
         return float(low), float(high)
 
     def is_evenly_weighted(self, weight: FloatArray) -> bool:
@@ -257,7 +268,9 @@ class MetricDraws:
         there = [at for at, left in enumerate(self.population.unreviewed) if left]
         names = self.population.cell_keys
         kinds = {(names[at].run_index, names[at].automatic, names[at].stratum) for at in there}
-        weighed = {(names[at].run_index, names[at].automatic, names[at].stratum, round(float(weight[at]), 12)) for at in there}
+        weighed = {
+            (names[at].run_index, names[at].automatic, names[at].stratum, round(float(weight[at]), 12)) for at in there
+        }
         return len(weighed) == len(kinds)
 
 
@@ -282,7 +295,9 @@ def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) 
     draws = draw_metrics(run, seed)
     answers = [AnswerModel(run.automatic_items, run.statuses, asked) for asked in run.criterion_answers]
     depends = MetricDependencies(run, answers, sampled=draws is not None)
-    before, after = ({one.key: one for one in run.compute_metrics(rows)} for rows in (run.automatic_items, run.reviewed_items))
+    before, after = (
+        {one.key: one for one in run.compute_metrics(rows)} for rows in (run.automatic_items, run.reviewed_items)
+    )
     methods = {key: depends.method(key) for key in before | after}
     sampled = [key for key in after if methods[key] == "posterior"]
     of_verdicts = [key for key in sampled if draws and key in draws.values and not depends.criteria(key)]
@@ -290,7 +305,9 @@ def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) 
     other: Mapping[MetricKey, FloatArray] = {}
     if any(depends.criteria(key) for key in sampled):
         asked = [each for each in answers if each.is_sampled]
-        other = draw_answer_metrics(run.reviewed_items, run.compute_metrics, asked, choose_n_draws(len(run.reviewed_items)), seed)
+        other = draw_answer_metrics(
+            run.reviewed_items, run.compute_metrics, asked, choose_n_draws(len(run.reviewed_items)), seed
+        )
     for key, one in (before | after).items():
         if one.unit not in ESTIMATED_UNITS:
             continue
@@ -385,8 +402,14 @@ def plan_extension(draws: MetricDraws, wanted: ExtensionGoal) -> list[ExtensionS
     later = _reviewed(together, ahead)
     many = count_needed_reviews(later, wanted.half_width)
     size = sum(map(len, free)) if many is None else many
-    parts = allocate_reviews(later, size if wanted.max_items is None else min(size, wanted.max_items)) if size else np.zeros_like(ahead)
-    return [ExtensionStratum(text, rest, int(each)) for text, rest, each in zip(groups, free, parts, strict=True) if each]
+    parts = (
+        allocate_reviews(later, size if wanted.max_items is None else min(size, wanted.max_items))
+        if size
+        else np.zeros_like(ahead)
+    )
+    return [
+        ExtensionStratum(text, rest, int(each)) for text, rest, each in zip(groups, free, parts, strict=True) if each
+    ]
 
 
 def _together(spread: VarianceModel, groups: list[list[int]]) -> VarianceModel:
@@ -418,7 +441,9 @@ def _reviewed(spread: VarianceModel, ahead: np.ndarray[tuple[int], np.dtype[np.i
     return VarianceModel(then, spread.posterior, spread.weights, variance)
 
 
-def combine_runs(parts: Sequence[EstimationInput], figures: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]) -> EstimationInput:
+def combine_runs(
+    parts: Sequence[EstimationInput], figures: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
+) -> EstimationInput:
     """`figures`: of the items of each part, in their order. Cells of two parts never lean on each other."""
     ends = [sum(len(part.reviewed_items) for part in parts[: at + 1]) for at in range(len(parts))]
 

@@ -90,8 +90,14 @@ class AnswerModel:
         generator = np.random.default_rng([seed, len(self.criterion)])
         made: PosteriorDraws = draw_posterior(self.population.cells, draws, seed)
         passes = made.passes[: made.n_pooled]
-        kinds = {each.automatic: own for each, own in zip(self.statuses, self.automatic, strict=True) if each.automatic is not None}
-        pools: dict[AutomaticOutcome, _Pool] = {of: self._pool(of, own, len(passes), generator) for of, own in kinds.items()}
+        kinds = {
+            each.automatic: own
+            for each, own in zip(self.statuses, self.automatic, strict=True)
+            if each.automatic is not None
+        }
+        pools: dict[AutomaticOutcome, _Pool] = {
+            of: self._pool(of, own, len(passes), generator) for of, own in kinds.items()
+        }
         cells = []
         for at, (name, left) in enumerate(zip(self.population.cell_keys, self.population.unreviewed, strict=True)):
             few = len(left) - passes[:, at]

@@ -1,4 +1,4 @@
-"""Intervals of 95 %: how wide a normal one is, and Wilson's score interval of a share (Wilson 1927)."""
+"""95 % confidence intervals: the normal quantile, and Wilson's score interval of a share (Wilson 1927)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from math import sqrt
 
 CONFIDENCE_LEVEL = 0.95
 NORMAL_QUANTILE = 1.959963984540054
-"""Standard deviations on each side of a normal interval."""
+"""Half-width of a normal 95 % interval, in standard deviations."""
 
 
 def wilson_interval(passed: int, n: int) -> tuple[float, float] | None:
-    """Of a share; None for none of none."""
+    """Compute the interval of the share `passed / n`; None if `n` is 0."""
     if n == 0:
         return None
     share, square = passed / n, NORMAL_QUANTILE**2 / n
-    middle = (share + square / 2) / (1 + square)
-    half = NORMAL_QUANTILE / (1 + square) * sqrt(share * (1 - share) / n + square / (4 * n))
-    return max(0.0, middle - half) if passed else 0.0, min(1.0, middle + half) if passed < n else 1.0
+    center = (share + square / 2) / (1 + square)
+    half_width = NORMAL_QUANTILE / (1 + square) * sqrt(share * (1 - share) / n + square / (4 * n))
+    return max(0.0, center - half_width) if passed else 0.0, min(1.0, center + half_width) if passed < n else 1.0

@@ -1,4 +1,4 @@
-"""What is known of each item of a run: its automatic verdict, whether people settled it, how it came before them."""
+"""Status of each item in the samples of a run, and the cells in which the items are estimated."""
 
 from __future__ import annotations
 
@@ -7,46 +7,45 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fcreview.stats.posterior import Cells
+from fcreview.stats.posterior import Cells, IntArray
 
 Stratum = tuple[str | None, ...]
-"""Of each sample with known probabilities the stratum that the item was in, None if it could not be drawn."""
-
-
+"""The item's stratum in each random sample; None for a sample that could not draw it."""
 AutomaticOutcome = bool | str | None
-"""The automatic verdict; of other answers their kind (`answers.kind`)."""
+"""Automatic verdict of an item, or for other criteria the kind of its automatic answer (`answer_kind`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemStatus:
-    """Of one item."""
+    """Automatic and human verdict of an item, and how the item was selected for review."""
 
     category: str
     automatic: AutomaticOutcome
-    """What counts before anybody reviewed."""
+    """Outcome before any review."""
     human: bool | None = None
-    """What people settled (of other answers, whether they let its own stand); None while nobody has, or while they
-    differ."""
+    """Human verdict. For other criteria, whether the human answer equals the automatic one. None if the item is
+    unreviewed or disputed."""
     stratum: Stratum | None = None
-    """None: no sample could have drawn it."""
+    """None if no sample could draw the item."""
     inclusion_probability: float = 0.0
-    """The chance with which it was drawn, by one sample or another."""
+    """Probability that at least one sample drew the item."""
     is_random: bool = False
-    """Settled as an item of such a sample. What was settled otherwise is known, and says nothing of the rest."""
+    """Whether the human verdict was given as part of a random sample. Other human verdicts are known, but do not
+    inform the estimate of unreviewed items."""
     is_selection_unknown: bool = False
-    """Settled otherwise, but which items of the sample were chosen like it is not recorded: the sample speaks for it as
-    for unreviewed items, within what is known."""
+    """Whether the human verdict was given outside the sample and it is unknown which items were selected in that way.
+    The sample then estimates the item like an unreviewed one, with its known verdict as a bound."""
     run_index: int = 0
-    """Of several runs that are estimated together, which one's."""
+    """Index of the item's run among the runs that are estimated together."""
     is_sample_reviewed: bool = False
-    """Drawn by a sample, and people said something of it, settled or not."""
+    """Whether a sample drew the item and an annotator reviewed it, with or without a decision."""
     context: str = ""
-    """What else its verdict or answer may depend on (`answers.contexts`)."""
+    """Other property that the answer may depend on (`chain_contexts`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellKey:
-    """What the items of a cell have in common."""
+    """Properties that all items of a cell share."""
 
     automatic: AutomaticOutcome
     stratum: Stratum
@@ -55,59 +54,74 @@ class CellKey:
     context: str = ""
 
 
-def format_stratum_name(stratum: str, own: AutomaticOutcome, category: str | None = None) -> str:
-    """As a queue file that goes on with another names its strata: `all, fail`, `all, fail, live_simple`."""
+def format_stratum_name(stratum: str, automatic: AutomaticOutcome, category: str | None = None) -> str:
+    """Return the name of a stratum in a queue file that extends another: `all, fail`, `all, fail, live_simple`."""
     words: dict[AutomaticOutcome, str] = {True: "pass", False: "fail", None: "none"}
-    parts = (stratum or "all", words.get(own, str(own)), category)
+    parts = (stratum or "all", words.get(automatic, str(automatic)), category)
     return ", ".join(part for part in parts if part is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """A run's items, or those of several, in cells as far as a sample speaks of them."""
+    """Items of one or several runs, grouped into cells as far as the samples cover them."""
 
     cell_keys: Sequence[CellKey]
+    """Key of each cell."""
     cells: Cells
     unreviewed: Sequence[Sequence[int]]
-    """Of each cell the places of its items that nobody settled."""
+    """For each cell the positions of its items without a human verdict."""
     unsampled: Sequence[int]
-    """Places of items that nobody settled and no sample could have drawn."""
+    """Positions of the items without a human verdict that no sample could draw."""
     n_known: int
+    """Number of items with a human verdict."""
     n_random: int
+    """Number of items with a human verdict from a random sample."""
 
 
-def build_population(standings: Sequence[ItemStatus]) -> Population:
-    """Items without an automatic verdict are left as they are, unless the sample says something of such items."""
-    judged = {standing.automatic is not None for standing in standings if standing.is_random} | {True}
+def build_population(statuses: Sequence[ItemStatus]) -> Population:
+    """Group items into cells.
+
+    Items without an automatic outcome are ignored unless the sample contains such items.
+    """
+    has_outcome = {status.automatic is not None for status in statuses if status.is_random} | {True}
     members: dict[CellKey, list[int]] = {}
     unsampled = []
-    for at, each in enumerate(standings):
-        picked = each.human is not None and not each.is_random and not each.is_selection_unknown
-        if (each.automatic is not None) not in judged or picked:
+    for at, each in enumerate(statuses):
+        is_hand_picked = each.human is not None and not each.is_random and not each.is_selection_unknown
+        if (each.automatic is not None) not in has_outcome or is_hand_picked:
             continue
         if each.stratum is not None:
-            members.setdefault(CellKey(each.automatic, each.stratum, each.category, each.run_index, each.context), []).append(at)
+            key = CellKey(each.automatic, each.stratum, each.category, each.run_index, each.context)
+            members.setdefault(key, []).append(at)
         elif each.human is None:
             unsampled.append(at)
-    names = sorted(members, key=lambda name: (name.run_index, str(name.automatic), str(name.stratum), name.category, name.context))
-    pools = {of: number for number, of in enumerate(dict.fromkeys((name.run_index, name.automatic) for name in names))}
-    reviewed = [[at for at in members[name] if standings[at].is_random] for name in names]
-    left = [[at for at in members[name] if standings[at].human is None] for name in names]
-    apart = [[at for at in members[name] if standings[at].is_selection_unknown] for name in names]
+    keys = sorted(
+        members, key=lambda key: (key.run_index, str(key.automatic), str(key.stratum), key.category, key.context)
+    )
+    pools = {pool: number for number, pool in enumerate(dict.fromkeys((key.run_index, key.automatic) for key in keys))}
+    reviewed = [[at for at in members[key] if statuses[at].is_random] for key in keys]
+    unreviewed = [[at for at in members[key] if statuses[at].human is None] for key in keys]
+    outside = [[at for at in members[key] if statuses[at].is_selection_unknown] for key in keys]
+
+    def count_passed(groups: Sequence[Sequence[int]]) -> IntArray:
+        return np.array([sum(statuses[at].human is True for at in group) for group in groups], dtype=np.int64)
+
     cells = Cells(
-        pool=np.array([pools[name.run_index, name.automatic] for name in names], dtype=np.int64),
-        reviewed=np.array([len(some) for some in reviewed], dtype=np.int64),
-        passed=np.array([sum(standings[at].human is True for at in some) for some in reviewed], dtype=np.int64),
-        unreviewed=np.array([len(some) for some in left], dtype=np.int64),
-        inclusion_probability=np.array([np.mean([standings[at].inclusion_probability for at in members[name]]) for name in names]),
-        known_outside_sample=np.array([len(some) for some in apart], dtype=np.int64),
-        passed_outside_sample=np.array([sum(standings[at].human is True for at in some) for some in apart], dtype=np.int64),
+        pool=np.array([pools[key.run_index, key.automatic] for key in keys], dtype=np.int64),
+        reviewed=np.array(list(map(len, reviewed)), dtype=np.int64),
+        passed=count_passed(reviewed),
+        unreviewed=np.array(list(map(len, unreviewed)), dtype=np.int64),
+        inclusion_probability=np.array(
+            [np.mean([statuses[at].inclusion_probability for at in members[key]]) for key in keys]
+        ),
+        known_outside_sample=np.array(list(map(len, outside)), dtype=np.int64),
+        passed_outside_sample=count_passed(outside),
     )
     return Population(
-        names,
+        keys,
         cells,
-        left,
+        unreviewed,
         unsampled,
-        n_known=sum(each.human is not None for each in standings),
-        n_random=sum(each.is_random for each in standings),
+        n_known=sum(each.human is not None for each in statuses),
+        n_random=sum(each.is_random for each in statuses),
     )

@@ -1,18 +1,20 @@
-"""How many of the items that nobody reviewed would pass, drawn from what a random sample of them says.
+"""Posterior draws of the number of unreviewed items that pass, given the reviewed items of a random sample.
 
-Items lie in cells: by automatic verdict, the strata they were drawn from, category. Within a cell each item was as
-likely to be drawn as any other, so that how items were chosen does not matter once the cell is known (Gelman and
-others, Bayesian Data Analysis, 3rd ed., chapter 8). Cells with the same automatic verdict are a pool:
+Items form cells by automatic verdict, stratum and category. Within a cell, all items have the same inclusion
+probability, so the selection can be ignored given the cell (Gelman et al., Bayesian Data Analysis, 3rd ed., chapter 8).
+Cells with the same automatic verdict form a pool:
 
-* a pool of one cell: its pass rate is Beta(k + 1/2, n - k + 1/2), Jeffreys' prior and k passes of n reviewed;
-* of several cells: a cell is like its pool, Beta(m s, (1 - m) s) with m by Jeffreys' prior and s, how alike cells are,
-  on a grid; or, with a chance set before anything is seen, it has nothing to do with it, and has Jeffreys' prior (a
-  robust mixture: Schmidli and others 2014). Cells with few reviews or none lean on the others, and what is not known of
-  how cells differ widens the interval of figures that weigh them otherwise than the sample does;
-* cells of a pool of which about the same part was to be drawn are together a simple random sample: together they have
-  the rate of a pool of one cell, whatever they are one by one.
+* The pass rate of a pool with one cell has the posterior Beta(k + 1/2, n - k + 1/2), that is the Jeffreys prior with k
+  passes in n reviewed items.
+* In a pool of several cells, the prior of a cell is a robust mixture (Schmidli et al. 2014): Beta(m s, (1 - m) s) if
+  the cell is similar to its pool, else the Jeffreys prior. The mean m has the Jeffreys prior, and the strength s is
+  one of `POOL_STRENGTHS`. Cells with few reviews borrow from the others, and the unknown difference between cells
+  widens the intervals of metrics that weigh the cells unlike the sample.
+* Cells of a pool with similar inclusion probabilities form one simple random sample. In each draw, their common pass
+  rate is that of a pool with one cell.
 
-The remainder of a finite population is then Binomial: a cell that is reviewed whole has no uncertainty left.
+The number of passes among the remaining items of a finite population is binomial, so a completely reviewed cell has no
+uncertainty.
 """
 
 from __future__ import annotations
@@ -27,42 +29,46 @@ FloatArray = NDArray[np.float64]
 DEFAULT_DRAWS = 1000
 SEED = 0
 JEFFREYS = 0.5
-_RATES = 100
-"""Points of the grid of m; draws are spread evenly between them."""
+"""Both parameters of the Jeffreys prior of a share, a beta distribution."""
+_GRID_POINTS = 100
+"""Number of grid points of the mean m of a pool. Draws are spread uniformly around each point."""
 POOL_STRENGTHS = np.geomspace(4.0, 1000.0, 8)
-"""The grid of s, in items: a cell leans on its pool as if s of its items had been seen."""
+"""Grid of the strength s: the number of items that the pool's rate counts for in a cell."""
 INDEPENDENT_CELL_PRIOR = 0.4
-"""The chance, before anything is seen, that a cell has nothing to do with its pool."""
+"""Prior probability that a cell is unrelated to its pool."""
 UNPOOLED_DRAW_SHARE = 0.25
-"""Draws in which cells are by themselves, to one in which they meet their pool's rate. Where a sample holds no error,
-or one or two, its pool's rate leaves no room for errors that all lie in one category; a mean of them would show."""
+"""Number of additional draws without a common pass rate, as a share of the draws with it. In a sample with few or no
+errors, the common rate leaves no room for a category that has all the errors, which a mean of categories would show."""
 MAX_PROBABILITY_RATIO = 1.5
-"""Parts drawn of two cells that differ by no more than this factor are about the same."""
-_EDGE, _FAR, _HALVINGS = 1e-6, 30.0, 30
+"""Maximum ratio of inclusion probabilities that count as similar."""
+_MIN_RATE = 1e-6
+_MAX_LOGIT_SHIFT = 30.0
+_BISECTION_STEPS = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """One entry a cell in each array."""
+    """Cells of a population. Each array has one entry per cell."""
 
     pool: IntArray
-    """Cells with the same number lean on each other."""
+    """Number of the cell's pool."""
     reviewed: IntArray
-    """Items of the random sample that were reviewed."""
+    """Number of reviewed items of the random sample."""
     passed: IntArray
-    """Of these, those that pass."""
+    """Number of reviewed items of the random sample that pass."""
     unreviewed: IntArray
-    """Items that nobody reviewed."""
+    """Number of items without a human verdict."""
     inclusion_probability: FloatArray
-    """The part of the cell's items that was to be drawn."""
+    """Mean inclusion probability of the cell's items."""
     known_outside_sample: IntArray | None = None
-    """Items that are known, though not from the sample, and that it spoke for as well when it was drawn."""
+    """Number of items with a human verdict that the sample nevertheless estimates
+    (`ItemStatus.is_selection_unknown`)."""
     passed_outside_sample: IntArray | None = None
-    """Of these, those that pass."""
+    """Number of these items that pass."""
 
     @property
     def not_drawn(self) -> IntArray:
-        """Items that the sample speaks for and did not draw."""
+        """Number of items that the sample estimates."""
         return self.unreviewed if self.known_outside_sample is None else self.unreviewed + self.known_outside_sample
 
     def __len__(self) -> int:
@@ -71,100 +77,110 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class PosteriorDraws:
-    """What the unreviewed items might be."""
+    """Posterior draws of the outcome of unreviewed items."""
 
     passes: IntArray
-    """(draws, cells): how many of those left pass. The first `met` draws are for figures that weigh items alike, all of
-    them for others."""
+    """Number of unreviewed items that pass, of shape (draws, cells). Metrics that weigh all items equally use the first
+    `n_pooled` draws, other metrics use all."""
     mean_rate: FloatArray
-    """Of each cell, the mean of its drawn pass rates."""
+    """Mean drawn pass rate of each cell."""
     n_pooled: int
-    """Draws in which the cells of a pool have its rate together; in those after them each cell is by itself."""
+    """Number of draws in which the cells of a pool have the common pass rate of the pool."""
 
 
 def draw_posterior(cells: Cells, draws: int = DEFAULT_DRAWS, seed: int = SEED) -> PosteriorDraws:
-    """The same cells and seed draw the same."""
+    """Draw the number of unreviewed items that pass. The result depends only on the arguments."""
     generator = np.random.default_rng(seed)
     rates = np.empty((draws + round(UNPOOLED_DRAW_SHARE * draws), len(cells)))
     for pool in np.unique(cells.pool):
         at = np.flatnonzero(cells.pool == pool)
-        rates[:, at] = _rates(cells, at, draws, generator)
+        rates[:, at] = _draw_pool_rates(cells, at, draws, generator)
     passes = generator.binomial(cells.not_drawn, rates)
-    if cells.passed_outside_sample is not None:  # how many of them pass is known: what is drawn cannot contradict it
+    if cells.passed_outside_sample is not None:  # the known verdicts bound the draws
         passes = np.clip(passes - cells.passed_outside_sample, 0, cells.unreviewed)
     return PosteriorDraws(passes, rates[:draws].mean(axis=0), draws)
 
 
-def _rates(cells: Cells, at: IntArray, draws: int, generator: np.random.Generator) -> FloatArray:
-    """(draws and those beyond them that are free, cells of a pool)"""
-    every = draws + round(UNPOOLED_DRAW_SHARE * draws)
+def _draw_pool_rates(cells: Cells, at: IntArray, draws: int, generator: np.random.Generator) -> FloatArray:
+    """Draw pass rates of shape (draws and additional draws, cells of the pool). `at`: indexes of the pool's cells."""
+    n_draws = draws + round(UNPOOLED_DRAW_SHARE * draws)
     reviewed, passed = cells.reviewed[at], cells.passed[at]
     if len(at) == 1:
-        rates: FloatArray = generator.beta(passed + JEFFREYS, reviewed - passed + JEFFREYS, (every, 1))
+        rates: FloatArray = generator.beta(passed + JEFFREYS, reviewed - passed + JEFFREYS, (n_draws, 1))
         return rates
-    rates = _of_several(reviewed, passed, every, generator)
-    for of in _drawn_alike(cells.inclusion_probability[at]):
-        n, k = int(reviewed[of].sum()), int(passed[of].sum())
+    rates = _draw_hierarchical_rates(reviewed, passed, n_draws, generator)
+    for group in _group_by_probability(cells.inclusion_probability[at]):
+        n, k = int(reviewed[group].sum()), int(passed[group].sum())
         if n:
-            together = generator.beta(k + JEFFREYS, n - k + JEFFREYS, draws)
-            rates[:draws, of] = _made_to_meet(rates[:draws, of], (reviewed + cells.not_drawn[at])[of], together)
+            pooled = generator.beta(k + JEFFREYS, n - k + JEFFREYS, draws)
+            sizes = (reviewed + cells.not_drawn[at])[group]
+            rates[:draws, group] = _shift_to_pooled_rate(rates[:draws, group], sizes, pooled)
     return rates
 
 
-def _drawn_alike(fraction: FloatArray) -> list[IntArray]:
-    """Cells of which about the same part was to be drawn: taken together they are still a random sample."""
+def _group_by_probability(probability: FloatArray) -> list[IntArray]:
+    """Group cells with similar inclusion probabilities, which together form one simple random sample."""
     groups: list[list[int]] = []
-    for at in np.argsort(fraction, kind="stable").tolist():
-        if groups and fraction[at] <= MAX_PROBABILITY_RATIO * fraction[groups[-1][0]]:
+    for at in np.argsort(probability, kind="stable").tolist():
+        if groups and probability[at] <= MAX_PROBABILITY_RATIO * probability[groups[-1][0]]:
             groups[-1].append(at)
         else:
             groups.append([at])
     return [np.array(group) for group in groups]
 
 
-def _made_to_meet(rates: FloatArray, sizes: IntArray, together: FloatArray) -> FloatArray:
-    """The rates, shifted on the logit scale so that in each draw all cells together have this rate."""
+def _shift_to_pooled_rate(rates: FloatArray, sizes: IntArray, pooled: FloatArray) -> FloatArray:
+    """Shift rates on the logit scale so that in each draw their mean, weighted by cell size, is `pooled`."""
     if rates.shape[1] == 1:
-        return together[:, np.newaxis]
+        return pooled[:, np.newaxis]
     share = sizes / sizes.sum()
-    rates = np.clip(rates, _EDGE, 1 - _EDGE)
+    rates = np.clip(rates, _MIN_RATE, 1 - _MIN_RATE)
     logits = np.log(rates / (1 - rates))
-    low, high = np.full(len(rates), -_FAR), np.full(len(rates), _FAR)
-    for _ in range(_HALVINGS):
+    low, high = np.full(len(rates), -_MAX_LOGIT_SHIFT), np.full(len(rates), _MAX_LOGIT_SHIFT)
+    for _ in range(_BISECTION_STEPS):
         middle = (low + high) / 2
-        more = (1 / (1 + np.exp(-logits - middle[:, np.newaxis]))) @ share > together
-        high, low = np.where(more, middle, high), np.where(more, low, middle)
+        is_too_high = (1 / (1 + np.exp(-logits - middle[:, np.newaxis]))) @ share > pooled
+        high, low = np.where(is_too_high, middle, high), np.where(is_too_high, low, middle)
     shifted: FloatArray = 1 / (1 + np.exp(-logits - ((low + high) / 2)[:, np.newaxis]))
     return shifted
 
 
-def _of_several(reviewed: IntArray, passed: IntArray, draws: int, generator: np.random.Generator) -> FloatArray:
-    """(draws, cells): rates of the cells of a pool, from the posterior of m, s and which cells are apart."""
-    step = np.pi / 2 / _RATES
-    angles = (np.arange(_RATES) + 0.5) * step  # Jeffreys' prior of a share is even in the arcsine of its root
-    mean, size = (grid.ravel() for grid in np.meshgrid(np.sin(angles) ** 2, POOL_STRENGTHS, indexing="ij"))
-    like = np.log(1 - INDEPENDENT_CELL_PRIOR) + _evidence(mean * size, (1 - mean) * size, reviewed, passed)
+def _draw_hierarchical_rates(
+    reviewed: IntArray, passed: IntArray, draws: int, generator: np.random.Generator
+) -> FloatArray:
+    """Draw pass rates of shape (draws, cells) from the joint posterior of m, s and which cells are independent."""
+    step = np.pi / 2 / _GRID_POINTS
+    angles = (np.arange(_GRID_POINTS) + 0.5) * step  # the Jeffreys prior of a share is uniform in arcsin(sqrt(share))
+    mean, strength = (grid.ravel() for grid in np.meshgrid(np.sin(angles) ** 2, POOL_STRENGTHS, indexing="ij"))
+    similar = np.log(1 - INDEPENDENT_CELL_PRIOR) + _log_evidence(
+        mean * strength, (1 - mean) * strength, reviewed, passed
+    )
     half = np.array([JEFFREYS])
-    apart = np.log(INDEPENDENT_CELL_PRIOR) + _evidence(half, half, reviewed, passed)
-    either = np.logaddexp(like, apart)
-    weight = np.exp(either.sum(axis=1) - either.sum(axis=1).max())
+    independent = np.log(INDEPENDENT_CELL_PRIOR) + _log_evidence(half, half, reviewed, passed)
+    mixture = np.logaddexp(similar, independent)
+    weight = np.exp(mixture.sum(axis=1) - mixture.sum(axis=1).max())
     chosen = generator.choice(weight.size, draws, p=weight / weight.sum())
-    spread = angles[chosen // len(POOL_STRENGTHS)] + step * (generator.random(draws) - 0.5)
-    mean, size = np.clip(np.sin(spread) ** 2, _EDGE, 1 - _EDGE)[:, np.newaxis], size[chosen][:, np.newaxis]
-    own = np.log(generator.random((draws, len(reviewed)))) < (apart - either)[chosen]
-    first = np.where(own, JEFFREYS, mean * size) + passed
-    second = np.where(own, JEFFREYS, (1 - mean) * size) + (reviewed - passed)
-    rates: FloatArray = generator.beta(first, second)
+    angle = angles[chosen // len(POOL_STRENGTHS)] + step * (generator.random(draws) - 0.5)
+    mean = np.clip(np.sin(angle) ** 2, _MIN_RATE, 1 - _MIN_RATE)[:, np.newaxis]
+    strength = strength[chosen][:, np.newaxis]
+    is_independent = np.log(generator.random((draws, len(reviewed)))) < (independent - mixture)[chosen]
+    alpha = np.where(is_independent, JEFFREYS, mean * strength) + passed
+    beta = np.where(is_independent, JEFFREYS, (1 - mean) * strength) + (reviewed - passed)
+    rates: FloatArray = generator.beta(alpha, beta)
     return rates
 
 
-def _evidence(first: FloatArray, second: FloatArray, reviewed: IntArray, passed: IntArray) -> FloatArray:
-    """(priors, cells): log likelihood of each cell under Beta(first, second), but for a constant of the cell."""
-    return _rising(first, passed) + _rising(second, reviewed - passed) - _rising(first + second, reviewed)
+def _log_evidence(alpha: FloatArray, beta: FloatArray, reviewed: IntArray, passed: IntArray) -> FloatArray:
+    """Compute the log marginal likelihood of each cell under each prior Beta(alpha, beta), of shape (priors, cells).
+
+    The binomial coefficient, a constant of the cell, is omitted.
+    """
+    failed = reviewed - passed
+    return _log_rising(alpha, passed) + _log_rising(beta, failed) - _log_rising(alpha + beta, reviewed)
 
 
-def _rising(base: FloatArray, count: IntArray) -> FloatArray:
-    """(bases, counts): log of base (base + 1) ... (base + count - 1)."""
+def _log_rising(base: FloatArray, count: IntArray) -> FloatArray:
+    """Compute log(base (base + 1) ... (base + count - 1)) of shape (bases, counts)."""
     logs = np.log(base[:, np.newaxis] + np.arange(count.max(initial=0)))
     sums: FloatArray = np.concatenate([np.zeros((len(base), 1)), logs.cumsum(axis=1)], axis=1)
     return sums[:, count]

@@ -1,17 +1,12 @@
-"""What one run makes of one item, and which items of several runs are the same.
+"""Item-by-item comparison of two runs, or of two sources of verdicts on one run.
 
-Items that pass on one side and fail on the other, and what makes the difference.
-
-Two verdicts on each of the same items: McNemar's exact test, and the difference of pass rates with an interval.
-
-Two runs, or two sources' verdicts on one run, compared: overall, by category, and every flip.
-
-Comparisons in words: the same in commands, on screens and in reports. Pure.
+Aligns the items of runs, counts their verdicts, tests the difference of the pass rates, and lists the flips: items that
+one side passes and the other fails.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,16 +18,16 @@ from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE
 
 VerdictSource = Literal["official", "rule", "effective"]
 VERDICT_SOURCES: tuple[VerdictSource, ...] = ("official", "rule", "effective")
-"""Whose verdicts are compared; `effective`: people's where they settled it, else the benchmark's."""
+"""Sources of the compared verdicts. `effective` is the human verdict where there is one, else the automatic one."""
 
 
-def default_source(known: Iterable[int]) -> VerdictSource:
-    """Official, unless a run has no official verdict at all. `known`: how many each run has."""
-    return "official" if all(known) else "rule"
+def default_source(n_official: Iterable[int]) -> VerdictSource:
+    """Return `official` if each run has official verdicts, else `rule`. `n_official`: their number in each run."""
+    return "official" if all(n_official) else "rule"
 
 
 class QuestionKey(NamedTuple):
-    """Where an item is among all datasets, whichever run it is of."""
+    """Identity of a test case in all runs."""
 
     benchmark: str
     generation: str
@@ -42,87 +37,85 @@ class QuestionKey(NamedTuple):
 
 
 class ItemOutcome(NamedTuple):
-    """An item of a run with one source's verdict. A tuple: of hundreds of runs there are hundreds of thousands."""
+    """An item with one source's verdict. A tuple, because a comparison of hundreds of runs has many of them."""
 
     item: int
-    """Row key in the store."""
+    """Number of the item in the store."""
     question_key: QuestionKey
     group: str | None
     question: str
-    """One line, shortened as in lists; empty where the dataset is not there."""
+    """Question on one line, shortened; empty without the dataset."""
     verdict: bool | None
     error_type: str | None
-    """This source's word for why it fails."""
+    """Error type from this source."""
     first_difference: str | None
-    """The first difference from the golden answer; of a passing item too, where something differs."""
+    """First difference from the golden answer. Passing items may have one too."""
     prediction_hash: str
     golden_hash: str
-    """Hashes of content."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlignedItem:
-    """The same item in several runs, in their order; None where a run has none."""
+    """Outcomes of the same test case in several runs."""
 
     question_key: QuestionKey
     outcomes: tuple[ItemOutcome | None, ...]
+    """Outcome in each run; None for runs without the item."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlignedRuns:
-    """Every item of the runs, in the order in which they first come."""
+    """All items of several runs, in order of first appearance."""
 
     items: list[AlignedItem]
     generations: tuple[str, ...]
-    """Of the datasets. Where they are several, items of different generations are the same if all else is."""
+    """Versions of the benchmark. If there are several, items are matched without the version."""
     n_other_question: int
-    """Items of one place that ask different questions; they are rows of their own."""
+    """Number of keys with different questions. Each question is an item of its own."""
 
     @property
     def complete_items(self) -> list[AlignedItem]:
-        """Rows with an outcome of every run."""
-        return [row for row in self.items if None not in row.outcomes]
+        """Items that all runs have."""
+        return [item for item in self.items if None not in item.outcomes]
 
     def count_unmatched(self, run: int) -> int:
-        """How many items of a run not all others have."""
-        return sum(row.outcomes[run] is not None and None in row.outcomes for row in self.items)
+        """Count the items of a run, given by its index, that at least one other run does not have."""
+        return sum(item.outcomes[run] is not None and None in item.outcomes for item in self.items)
 
 
 def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
-    """Items are the same that have the same benchmark, generation, language, category and id, and ask the same
-    question. One that stands several times in a run meets the others in order."""
-    places = {each.question_key for run in runs for each in run}
-    generations = tuple(dict.fromkeys(each.question_key.generation for run in runs for each in run))
-    keys = {place: place._replace(generation="") if len(generations) > 1 else place for place in places}
-    asked: defaultdict[QuestionKey, dict[str, None]] = defaultdict(dict)
+    """Match items that have the same key and question. Repeated items of a run are matched in order."""
+    question_keys = {outcome.question_key for run in runs for outcome in run}
+    generations = tuple(dict.fromkeys(outcome.question_key.generation for run in runs for outcome in run))
+    match_keys = {key: key._replace(generation="") if len(generations) > 1 else key for key in question_keys}
+    questions: defaultdict[QuestionKey, dict[str, None]] = defaultdict(dict)
     for run in runs:
-        for each in run:
-            if each.question:
-                asked[keys[each.question_key]][each.question] = None
-    cells: dict[tuple[QuestionKey, str, int], list[ItemOutcome | None]] = {}
+        for outcome in run:
+            if outcome.question:
+                questions[match_keys[outcome.question_key]][outcome.question] = None
+    aligned: dict[tuple[QuestionKey, str, int], list[ItemOutcome | None]] = {}
     for number, run in enumerate(runs):
-        seen: defaultdict[tuple[QuestionKey, str], int] = defaultdict(int)
-        for each in run:
-            key = keys[each.question_key]
-            # A run without a dataset does not know what was asked: where there is one question only, it was that.
-            question = each.question or (next(iter(asked[key])) if len(asked[key]) == 1 else "")
-            nth = seen[key, question]
-            seen[key, question] += 1
-            cells.setdefault((key, question, nth), [None] * len(runs))[number] = each
-    rows = [AlignedItem(_first(found).question_key, tuple(found)) for found in cells.values()]
-    return AlignedRuns(rows, generations, sum(len(questions) > 1 for questions in asked.values()))
+        n_seen: Counter[tuple[QuestionKey, str]] = Counter()
+        for outcome in run:
+            key = match_keys[outcome.question_key]
+            # A run without the dataset has no questions. If the key has only one question, it must be that one.
+            question = outcome.question or (next(iter(questions[key])) if len(questions[key]) == 1 else "")
+            nth = n_seen[key, question]
+            n_seen[key, question] += 1
+            aligned.setdefault((key, question, nth), [None] * len(runs))[number] = outcome
+    items = [
+        AlignedItem(next(each.question_key for each in outcomes if each is not None), tuple(outcomes))
+        for outcomes in aligned.values()
+    ]
+    return AlignedRuns(items, generations, sum(len(each) > 1 for each in questions.values()))
 
 
-def _first(outcomes: Iterable[ItemOutcome | None]) -> ItemOutcome:
-    return next(each for each in outcomes if each is not None)
-
-
-UNKNOWN_FAILURE = "fails, and nothing says why"
+UNKNOWN_FAILURE = "fails for an unknown reason"
 
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """A passes and B fails, or the other way round."""
+    """An item that one side passes and the other fails."""
 
     a: ItemOutcome
     b: ItemOutcome
@@ -134,20 +127,22 @@ class Flip:
 
     @property
     def same_prediction(self) -> bool:
-        """Then the answer was judged otherwise, or by another golden answer."""
+        """Whether the predictions are equal, so that the verdict or the golden answer makes the difference."""
         return bool(self.a.prediction_hash) and self.a.prediction_hash == self.b.prediction_hash
 
     @property
     def golden_differs(self) -> bool:
+        """Whether the golden answers differ."""
         return self.a.golden_hash != self.b.golden_hash
 
     @property
     def cause(self) -> str:
-        """One line: `B: city "Hangzhou, CN" (golden "Hangzhou")`. Not safe to draw before `sanitise.visible`."""
-        if self.same_prediction and not self.golden_differs:  # nothing differs but what was made of it
-            name, side = ("B", self.b) if self.passing_side == "a" else ("A", self.a)
-            return f"same prediction; {name}: {', '.join(filter(None, (side.error_type, side.first_difference))) or UNKNOWN_FAILURE}"
-        sides = [f"{name}: {why}" for name, side in (("A", self.a), ("B", self.b)) if (why := explain_outcome(side))]
+        """Cause of the flip in one line, not sanitized: `B: city "Hangzhou, CN" (golden "Hangzhou")`."""
+        if self.same_prediction and not self.golden_differs:  # only the verdicts differ
+            name, failing = ("B", self.b) if self.passing_side == "a" else ("A", self.a)
+            reasons = ", ".join(filter(None, (failing.error_type, failing.first_difference)))
+            return f"same prediction; {name}: {reasons or UNKNOWN_FAILURE}"
+        sides = [f"{name}: {text}" for name, side in (("A", self.a), ("B", self.b)) if (text := explain_outcome(side))]
         if self.same_prediction:
             sides.insert(0, "same prediction, other golden answer")
         elif self.golden_differs:
@@ -155,74 +150,77 @@ class Flip:
         return "; ".join(sides)
 
 
-def find_flips(rows: Iterable[AlignedItem]) -> list[Flip]:
-    """Of rows of two runs, in their order; those that A passes first."""
-    found = []
-    for row in rows:
-        a, b = row.outcomes
+def find_flips(items: Iterable[AlignedItem]) -> list[Flip]:
+    """Find the flips among items of two runs, first those that A passes, each in the order of the items."""
+    flips = []
+    for item in items:
+        a, b = item.outcomes
         if a is not None and b is not None and {a.verdict, b.verdict} == {True, False}:
-            found.append(Flip(a, b))
-    return sorted(found, key=lambda flip: flip.passing_side)
+            flips.append(Flip(a, b))
+    return sorted(flips, key=lambda flip: flip.passing_side)
 
 
-def explain_outcome(side: ItemOutcome) -> str:
-    """Of a failing side what fails it: its first difference, else the error's name. Of a passing one what it has
-    otherwise than the golden answer, which is nothing for most."""
-    if side.verdict:
-        return f"passes with {side.first_difference}" if side.first_difference else ""
-    return side.first_difference or side.error_type or UNKNOWN_FAILURE
+def explain_outcome(outcome: ItemOutcome) -> str:
+    """Explain a failure by its first difference, else its error type. Passing items may have a tolerated difference."""
+    if outcome.verdict:
+        return f"passes with {outcome.first_difference}" if outcome.first_difference else ""
+    return outcome.first_difference or outcome.error_type or UNKNOWN_FAILURE
 
 
 INTERVAL_METHOD = "tango"
-"""The interval of the difference: score interval for paired proportions (Tango 1998, Statistics in Medicine 17:891)."""
+"""Score interval for the difference of paired proportions (Tango 1998, Statistics in Medicine 17:891)."""
 TEST_METHOD = "mcnemar exact"
-_HALVINGS = 60
+_BISECTION_STEPS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class PairedCounts:
-    """Items on which both sides have a verdict."""
+    """Numbers of items by the verdicts of both sides, of the items on which both have a verdict."""
 
     both_pass: int = 0
     both_fail: int = 0
     only_a: int = 0
-    """A passes, B fails."""
+    """Number of items that A passes and B fails."""
     only_b: int = 0
+    """Number of items that B passes and A fails."""
 
     @property
     def n(self) -> int:
+        """Number of items."""
         return self.both_pass + self.both_fail + self.only_a + self.only_b
 
     @property
     def rate_a(self) -> float | None:
+        """Pass rate of A, 0 to 1; None without items."""
         return (self.both_pass + self.only_a) / self.n if self.n else None
 
     @property
     def rate_b(self) -> float | None:
+        """Pass rate of B, 0 to 1; None without items."""
         return (self.both_pass + self.only_b) / self.n if self.n else None
 
 
 @dataclass(frozen=True, slots=True)
 class RateDifference:
-    """Of the pass rates, A's less B's. None where there is no item."""
+    """Pass rate of A minus pass rate of B, from -1 to 1. All fields are None without items."""
 
     value: float | None
     low: float | None
+    """Lower end of the 95 % interval (`INTERVAL_METHOD`)."""
     high: float | None
-    """Of the 95 % interval, see `METHOD`."""
+    """Upper end of the 95 % interval."""
     p: float | None
-    """Two-sided, see `TEST`: how likely a split of the flips as uneven as this is if both were as good."""
+    """Two-sided p-value (`TEST_METHOD`)."""
 
 
 def count_verdict_pairs(verdicts: Iterable[tuple[bool, bool]]) -> PairedCounts:
-    """`verdicts`: (A's, B's) of each item."""
-    table = {(True, True): 0, (False, False): 0, (True, False): 0, (False, True): 0}
-    for pair in verdicts:
-        table[pair] += 1
-    return PairedCounts(*table.values())
+    """Count the pairs of verdicts (A's, B's), one pair per item."""
+    counts = Counter(verdicts)
+    return PairedCounts(counts[True, True], counts[False, False], counts[True, False], counts[False, True])
 
 
 def compute_difference(counts: PairedCounts) -> RateDifference:
+    """Compute the difference of the pass rates with its interval and p-value."""
     if not counts.n:
         return RateDifference(None, None, None, None)
     low, high = tango_interval(counts.only_a, counts.only_b, counts.n)
@@ -231,42 +229,46 @@ def compute_difference(counts: PairedCounts) -> RateDifference:
 
 
 def mcnemar_p_value(only_a: int, only_b: int) -> float:
-    """Exact two-sided p of McNemar's test: the flips as tosses of a fair coin (binomial, twice the smaller tail, at
-    most 1). Worked out in whole numbers, so that no rounding is in it."""
+    """Compute the exact two-sided p-value of McNemar's test: twice the smaller binomial tail, at most 1.
+
+    The tail is computed in integers, so there are no rounding errors.
+    """
     flips, fewer = only_a + only_b, min(only_a, only_b)
     term = tail = 1
-    for wins in range(fewer):
-        term = term * (flips - wins) // (wins + 1)
+    for at in range(fewer):
+        term = term * (flips - at) // (at + 1)
         tail += term
     return min(1.0, float(Fraction(2 * tail, 2**flips)))
 
 
 def tango_interval(only_a: int, only_b: int, n: int) -> tuple[float, float]:
-    """(low, high): the differences that the score test does not reject. `n` items, one or more."""
-    found = (only_a - only_b) / n
-    return _edge(only_a, only_b, n, found, -1.0), _edge(only_a, only_b, n, found, 1.0)
+    """Compute the interval (low, high) of differences that the score test does not reject. `n` must not be 0."""
+    value = (only_a - only_b) / n
+    return _interval_end(only_a, only_b, n, value, -1.0), _interval_end(only_a, only_b, n, value, 1.0)
 
 
 def tango_score(only_a: int, only_b: int, n: int, delta: float) -> float:
-    """Tango's statistic for the hypothesis that the difference is `delta`, -1 < delta < 1: standard normal if it is."""
-    spread = n * (2 * _only_b_if(only_a, only_b, n, delta) + delta * (1 - delta))
-    off = only_a - only_b - n * delta
-    if spread <= 0:
-        return 0.0 if off == 0 else (float("inf") if off > 0 else float("-inf"))
-    return off / sqrt(spread)
+    """Compute Tango's score statistic for the hypothesis that the difference is `delta`, where -1 < delta < 1.
+
+    It is standard normal under the hypothesis.
+    """
+    variance = n * (2 * _constrained_only_b_share(only_a, only_b, n, delta) + delta * (1 - delta))
+    deviation = only_a - only_b - n * delta
+    if variance <= 0:
+        return 0.0 if deviation == 0 else (float("inf") if deviation > 0 else float("-inf"))
+    return deviation / sqrt(variance)
 
 
-def _only_b_if(only_a: int, only_b: int, n: int, delta: float) -> float:
-    """The most likely share of items that only B passes if the difference is `delta` (Tango 1998, equation 7)."""
-    first, second = 2 * n, (2 * n - only_a + only_b) * delta - only_a - only_b
-    third = -only_b * delta * (1 - delta)
-    return (sqrt(max(second * second - 4 * first * third, 0.0)) - second) / (2 * first)
+def _constrained_only_b_share(only_a: int, only_b: int, n: int, delta: float) -> float:
+    """Return the most likely share of items that only B passes, given the difference (Tango 1998, equation 7)."""
+    a, b = 2 * n, (2 * n - only_a + only_b) * delta - only_a - only_b
+    c = -only_b * delta * (1 - delta)
+    return (sqrt(max(b * b - 4 * a * c, 0.0)) - b) / (2 * a)
 
 
-def _edge(only_a: int, only_b: int, n: int, inside: float, outside: float) -> float:
-    """Between a difference that is not rejected and the outermost there is: where the test begins to reject. Halving,
-    as the statistic falls steadily."""
-    for _ in range(_HALVINGS):
+def _interval_end(only_a: int, only_b: int, n: int, inside: float, outside: float) -> float:
+    """Find by bisection where the test begins to reject, between the estimate and the largest possible difference."""
+    for _ in range(_BISECTION_STEPS):
         middle = (inside + outside) / 2
         if abs(tango_score(only_a, only_b, n, middle)) <= NORMAL_QUANTILE:
             inside = middle
@@ -277,75 +279,79 @@ def _edge(only_a: int, only_b: int, n: int, inside: float, outside: float) -> fl
 
 @dataclass(frozen=True, slots=True)
 class ComparisonGroup:
-    """Counts of all partners, or of those of one category."""
+    """Counts of all pairs of items, or of one category."""
 
     category: str | None
-    """None: all."""
+    """None for all items."""
     counts: PairedCounts
     difference: RateDifference
     n_pairs: int
-    """Partners; more than `counts.n` where a side has no verdict on some."""
+    """Number of pairs; more than `counts.n` if a side has no verdict on some items."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
+    """Comparison of two runs, or of two sources of verdicts on one run."""
+
     overall: ComparisonGroup
     categories: list[ComparisonGroup]
-    """In the order of the dataset; those without partners are not here."""
+    """Categories that have pairs, in dataset order."""
     flips: list[Flip]
     n_unmatched: tuple[int, int]
-    """Items of A and of B that have no partner."""
+    """Number of items of A and of B that the other run does not have."""
     n_other_question: int
-    """Items of one id that ask different questions; counted as lonely too."""
+    """Number of keys with different questions in the two runs. Their items count as unmatched too."""
     generations: tuple[str, ...]
+    """Versions of the benchmark."""
     n_verdicts: tuple[int, int]
-    """Partners on which A's and B's source has a verdict."""
+    """Number of pairs on which A and B have a verdict."""
     has_grouped_items: bool
-    """Several items are of one conversation, so they are not independent of each other: the test and the interval take
-    them as if they were, and are too sure."""
+    """Whether several items belong to the same conversation. The test and the interval treat them as independent, so
+    they underestimate the uncertainty."""
 
 
 def compare_runs(a: Sequence[ItemOutcome], b: Sequence[ItemOutcome]) -> RunComparison:
-    both = align_runs([a, b])
-    partners = both.complete_items
+    """Compare two runs item by item."""
+    aligned = align_runs([a, b])
+    pairs = aligned.complete_items
     categories: dict[str, list[AlignedItem]] = {}
-    for row in partners:
-        categories.setdefault(row.question_key.category, []).append(row)
+    for pair in pairs:
+        categories.setdefault(pair.question_key.category, []).append(pair)
     return RunComparison(
-        overall=_part(None, partners),
-        categories=[_part(name, rows) for name, rows in categories.items()],
-        flips=find_flips(partners),
-        n_unmatched=(both.count_unmatched(0), both.count_unmatched(1)),
-        n_other_question=both.n_other_question,
-        generations=both.generations,
-        n_verdicts=(_judged(partners, 0), _judged(partners, 1)),
-        has_grouped_items=has_grouped_items(both),
+        overall=_compare_pairs(None, pairs),
+        categories=[_compare_pairs(name, group) for name, group in categories.items()],
+        flips=find_flips(pairs),
+        n_unmatched=(aligned.count_unmatched(0), aligned.count_unmatched(1)),
+        n_other_question=aligned.n_other_question,
+        generations=aligned.generations,
+        n_verdicts=(_count_verdicts(pairs, 0), _count_verdicts(pairs, 1)),
+        has_grouped_items=has_grouped_items(aligned),
     )
 
 
-def _part(category: str | None, rows: Sequence[AlignedItem]) -> ComparisonGroup:
+def _compare_pairs(category: str | None, pairs: Sequence[AlignedItem]) -> ComparisonGroup:
     verdicts = []
-    for row in rows:
-        a, b = (each.verdict if each else None for each in row.outcomes)
+    for pair in pairs:
+        a, b = (outcome.verdict if outcome else None for outcome in pair.outcomes)
         if a is not None and b is not None:
             verdicts.append((a, b))
     counts = count_verdict_pairs(verdicts)
-    return ComparisonGroup(category, counts, compute_difference(counts), len(rows))
+    return ComparisonGroup(category, counts, compute_difference(counts), len(pairs))
 
 
-def _judged(rows: Sequence[AlignedItem], side: int) -> int:
-    return sum(each is not None and each.verdict is not None for row in rows for each in row.outcomes[side : side + 1])
+def _count_verdicts(items: Sequence[AlignedItem], run: int) -> int:
+    return sum((outcome := item.outcomes[run]) is not None and outcome.verdict is not None for item in items)
 
 
-def has_grouped_items(both: AlignedRuns) -> bool:
-    """Whether any two items are of one group."""
-    seen: set[tuple[str, str]] = set()
-    for row in both.items:
-        group = next((each.group for each in row.outcomes if each is not None), None)
-        if group is not None:
-            if (row.question_key.category, group) in seen:
+def has_grouped_items(aligned: AlignedRuns) -> bool:
+    """Whether at least two items belong to the same group, such as a conversation."""
+    groups: set[tuple[str, str]] = set()
+    for item in aligned.items:
+        name = next((outcome.group for outcome in item.outcomes if outcome is not None), None)
+        if name is not None:
+            if (item.question_key.category, name) in groups:
                 return True
-            seen.add((row.question_key.category, group))
+            groups.add((item.question_key.category, name))
     return False
 
 
@@ -354,52 +360,54 @@ TEST_DESCRIPTION = "McNemar's exact test, two-sided"
 
 
 def format_points(value: float | None) -> str:
-    """A difference of shares in percentage points: `+2.5`; `·` for none."""
+    """Format a difference of shares in percentage points: `+2.5`, or `·` for None."""
     return "·" if value is None else f"{100 * value + 0.0:+.1f}"
 
 
 def format_p_value(p: float | None) -> str:
-    """`0.031`, `<0.001`; `·` for none."""
+    """Format a p-value: `0.031`, `<0.001`, or `·` for None."""
     if p is None:
         return "·"
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def format_difference(part: ComparisonGroup) -> str:
-    """`+2.5 [-0.4, +5.4]`, in percentage points."""
-    found = part.difference
-    return format_points(found.value) + (f" [{format_points(found.low)}, {format_points(found.high)}]" if found.value is not None else "")
+def format_difference(group: ComparisonGroup) -> str:
+    """Format the difference of the pass rates in percentage points: `+2.5 [-0.4, +5.4]`."""
+    difference = group.difference
+    interval = f" [{format_points(difference.low)}, {format_points(difference.high)}]"
+    return format_points(difference.value) + (interval if difference.value is not None else "")
 
 
 def are_rates_comparable(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> bool:
-    """Whether the rates may be told: a recomputed verdict that only a part has is of a part that is no accident."""
+    """Whether each side that uses recomputed verdicts has them on all pairs, because some are no random sample."""
     return all(
-        source != "rule" or judged == comparison.overall.n_pairs
-        for source, judged in zip((a, b), comparison.n_verdicts, strict=True)
+        source != "rule" or n_verdicts == comparison.overall.n_pairs
+        for source, n_verdicts in zip((a, b), comparison.n_verdicts, strict=True)
     )
 
 
 def list_caveats(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> list[str]:
-    """What is to be known of a comparison besides its numbers, a line each."""
-    found = []
-    lonely_a, lonely_b = comparison.n_unmatched
-    if lonely_a or lonely_b:
-        lost = format_count(lonely_a, "item") + f" of A and {lonely_b:,} of B have no partner"
+    """List the caveats of a comparison, one line each."""
+    lines = []
+    unmatched_a, unmatched_b = comparison.n_unmatched
+    if unmatched_a or unmatched_b:
+        line = format_count(unmatched_a, "item") + f" of A and {unmatched_b:,} of B have no partner"
         if comparison.n_other_question:
-            lost += f", {comparison.n_other_question:,} of them because the question is another"
-        found.append(lost)
+            line += f", {comparison.n_other_question:,} of them because the question differs"
+        lines.append(line)
     if len(comparison.generations) > 1:
-        found.append(f"generations {', '.join(comparison.generations)}: matched by all else")
+        lines.append(f"benchmark versions {', '.join(comparison.generations)}: items are matched without the version")
     overall = comparison.overall
     if overall.counts.n < overall.n_pairs:
-        has = [
-            f"{name} ({source}) {judged:,}"
-            for name, source, judged in zip(("A", "B"), (a, b), comparison.n_verdicts, strict=True)
-            if judged < overall.n_pairs
+        incomplete = [
+            f"{name} ({source}) has {n_verdicts:,}"
+            for name, source, n_verdicts in zip(("A", "B"), (a, b), comparison.n_verdicts, strict=True)
+            if n_verdicts < overall.n_pairs
         ]
-        found.append(f"of {format_count(overall.n_pairs, 'pair')} both have a verdict on {overall.counts.n:,}: {', '.join(has)}")
+        pairs = format_count(overall.n_pairs, "pair")
+        lines.append(f"only {overall.counts.n:,} of {pairs} have verdicts on both sides: {', '.join(incomplete)}")
     if not are_rates_comparable(comparison, a, b):
-        found.append("which items can be recomputed is no accident: rates and their difference are not told")
+        lines.append("rates and their difference are omitted: items with a recomputed verdict are not a random sample")
     if comparison.has_grouped_items:
-        found.append("several items are of one conversation: p and interval take them as independent and are too sure")
-    return found
+        lines.append("items of a conversation are not independent: p and the interval understate the uncertainty")
+    return lines

@@ -1,4 +1,7 @@
-"""Many runs over the same items: which run is best, which items are hardest, where the best fail and the weak pass."""
+"""Comparison of many runs on the same items: ranking of runs, hardest items, and upsets.
+
+An upset is an item that stronger runs fail and weaker runs pass.
+"""
 
 from __future__ import annotations
 
@@ -12,96 +15,108 @@ from fcreview.stats.run_comparison import AlignedItem, ItemOutcome, align_runs
 
 @dataclass(frozen=True, slots=True)
 class RankedRun:
-    """A run's place among the others."""
+    """A run with its rank and pass rate."""
 
     run: int
-    """Its place in what was compared, from 0."""
+    """Index of the run among the compared runs."""
     rank: int
-    """From 1; runs with the same rate share one."""
+    """Rank from 1; runs with the same rate have the same rank."""
     passed: int
+    """Number of items that the run passes."""
     known: int
-    """Items that the rate is over: those on which every run has a verdict, or if there is none its own."""
+    """Number of items in the denominator: those on which all runs have a verdict, or if there are none, this run."""
 
     @property
     def rate(self) -> float | None:
+        """Pass rate, 0 to 1; None without verdicts."""
         return self.passed / self.known if self.known else None
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixItem:
-    """An item with the verdict of every run, best run first."""
+    """An item with the verdicts of all runs."""
 
     aligned_item: AlignedItem
     verdicts: tuple[bool | None, ...]
+    """Verdict of each run, best run first."""
     passing: int
+    """Number of runs that pass the item."""
     known: int
+    """Number of runs with a verdict on the item."""
     upset_score: float
-    """How far runs that fail it are the stronger ones: Mann and Whitney's U of the strengths of failing and passing
-    runs as a standard score; above 0 the failing are stronger. 0 where all pass or all fail."""
+    """See `compute_upset_score`."""
 
     @property
     def failing(self) -> int:
+        """Number of runs that fail the item."""
         return self.known - self.passing
 
 
 @dataclass(frozen=True, slots=True)
 class RunMatrix:
+    """Verdicts of many runs on many items."""
+
     ranking: list[RankedRun]
-    """Best first."""
+    """Runs, best first."""
     items: list[MatrixItem]
-    """Hardest first: the smallest share of passing runs; then the most runs, then the dataset's order."""
+    """Items by share of passing runs, smallest first; then by number of verdicts, largest first; then in dataset
+    order."""
     n_shared: int
-    """Items on which every run has a verdict: the ranking is over these. 0: over each run's own."""
+    """Number of items on which all runs have a verdict. They determine the ranking; if 0, each run's own items do."""
     n_other_question: int
+    """Number of keys with different questions."""
     generations: tuple[str, ...]
+    """Versions of the benchmark."""
 
     @property
     def upsets(self) -> list[MatrixItem]:
-        """Items that stronger runs fail and weaker pass, the most striking first."""
+        """Items that stronger runs fail and weaker runs pass, largest upset score first."""
         return sorted((item for item in self.items if item.upset_score > 0), key=lambda item: -item.upset_score)
 
 
 def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
-    both = align_runs(runs)
-    verdicts = [tuple(each.verdict if each else None for each in row.outcomes) for row in both.items]
+    """Align the items of all runs and rank the runs and the items."""
+    aligned = align_runs(runs)
+    verdicts = [tuple(each.verdict if each else None for each in item.outcomes) for item in aligned.items]
     shared = [row for row in verdicts if None not in row]
     ranking = rank_runs(shared or verdicts, len(runs))
-    order = [each.run for each in ranking]
-    strength = {each.run: each.rate or 0.0 for each in ranking}
-    items = [_item(row, found, order, strength) for row, found in zip(both.items, verdicts, strict=True)]
+    strength = {each.run: each.rate or 0.0 for each in ranking}  # in the order of the ranking
+    items = [_build_item(item, row, strength) for item, row in zip(aligned.items, verdicts, strict=True)]
     known = [item for item in items if item.known]
     hardest = sorted(known, key=lambda item: (item.passing / item.known, -item.known))
-    return RunMatrix(ranking, hardest, len(shared), both.n_other_question, both.generations)
+    return RunMatrix(ranking, hardest, len(shared), aligned.n_other_question, aligned.generations)
 
 
-def rank_runs(rows: Sequence[Sequence[bool | None]], runs: int) -> list[RankedRun]:
-    """Of runs by their pass rate over these rows; equals in the order given."""
-    columns = [[row[run] for row in rows if row[run] is not None] for run in range(runs)]
+def rank_runs(verdicts: Sequence[Sequence[bool | None]], n_runs: int) -> list[RankedRun]:
+    """Rank runs by pass rate; runs with the same rate keep their order. `verdicts`: one row per item."""
+    columns = [[row[run] for row in verdicts if row[run] is not None] for run in range(n_runs)]
     rates = [sum(map(bool, column)) / len(column) if column else -1.0 for column in columns]
-    order = sorted(range(runs), key=lambda run: -rates[run])
+    order = sorted(range(n_runs), key=lambda run: -rates[run])
     return [
         RankedRun(run, 1 + sum(other > rates[run] for other in rates), sum(map(bool, columns[run])), len(columns[run]))
         for run in order
     ]
 
 
-def _item(row: AlignedItem, verdicts: Sequence[bool | None], order: Sequence[int], strength: dict[int, float]) -> MatrixItem:
+def _build_item(item: AlignedItem, verdicts: Sequence[bool | None], strength: dict[int, float]) -> MatrixItem:
     passing = sorted(strength[run] for run, verdict in enumerate(verdicts) if verdict is True)
     failing = [strength[run] for run, verdict in enumerate(verdicts) if verdict is False]
-    return MatrixItem(
-        row,
-        tuple(verdicts[run] for run in order),
-        len(passing),
-        len(passing) + len(failing),
-        compute_upset_score(passing, failing),
-    )
+    by_rank = tuple(verdicts[run] for run in strength)
+    return MatrixItem(item, by_rank, len(passing), len(passing) + len(failing), compute_upset_score(passing, failing))
 
 
 def compute_upset_score(passing: Sequence[float], failing: Sequence[float]) -> float:
-    """See `MatrixItem.upset`. `passing` in order; equal strengths count half (Mann and Whitney 1947, no correction of
-    the spread for ties)."""
+    """Compute how much stronger the failing runs of an item are than its passing runs.
+
+    The score is the Mann-Whitney U of their pass rates as a standard score (Mann and Whitney 1947), without correction
+    for ties. It is positive if failing runs are stronger, and 0 if all runs pass or all fail.
+
+    Args:
+        passing: Sorted pass rates of the runs that pass the item.
+        failing: Pass rates of the runs that fail it.
+    """
     n, m = len(passing), len(failing)
     if not n or not m:
         return 0.0
-    stronger = sum((bisect_left(passing, each) + bisect_right(passing, each)) / 2 for each in failing)
-    return (stronger - n * m / 2) / sqrt(n * m * (n + m + 1) / 12)
+    u = sum((bisect_left(passing, each) + bisect_right(passing, each)) / 2 for each in failing)
+    return (u - n * m / 2) / sqrt(n * m * (n + m + 1) / 12)

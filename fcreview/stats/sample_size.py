@@ -1,8 +1,9 @@
-"""Which items to review next, so that a figure's interval shrinks fastest, and how many are still needed.
+"""Allocation of further reviews to cells, and the number of reviews that an interval still needs.
 
-Neyman's allocation (1934) as whole numbers (Wright 2012): what one more review takes off the variance gets smaller with
-every review of the same cell, so the best so many are those with the largest such parts. A cell's variance is that of a
-beta-binomial, as if it did not lean on others: what it takes from them may be wrong, and its own reviews show it.
+Neyman allocation (1934) in whole numbers (Wright 2012): each further review of a cell reduces the variance by less than
+the one before, so the best n reviews are those with the n largest reductions. The variance of a cell is that of a
+beta-binomial distribution without borrowing from other cells, because what a cell borrows may be wrong, and only its
+own reviews can show that.
 """
 
 from __future__ import annotations
@@ -18,63 +19,69 @@ from fcreview.stats.posterior import JEFFREYS, Cells, FloatArray, IntArray, Post
 
 @dataclass(frozen=True, slots=True)
 class VarianceModel:
-    """What a figure's variance is made of."""
+    """Variance of a metric, divided among the cells of a population."""
 
     cells: Cells
     posterior: PosteriorDraws
     weights: FloatArray
-    """Of each cell: by how much one item more that passes raises the figure."""
+    """For each cell, the increase of the metric if one more item passes."""
     variance: float
-    """Of the figure, as drawn now."""
+    """Variance of the metric in the posterior draws."""
 
     def cell_variances(self, cells: Cells, steps: int = 0) -> FloatArray:
-        """(cells, steps + 1): of each cell's part of the figure, and that after so many further reviews."""
+        """Compute the variance that each cell contributes after 0 to `steps` further reviews, (cells, steps + 1)."""
         rate = self.posterior.mean_rate[:, np.newaxis]
         further = np.arange(steps + 1)
-        left = np.maximum(cells.unreviewed[:, np.newaxis] - further, 0)
-        seen = cells.reviewed[:, np.newaxis] + further + 2 * JEFFREYS
-        variance: FloatArray = self.weights[:, np.newaxis] ** 2 * left * rate * (1 - rate) * (seen + left) / (seen + 1)
+        unreviewed = np.maximum(cells.unreviewed[:, np.newaxis] - further, 0)
+        reviewed = cells.reviewed[:, np.newaxis] + further + 2 * JEFFREYS
+        binomial = self.weights[:, np.newaxis] ** 2 * unreviewed * rate * (1 - rate)
+        variance: FloatArray = binomial * (reviewed + unreviewed) / (reviewed + 1)
         return variance
 
 
-def allocate_reviews(spread: VarianceModel, more: int) -> IntArray:
-    """So many further reviews, by cell; fewer if there are no more items."""
-    gains, owner = _gains(spread, more)
-    return np.bincount(owner[:more][gains[:more] > 0], minlength=len(spread.cells))
+def allocate_reviews(model: VarianceModel, n_reviews: int) -> IntArray:
+    """Return the number of further reviews of each cell; less than `n_reviews` in total if too few items are left."""
+    reductions, cell = _variance_reductions(model, n_reviews)
+    return np.bincount(cell[:n_reviews][reductions[:n_reviews] > 0], minlength=len(model.cells))
 
 
-def count_needed_reviews(spread: VarianceModel, half_width: float) -> int | None:
-    """Further reviews until the interval is so narrow: None if it will not be, however many."""
-    now = float(spread.cell_variances(spread.cells).sum())
+def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
+    """Return the number of further reviews until the interval has this half-width, in the unit of the metric.
+
+    None if even reviews of all items are not enough.
+    """
+    current = float(model.cell_variances(model.cells).sum())
     target = (half_width / NORMAL_QUANTILE) ** 2
-    if spread.variance <= target:
+    if model.variance <= target:
         return 0
-    # what the figure's interval has beyond its cells' own variances (a pool's mean) shrinks as they do
-    scale = spread.variance / now if now > 0 else 1.0
-    gains, _ = _gains(spread, int(spread.cells.unreviewed.sum()))
-    reached = np.flatnonzero(scale * (now - np.cumsum(gains)) <= target + 1e-15)
+    # The variance that cells share, that of a pool's mean, is assumed to shrink like the variances of the cells.
+    scale = model.variance / current if current > 0 else 1.0
+    reductions, _ = _variance_reductions(model, int(model.cells.unreviewed.sum()))
+    reached = np.flatnonzero(scale * (current - np.cumsum(reductions)) <= target + 1e-15)
     return int(reached[0]) + 1 if len(reached) else None
 
 
-def count_needed_uniform_reviews(variance: float, reviewed: int, left: int, half_width: float) -> int | None:
-    """The same of a figure whose cells do not tell where more is to be gained: reviews go on as they began, and the
-    variance falls as that of a mean over a finite population does."""
-    target, everything = (half_width / NORMAL_QUANTILE) ** 2, reviewed + left
+def count_needed_uniform_reviews(variance: float, reviewed: int, unreviewed: int, half_width: float) -> int | None:
+    """Return the number of further reviews needed by a metric without a variance model.
+
+    Further items are drawn like the reviewed ones, so the variance falls like that of the mean of a finite population.
+    """
+    target, total = (half_width / NORMAL_QUANTILE) ** 2, reviewed + unreviewed
     if variance <= target:
         return 0
-    if not reviewed or not left:
+    if not reviewed or not unreviewed:
         return None
-    then = everything * reviewed * variance / (target * left + reviewed * variance)
-    return min(left, ceil(then) - reviewed)
+    needed = total * reviewed * variance / (target * unreviewed + reviewed * variance)
+    return min(unreviewed, ceil(needed) - reviewed)
 
 
-def _gains(spread: VarianceModel, most: int) -> tuple[FloatArray, IntArray]:
-    """What each further review takes off the variance, largest first, and whose cell it is of."""
-    steps = int(min(most, spread.cells.unreviewed.max(initial=0)))
-    variances = spread.cell_variances(spread.cells, steps)
-    gains = np.maximum(variances[:, :-1] - variances[:, 1:], 0.0)
-    there = spread.cells.unreviewed[:, np.newaxis] > np.arange(steps)
-    owner = np.broadcast_to(np.arange(len(gains))[:, np.newaxis], gains.shape)[there]
-    flat = gains[there]
+def _variance_reductions(model: VarianceModel, max_reviews: int) -> tuple[FloatArray, IntArray]:
+    """Return by how much each further review reduces the variance, largest first, and the cell of each review."""
+    steps = int(min(max_reviews, model.cells.unreviewed.max(initial=0)))
+    variances = model.cell_variances(model.cells, steps)
+    reductions = np.maximum(variances[:, :-1] - variances[:, 1:], 0.0)
+    is_possible = model.cells.unreviewed[:, np.newaxis] > np.arange(steps)
+    cell = np.broadcast_to(np.arange(len(reductions))[:, np.newaxis], reductions.shape)[is_possible]
+    flat = reductions[is_possible]
     order = np.argsort(-flat, kind="stable")
-    return flat[order], owner[order]
+    return flat[order], cell[order]

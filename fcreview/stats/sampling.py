@@ -1,13 +1,7 @@
-"""Samples of items to review: strata and their sizes, what is drawn, and who gets what. Pure.
+"""Random samples of items: allocation to strata, selection, and shares of annotators.
 
-Chance that can be had again: the rank of a thing depends on the seed, on what it is drawn for, and on its own
-content, never on the order in which things come. blake2b, so that every Python draws the same.
-
-How a sample is shared out among strata, and how likely that makes each item.
-
-Drawing a sample from a population that lies in strata.
-
-Who reviews what: items that all annotators get, items that one gets, and items that come to them a second time.
+Selection is reproducible. The random rank of an item depends on the seed, the purpose and the item's content, and not
+on the order of the items. blake2b gives the same ranks in every Python version.
 """
 
 from __future__ import annotations
@@ -24,149 +18,168 @@ T = TypeVar("T")
 
 
 def random_rank(seed: int, purpose: str, content: str) -> bytes:
+    """Return a pseudorandom sort key of a content. Different purposes give independent keys."""
     return blake2b(f"{seed}\0{purpose}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def shuffle_by_content(things: Iterable[T], content: Callable[[T], str], seed: int, purpose: str) -> list[T]:
-    """In an order that each of all orders is as likely to be as any other."""
+    """Return the things in a uniformly random order that depends only on the seed, the purpose and the contents."""
     return sorted(things, key=lambda thing: (random_rank(seed, purpose, content(thing)), content(thing)))
 
 
 class SamplingError(FcreviewError):
-    """A sample that cannot be drawn; one line."""
+    """Raised when a sample cannot be drawn. The message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
+    """A stratum of a population, and how many of its items a sample has."""
+
     name: str
-    """Empty for the only one of a sample that is not stratified."""
+    """`UNSTRATIFIED` for a sample without strata."""
     size: int
-    """Items in the population."""
+    """Number of items in the population."""
     drawn: int
 
     @property
     def probability(self) -> float:
-        """With which each of its items came into the sample: simple random sampling without replacement."""
+        """Inclusion probability of each item: a simple random sample without replacement."""
         return self.drawn / self.size
 
 
 def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratum]:
-    """The sample in proportion to the strata, one item at least of each, and never more than there are; in the order of
-    names. What is left after whole shares goes to the largest remainders.
+    """Allocate a sample to strata in proportion to their sizes, at least one item to each, in the order of names.
 
-    SamplingError if there are more strata than items to draw, or fewer items than that.
+    Rounding uses the largest remainders.
+
+    Raises:
+        SamplingError: The population or the number of strata does not allow this sample size.
     """
     sizes = {name: size for name, size in sorted(sizes.items()) if size}
     population = sum(sizes.values())
     if not 1 <= total <= population:
-        raise SamplingError(f"{total:,} cannot be drawn: {population:,} items match")
+        raise SamplingError(f"cannot draw {total:,} of {population:,} matching items")
     if total < len(sizes):
-        raise SamplingError(f"{total:,} cannot be drawn with one of each of {len(sizes):,} strata: raise the size")
+        raise SamplingError(f"cannot draw {total:,} items from {len(sizes):,} strata. Draw at least one item of each.")
     quotas = dict(sizes)
-    while small := [name for name, size in quotas.items() if size * _left(total, sizes, quotas) < sum(quotas.values())]:
-        for name in small:  # less than one item: it gets one, and the others share what is left
+    while small := [
+        name for name, size in quotas.items() if size * _remaining(total, sizes, quotas) < sum(quotas.values())
+    ]:
+        for name in small:  # a stratum whose share is less than one item gets one; the others divide the rest
             del quotas[name]
-    left, among = _left(total, sizes, quotas), sum(quotas.values())
-    drawn = dict.fromkeys(sizes, 1) | {name: size * left // among for name, size in quotas.items()}
-    by_remainder = sorted(quotas, key=lambda name: (-(quotas[name] * left % among), name))
+    remaining, quota_sum = _remaining(total, sizes, quotas), sum(quotas.values())
+    drawn = dict.fromkeys(sizes, 1) | {name: size * remaining // quota_sum for name, size in quotas.items()}
+    by_remainder = sorted(quotas, key=lambda name: (-(quotas[name] * remaining % quota_sum), name))
     for name in by_remainder[: total - sum(drawn.values())]:
         drawn[name] += 1
     return [Stratum(name, size, drawn[name]) for name, size in sizes.items()]
 
 
-def _left(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) -> int:
-    """Items for those that share in proportion."""
+def _remaining(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) -> int:
+    """Return the number of items that the strata in `quotas` divide; every other stratum gets one."""
     return total - (len(sizes) - len(quotas))
 
 
 UNSTRATIFIED = ""
-"""The name of the only stratum of a sample that is not stratified."""
+"""Name of the only stratum of a sample that is not stratified."""
 
 
 @dataclass(frozen=True, slots=True)
 class StratifiedSample:
-    """What was drawn, and from what."""
+    """A random sample and its strata."""
 
     strata: list[Stratum]
     items: list[str]
-    """Contents of the items that were drawn, sorted."""
+    """Sorted contents of the drawn items."""
 
 
 def draw_stratified_sample(population: Mapping[str, str], size: int, seed: int) -> StratifiedSample:
-    """A sample of `size` from {content: stratum}; of each stratum a simple random sample. The same population, size and
-    seed give the same. SamplingError as `allocated`."""
+    """Draw a simple random sample from each stratum. The result depends only on the arguments.
+
+    Args:
+        population: Content of each item -> its stratum.
+        size: Number of items to draw.
+        seed: Random seed.
+
+    Raises:
+        SamplingError: See `allocate_proportionally`.
+    """
     strata = allocate_proportionally(Counter(population.values()), size)
-    among: dict[str, list[str]] = {stratum.name: [] for stratum in strata}
+    members: dict[str, list[str]] = {stratum.name: [] for stratum in strata}
     for content, name in population.items():
-        among[name].append(content)
-    sample = [
-        content for stratum in strata for content in shuffle_by_content(among[stratum.name], str, seed, "sample")[: stratum.drawn]
+        members[name].append(content)
+    items = [
+        content
+        for stratum in strata
+        for content in shuffle_by_content(members[stratum.name], str, seed, "sample")[: stratum.drawn]
     ]
-    return StratifiedSample(strata, sorted(sample))
+    return StratifiedSample(strata, sorted(items))
 
 
-REPEAT_THIRDS = 3
-"""A repeat is of the first third of a share and comes in its last one: at least a third of it lies between the two."""
+_SEGMENTS = 3
+"""Number of equal segments of a share. Repeated items are from the first one and occur again in the last one."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorShare:
-    """What one annotator reviews, in their order."""
+    """Items that one annotator reviews, in order."""
 
     annotator: str
     order: list[int]
-    """Items by their number in the sample, from 0; one that comes twice is there twice."""
+    """Index of each item in the sample; repeated items occur twice."""
     repeats: list[int]
-    """Places in `order`, from 0, where an item comes the second time."""
+    """Positions in `order` at which an item occurs the second time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShareOptions:
-    """How a sample is to be shared out."""
+    """How a sample is divided among annotators."""
 
     annotators: Sequence[str]
     overlap: int = 0
-    """Items that everybody gets."""
+    """Number of items that all annotators review."""
     repeats: int = 0
-    """Items that everybody gets twice, of their own share."""
+    """Number of items that each annotator reviews twice."""
     seed: int = 0
 
 
-def draw_overlap(contents: Sequence[str], sharing: ShareOptions) -> set[int]:
-    """The numbers of the items that everybody gets: drawn from the sample, each as likely as any other.
+def draw_overlap(contents: Sequence[str], options: ShareOptions) -> set[int]:
+    """Draw the items that all annotators review, as indexes into `contents`.
 
-    SamplingError if there are not so many.
+    Raises:
+        SamplingError: The sample has fewer items than the overlap.
     """
-    if not 0 <= sharing.overlap <= len(contents):
-        raise SamplingError(f"an overlap of {sharing.overlap:,} is more than the {len(contents):,} items of the sample")
-    return set(_drawn(contents, range(len(contents)), sharing.seed, "overlap")[: sharing.overlap])
+    if not 0 <= options.overlap <= len(contents):
+        raise SamplingError(f"the overlap, {options.overlap:,}, exceeds the sample size, {len(contents):,}")
+    return set(_shuffle(contents, range(len(contents)), options.seed, "overlap")[: options.overlap])
 
 
-def assign_shares(contents: Sequence[str], overlap: set[int], sharing: ShareOptions) -> list[AnnotatorShare]:
-    """A share an annotator: the overlap, and of the other items every n-th, in an order of their own.
+def assign_shares(contents: Sequence[str], overlap: set[int], options: ShareOptions) -> list[AnnotatorShare]:
+    """Divide a sample among annotators. Each share has the overlap and an equal part of the other items, shuffled.
 
-    `contents` are the sample's items, as what they are known by. SamplingError if a share is too small for its repeats.
+    Raises:
+        SamplingError: A share is too small for its repeats.
     """
-    others = _drawn(contents, [at for at in range(len(contents)) if at not in overlap], sharing.seed, "share")
+    others = _shuffle(contents, [at for at in range(len(contents)) if at not in overlap], options.seed, "share")
     shares = []
-    for number, annotator in enumerate(sharing.annotators):
-        own = [*overlap, *others[number :: len(sharing.annotators)]]
-        once = _drawn(contents, own, sharing.seed, f"order {annotator}")
-        shares.append(_repeated(annotator, contents, once, sharing))
+    for number, annotator in enumerate(options.annotators):
+        items = [*overlap, *others[number :: len(options.annotators)]]
+        order = _shuffle(contents, items, options.seed, f"order {annotator}")
+        shares.append(_add_repeats(annotator, contents, order, options))
     return shares
 
 
-def _repeated(annotator: str, contents: Sequence[str], once: list[int], sharing: ShareOptions) -> AnnotatorShare:
-    first, last = len(once) // REPEAT_THIRDS, len(once) - len(once) // REPEAT_THIRDS
-    if sharing.repeats > first:
+def _add_repeats(annotator: str, contents: Sequence[str], order: list[int], options: ShareOptions) -> AnnotatorShare:
+    first, last = len(order) // _SEGMENTS, len(order) - len(order) // _SEGMENTS
+    if options.repeats > first:
         raise SamplingError(
-            f"{sharing.repeats} repeats are too many for {annotator}'s {len(once)} items: {first} at most"
+            f"{options.repeats} repeats are too many for {annotator}'s {len(order)} items. Use at most {first}."
         )
-    again = _drawn(contents, once[:first], sharing.seed, f"repeats {annotator}")[: sharing.repeats]
-    late = _drawn(contents, [*once[last:], *again], sharing.seed, f"again {annotator}")
-    places = [last + at for at, item in enumerate(late) if item in set(again)]
-    return AnnotatorShare(annotator, [*once[:last], *late], places)
+    repeated = _shuffle(contents, order[:first], options.seed, f"repeats {annotator}")[: options.repeats]
+    last_segment = _shuffle(contents, [*order[last:], *repeated], options.seed, f"again {annotator}")
+    positions = [last + at for at, item in enumerate(last_segment) if item in set(repeated)]
+    return AnnotatorShare(annotator, [*order[:last], *last_segment], positions)
 
 
-def _drawn(contents: Sequence[str], items: Sequence[int] | range, seed: int, purpose: str) -> list[int]:
+def _shuffle(contents: Sequence[str], items: Sequence[int] | range, seed: int, purpose: str) -> list[int]:
     return shuffle_by_content(items, lambda at: contents[at], seed, purpose)

@@ -17,30 +17,30 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.errors import MALFORMED_DATA
-from fcreview.importers.acebench.checker import check, check_special
-from fcreview.importers.acebench.decode import decode
-from fcreview.importers.acebench.discovery import recognise
-from fcreview.importers.acebench.golden_records import FIELD, problem, rewrite_golden
-from fcreview.importers.acebench.leaderboard import MULTIPLE, PROCESS, by_dialogue, process_of, share_of
-from fcreview.importers.acebench.read import Source, source_of
-from fcreview.importers.common.jsonl import Record, records
-from fcreview.importers.common.records import Undecodable, documents
+from fcreview.importers.acebench.checker import check_calls, check_special
+from fcreview.importers.acebench.decode import decode_reply
+from fcreview.importers.acebench.discovery import parse_file_name
+from fcreview.importers.acebench.golden_records import GROUND_TRUTH, check_golden_fix, rewrite_golden
+from fcreview.importers.acebench.leaderboard import MULTI_TURN_CATEGORIES, PROCESS_ACCURACY, dialogue_rates, process_rate, process_share
+from fcreview.importers.acebench.read import CategoryInputs, load_category_inputs
+from fcreview.importers.common.jsonl import JsonRecord, read_records
+from fcreview.importers.common.records import Undecodable, read_function_docs
 from fcreview.importers.common.writeback import (
-    WORDS,
-    Edits,
-    Json,
-    Key,
-    counted,
-    edited,
-    first_line,
-    first_values,
-    in_order,
-    numbered,
-    only_own,
-    own,
-    readable,
-    told_apart,
-    without_place,
+    ANNOTATOR_REASON,
+    LineEdits,
+    JsonObject,
+    CriterionKey,
+    update_counts,
+    apply_edits,
+    header_line_number,
+    first_accepted_arguments,
+    positions_by_name,
+    parse_numbered_records,
+    is_item_verdict,
+    item_override,
+    has_decoded_calls,
+    key_by_function_name,
+    find_unrepresentable,
 )
 from fcreview.model.address import ITEM
 from fcreview.model.item import Item, Run
@@ -48,184 +48,184 @@ from fcreview.model.metric import ScoredItem
 from fcreview.run_plan import Unrepresentable, RewrittenFile, RunPlan
 from fcreview.safe_files import read_file
 
-__all__ = ["golden_template", "problem", "recheck", "rewrite", "rewrite_golden", "summaries"]
+__all__ = ["make_golden_template", "check_golden_fix", "recheck", "rewrite_scores", "rewrite_golden", "find_summary_files"]
 
 
-def results_of(source: Source) -> dict[str, Json]:
+def load_results(source: CategoryInputs) -> dict[str, JsonObject]:
     """Result records by id; of two with one id the first, which the evaluator scored."""
-    found: dict[str, Json] = {}
-    for row in records(source.results):
-        if isinstance(row, Record) and isinstance(row.value, dict) and isinstance(row.value.get("id"), str):
+    found: dict[str, JsonObject] = {}
+    for row in read_records(source.result_file):
+        if isinstance(row, JsonRecord) and isinstance(row.value, dict) and isinstance(row.value.get("id"), str):
             found.setdefault(row.value["id"], row.value)
     return found
 
 
-def position_of(source: Source, item: str) -> int:
+def agent_position(source: CategoryInputs, item: str) -> int:
     """An agent item's place in the question file, by which score and process files name it."""
-    if item in source.order:
-        return source.order.index(item)
+    if item in source.question_ids:
+        return source.question_ids.index(item)
     tail = item.rpartition("_")[2]
     return int(tail) if tail.isdigit() else -1
 
 
-def entry(source: Source, row: ScoredItem, result: Json) -> Json:
+def make_failing_entry(source: CategoryInputs, row: ScoredItem, result: JsonObject) -> JsonObject:
     """`error_type` is null where nobody has named one."""
-    head: Json = {"valid": False, "error": [WORDS], "error_type": row.error_type}
+    head: JsonObject = {"valid": False, "error": [ANNOTATOR_REASON], "error_type": row.error_type}
     if source.category.startswith("agent_"):
-        return {"id": position_of(source, row.id)} | head | {"error": [[WORDS]]}
+        return {"id": agent_position(source, row.id)} | head | {"error": [[ANNOTATOR_REASON]]}
     golden = (source.answers.get(row.id) or {}).get("ground_truth")
     reply = result.get("result")
     if source.category.startswith("special"):
         return {"id": row.id} | head | {"model_result_decoded": reply, "possible_answer": golden}
     bare = "".join(reply.split()) if isinstance(reply, str) else reply
-    if source.category in MULTIPLE:
+    if source.category in MULTI_TURN_CATEGORIES:
         turn = {"id": row.id, "turn": str(row.group).rpartition("_")[2]}
         return turn | head | {"model_result": bare, "possible_answer": [golden]}
     return {"id": row.id} | head | {"model_result": bare, "possible_answer": golden}
 
 
-def process_entry(source: Source, row: ScoredItem, result: Json) -> Json:
+def make_process_entry(source: CategoryInputs, row: ScoredItem, result: JsonObject) -> JsonObject:
     milestones = (source.answers.get(row.id) or {}).get("mile_stone") or []
-    return {PROCESS: None, "model_output": result.get("process") or [], "call_process": milestones}
+    return {PROCESS_ACCURACY: None, "model_output": result.get("process") or [], "call_process": milestones}
 
 
-def counted_and_listed(source: Source, row: ScoredItem, results: dict[str, Json]) -> bool:
+def is_counted_and_listed(source: CategoryInputs, row: ScoredItem, results: dict[str, JsonObject]) -> bool:
     """Whether an item that is listed as failing is counted as right all the same: the evaluator's fault with those that
     pass by a later alternative."""
     golden = (source.answers.get(row.id) or {}).get("ground_truth")
-    if not isinstance(golden, list) or len(golden) < 2 or source.category in MULTIPLE:
+    if not isinstance(golden, list) or len(golden) < 2 or source.category in MULTI_TURN_CATEGORIES:
         return False
-    functions = documents((source.questions.get(row.id) or {}).get("function"))
+    functions = read_function_docs((source.questions.get(row.id) or {}).get("function"))
     try:
-        return check(decode(results.get(row.id, {}).get("result")), golden, functions).valid
+        return check_calls(decode_reply(results.get(row.id, {}).get("result")), golden, functions).valid
     except (Undecodable, *MALFORMED_DATA):
         return False
 
 
-def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-    yield from without_place(rows, _held)
+def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+    yield from find_unrepresentable(rows, _is_representable)
     for path in plan.results:
-        known = recognise(path)
+        known = parse_file_name(path)
         part = [row for row in rows if known is not None and row.category == known[0]]
-        if known is None or not any(_speaks(row) for row in part):
+        if known is None or not any(_has_override(row) for row in part):
             continue
-        source = source_of(plan, path, known[0], [])
-        scores = next((file for file in plan.scores if recognise(file) == (source.category, "score")), None)
-        process = next((file for file in plan.scores if recognise(file) == (source.category, "process")), None)
+        source = load_category_inputs(plan, path, known[0], [])
+        scores = next((file for file in plan.scores if parse_file_name(file) == (source.category, "score")), None)
+        process = next((file for file in plan.scores if parse_file_name(file) == (source.category, "process")), None)
         if scores is None or source.failures is None:
-            yield Unrepresentable(f"items of {source.category}, which has no score file", sum(map(_speaks, part)))
+            yield Unrepresentable(f"items of {source.category}, which has no score file", sum(map(_has_override, part)))
             continue
-        yield RewrittenFile(scores, _scores(read_file(scores), source, part))
+        yield RewrittenFile(scores, _rewrite_score_file(read_file(scores), source, part))
         if process is not None:
-            yield RewrittenFile(process, _process(read_file(process), source, part))
-            open_ones = sum(_speaks(row) and share_of(row) is None for row in part)
+            yield RewrittenFile(process, _rewrite_process_file(read_file(process), source, part))
+            open_ones = sum(_has_override(row) and process_share(row) is None for row in part)
             if open_ones:  # in the process file, what is not listed has met its milestones
                 yield Unrepresentable(f"that it is not known which milestones items of {source.category} met", open_ones)
 
 
-def summaries(plan: RunPlan) -> list[Path]:
+def find_summary_files(plan: RunPlan) -> list[Path]:
     tables = dict.fromkeys(folder / "result.xlsx" for path in plan.scores for folder in list(path.parents)[1:4])
     return [path for path in tables if path.is_file()]
 
 
-def _held(row: ScoredItem, key: Key) -> bool:
-    return only_own(row, key) or (key == (ITEM, PROCESS) and row.category.startswith("agent_"))
+def _is_representable(row: ScoredItem, key: CriterionKey) -> bool:
+    return is_item_verdict(row, key) or (key == (ITEM, PROCESS_ACCURACY) and row.category.startswith("agent_"))
 
 
-def _speaks(row: ScoredItem) -> bool:
-    return own(row) is not None or isinstance(row.overrides.get((ITEM, PROCESS)), (int, float))
+def _has_override(row: ScoredItem) -> bool:
+    return item_override(row) is not None or isinstance(row.overrides.get((ITEM, PROCESS_ACCURACY)), (int, float))
 
 
-def _scores(raw: bytes, source: Source, rows: Sequence[ScoredItem]) -> bytes:
+def _rewrite_score_file(raw: bytes, source: CategoryInputs, rows: Sequence[ScoredItem]) -> bytes:
     failures = source.failures or {}
-    order = in_order([row.id for row in rows])
-    lines = {name: line for line, name in _named(raw, source).items()}
-    edits = Edits(places={line: order[name] for name, line in lines.items() if name in order})
-    results = results_of(source)
+    order = positions_by_name([row.id for row in rows])
+    lines = {name: line for line, name in _item_ids_by_line(raw, source).items()}
+    edits = LineEdits(positions={line: order[name] for name, line in lines.items() if name in order})
+    results = load_results(source)
     gained = 0
     right: list[bool | None] = []
     for row in rows:
-        said = own(row)
+        said = item_override(row)
         right.append(row.id not in failures if said is None else said)
         if said is True and row.id in lines:
-            edits.gone.add(lines[row.id])
-            gained += not counted_and_listed(source, row, results)
+            edits.removed.add(lines[row.id])
+            gained += not is_counted_and_listed(source, row, results)
         elif said is False and row.id not in failures:
-            edits.added.append((order[row.id], entry(source, row, results.get(row.id, {}))))
+            edits.added.append((order[row.id], make_failing_entry(source, row, results.get(row.id, {}))))
             gained -= 1
-    header = next((record for _, record in numbered(raw) if "total_count" in record), {})
-    edits.replaced[first_line(raw)] = _header(header, source.category, rows, right, gained)
-    return edited(raw, edits)
+    header = next((record for _, record in parse_numbered_records(raw) if "total_count" in record), {})
+    edits.replaced[header_line_number(raw)] = _update_header(header, source.category, rows, right, gained)
+    return apply_edits(raw, edits)
 
 
-def _process(raw: bytes, source: Source, rows: Sequence[ScoredItem]) -> bytes:
+def _rewrite_process_file(raw: bytes, source: CategoryInputs, rows: Sequence[ScoredItem]) -> bytes:
     """Lists the items that are not right and did not meet every milestone."""
-    lines = {key: line for line, record in numbered(raw) for key in record}
-    names = {row.id: f"{source.category}_{position_of(source, row.id)}" for row in rows}
-    order = in_order([names[row.id] for row in rows])
-    edits = Edits(places={line: order[key] for key, line in lines.items() if key in order})
-    results = results_of(source)
-    for row in filter(_speaks, rows):
-        key, share = names[row.id], share_of(row)
+    lines = {key: line for line, record in parse_numbered_records(raw) for key in record}
+    names = {row.id: f"{source.category}_{agent_position(source, row.id)}" for row in rows}
+    order = positions_by_name([names[row.id] for row in rows])
+    edits = LineEdits(positions={line: order[key] for key, line in lines.items() if key in order})
+    results = load_results(source)
+    for row in filter(_has_override, rows):
+        key, share = names[row.id], process_share(row)
         if key in lines:
-            edits.gone.add(lines[key])
+            edits.removed.add(lines[key])
         if share is not None and share != 1:
-            listed = (source.process or {}).get(key) or process_entry(source, row, results.get(row.id, {}))
-            exact = (ITEM, PROCESS) in row.overrides
-            edits.added.append((order[key], {key: listed | {PROCESS: share if exact else round(share, 3)}}))
-    return edited(raw, edits)
+            listed = (source.process_entries or {}).get(key) or make_process_entry(source, row, results.get(row.id, {}))
+            exact = (ITEM, PROCESS_ACCURACY) in row.overrides
+            edits.added.append((order[key], {key: listed | {PROCESS_ACCURACY: share if exact else round(share, 3)}}))
+    return apply_edits(raw, edits)
 
 
-def _named(raw: bytes, source: Source) -> dict[int, str]:
+def _item_ids_by_line(raw: bytes, source: CategoryInputs) -> dict[int, str]:
     """Line -> item; agent entries name the item by its place in the question file."""
     found: dict[int, str] = {}
-    for line, record in numbered(raw):
+    for line, record in parse_numbered_records(raw):
         stated = record.get("id")
         if isinstance(stated, int):
-            known = 0 <= stated < len(source.order)
-            found[line] = source.order[stated] if known else f"{source.category}_{stated}"
+            known = 0 <= stated < len(source.question_ids)
+            found[line] = source.question_ids[stated] if known else f"{source.category}_{stated}"
         elif stated is not None:
             found[line] = str(stated)
     return found
 
 
-def _header(
+def _update_header(
     header: dict[str, Any], category: str, rows: Sequence[ScoredItem], right: Sequence[bool | None], gained: int
 ) -> dict[str, Any]:
     """By the evaluator's arithmetic: of dialogues in multi-turn categories, not rounded in special ones."""
     if category.startswith("agent_"):
-        found = counted(header, gained, digits=3, rate="end_to_end_accuracy")
-        share = process_of(rows).value
+        found = update_counts(header, gained, digits=3, rate="end_to_end_accuracy")
+        share = process_rate(rows).value
         return found | ({"process_accuracy": share} if share is not None else {})
-    if category in MULTIPLE:
-        whole, process = by_dialogue([(str(row.group), one) for row, one in zip(rows, right, strict=True)])
-        return counted(header, gained) | {"accuracy": whole.value, "process_accuracy": process.value}
+    if category in MULTI_TURN_CATEGORIES:
+        whole, process = dialogue_rates([(str(row.group), one) for row, one in zip(rows, right, strict=True)])
+        return update_counts(header, gained) | {"accuracy": whole.value, "process_accuracy": process.value}
     digits = None if category.startswith("special") else 3
-    return counted(header, gained, digits=digits)
+    return update_counts(header, gained, digits=digits)
 
 
-OTHERS = "other accepted answers"
+OTHER_ANSWERS = "other accepted answers"
 """Where an item has them in `more`."""
 
 
-def golden_template(run: Run, item: Item) -> Json | None:  # noqa: ARG001
+def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
     """The golden answer as a fix of it; None where the store does not have it in full: agent and special items."""
-    if not item.category.startswith("normal") or not readable(item.golden):
+    if not item.category.startswith("normal") or not has_decoded_calls(item.golden):
         return None
-    first = told_apart(item.golden, [first_values(call) for call in item.golden], 1)
-    others = item.extra.metadata.get(OTHERS)
-    return {FIELD: [first, *others] if isinstance(others, list) and others else first}
+    first = key_by_function_name(item.golden, [first_accepted_arguments(call) for call in item.golden], 1)
+    others = item.extra.metadata.get(OTHER_ANSWERS)
+    return {GROUND_TRUTH: [first, *others] if isinstance(others, list) and others else first}
 
 
-def recheck(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
+def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
     """The rule verdict with that golden answer; None where it is not recomputed: agents."""
-    reply, golden = record.get("result") if isinstance(record, dict) else None, fix.get(FIELD)
+    reply, golden = record.get("result") if isinstance(record, dict) else None, fix.get(GROUND_TRUTH)
     if reply is None or item.category.startswith("agent_"):
         return None
     if item.category.startswith("special"):
         return check_special(reply, golden, item.category).valid
     try:
-        calls = decode(reply)
+        calls = decode_reply(reply)
     except Undecodable:
         return False
-    return check(calls, golden, item.functions).valid
+    return check_calls(calls, golden, item.functions).valid

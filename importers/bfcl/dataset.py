@@ -1,15 +1,7 @@
-"""BFCL's questions, golden answers and function documents, joined to `Case`s and shared by all items and runs.
+"""BFCL datasets: questions, golden answers and function docs, joined to dataset items that all runs share.
 
-A dataset folder holds `BFCL_v4_CATEGORY.json` (or V1's names), the golden answers under the same names in
-`possible_answer/`, and for multi-turn and agentic categories documents in `multi_turn_func_doc/`.
-
-One dataset item of BFCL as the reader hands it to the checker: question, function documents and golden answer,
-joined.
-
-A dataset's cases by id. Those of a usual dataset are all kept; of a larger one only the last ones used, and a case
-that was let go is made again from its lines: as objects 500,000 of them would take gigabytes.
-
-Golden answers as calls of the vocabulary, for display and comparison.
+A dataset folder contains `BFCL_v4_CATEGORY.json` (V1 has other names), the golden answers in `possible_answer/` under
+the same names and, for multi-turn and agentic categories, function docs in `multi_turn_func_doc/`.
 """
 
 from __future__ import annotations
@@ -27,9 +19,10 @@ from typing import Any
 import orjson
 
 from fcreview.corrections.equivalence import EquivalenceRule
+from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
-from fcreview.importers.common.jsonl import Record, records, reread
-from fcreview.importers.common.records import names_of, question_line
+from fcreview.importers.common.jsonl import JsonRecord, read_records, reread_value
+from fcreview.importers.common.records import function_names, shorten_question
 from fcreview.model.item import AcceptedValues, Call, GoldenObject, ImportIssue, Message, SharedList
 from fcreview.model.json_value import answer_hash, to_plain_json
 from fcreview.model.redact import redact
@@ -37,97 +30,100 @@ from fcreview.model.redact import redact
 
 @dataclass(slots=True)
 class DatasetItem:
+    """One test case of a dataset. Runs share it, so only the caches are changed after loading."""
+
     id: str
     category: str
     turns: list[list[dict[str, Any]]] = field(default_factory=list)
-    """Messages `{"role", "content"}` a turn; V1's plain string is one user message in one turn."""
+    """Messages `{"role", "content"}` of each turn. V1's plain string is one user message in one turn."""
     functions: list[dict[str, Any]] = field(default_factory=list)
-    """Original documents, always a list (V1's single object is wrapped)."""
+    """Function docs as in the dataset. V1's single object is a list of one."""
     ground_truth: Any = None
-    """`ground_truth` as stored: V1 `{name_N: {param: [..]}}`, V2+ `[{name: {param: [..]}}]`, multi-turn
-    `[["f(a=1)"]]`, None."""
+    """Golden answer as in the dataset.
+
+    V1 `{name_N: {parameter: [values]}}`, V2 to V4 `[{name: {parameter: [values]}}]`, executable `["f(a=1)"]`,
+    multi-turn `[["f(a=1)"], []]` (a list for each turn), agentic `["text"]`; None for irrelevance.
+    """
     golden_calls: list[Call] = field(default_factory=list)
-    """`answer` as golden calls of the vocabulary, for display and comparison. Shared by all runs: never changed."""
+    """`ground_truth` as calls, for display and comparison."""
     golden_hash: str = ""
     opening_messages: list[Message] = field(default_factory=list)
-    """The messages that open each turn. Shared by all runs: never changed."""
+    """Messages at the start of each turn."""
     question: str = ""
-    """One line for lists."""
+    """First question in one line."""
     extra: dict[str, Any] = field(default_factory=dict)
-    """Fields of the question and the answer that have no other place here, shown under *more*: initial_config,
-    involved_classes, missed_function, path, scenario, source ..."""
+    """Other fields of the question and answer records, such as `initial_config` or `scenario`, for the metadata."""
     equivalence_rules: tuple[EquivalenceRule, ...] = ()
-    """Equivalence rules of errata, that hold for the checker."""
+    """Equivalence rules that the checker applies."""
     expected_calls_cache: dict[str, Any] = field(default_factory=dict)
-    """The checker's cache for this case (compiled golden values, parameters by function); filled on first use."""
+    """Golden calls compiled by `schema.compile_expected_calls`, and copies of the item with errata."""
     evaluation_cache: dict[str, Any] = field(default_factory=dict)
-    """Evaluations of decoded outputs, see `evaluate`."""
+    """Evaluations of decoded calls, see `evaluate.evaluate`."""
     reply_cache: dict[Any, Any] = field(default_factory=dict)
-    """What raw replies come to, see `replies`."""
+    """Evaluated replies, see `evaluate.evaluate_reply`."""
 
 
 MAX_LOADED_ITEMS = 10_000
-"""Cases in memory. No published dataset has as many."""
+"""Size up to which all items of a dataset stay in memory. No published dataset is larger."""
 LOADED_ITEMS_OF_LARGE_DATASET = 500
-"""Cases in memory of a larger one: runs go through it in its order, so that more would be used again no sooner."""
-_NO_POSITION = -1
-ReloadItem = Callable[[str, Record, Record | None], DatasetItem]
-"""Makes a case again of the places of its question and its answer, whose values were let go. KeyError if the files
-hold it no longer."""
+"""Number of items of a larger dataset in memory. Runs use the items in order, so more would not be used again."""
+_NO_POSITION = (-1, -1, -1)
+ReloadItem = Callable[[str, JsonRecord, JsonRecord | None], DatasetItem]
+"""Loads an item from the positions of its question and answer records. Raises KeyError if the files have changed."""
 
 
 class DatasetItems(Mapping[str, DatasetItem]):
-    """In dataset order."""
+    """Items of a dataset by id, in dataset order. Those of a large dataset are loaded again when they are used.
 
-    def __init__(self, remake: ReloadItem | None = None) -> None:
-        self._reload_item = remake
+    As Python objects, 500,000 items would take gigabytes of memory.
+    """
+
+    def __init__(self, reload_item: ReloadItem | None = None) -> None:
+        self._reload_item = reload_item
         self._numbers: dict[str, int] = {}
         self._positions = array("q")
-        """Line, offset and length of question and answer, of each in its order."""
+        """Line, offset and length of the question record and of the answer record of each item."""
         self._loaded: OrderedDict[str, DatasetItem] = OrderedDict()
 
-    def add(self, case: DatasetItem, question: Record | None = None, answer: Record | None = None) -> None:
-        """Without a place it is kept for good."""
-        self.add_unloaded(case.id, question, answer)
-        self._loaded[case.id] = case
+    def add(self, item: DatasetItem, question: JsonRecord | None = None, answer: JsonRecord | None = None) -> None:
+        """Add an item with the positions of its records."""
+        self.add_unloaded(item.id, question, answer)
+        self._loaded[item.id] = item
 
-    def add_unloaded(self, name: str, question: Record | None, answer: Record | None) -> None:
-        """A case that is made when it is asked for."""
-        self._numbers[name] = len(self._numbers)
-        for place in (question, answer):
-            self._positions.extend(
-                (place.line, place.offset, place.length) if place else (_NO_POSITION, _NO_POSITION, _NO_POSITION)
-            )
+    def add_unloaded(self, item_id: str, question: JsonRecord | None, answer: JsonRecord | None) -> None:
+        """Add the positions of an item that is loaded when it is used."""
+        self._numbers[item_id] = len(self._numbers)
+        for record in (question, answer):
+            self._positions.extend((record.line, record.offset, record.length) if record else _NO_POSITION)
         if len(self._numbers) > MAX_LOADED_ITEMS:
             self._evict()
 
-    def __getitem__(self, name: str) -> DatasetItem:
-        case = self._loaded.get(name)
-        if case is None:
-            case = self._loaded[name] = self._reload(name, with_answer=True)
+    def __getitem__(self, item_id: str) -> DatasetItem:
+        item = self._loaded.get(item_id)
+        if item is None:
+            item = self._loaded[item_id] = self._reload(item_id, with_answer=True)
             self._evict()
-        return case
+        return item
 
-    def read_question(self, name: str) -> list[list[dict[str, Any]]] | None:
-        """A case's question; None if there is no such case. Nothing else is made for it."""
-        case = self._loaded.get(name)
+    def read_question(self, item_id: str) -> list[list[dict[str, Any]]] | None:
+        """Return the turns of an item without loading the rest of it; None if it does not exist."""
+        item = self._loaded.get(item_id)
         try:
-            return (case or self._reload(name, with_answer=False)).turns
+            return (item or self._reload(item_id, with_answer=False)).turns
         except KeyError:
             return None
 
-    def _reload(self, name: str, *, with_answer: bool) -> DatasetItem:
-        number = self._numbers[name]
+    def _reload(self, item_id: str, *, with_answer: bool) -> DatasetItem:
+        number = self._numbers[item_id]
         question, answer = (self._record_position(6 * number + start) for start in (0, 3))
         if self._reload_item is None or question is None:
-            raise KeyError(name)
-        return self._reload_item(name, question, answer if with_answer else None)
+            raise KeyError(item_id)
+        return self._reload_item(item_id, question, answer if with_answer else None)
 
     def _evict(self) -> None:
-        """Lets go what came first."""
-        while self._reload_item is not None and len(self._loaded) > min(
-            LOADED_ITEMS_OF_LARGE_DATASET, MAX_LOADED_ITEMS
-        ):
+        """Remove the items that were loaded first until the others fit the limit."""
+        limit = min(LOADED_ITEMS_OF_LARGE_DATASET, MAX_LOADED_ITEMS)
+        while self._reload_item is not None and len(self._loaded) > limit:
             self._loaded.popitem(last=False)
 
     def __iter__(self) -> Iterator[str]:
@@ -136,43 +132,36 @@ class DatasetItems(Mapping[str, DatasetItem]):
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._numbers
+    def __contains__(self, item_id: object) -> bool:
+        return item_id in self._numbers
 
-    def _record_position(self, start: int) -> Record | None:
+    def _record_position(self, start: int) -> JsonRecord | None:
         line, offset, length = self._positions[start : start + 3]
-        return None if line == _NO_POSITION else Record(line, offset, length, None)
+        return None if line < 0 else JsonRecord(line, offset, length, None)
 
 
 _REPEAT_SUFFIX = re.compile(r"[_ ]\d+\Z")
 
 
-def parse_golden_calls(answer: Any, category: str, generation: str, functions: Sequence[dict[str, Any]]) -> list[Call]:  # noqa: ARG001
-    """`ground_truth` of any category and generation as golden calls.
-
-    V1 `{name_N: {param: [..]}}`, V2+ `[{name: {param: [..]}}]`, executable `["f(a=1)"]`, multi-turn
-    `[["f(a=1)"], []]` (one list a turn). What is none of these (agentic answers are texts) gives no calls.
-    """
+def parse_golden_calls(ground_truth: Any, category: str, functions: Sequence[dict[str, Any]]) -> list[Call]:
+    """Parse `ground_truth` of any BFCL version into golden calls. Agentic answers, which are texts, have none."""
     if "memory" in category or "web_search" in category:
         return []
-    if isinstance(answer, dict):
-        names = names_of(functions)
-        parsed = [_golden_call(strip_repeat_suffix(name, names), values) for name, values in answer.items()]
-    elif isinstance(answer, list) and answer and all(isinstance(part, list) for part in answer):
-        return [
-            call
-            for turn, texts in enumerate(answer)
-            for call in _number_calls(_golden_calls_from_texts(texts, functions), turn)
-        ]
-    elif isinstance(answer, str):
-        parsed = _golden_calls_from_texts([answer], functions)
-    elif isinstance(answer, list):
-        parsed = [
-            _golden_call(name, values) for part in answer if isinstance(part, dict) for name, values in part.items()
-        ] or _golden_calls_from_texts(answer, functions)
-    else:
+    if isinstance(ground_truth, str):
+        ground_truth = [ground_truth]
+    if isinstance(ground_truth, dict):
+        names = function_names(functions)
+        calls = [_golden_call(strip_repeat_suffix(name, names), values) for name, values in ground_truth.items()]
+    elif not isinstance(ground_truth, list):
         return []
-    return _number_calls(parsed, 0)
+    elif ground_truth and all(isinstance(turn, list) for turn in ground_truth):
+        by_turn = [_golden_calls_from_texts(texts, functions) for texts in ground_truth]
+        return [call for turn, calls in enumerate(by_turn) for call in _number_calls(calls, turn)]
+    else:
+        objects = [each for each in ground_truth if isinstance(each, dict)]
+        calls = [_golden_call(name, values) for each in objects for name, values in each.items()]
+        calls = calls or _golden_calls_from_texts(ground_truth, functions)
+    return _number_calls(calls, 0)
 
 
 def _number_calls(calls: list[Call], turn: int) -> list[Call]:
@@ -181,38 +170,36 @@ def _number_calls(calls: list[Call], turn: int) -> list[Call]:
     return calls
 
 
-def strip_repeat_suffix(name: str, names: set[Any]) -> str:
-    """V1 tells repeated functions apart by `_1`, `_2` (in some items ` 1`, ` 2`): stripped where what remains is a
-    declared function."""
-    if name in names:
+def strip_repeat_suffix(name: str, declared_names: set[Any]) -> str:
+    """Remove the suffix `_1`, `_2` (or ` 1`, ` 2`) of V1's repeated functions, if the rest is a declared function."""
+    if name in declared_names:
         return name
     stripped = _REPEAT_SUFFIX.sub("", name)
-    return stripped if stripped in names else name
+    return stripped if stripped in declared_names else name
 
 
 def _golden_call(name: str, values: Any) -> Call:
     if not isinstance(values, dict):
         raw = json.dumps({name: values}, ensure_ascii=False, default=str)
         return Call("golden", str(name), None, raw=raw, decode_error="the golden answer has no arguments object")
-    return Call("golden", str(name), {key: parse_accepted_values(alternatives) for key, alternatives in values.items()})
+    return Call("golden", str(name), {key: parse_accepted_values(accepted) for key, accepted in values.items()})
 
 
 def _golden_calls_from_texts(texts: list[Any], functions: Sequence[dict[str, Any]]) -> list[Call]:
     calls = []
     for text in texts:
-        found = parse_call_text(text, functions) if isinstance(text, str) else None
-        if found is None:
+        parsed = parse_call_text(text, functions) if isinstance(text, str) else None
+        if parsed is None:
             calls.append(Call("golden", "", None, raw=str(text), decode_error="not call syntax"))
         else:
-            name, arguments = found
-            accepts = {str(key): AcceptedValues([value]) for key, value in arguments.items()}
-            calls.append(Call("golden", name, accepts, raw=text))
+            name, arguments = parsed
+            accepted = {str(key): AcceptedValues([value]) for key, value in arguments.items()}
+            calls.append(Call("golden", name, accepted, raw=text))
     return calls
 
 
 def parse_accepted_values(alternatives: Any) -> AcceptedValues:
-    """A list of acceptable values, where `""` says that the argument may be left out; objects are lists of
-    alternatives again."""
+    """Parse a list of accepted values, in which `""` means that the argument is optional."""
     if isinstance(alternatives, dict):  # V1 has objects directly in objects
         return AcceptedValues([_parse_accepted_value(alternatives)])
     if not isinstance(alternatives, list):
@@ -221,6 +208,7 @@ def parse_accepted_values(alternatives: Any) -> AcceptedValues:
 
 
 def _parse_accepted_value(value: Any) -> Any:
+    """Parse one accepted value. The fields of an object have lists of accepted values again."""
     if isinstance(value, dict):
         return GoldenObject({key: parse_accepted_values(field) for key, field in value.items()})
     if isinstance(value, list):
@@ -233,129 +221,49 @@ _FUNCTION_DOC_FILES = {
     "VehicleControlAPI": "vehicle_control", "GorillaFileSystem": "gorilla_file_system", "MessageAPI": "message_api",
     "TicketAPI": "ticket_api", "MathAPI": "math_api", "WebSearchAPI": "web_search",
 }  # fmt: skip
-"""API class -> its file in `multi_turn_func_doc/`; MemoryAPI's is named by the backend."""
-
-_BAD = (ValueError, TypeError, AttributeError, RecursionError)
+"""API class -> its file in `multi_turn_func_doc/`. The file of MemoryAPI has the name of the backend."""
 _FIELDS_WITH_ATTRIBUTES = frozenset({"id", "question", "function", "ground_truth"})
+"""Fields of dataset records that `DatasetItem` has attributes for."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetFiles:
-    """The files of one question file's worth of dataset."""
+    """Files of one category of a dataset."""
 
     questions: Path
     answers: Path | None = None
     function_docs: Path | None = None
-    """The folder `multi_turn_func_doc`."""
+    """Folder `multi_turn_func_doc`."""
 
     @property
     def paths(self) -> list[Path]:
+        """The question file and, if it exists, the answer file."""
         return [path for path in (self.questions, self.answers) if path is not None]
 
 
 @dataclass(slots=True)
 class Dataset:
-    """`cases` by dataset id, in dataset order."""
+    """Items of one category of a dataset, or of several."""
 
     items: DatasetItems = field(default_factory=DatasetItems)
     issues: list[ImportIssue] = field(default_factory=list)
-    """More may come while cases of a large dataset are made."""
+    """Issues of the files. Loading items of a large dataset may add more."""
     repeated_ids: dict[str, list[str]] = field(default_factory=dict)
-    """Ids that stand several times, and the names of their cases in order, `[id, "id#2"]`."""
+    """Id that several records share -> the ids of their items in order, `[id, "id#2"]`."""
 
 
-def load_dataset(source: DatasetFiles, generation: str, category: str) -> Dataset:
-    """The dataset of a category; read once while its files do not change."""
-    return _load_cached(source, generation, category, tuple(_file_stamp(path) for path in source.paths))
+def load_dataset(files: DatasetFiles, category: str) -> Dataset:
+    """Load the dataset of a category, or return it from the cache if its files have not changed."""
+    return _load_cached(files, category, tuple(_file_stamp(path) for path in files.paths))
 
 
 @lru_cache(maxsize=64)
-def _load_cached(source: DatasetFiles, generation: str, category: str, stamps: tuple[Any, ...]) -> Dataset:  # noqa: ARG001
-    return _DatasetLoader(source, generation, category).load()
-
-
-class _DatasetLoader:
-    """Reads one category's dataset; makes cases again that were let go."""
-
-    def __init__(self, source: DatasetFiles, generation: str, category: str) -> None:
-        self._files, self._version, self._category = source, generation, category
-        self._dataset = Dataset(DatasetItems(self._reload_item))
-        self._reported_ids: set[str] = set()
-
-    def load(self) -> Dataset:
-        dataset, source = self._dataset, self._files
-        answers, by_id = _read_answers(source.answers, dataset.issues)
-        for place, record in enumerate(_read_objects(source.questions, dataset.issues)):
-            stated = record.value.get("id")
-            item = stated if isinstance(stated, str) else f"{self._category}_{place}"
-            given = by_id.get(item, ())
-            name, number = self._unique_id(item)
-            answer = answers[given[min(number, len(given) - 1)]] if given else None
-            if answer is None and not by_id and place < len(answers):
-                answer = answers[place]
-            if len(dataset.items) >= MAX_LOADED_ITEMS:
-                dataset.items.add_unloaded(name, record, answer)
-                continue
-            try:
-                dataset.items.add(self._make_item(name, record, answer), record, answer)
-            except _BAD as error:
-                self._report_malformed(name, error)
-        return dataset
-
-    def _unique_id(self, item: str) -> tuple[str, int]:
-        """Name of a record's case, and how many earlier records have its id."""
-        if item not in self._dataset.items:
-            return item, 0
-        names = self._dataset.repeated_ids.setdefault(item, [item])
-        name, number = repeated_id(item, len(names)), len(names)
-        names.append(name)
-        what = f"{item} stands in the dataset twice: the later record is called {name}"
-        self._dataset.issues.append(ImportIssue(str(self._files.questions), None, what, item=name))
-        return name, number
-
-    def _make_item(self, name: str, question: Record, answer: Record | None) -> DatasetItem:
-        documents = _class_function_docs(
-            self._files.function_docs, question.value.get("involved_classes"), self._category
-        )
-        given = answer.value if answer else None
-        return make_dataset_item(name, self._category, self._version, question.value, given, documents)
-
-    def _reload_item(self, name: str, question: Record, answer: Record | None) -> DatasetItem:
-        """Raises KeyError for records that have become unreadable."""
-        question.value = reread(self._files.questions, question)
-        if answer is not None and self._files.answers is not None:
-            answer.value = reread(self._files.answers, answer)
-        if not isinstance(question.value, dict) or (answer is not None and not isinstance(answer.value, dict)):
-            raise KeyError(name)
-        try:
-            return self._make_item(name, question, answer)
-        except _BAD as error:
-            self._report_malformed(name, error)
-            raise KeyError(name) from error
-
-    def _report_malformed(self, name: str, error: Exception) -> None:
-        if name not in self._reported_ids:
-            self._reported_ids.add(name)
-            what = f"{name} of the dataset could not be interpreted: {type(error).__name__}: {error}"
-            where = str(self._files.questions)
-            self._dataset.issues.append(ImportIssue(where, None, what, item=name, severity="error"))
-
-
-def _read_answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[Record], dict[str, tuple[int, ...]]]:
-    """The answers' records, and the places in the list of those with an id. Values beyond the first are let go."""
-    answers: list[Record] = []
-    by_id: dict[str, tuple[int, ...]] = {}
-    for one in _read_objects(path, issues) if path is not None else ():
-        item = one.value.get("id")
-        if isinstance(item, str):
-            by_id[item] = (*by_id.get(item, ()), len(answers))
-        if len(answers) >= MAX_LOADED_ITEMS:
-            one.value = None
-        answers.append(one)
-    return answers, by_id
+def _load_cached(files: DatasetFiles, category: str, stamps: tuple[Any, ...]) -> Dataset:  # noqa: ARG001
+    return _DatasetLoader(files, category).load()
 
 
 def _file_stamp(path: Path) -> tuple[str, int, int]:
+    """Return path, modification time in nanoseconds and size of a file."""
     try:
         status = path.stat()
     except OSError:
@@ -363,9 +271,93 @@ def _file_stamp(path: Path) -> tuple[str, int, int]:
     return str(path), status.st_mtime_ns, status.st_size
 
 
-def _read_objects(path: Path, issues: list[ImportIssue]) -> Iterator[Record]:
-    """Those that are objects."""
-    for record in records(path):
+class _DatasetLoader:
+    """Loads the dataset of a category, and later single items of a large one again."""
+
+    def __init__(self, files: DatasetFiles, category: str) -> None:
+        self._files, self._category = files, category
+        self._dataset = Dataset(DatasetItems(self._reload_item))
+        self._reported_ids: set[str] = set()
+
+    def load(self) -> Dataset:
+        dataset = self._dataset
+        answers, positions = _read_answers(self._files.answers, dataset.issues)
+        for number, record in enumerate(_read_objects(self._files.questions, dataset.issues)):
+            stated = record.value.get("id")
+            record_id = stated if isinstance(stated, str) else f"{self._category}_{number}"
+            item_id, occurrence = self._unique_id(record_id)
+            answer = None
+            if found := positions.get(record_id):
+                answer = answers[found[min(occurrence, len(found) - 1)]]
+            elif not positions and number < len(answers):
+                answer = answers[number]
+            if len(dataset.items) >= MAX_LOADED_ITEMS:
+                dataset.items.add_unloaded(item_id, record, answer)
+                continue
+            try:
+                dataset.items.add(self._make_item(item_id, record, answer), record, answer)
+            except MALFORMED_DATA as error:
+                self._report_malformed(item_id, error)
+        return dataset
+
+    def _unique_id(self, record_id: str) -> tuple[str, int]:
+        """Return the item id for the next record with this id, and how many records before it have the same id."""
+        if record_id not in self._dataset.items:
+            return record_id, 0
+        ids = self._dataset.repeated_ids.setdefault(record_id, [record_id])
+        item_id, occurrence = repeated_id(record_id, len(ids)), len(ids)
+        ids.append(item_id)
+        what = f"{record_id} is in the dataset more than once. The later record becomes {item_id}"
+        self._dataset.issues.append(ImportIssue(str(self._files.questions), None, what, item=item_id))
+        return item_id, occurrence
+
+    def _make_item(self, item_id: str, question: JsonRecord, answer: JsonRecord | None) -> DatasetItem:
+        classes = question.value.get("involved_classes")
+        functions = _class_function_docs(self._files.function_docs, classes, self._category)
+        return make_dataset_item(item_id, self._category, question.value, answer.value if answer else None, functions)
+
+    def _reload_item(self, item_id: str, question: JsonRecord, answer: JsonRecord | None) -> DatasetItem:
+        """Load an item again. Raises KeyError if its records have changed or are malformed."""
+        question.value = reread_value(self._files.questions, question)
+        if answer is not None and self._files.answers is not None:
+            answer.value = reread_value(self._files.answers, answer)
+        if not isinstance(question.value, dict) or (answer is not None and not isinstance(answer.value, dict)):
+            raise KeyError(item_id)
+        try:
+            return self._make_item(item_id, question, answer)
+        except MALFORMED_DATA as error:
+            self._report_malformed(item_id, error)
+            raise KeyError(item_id) from error
+
+    def _report_malformed(self, item_id: str, error: Exception) -> None:
+        """Add an issue, once for each item."""
+        if item_id not in self._reported_ids:
+            self._reported_ids.add(item_id)
+            what = f"{item_id} of the dataset could not be interpreted: {type(error).__name__}: {error}"
+            path = str(self._files.questions)
+            self._dataset.issues.append(ImportIssue(path, None, what, item=item_id, severity="error"))
+
+
+def _read_answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[JsonRecord], dict[str, tuple[int, ...]]]:
+    """Return the answer records, and id -> positions in that list.
+
+    Records after the first `MAX_LOADED_ITEMS` have no values.
+    """
+    answers: list[JsonRecord] = []
+    positions: dict[str, tuple[int, ...]] = {}
+    for record in _read_objects(path, issues) if path is not None else ():
+        record_id = record.value.get("id")
+        if isinstance(record_id, str):
+            positions[record_id] = (*positions.get(record_id, ()), len(answers))
+        if len(answers) >= MAX_LOADED_ITEMS:
+            record.value = None
+        answers.append(record)
+    return answers, positions
+
+
+def _read_objects(path: Path, issues: list[ImportIssue]) -> Iterator[JsonRecord]:
+    """Yield the records that are JSON objects. Any other line gives an issue."""
+    for record in read_records(path):
         if isinstance(record, ImportIssue):
             issues.append(record)
         elif isinstance(record.value, dict):
@@ -375,83 +367,92 @@ def _read_objects(path: Path, issues: list[ImportIssue]) -> Iterator[Record]:
 
 
 def make_dataset_item(
-    item: str,
+    item_id: str,
     category: str,
-    generation: str,
-    record: dict[str, Any],
+    question: dict[str, Any],
     answer: dict[str, Any] | None = None,
-    documents: list[dict[str, Any]] | None = None,
+    functions: list[dict[str, Any]] | None = None,
 ) -> DatasetItem:
-    """A case of a question record and its answer record (`{"ground_truth": ...}`), both as stored in any generation."""
+    """Make an item from a question record and an answer record (`{"ground_truth": ...}`) of any BFCL version.
+
+    Args:
+        functions: Function docs to use instead of those of the question record.
+    """
     if category == "rest":
-        record = redact(record)
-    functions = record.get("function")
-    if documents is None:
-        documents = [functions] if isinstance(functions, dict) else functions if isinstance(functions, list) else []
-        documents = SharedList(document for document in documents if isinstance(document, dict))
-    extra = {key: value for key, value in record.items() if key not in _FIELDS_WITH_ATTRIBUTES}
-    truth: Any = record.get("ground_truth")
+        question = redact(question)
+    if functions is None:
+        stated = question.get("function")
+        stated = [stated] if isinstance(stated, dict) else stated if isinstance(stated, list) else []
+        functions = SharedList(function_doc for function_doc in stated if isinstance(function_doc, dict))
+    extra = {key: value for key, value in question.items() if key not in _FIELDS_WITH_ATTRIBUTES}
+    ground_truth: Any = question.get("ground_truth")
     if answer is not None:
-        truth = answer["ground_truth"] if "ground_truth" in answer else _unkeyed_ground_truth(answer)
-        if truth is None or "ground_truth" in answer:
+        ground_truth = answer["ground_truth"] if "ground_truth" in answer else _unkeyed_ground_truth(answer)
+        if ground_truth is None or "ground_truth" in answer:
             extra.update((key, value) for key, value in answer.items() if key not in _FIELDS_WITH_ATTRIBUTES)
-    turns = parse_turns(record.get("question"))
-    case = DatasetItem(item, category, turns, documents, truth, question=_question_line(turns), extra=extra)
+    turns = parse_turns(question.get("question"))
+    item = DatasetItem(item_id, category, turns, functions, ground_truth, question=_question_line(turns), extra=extra)
     if not category.startswith(("memory", "web_search")):
-        case.golden_calls = SharedList(parse_golden_calls(truth, category, generation, documents))
-    if truth is not None:
-        case.golden_hash = answer_hash(truth)
-    case.opening_messages = SharedList(make_opening_messages(case))
-    return case
+        item.golden_calls = SharedList(parse_golden_calls(ground_truth, category, functions))
+    if ground_truth is not None:
+        item.golden_hash = answer_hash(ground_truth)
+    item.opening_messages = SharedList(make_opening_messages(item))
+    return item
 
 
-def repeated_id(item: str, number: int) -> str:
-    """The name of the record with this id, counted from 0: an id may stand in a dataset several times."""
-    return item if number == 0 else f"{item}#{number + 1}"
+def repeated_id(record_id: str, occurrence: int) -> str:
+    """Return the item id of the n-th record with the same id, counted from 0: `id`, `id#2`, `id#3`."""
+    return record_id if occurrence == 0 else f"{record_id}#{occurrence + 1}"
 
 
 def _unkeyed_ground_truth(answer: dict[str, Any]) -> dict[str, Any] | None:
-    """The golden answer of V1 before 2024-07-24: the record itself, `{function: {parameter: [values]}}`; None if it is
-    no such record."""
+    """Return the golden answer of an answer record without `ground_truth`; None for a record of another form.
+
+    In V1 before 2024-07-24 the record itself was the golden answer, `{function: {parameter: [values]}}`.
+    """
     calls = {name: values for name, values in answer.items() if name not in ("id", "idx")}
     return calls if calls and all(isinstance(values, dict) for values in calls.values()) else None
 
 
 def parse_turns(question: Any) -> list[list[dict[str, Any]]]:
-    """`question` as turns of messages: V1 has text, V2 a list of messages, V3 and V4 a list of turns."""
+    """Return `question` as turns of messages. V1 has text, V2 a list of messages, V3 and V4 a list of turns."""
     if isinstance(question, str):
         return [[{"role": "user", "content": question}]]
     if not isinstance(question, list):
         return []
-    if question and all(isinstance(part, dict) for part in question):
+    if question and all(isinstance(message, dict) for message in question):
         return [question]
-    return [[part for part in turn if isinstance(part, dict)] for turn in question if isinstance(turn, list)]
+    return [[message for message in turn if isinstance(message, dict)] for turn in question if isinstance(turn, list)]
 
 
-def make_opening_messages(case: DatasetItem) -> list[Message]:
-    """The messages that open each turn; a turn without any reveals functions that were withheld until then."""
+def make_opening_messages(item: DatasetItem) -> list[Message]:
+    """Return the messages at the start of each turn.
+
+    A turn without messages makes functions available that were withheld before it, and gets a log message.
+    """
     messages = []
-    missed = case.extra.get("missed_function")
-    for number, turn in enumerate(case.turns):
-        for part in turn:
-            messages.append(Message(number, -1, message_role(part.get("role")), content_text(part.get("content"))))
+    withheld = item.extra.get("missed_function")
+    for number, turn in enumerate(item.turns):
+        for message in turn:
+            role, content = message_role(message.get("role")), content_text(message.get("content"))
+            messages.append(Message(number, -1, role, content))
         if not turn:
-            names = missed.get(str(number)) if isinstance(missed, dict) else None
-            names = [name["name"] if isinstance(name, dict) else str(name) for name in names or []]
-            text = f"functions withheld until now are offered: {', '.join(names)}" if names else "an empty turn"
+            functions = withheld.get(str(number)) if isinstance(withheld, dict) else None
+            names = [each["name"] if isinstance(each, dict) else str(each) for each in functions or []]
+            text = f"available from this turn: {', '.join(names)}" if names else "empty turn"
             messages.append(Message(number, -1, "log", text))
     return messages
 
 
 def message_role(role: Any) -> Any:
-    """OpenAI's `developer` is a system message; unknown roles are remarks of the runner."""
+    """Return the role of a message. OpenAI's `developer` becomes `system`, any unknown role `log`."""
     if role in ("user", "assistant", "system", "tool"):
         return role
     return "system" if role == "developer" else "log"
 
 
 def content_text(content: Any) -> str:
-    """Message content as text; parts of a list are joined, other JSON is written out."""
+    """Return the content of a message as text. Text parts of a list are joined; other values become JSON."""
     if isinstance(content, str):
         return content
     if content is None:
@@ -462,6 +463,7 @@ def content_text(content: Any) -> str:
 
 
 def json_text(value: Any) -> str:
+    """Return a value as JSON. Values that JSON cannot hold become text."""
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
     except TypeError:
@@ -469,35 +471,38 @@ def json_text(value: Any) -> str:
 
 
 def _question_line(turns: list[list[dict[str, Any]]]) -> str:
-    """The first turn's last user message."""
+    """Return, in one line, the last user message of the first turn that has one."""
     for turn in turns:
-        for part in reversed(turn):
-            if part.get("role") == "user" and part.get("content"):
-                return question_line(content_text(part["content"]))
+        for message in reversed(turn):
+            if message.get("role") == "user" and message.get("content"):
+                return shorten_question(content_text(message["content"]))
     return ""
 
 
 def _class_function_docs(folder: Path | None, classes: Any, category: str) -> list[dict[str, Any]] | None:
+    """Return the function docs of API classes; None if the question record has no list of classes."""
     if not isinstance(classes, list):
         return None
     if folder is None:
         return []
-    names = tuple(_FUNCTION_DOC_FILES.get(str(name), category if name == "MemoryAPI" else "") for name in classes)
-    return load_function_docs(folder, names)
+    stems = (_FUNCTION_DOC_FILES.get(str(name), category if name == "MemoryAPI" else "") for name in classes)
+    return load_function_docs(folder, tuple(stem for stem in stems if stem))
 
 
 @lru_cache(maxsize=256)
-def load_function_docs(folder: Path, names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Function documents of API classes, as one list that all items with the same classes share."""
-    found = (record for name in names if name for record in records(folder / f"{name}.json"))
-    return SharedList(record.value for record in found if isinstance(record, Record) and isinstance(record.value, dict))
+def load_function_docs(folder: Path, stems: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Load function docs from JSON Lines files. All items with the same files share one list."""
+    found = (record for stem in stems for record in read_records(folder / f"{stem}.json"))
+    return SharedList(
+        record.value for record in found if isinstance(record, JsonRecord) and isinstance(record.value, dict)
+    )
 
 
-def merge_datasets(parts: Iterable[Dataset]) -> Dataset:
-    """Several categories as one dataset, as format sensitivity needs it."""
-    whole = Dataset()
-    for part in parts:
-        for case in part.items.values():
-            whole.items.add(case)
-        whole.issues.extend(part.issues)
-    return whole
+def merge_datasets(datasets: Iterable[Dataset]) -> Dataset:
+    """Merge the datasets of several categories into one, as format sensitivity requires."""
+    merged = Dataset()
+    for dataset in datasets:
+        for item in dataset.items.values():
+            merged.items.add(item)
+        merged.issues.extend(dataset.issues)
+    return merged

@@ -1,433 +1,206 @@
-"""Finding the dataset of a BFCL run: the folders given, those that were opened, beside or above the run, or installed.
+"""Discovery of BFCL runs and their datasets.
 
-Only data of the run's own generation is joined. Of several datasets with different content, the one whose questions and
-golden answers equal most of those embedded in the score files is taken, and the choice is reported.
+A run is one model folder with result files of one BFCL version. Its score files are searched for on disk, also outside
+the opened paths: in the same folder, in `score/MODEL` for `result/MODEL`, in `RUN/score` for `RUN/result` or
+`RUN/*.json`. If only scores were opened, its result files are searched for in the same way.
 
-Finding BFCL runs: results and scores of one model, wherever both folders lie, as one `RunPlan`.
-
-A run is one model folder of result files of one generation. Its scores are looked for in the same folder and beside it
-(`result/MODEL` - `score/MODEL`, `RUN/result` - `RUN/score`, `RUN/*.json` - `RUN/score`), on disk, also outside the path
-that was opened; the other way round when scores were opened.
+The dataset must be of the run's own BFCL version. If several different datasets match, the one with the most questions
+and golden answers that the score files quote is used, and the choice is reported.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.bfcl import dataset, filenames
-from fcreview.importers.bfcl import filenames as names
-from fcreview.importers.bfcl.dataset import Dataset, DatasetFiles
-from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind
+from fcreview.importers.bfcl import filenames
+from fcreview.importers.bfcl.dataset import Dataset, DatasetFiles, load_dataset
+from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind, Peek
 from fcreview.importers.bfcl.joining import is_same_answer, is_same_question
-from fcreview.importers.common.discovery import SKIPPED, is_text
-from fcreview.importers.common.jsonl import Record, head, records
+from fcreview.importers.common.discovery import SKIPPED_FOLDERS, is_utf8_name
+from fcreview.importers.common.jsonl import JsonRecord, read_first_record, read_records
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
 
-MAX_PARENT_FOLDERS = 5
-"""How many folders above a model folder are looked at."""
-DATASET_SUBFOLDERS = (
-    "", "data", "bfcl_eval/data", "berkeley-function-call-leaderboard/data",
-    "berkeley-function-call-leaderboard/bfcl_eval/data",
-)  # fmt: skip
-MAX_COMPARED_ENTRIES = 40
-"""Score entries compared with each dataset that fits."""
+BENCHMARK = "bfcl"
+MAX_SUBFOLDERS = 500
+"""Number of folders beside a model folder that are searched."""
+MAX_GROUP_DEPTH = 4
+"""Levels of group folders below a model folder."""
+_SUFFIXES = (".json", ".jsonl", ".csv")
 
-_FORMAT_SENSITIVITY_CATEGORIES = (
-    "simple_python",
-    "simple_java",
-    "simple_javascript",
-    *filenames.V2_CATEGORIES[3:6],
-    *filenames.V2_CATEGORIES[14:18],
-)
+FilesByRun = dict[tuple[Path, str], list[ClassifiedFile]]
+"""(model folder, BFCL version) -> files."""
 
 
 @dataclass(slots=True)
 class CategoryFiles:
-    """What one category of a run is read from."""
+    """Files from which one category of a run is imported."""
 
     results: list[Path] = field(default_factory=list)
     scores: list[Path] = field(default_factory=list)
     dataset_files: list[DatasetFiles] = field(default_factory=list)
-    """Of the dataset; several for format sensitivity only."""
+    """Files of the dataset, more than one only for format sensitivity."""
 
 
 FilesByCategory = dict[str, CategoryFiles]
-"""`RunPlan.private` of a BFCL run: by category, in the order in which they are read."""
-
-
-def attach_dataset(plan: RunPlan, asked: Sequence[Path], opened: Sequence[Path], peek: Any) -> None:
-    """Sets `plan.data`, `plan.run.dataset` and the categories' sources.
-
-    `asked` are the folders that were given and those below them: if one of them fits, no other place is looked at.
-    `opened` are folders with question files at the paths that were opened.
-    """
-    categories: FilesByCategory = plan.importer_data
-    wanted = {category: _question_categories(category) for category in categories}
-    stems = list(dict.fromkeys(stem for parts in wanted.values() for stem in parts))
-    generation = plan.run.generation
-    fitting = _folders_with_questions(asked, generation, stems, peek)
-    if not fitting:
-        if asked:
-            what = f"no BFCL {generation} dataset for this run in the data folders given"
-            plan.issues.append(ImportIssue(str(asked[0]), None, what))
-        fitting = _folders_with_questions(
-            [*opened, *_folders_near_run(plan), *_installed_data_folders()], generation, stems, peek
-        )
-    fitting = _rank_datasets(_drop_duplicate_datasets(fitting, generation, stems), plan)
-    sources: dict[str, DatasetFiles] = {}
-    for stem in stems:
-        for folder in fitting:
-            source = find_dataset_files(folder, generation, stem)
-            if source is not None and is_question_file(source.questions, peek):
-                sources[stem] = source
-                break
-    for category, parts in wanted.items():
-        categories[category].dataset_files = [sources[stem] for stem in parts if stem in sources]
-    plan.data = list(dict.fromkeys(path for source in sources.values() for path in source.paths))
-    documents = dict.fromkeys(source.function_docs for source in sources.values() if source.function_docs)
-    if any(category.startswith(("multi_turn", "memory", "web_search")) for category in wanted):
-        plan.data += [path for folder in documents if folder for path in sorted(folder.glob("*.json"))]
-    plan.run.dataset = str(fitting[0]) if fitting else None
-    _report_missing_datasets(plan, wanted, sources)
-
-
-def _report_missing_datasets(plan: RunPlan, wanted: dict[str, list[str]], sources: dict[str, DatasetFiles]) -> None:
-    missing = [category for category, parts in wanted.items() if not any(stem in sources for stem in parts)]
-    if not missing:
-        return
-    some = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
-    of = "" if len(missing) == len(wanted) else f" for {some}"
-    what = (
-        f"no BFCL {plan.run.generation} dataset found{of}: questions and golden answers are known only where the score "
-        "files repeat them; give the dataset with --data DIR"
-    )
-    plan.issues.append(ImportIssue(plan.run.path, None, what))
-
-
-def _question_categories(category: str) -> list[str]:
-    return (
-        list(_FORMAT_SENSITIVITY_CATEGORIES)
-        if category == "format_sensitivity"
-        else [filenames.question_category(category)]
-    )
-
-
-def find_dataset_files(folder: Path, generation: str, stem: str) -> DatasetFiles | None:
-    """The dataset files of a category in a folder, or None."""
-    name = filenames.question_file_name(generation, stem)
-    questions = folder / name
-    if not questions.is_file():
-        return None
-    answers = folder / "possible_answer" / name
-    documents = folder / "multi_turn_func_doc"
-    return DatasetFiles(questions, answers if answers.is_file() else None, documents if documents.is_dir() else None)
-
-
-def is_question_file(path: Path, peek: Any) -> bool:
-    """V1 results may bear the name of the question file."""
-    first = peek(path)
-    return isinstance(first, dict) and "question" in first and "result" not in first
-
-
-def _folders_with_questions(folders: Sequence[Path], generation: str, stems: list[str], peek: Any) -> list[Path]:
-    found: dict[Path, None] = {}
-    for folder in folders:
-        sources = (find_dataset_files(folder, generation, stem) for stem in stems)
-        if any(source and is_question_file(source.questions, peek) for source in sources):
-            found[folder] = None
-    return list(found)
-
-
-def walk_folders(root: Path, depth: int = 4) -> Iterator[Path]:
-    """A folder that was given and those below it: people point at `data/` or at a whole checkout."""
-    root = Path(os.path.abspath(root))  # noqa: PTH100
-    yield root
-    if depth:
-        try:
-            with os.scandir(root) as entries:
-                inner = sorted(
-                    e.name
-                    for e in entries
-                    if not e.name.startswith(".") and is_text(e.name) and e.is_dir(follow_symlinks=False)
-                )
-        except OSError:
-            return
-        for name in inner:
-            if name not in SKIPPED and name not in ("possible_answer", "result", "score"):
-                yield from walk_folders(root / name, depth - 1)
-
-
-def _folders_near_run(plan: RunPlan) -> Iterator[Path]:
-    """Beside and above the run, nearest first."""
-    first = (plan.results or plan.scores)[0]
-    folder = filenames.model_folder(first)
-    for place in (folder, *list(folder.parents)[:MAX_PARENT_FOLDERS]):
-        for inner in DATASET_SUBFOLDERS:
-            yield place / inner if inner else place
-
-
-@lru_cache(maxsize=1)
-def _installed_data_folders() -> list[Path]:
-    """The data of the installed package `bfcl_eval`, which is not imported."""
-    try:
-        spec = importlib.util.find_spec("bfcl_eval")
-    except (ImportError, ValueError):
-        return []
-    places = list(spec.submodule_search_locations or []) if spec else []
-    return [Path(place) / "data" for place in places]
-
-
-def _drop_duplicate_datasets(folders: list[Path], generation: str, stems: list[str]) -> list[Path]:
-    """Without the folders whose files for this run are the same as those of an earlier one."""
-    if len(folders) < 2:
-        return folders
-    seen: dict[tuple[Any, ...], Path] = {}
-    for folder in folders:
-        sources = [find_dataset_files(folder, generation, stem) for stem in stems]
-        key = tuple(tuple(_file_hash(path) for path in source.paths) if source else None for source in sources)
-        seen.setdefault(key, folder)
-    return list(seen.values())
-
-
-def _file_hash(path: Path) -> bytes:
-    return _cached_file_hash(path, path.stat().st_mtime_ns, path.stat().st_size)
-
-
-@lru_cache(maxsize=1024)
-def _cached_file_hash(path: Path, mtime: int, size: int) -> bytes:  # noqa: ARG001
-    with open_file(path) as file:
-        digest = blake2b(digest_size=16)
-        while part := file.read(1 << 20):
-            digest.update(part)
-    return digest.digest()
-
-
-def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
-    """The datasets, best match with the questions embedded in the scores first; a choice is reported."""
-    if len(folders) < 2:
-        return folders
-    matches = {folder: _count_matches(folder, plan) for folder in folders}
-    ranked = sorted(folders, key=lambda folder: -matches[folder][0])
-    checked = matches[ranked[0]][1]
-    clear = matches[ranked[0]][0] > matches[ranked[1]][0]
-    told = "; ".join(f"{folder} ({matches[folder][0]} of {checked})" for folder in ranked)
-    what = f"{len(ranked)} different datasets fit; embedded questions and answers that are equal: {told}. "
-    what += f"{ranked[0]} is used; --data DIR chooses another"
-    plan.issues.append(ImportIssue(plan.run.path, None, what, severity="notice" if clear else "warning"))
-    return ranked
-
-
-def _count_matches(folder: Path, plan: RunPlan) -> tuple[int, int]:
-    """(equal, compared) over questions and golden answers embedded in the first failing entries of each score file."""
-    equal = compared = 0
-    generation = plan.run.generation
-    categories: FilesByCategory = plan.importer_data
-    for category, parts in categories.items():
-        source = find_dataset_files(folder, generation, filenames.question_category(category))
-        data = dataset.load_dataset(source, generation, category) if source is not None else Dataset()
-        for path in parts.scores:
-            entries = (record.value for record in records(path) if isinstance(record, Record))
-            for entry, _ in zip(entries, range(MAX_COMPARED_ENTRIES), strict=False):
-                prompt = entry.get("prompt") if isinstance(entry, dict) else None
-                if isinstance(prompt, dict) and "question" in prompt:
-                    compared += 1
-                    equal += _contains_entry(data, entry, prompt, category)
-    return equal, compared
-
-
-def _contains_entry(data: Dataset, entry: dict[str, Any], prompt: dict[str, Any], category: str) -> bool:
-    """Whether the dataset has the question with this golden answer: at its id, or, where it states none (July 2024),
-    anywhere."""
-    stated = prompt.get("id")
-    if isinstance(stated, str):
-        case = data.items.get(filenames.to_dataset_id(stated, category))
-        there = [case] if case is not None else []
-    else:
-        there = list(data.items.values())
-    return any(
-        is_same_question(case.turns, prompt["question"])
-        and ("possible_answer" not in entry or is_same_answer(case.ground_truth, entry["possible_answer"]))
-        for case in there
-    )
-
-
-BENCHMARK = "bfcl"
-MAX_SUBFOLDERS = 500
-_SUFFIXES = (".json", ".jsonl", ".csv")
-
-FilesByRun = dict[tuple[Path, str], list[ClassifiedFile]]
-"""Model folder and generation -> its files."""
+"""`RunPlan.importer_data` of a BFCL run, in the order in which categories are imported."""
 
 
 def find(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
-    """The BFCL runs among `files`, with their scores and datasets; files of BFCL that are not read are claimed."""
-    peek = lru_cache(maxsize=None)(head)
+    """Find the BFCL runs in `files`, with their score files and datasets.
+
+    Files of BFCL that are not imported are claimed, too. A notice counts them.
+    """
+    peek = lru_cache(maxsize=None)(read_first_record)
     found = DiscoveredRuns()
     results: FilesByRun = {}
     scores: FilesByRun = {}
-    questions: dict[Path, None] = {}
-    ignored: dict[tuple[Path, str], int] = {}
+    question_folders: dict[Path, None] = {}
+    ignored: Counter[tuple[Path, str]] = Counter()
     for path in files:
-        named = names.classify_file(path, peek) if path.suffix in _SUFFIXES else None
-        if named is None:
+        file = filenames.classify_file(path, peek) if path.suffix in _SUFFIXES else None
+        if file is None:
             continue
         found.claimed.add(path)
-        if named.kind == "ignored":
-            if named.ignored_reason:
-                place = (_folder_of_notice(path), named.ignored_reason)
-                ignored[place] = ignored.get(place, 0) + 1
-        elif named.kind in ("result", "score"):
-            group = results if named.kind == "result" else scores
-            group.setdefault((names.model_folder(path), named.version), []).append(named)
-        elif named.kind == "question":
-            questions[path.parent] = None
+        if file.kind == "ignored":
+            if file.ignored_reason:
+                ignored[_notice_folder(path), file.ignored_reason] += 1
+        elif file.kind in ("result", "score"):
+            by_run = results if file.kind == "result" else scores
+            by_run.setdefault((filenames.model_folder(path), file.version), []).append(file)
+        elif file.kind == "question":
+            question_folders[path.parent] = None
     for (folder, reason), count in ignored.items():
-        files_word = "file" if count == 1 else "files"
-        found.issues.append(
-            ImportIssue(str(folder), None, f"not read: {count} {files_word}, {reason}", severity="notice")
-        )
-    asked = [folder for root in data for folder in walk_folders(root)]
+        what = f"skipped {count} {'file' if count == 1 else 'files'}: {reason}"
+        found.issues.append(ImportIssue(str(folder), None, what, severity="notice"))
+    data_folders = [folder for root in data for folder in walk_folders(root)]
     for plan in _pair_files(results, scores, peek):
-        attach_dataset(plan, asked, list(questions), peek)
+        attach_dataset(plan, data_folders, list(question_folders), peek)
         found.claimed.update(plan.results, plan.scores)
         found.plans.append(plan)
     return found
 
 
-def _folder_of_notice(path: Path) -> Path:
-    """One notice for a whole tree of memory snapshots, else one a folder."""
-    for folder in path.parents:
-        if folder.name == "memory_snapshot":
-            return folder
-    return path.parent
+def _notice_folder(path: Path) -> Path:
+    """Return the folder that the notice on an ignored file names: the top folder of memory snapshots, or its own."""
+    return next((folder for folder in path.parents if folder.name == "memory_snapshot"), path.parent)
 
 
-def _pair_files(results: FilesByRun, scores: FilesByRun, peek: Any) -> Iterator[RunPlan]:
+def _pair_files(results: FilesByRun, scores: FilesByRun, peek: Peek) -> Iterator[RunPlan]:
+    """Plan a run for each model folder with results, then for scores that belong to none of these runs."""
     used: set[Path] = set()
-    for (folder, generation), given in results.items():
-        counterpart, issues = _find_counterpart(folder, generation, "score", given, peek)
-        whole = {named.path for named in given} >= {n.path for n in _files_of_kind(folder, generation, "result", peek)}
-        if not whole:
-            categories = {named.category for named in given}
-            counterpart = [named for named in counterpart if named.category in categories]
-        used.update(named.path for named in counterpart)
-        yield _make_plan(folder if whole else _common_path(given), folder, generation, given, counterpart, issues)
-    for (folder, generation), given in scores.items():
-        if {named.path for named in given} <= used:
+    for (folder, version), files in results.items():
+        found, issues, is_whole = _find_counterpart(folder, version, files, peek)
+        used.update(file.path for file in found)
+        yield _make_plan(folder if is_whole else _common_path(files), folder, version, files, found, issues)
+    for (folder, version), files in scores.items():
+        paths = {file.path for file in files}
+        if paths <= used:
             continue
-        counterpart, issues = _find_counterpart(folder, generation, "result", given, peek)
-        on_disk = _files_of_kind(folder, generation, "score", peek)
-        whole = {named.path for named in given} >= {named.path for named in on_disk}
-        if not whole:
-            categories = {named.category for named in given}
-            counterpart = [named for named in counterpart if named.category in categories]
-        if counterpart and (names.model_folder(counterpart[0].path), generation) in results:
-            yield from _plan_unpaired_scores(folder, generation, given, used)
+        found, issues, is_whole = _find_counterpart(folder, version, files, peek)
+        model = filenames.model_folder(found[0].path) if found else folder
+        if found and (model, version) in results:
+            if used.isdisjoint(paths):
+                what = "these scores are not joined with the results beside them, which have other scores"
+                yield _make_plan(folder, folder, version, [], files, [ImportIssue(str(folder), None, what)])
             continue
-        model = names.model_folder(counterpart[0].path) if counterpart else folder
-        place = model if whole else _common_path(counterpart or given)
-        yield _make_plan(place, model, generation, counterpart, given, issues)
+        yield _make_plan(model if is_whole else _common_path(found or files), model, version, found, files, issues)
 
 
-def _plan_unpaired_scores(
-    folder: Path, generation: str, given: list[ClassifiedFile], used: set[Path]
-) -> Iterator[RunPlan]:
-    """Scores of a model whose results were paired with other scores."""
-    rest = [named for named in given if named.path not in used]
-    issue = ImportIssue(str(folder), None, "these scores were not joined: the results beside them have other scores")
-    if len(rest) == len(given):
-        yield _make_plan(folder, folder, generation, [], rest, [issue])
-
-
-def _common_path(given: Sequence[ClassifiedFile]) -> Path:
-    return given[0].path if len(given) == 1 else Path(os.path.commonpath([named.path for named in given]))
+def _common_path(files: Sequence[ClassifiedFile]) -> Path:
+    return files[0].path if len(files) == 1 else Path(os.path.commonpath([file.path for file in files]))
 
 
 def _make_plan(
-    place: Path,
+    path: Path,
     folder: Path,
-    generation: str,
+    version: str,
     results: list[ClassifiedFile],
     scores: list[ClassifiedFile],
     issues: list[ImportIssue],
 ) -> RunPlan:
+    """Plan a run of the model folder `folder` that is shown as `path`."""
     categories: FilesByCategory = {}
-    for named in sorted(
-        [*results, *scores], key=lambda named: names.CATEGORY_ORDER.get(named.category, len(names.CATEGORY_ORDER))
-    ):
-        parts = categories.setdefault(named.category, CategoryFiles())
-        (parts.results if named.kind == "result" else parts.scores).append(named.path)
-    run = Run(BENCHMARK, generation, "en", names.model_name(folder), str(place))
-    sure = any(named.is_certain for named in [*results, *scores])
-    reason = f"{len(results)} result and {len(scores)} score files named as BFCL {generation} names them"
-    if not sure:
-        reason = "file names and keys are like BFCL's, but no name states the version"
-    plan = RunPlan(run, [n.path for n in results], [n.path for n in scores], confidence=1.0 if sure else 0.6,
-                   reason=reason, issues=issues, importer_data=categories)  # fmt: skip
-    if generation not in names.VERSIONS:
-        what = f"BFCL {generation} is newer than this importer: read and checked by V4's rules"
-        plan.issues.append(ImportIssue(str(place), None, what))
+    order = filenames.CATEGORY_ORDER
+    for file in sorted([*results, *scores], key=lambda file: order.get(file.category, len(order))):
+        category = categories.setdefault(file.category, CategoryFiles())
+        (category.results if file.kind == "result" else category.scores).append(file.path)
+    run = Run(BENCHMARK, version, "en", filenames.model_name(folder), str(path))
+    is_certain = any(file.is_certain for file in [*results, *scores])
+    reason = f"{len(results)} result and {len(scores)} score files with names of BFCL {version}"
+    if not is_certain:
+        reason = "file names and keys resemble those of BFCL, but no file name states the BFCL version"
+    plan = RunPlan(run, [file.path for file in results], [file.path for file in scores],
+                   confidence=1.0 if is_certain else 0.6, reason=reason, issues=issues,
+                   importer_data=categories)  # fmt: skip
+    if version not in filenames.VERSIONS:
+        what = f"BFCL {version} is newer than this importer and is imported by the rules of V4"
+        plan.issues.append(ImportIssue(str(path), None, what))
     return plan
 
 
 def _find_counterpart(
-    folder: Path, generation: str, role: FileKind, given: Sequence[ClassifiedFile], peek: Any
-) -> tuple[list[ClassifiedFile], list[ImportIssue]]:
-    """The files of the other role that belong to a model folder: the best named folder that shares a category."""
-    categories = {named.category for named in given}
-    fits: list[tuple[tuple[int, int], Path, list[ClassifiedFile]]] = []
-    for rank, candidate in _candidate_folders(folder, role):
-        there = _files_of_kind(candidate, generation, role, peek)
-        shared = len(categories & {named.category for named in there})
-        if shared:
-            fits.append(((rank, shared), candidate, there))
-    if not fits:
-        return [], []
-    fits.sort(key=lambda fit: fit[0], reverse=True)
-    best = [fit for fit in fits if fit[0] == fits[0][0]]
+    folder: Path, version: str, files: Sequence[ClassifiedFile], peek: Peek
+) -> tuple[list[ClassifiedFile], list[ImportIssue], bool]:
+    """Find the score files for result files of a model, or the result files for score files.
+
+    Returns the files, issues, and whether `files` are all files of their kind in the model folder. If they are not,
+    only files of the same categories are returned.
+    """
+    own_kind = files[0].kind
+    kind: FileKind = "score" if own_kind == "result" else "result"
+    categories = {file.category for file in files}
+    is_whole = {file.path for file in files} >= {f.path for f in _files_of_kind(folder, version, own_kind, peek)}
+    matches: list[tuple[tuple[int, int], Path, list[ClassifiedFile]]] = []
+    for rank, candidate in _candidate_folders(folder, kind):
+        found = _files_of_kind(candidate, version, kind, peek)
+        n_shared = len(categories & {file.category for file in found})
+        if n_shared:
+            matches.append(((rank, n_shared), candidate, found))
+    if not matches:
+        return [], [], is_whole
+    best = [match for match in matches if match[0] == max(matches, key=lambda match: match[0])[0]]
     issues = []
     if len(best) > 1:
-        others = ", ".join(str(fit[1]) for fit in best[1:])
-        what = f"several folders of {role} files fit: {best[0][1]} is taken, not {others}"
+        others = ", ".join(str(match[1]) for match in best[1:])
+        what = f"several folders contain {kind} files of this model. Using {best[0][1]}; ignoring {others}"
         issues.append(ImportIssue(str(folder), None, what))
-    return best[0][2], issues
+    return [file for file in best[0][2] if is_whole or file.category in categories], issues, is_whole
 
 
-def _candidate_folders(folder: Path, role: FileKind) -> Iterator[tuple[int, Path]]:
-    """(rank, folder) of places where the other role's files of a model may lie; a higher rank is surer."""
+def _candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
+    """Yield (rank, folder) of folders that may contain a model's files of this kind. A higher rank is more certain."""
     yield 5, folder
-    if names.is_outer_folder(folder):
+    if filenames.is_outer_folder(folder):
         for sibling in _subfolders(folder.parent):
-            if sibling != folder and names.is_outer_folder(sibling) and role in sibling.name.lower():
-                yield 4 if _is_counterpart_name(folder.name, sibling.name, role) else 3, sibling
+            if sibling != folder and filenames.is_outer_folder(sibling) and kind in sibling.name.lower():
+                yield 4 if _is_counterpart_name(folder.name, sibling.name, kind) else 3, sibling
     for inner in _subfolders(folder):
-        if names.is_outer_folder(inner) and role in inner.name.lower():
+        if filenames.is_outer_folder(inner) and kind in inner.name.lower():
             yield 4, inner
             yield 4, inner / folder.name
     outer = folder.parent
-    if names.is_outer_folder(outer) and outer.name.lower().count(role) == 0:
+    if filenames.is_outer_folder(outer) and kind not in outer.name.lower():
         yield 2, outer.parent  # RUN/score/MODEL with RUN/*.json
     for sibling in _subfolders(outer.parent):
         if sibling != outer:
-            rank = (
-                4 if _is_counterpart_name(outer.name, sibling.name, role) else 3 if role in sibling.name.lower() else 1
-            )
-            yield rank, sibling / folder.name
+            is_counterpart = _is_counterpart_name(outer.name, sibling.name, kind)
+            yield 4 if is_counterpart else 3 if kind in sibling.name.lower() else 1, sibling / folder.name
 
 
-def _is_counterpart_name(name: str, sibling: str, role: FileKind) -> bool:
-    """`result-BFCL` and `score-BFCL`."""
-    other = "score" if role == "result" else "result"
-    return name.lower().replace(other, role) == sibling.lower()
+def _is_counterpart_name(name: str, sibling: str, kind: FileKind) -> bool:
+    """Whether two folder names differ only in `result` and `score`, as `result-BFCL` and `score-BFCL` do."""
+    other = "score" if kind == "result" else "result"
+    return name.lower().replace(other, kind) == sibling.lower()
 
 
 def _subfolders(folder: Path) -> list[Path]:
@@ -440,11 +213,11 @@ def _subfolders(folder: Path) -> list[Path]:
 
 
 def _is_visible(entry: os.DirEntry[str]) -> bool:
-    return not entry.name.startswith(".") and is_text(entry.name)
+    return not entry.name.startswith(".") and is_utf8_name(entry.name)
 
 
-def _files_of_kind(folder: Path, generation: str, role: FileKind, peek: Any, depth: int = 0) -> list[ClassifiedFile]:
-    """The result or score files of a model folder, V4's group folders included."""
+def _files_of_kind(folder: Path, version: str, kind: FileKind, peek: Peek, depth: int = 0) -> list[ClassifiedFile]:
+    """Return the result or score files in a model folder and its group folders."""
     try:
         with os.scandir(folder) as entries:
             listed = sorted((entry.name, entry.is_dir()) for entry in entries if _is_visible(entry))
@@ -454,10 +227,215 @@ def _files_of_kind(folder: Path, generation: str, role: FileKind, peek: Any, dep
     for name, is_folder in listed:
         path = folder / name
         if is_folder:
-            if name in names.GROUP_FOLDERS and depth < 4:
-                found += _files_of_kind(path, generation, role, peek, depth + 1)
+            if name in filenames.GROUP_FOLDERS and depth < MAX_GROUP_DEPTH:
+                found += _files_of_kind(path, version, kind, peek, depth + 1)
         elif path.suffix in _SUFFIXES:
-            named = names.classify_file(path, peek)
-            if named is not None and named.kind == role and named.version == generation:
-                found.append(named)
+            file = filenames.classify_file(path, peek)
+            if file is not None and file.kind == kind and file.version == version:
+                found.append(file)
     return found
+
+
+MAX_PARENT_FOLDERS = 5
+"""Number of folders above a model folder that are searched for a dataset."""
+DATASET_SUBFOLDERS = (
+    "", "data", "bfcl_eval/data", "berkeley-function-call-leaderboard/data",
+    "berkeley-function-call-leaderboard/bfcl_eval/data",
+)  # fmt: skip
+"""Subfolders that are searched for a dataset."""
+MAX_COMPARED_ENTRIES = 40
+"""Number of entries of each score file that are compared with each matching dataset."""
+_FORMAT_SENSITIVITY_CATEGORIES = [
+    *filenames.V4_CATEGORIES[:3], *filenames.V2_CATEGORIES[3:6], *filenames.V2_CATEGORIES[14:18],
+]  # fmt: skip
+"""Categories from which the items of format sensitivity are drawn."""
+
+
+def attach_dataset(plan: RunPlan, data_folders: Sequence[Path], opened: Sequence[Path], peek: Peek) -> None:
+    """Set `plan.data`, `plan.run.dataset` and the dataset files of all categories.
+
+    Args:
+        data_folders: Folders that the user named, with their subfolders. If one matches, no other place is searched.
+        opened: Folders in the opened paths that contain question files.
+    """
+    categories: FilesByCategory = plan.importer_data
+    version = plan.run.generation
+    needed = {category: _question_categories(category) for category in categories}
+    names = list(dict.fromkeys(name for several in needed.values() for name in several))
+    folders = _folders_with_questions(data_folders, version, names, peek)
+    if not folders:
+        if data_folders:
+            what = f"no BFCL {version} dataset for this run in the data folders. Searching near the run"
+            plan.issues.append(ImportIssue(str(data_folders[0]), None, what))
+        places = [*opened, *_folders_near_run(plan), *_installed_data_folders()]
+        folders = _folders_with_questions(places, version, names, peek)
+    folders = _rank_datasets(_drop_duplicate_datasets(folders, version, names), plan)
+    found: dict[str, DatasetFiles] = {}
+    for name in names:
+        for folder in folders:
+            files = find_dataset_files(folder, version, name)
+            if files is not None and is_question_file(files.questions, peek):
+                found[name] = files
+                break
+    for category, several in needed.items():
+        categories[category].dataset_files = [found[name] for name in several if name in found]
+    plan.data = list(dict.fromkeys(path for files in found.values() for path in files.paths))
+    if any(category.startswith(("multi_turn", "memory", "web_search")) for category in needed):
+        doc_folders = dict.fromkeys(files.function_docs for files in found.values() if files.function_docs)
+        plan.data += [path for folder in doc_folders if folder for path in sorted(folder.glob("*.json"))]
+    plan.run.dataset = str(folders[0]) if folders else None
+    missing = [category for category, several in needed.items() if found.keys().isdisjoint(several)]
+    if missing:
+        plan.issues.append(_missing_dataset_issue(plan, missing, all_missing=len(missing) == len(needed)))
+
+
+def _missing_dataset_issue(plan: RunPlan, categories: list[str], *, all_missing: bool) -> ImportIssue:
+    listed = ", ".join(categories[:4]) + (f" and {len(categories) - 4} more" if len(categories) > 4 else "")
+    what = (
+        f"no BFCL {plan.run.generation} dataset found{'' if all_missing else f' for {listed}'}. Items have a question "
+    )
+    what += "and a golden answer only if the score files quote them. Pass --data DIR to recompute verdicts"
+    return ImportIssue(plan.run.path, None, what)
+
+
+def _question_categories(category: str) -> list[str]:
+    """Return the categories whose question files a category needs."""
+    if category == "format_sensitivity":
+        return _FORMAT_SENSITIVITY_CATEGORIES
+    return [filenames.question_category(category)]
+
+
+def find_dataset_files(folder: Path, version: str, category: str) -> DatasetFiles | None:
+    """Return the dataset files of a category in a folder; None if it has no question file."""
+    name = filenames.question_file_name(version, category)
+    questions = folder / name
+    if not questions.is_file():
+        return None
+    answers, function_docs = folder / "possible_answer" / name, folder / "multi_turn_func_doc"
+    return DatasetFiles(
+        questions, answers if answers.is_file() else None, function_docs if function_docs.is_dir() else None
+    )
+
+
+def is_question_file(path: Path, peek: Peek) -> bool:
+    """Whether a file contains questions. Results of V1 may have the name of the question file."""
+    first = peek(path)
+    return isinstance(first, dict) and "question" in first and "result" not in first
+
+
+def _folders_with_questions(folders: Sequence[Path], version: str, categories: list[str], peek: Peek) -> list[Path]:
+    """Return the folders with a question file of one of the categories, each once."""
+    found: dict[Path, None] = {}
+    for folder in folders:
+        candidates = (find_dataset_files(folder, version, category) for category in categories)
+        if any(files and is_question_file(files.questions, peek) for files in candidates):
+            found[folder] = None
+    return list(found)
+
+
+def walk_folders(root: Path, depth: int = 4) -> Iterator[Path]:
+    """Yield a folder and its subfolders, because `--data` may name `data/` or a whole checkout."""
+    root = Path(os.path.abspath(root))  # noqa: PTH100
+    yield root
+    if depth:
+        try:
+            with os.scandir(root) as entries:
+                names = sorted(e.name for e in entries if _is_visible(e) and e.is_dir(follow_symlinks=False))
+        except OSError:
+            return
+        for name in names:
+            if name not in SKIPPED_FOLDERS and name not in ("possible_answer", "result", "score"):
+                yield from walk_folders(root / name, depth - 1)
+
+
+def _folders_near_run(plan: RunPlan) -> Iterator[Path]:
+    """Yield folders beside and above the run, nearest first."""
+    folder = filenames.model_folder((plan.results or plan.scores)[0])
+    for above in (folder, *list(folder.parents)[:MAX_PARENT_FOLDERS]):
+        for name in DATASET_SUBFOLDERS:
+            yield above / name if name else above
+
+
+@lru_cache(maxsize=1)
+def _installed_data_folders() -> list[Path]:
+    """Return the data folder of the installed package `bfcl_eval`, without importing the package."""
+    try:
+        spec = importlib.util.find_spec("bfcl_eval")
+    except (ImportError, ValueError):
+        return []
+    return [Path(folder) / "data" for folder in spec.submodule_search_locations or []] if spec else []
+
+
+def _drop_duplicate_datasets(folders: list[Path], version: str, categories: list[str]) -> list[Path]:
+    """Drop folders whose files have the same content as those of an earlier folder."""
+    if len(folders) < 2:
+        return folders
+    first: dict[tuple[Any, ...], Path] = {}
+    for folder in folders:
+        candidates = [find_dataset_files(folder, version, category) for category in categories]
+        key = tuple(tuple(_file_hash(path) for path in files.paths) if files else None for files in candidates)
+        first.setdefault(key, folder)
+    return list(first.values())
+
+
+def _file_hash(path: Path) -> bytes:
+    return _cached_file_hash(path, path.stat().st_mtime_ns, path.stat().st_size)
+
+
+@lru_cache(maxsize=1024)
+def _cached_file_hash(path: Path, mtime: int, size: int) -> bytes:  # noqa: ARG001
+    with open_file(path) as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()  # type: ignore[arg-type]
+
+
+def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
+    """Sort dataset folders by their agreement with what the score files quote, and report the choice."""
+    if len(folders) < 2:
+        return folders
+    matches = {folder: _count_matches(folder, plan) for folder in folders}
+    ranked = sorted(folders, key=lambda folder: -matches[folder][0])
+    is_clear = matches[ranked[0]][0] > matches[ranked[1]][0]
+    counts = "; ".join(f"{folder} ({matches[folder][0]} of {matches[folder][1]})" for folder in ranked)
+    what = f"{len(ranked)} different datasets match. Using {ranked[0]}. Quoted questions and answers that are equal: "
+    what += f"{counts}. Use --data DIR to choose another"
+    plan.issues.append(ImportIssue(plan.run.path, None, what, severity="notice" if is_clear else "warning"))
+    return ranked
+
+
+def _count_matches(folder: Path, plan: RunPlan) -> tuple[int, int]:
+    """Compare a dataset with the first entries of each score file.
+
+    Returns how many quoted questions and golden answers are equal, and how many were compared.
+    """
+    n_equal = n_compared = 0
+    categories: FilesByCategory = plan.importer_data
+    for category, category_files in categories.items():
+        name = filenames.question_category(category)
+        files = find_dataset_files(folder, plan.run.generation, name)
+        dataset = load_dataset(files, category) if files is not None else Dataset()
+        for path in category_files.scores:
+            entries = (record.value for record in read_records(path) if isinstance(record, JsonRecord))
+            for entry, _ in zip(entries, range(MAX_COMPARED_ENTRIES), strict=False):
+                prompt = entry.get("prompt") if isinstance(entry, dict) else None
+                if isinstance(prompt, dict) and "question" in prompt:
+                    n_compared += 1
+                    n_equal += _contains_entry(dataset, entry, prompt, category)
+    return n_equal, n_compared
+
+
+def _contains_entry(dataset: Dataset, entry: dict[str, Any], prompt: dict[str, Any], category: str) -> bool:
+    """Whether the dataset has the question and golden answer that a score entry quotes.
+
+    Entries of July 2024 quote no id; their question may be anywhere in the dataset.
+    """
+    stated = prompt.get("id")
+    if isinstance(stated, str):
+        item = dataset.items.get(filenames.to_dataset_id(stated, category))
+        candidates = [item] if item is not None else []
+    else:
+        candidates = list(dataset.items.values())
+    return any(
+        is_same_question(item.turns, prompt["question"])
+        and ("possible_answer" not in entry or is_same_answer(item.ground_truth, entry["possible_answer"]))
+        for item in candidates
+    )

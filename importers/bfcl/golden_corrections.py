@@ -1,16 +1,15 @@
-"""Errata applied to the dataset items of a category: corrected golden answers, and equivalence rules for the checker."""
+"""Errata applied to the dataset items of a category: corrected golden answers and equivalence rules."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fcreview.corrections.errata_file import Errata
 from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls
 from fcreview.importers.bfcl.joining import is_same_answer
-from fcreview.importers.common.golden_corrections import Corrections
-from fcreview.importers.common.records import names_of
-from fcreview.model.item import Erratum, Message, Run, SharedList
+from fcreview.importers.common.golden_corrections import CategoryCorrections
+from fcreview.importers.common.records import function_names
+from fcreview.model.item import Erratum, Run, SharedList
 
 
 @dataclass(slots=True)
@@ -24,14 +23,14 @@ class CorrectedItem:
     """Correction of the golden answer, applied or stale."""
 
 
-class GoldenCorrector(Corrections):
+class GoldenCorrector(CategoryCorrections):
     """Applies a run's errata to the dataset items of one category."""
 
     def __init__(self, errata: Errata | None, run: Run, category: str) -> None:
         super().__init__(errata or Errata(), run, category, is_same_answer)
         self.category = category
 
-    def correct(self, item_id: str, item: DatasetItem, opening_messages: Sequence[Message]) -> CorrectedItem:
+    def correct(self, item_id: str, item: DatasetItem) -> CorrectedItem:
         """Return the dataset item of a run's item with errata. The item itself, which runs share, is not changed.
 
         The hash of a corrected golden answer stays that of the original one. Otherwise the correction would make stale
@@ -39,8 +38,8 @@ class GoldenCorrector(Corrections):
         """
         if item.ground_truth is None:
             return CorrectedItem(item)
-        found = self.of(item_id, item.ground_truth, opening_messages)
-        names = names_of(item.functions) if self._errata.rules else ()
+        found = self.find(item_id, item.ground_truth, item.opening_messages)
+        names = function_names(item.functions) if self._errata.rules else ()
         rules = tuple(rule for rule in self._errata.rules if rule.function == "" or rule.function in names)
         if found.entry is None and not rules:
             return CorrectedItem(item, erratum=found.erratum)
@@ -52,8 +51,6 @@ class GoldenCorrector(Corrections):
             )
             if found.entry is not None:
                 corrected.ground_truth = found.entry.new
-                corrected.golden_calls = SharedList(
-                    parse_golden_calls(found.entry.new, item.category, self.run.generation, item.functions)
-                )
+                corrected.golden_calls = SharedList(parse_golden_calls(found.entry.new, item.category, item.functions))
             item.expected_calls_cache[key] = corrected
         return CorrectedItem(corrected, item, found.erratum)

@@ -68,7 +68,8 @@ def format_sensitivity_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
     for line in lines:
         line.digits = 2
     top = [
-        Metric(FORMAT_SENSITIVITY_TABLE, name, value, "percent", n=n, total=of, digits=2) for name, value in spread.items()
+        Metric(FORMAT_SENSITIVITY_TABLE, name, value, "percent", n=n, total=of, digits=2)
+        for name, value in spread.items()
     ]
     return top + lines
 
@@ -462,7 +463,14 @@ def cost_and_latency_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metri
     values = (("mean", spent.mean), ("standard deviation", spent.deviation), ("95th percentile", spent.p95))
     return found + [
         Metric(
-            COST_TABLE, f"latency {name}", value, "seconds", n=spent.steps, total=spent.steps, counted_noun="steps", digits=2
+            COST_TABLE,
+            f"latency {name}",
+            value,
+            "seconds",
+            n=spent.steps,
+            total=spent.steps,
+            counted_noun="steps",
+            digits=2,
         )
         for name, value in values
     ]
@@ -503,7 +511,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return values[low] + (values[high] - values[low]) * (place - low)
 
 
-def figures(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
+def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
     """The tables of the run's generation. Nothing where this source has no verdict at all."""
     if all(row.valid is None for row in rows):
         return []

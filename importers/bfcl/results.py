@@ -11,7 +11,7 @@ from typing import Any
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.dataset import Dataset
 from fcreview.importers.bfcl.joining import split_repeated_id
-from fcreview.importers.common.jsonl import Record, excerpt, is_large, records, reread
+from fcreview.importers.common.jsonl import JsonRecord, is_large_file, make_excerpt, read_records, reread_value
 from fcreview.model.item import ImportIssue
 from fcreview.model.redact import redact
 
@@ -21,7 +21,7 @@ class Results:
     """Result records of one category."""
 
     category: str
-    records: dict[str, tuple[Path, Record]] = field(default_factory=dict)
+    records: dict[str, tuple[Path, JsonRecord]] = field(default_factory=dict)
     """Item id -> file and record, in dataset order."""
     repeated_ids: dict[str, list[str]] = field(default_factory=dict)
     """Id that several records share -> the id of each of their items."""
@@ -34,8 +34,8 @@ class Results:
         return redact(value) if self.category == "rest" else value
 
 
-def _record_value(path: Path, record: Record) -> Any:
-    return record.value if record.value is not None else reread(path, record)
+def _record_value(path: Path, record: JsonRecord) -> Any:
+    return record.value if record.value is not None else reread_value(path, record)
 
 
 def load_results(
@@ -47,7 +47,7 @@ def load_results(
         n_scored: Number of records that the score file counts.
     """
     results = Results(category)
-    by_id: dict[str, tuple[tuple[Path, Record], ...]] = {}
+    by_id: dict[str, tuple[tuple[Path, JsonRecord], ...]] = {}
     for path in paths:
         read = _read_file(path, results)
         first = _first_index([stated for stated, _ in read])
@@ -65,22 +65,22 @@ def load_results(
     return results
 
 
-def _read_file(path: Path, results: Results) -> list[tuple[Any, Record]]:
+def _read_file(path: Path, results: Results) -> list[tuple[Any, JsonRecord]]:
     """Return (stated id, record) of every valid line and add the issues of the file to `results`.
 
     Records of a large file are returned without their values.
     """
-    large = is_large(path)
-    read: list[tuple[Any, Record]] = []
+    large = is_large_file(path)
+    read: list[tuple[Any, JsonRecord]] = []
     n_without_id = 0
-    for record in records(path):
+    for record in read_records(path):
         if isinstance(record, ImportIssue):
             results.issues.append(record)
             continue
         value = record.value
         if not isinstance(value, dict) or ("result" not in value and "id" not in value and "idx" not in value):
             what = "not a result record: expected an object with id and result"
-            results.issues.append(ImportIssue(str(path), record.line, what, excerpt(str(value)), severity="error"))
+            results.issues.append(ImportIssue(str(path), record.line, what, make_excerpt(str(value)), severity="error"))
             continue
         stated = value.get("id")
         if stated is None:
@@ -112,7 +112,7 @@ def _item_id(stated: Any, position: int, first: int, category: str) -> str:
 
 
 def _add_repeated(
-    results: Results, item_id: str, found: Sequence[tuple[Path, Record]], dataset: Dataset, *, all_scored: bool
+    results: Results, item_id: str, found: Sequence[tuple[Path, JsonRecord]], dataset: Dataset, *, all_scored: bool
 ) -> None:
     """Add records with the same id: each as an item of its own, or only the last one with an issue."""
     values = [_record_value(*each) for each in found]
@@ -132,7 +132,6 @@ def _add_repeated(
 
 def _sort_records(results: Results) -> None:
     """Sort records by the numbers in their ids, which follow the order of the dataset. Ids without one come last."""
-
 
     def sort_key(item_id: str) -> int:
         number = filenames.item_number(item_id)

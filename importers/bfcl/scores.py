@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.bfcl import filenames
-from fcreview.importers.common.jsonl import Record, excerpt, is_large, records, reread
+from fcreview.importers.common.jsonl import JsonRecord, is_large_file, make_excerpt, read_records, reread_value
 from fcreview.model.item import Extra, ImportIssue, StateDifference
 from fcreview.model.redact import redact
 
@@ -99,7 +99,7 @@ def load_score_file(
     """
     scores = ScoreFile(path)
     cached_ids = lru_cache(maxsize=1)(ids_by_position)
-    started, large = False, is_large(path)
+    started, large = False, is_large_file(path)
 
     def strip_record(value: dict[str, Any]) -> dict[str, Any]:
         if not keep_log:
@@ -108,10 +108,10 @@ def load_score_file(
 
     @lru_cache(maxsize=4)
     def reload(line: int, offset: int, length: int) -> dict[str, Any]:
-        value = reread(path, Record(line, offset, length, None))
+        value = reread_value(path, JsonRecord(line, offset, length, None))
         return strip_record(value) if isinstance(value, dict) else {}
 
-    for record in records(path):
+    for record in read_records(path):
         if isinstance(record, ImportIssue):
             scores.issues.append(record)
             _recover_entry(scores, record, category, cached_ids)
@@ -119,14 +119,14 @@ def load_score_file(
         value = record.value
         if not isinstance(value, dict):
             what = "a score entry is not an object"
-            scores.issues.append(ImportIssue(str(path), record.line, what, excerpt(str(value))))
+            scores.issues.append(ImportIssue(str(path), record.line, what, make_excerpt(str(value))))
         elif not started and "total_count" in value and "id" not in value:
             scores.header, started = value, True
         else:
             started = True
             entry = ScoreEntry(value.get("id", ""), record.line, record.offset, record.length, strip_record(value))
             item_id = item_id_of_entry(entry, category, cached_ids)
-            _add_entry(scores, entry, item_id and select_item(item_id, entry.record))
+            _add_entry(scores, entry, select_item(item_id, entry.record) if item_id else None)
             if large:
                 entry.loaded_record, entry.reload = None, reload
     _check_header(scores)
@@ -137,7 +137,7 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
     path = str(scores.path)
     if item_id is None:
         what = "a score entry has no id and belongs to no item"
-        scores.issues.append(ImportIssue(path, entry.line, what, excerpt(str(entry.record)), severity="error"))
+        scores.issues.append(ImportIssue(path, entry.line, what, make_excerpt(str(entry.record)), severity="error"))
         return
     stated = entry.prompt_id
     if isinstance(entry.id, int) and stated is not None and filenames.item_number(stated) != entry.id - 1:
@@ -187,7 +187,7 @@ def _check_header(scores: ScoreFile) -> None:
         scores.issues.append(ImportIssue(str(scores.path), 1, what, severity="error"))
 
 
-def error_type(record: dict[str, Any]) -> str | None:
+def read_error_type(record: dict[str, Any]) -> str | None:
     """Return the error type, which single-turn entries have at the top level and other entries inside `error`."""
     value = record.get("error_type")
     error = record.get("error")
@@ -196,7 +196,7 @@ def error_type(record: dict[str, Any]) -> str | None:
     return str(value) if value is not None else None
 
 
-def rationale(record: dict[str, Any]) -> str | None:
+def read_rationale(record: dict[str, Any]) -> str | None:
     """Return the official program's explanation, one message on each line.
 
     `error` is a list of messages and detail objects, or an object with `error_message`.
@@ -240,10 +240,10 @@ def add_turn_details(record: dict[str, Any], into: Extra) -> None:
     if not isinstance(details, dict):
         details = {}
     executed = error.get("execution_result") or details.get("execution_result")
-    match = _TURN.search(rationale(record) or "")
+    match = _TURN.search(read_rationale(record) or "")
     if match:
         into.failing_turn = int(match[1][:6])
-    elif isinstance(executed, list) and executed and "mismatch" in (error_type(record) or ""):
+    elif isinstance(executed, list) and executed and "mismatch" in (read_error_type(record) or ""):
         into.failing_turn = len(executed) - 1
     _add_state_differences(details.get("differences"), into)
     if details.get("missing_items"):

@@ -28,33 +28,33 @@ from fcreview.importers.bfcl.dataset import DatasetItem, repeated_id, strip_repe
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.bfcl.discovery import FilesByCategory
 from fcreview.importers.bfcl.read import JoinedCategory, join_category
-from fcreview.importers.common.jsonl import Record, records
-from fcreview.importers.common.records import names_of
+from fcreview.importers.common.jsonl import JsonRecord, read_records
+from fcreview.importers.common.records import function_names
 from fcreview.importers.common.writeback import (
-    WORDS,
-    Edits,
-    Fixes,
-    Json,
-    accepted,
-    changed,
-    counted,
-    edited,
-    first_line,
-    in_order,
-    only_fields,
-    only_own,
-    own,
-    readable,
-    told_apart,
-    with_golden,
-    without_place,
-    wrong_call,
+    ANNOTATOR_REASON,
+    GoldenFixes,
+    JsonObject,
+    LineEdits,
+    apply_edits,
+    check_fix_fields,
+    check_golden_call,
+    find_unrepresentable,
+    has_decoded_calls,
+    header_line_number,
+    is_item_verdict,
+    item_override,
+    key_by_function_name,
+    list_accepted_values,
+    overridden_items,
+    positions_by_name,
+    rewrite_golden_file,
+    update_counts,
 )
 from fcreview.model.item import Item, Run
 from fcreview.model.json_value import is_string_list
 from fcreview.model.metric import ScoredItem
 from fcreview.model.redact import redact
-from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
+from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 
 
@@ -69,9 +69,9 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: ScoredItem)
         "valid": False,
     }
     if context.kind == "single":
-        found |= {"error": [WORDS], "error_type": row.error_type}
+        found |= {"error": [ANNOTATOR_REASON], "error_type": row.error_type}
     else:
-        found["error"] = {"error_message": [WORDS], "error_type": row.error_type}
+        found["error"] = {"error_message": [ANNOTATOR_REASON], "error_type": row.error_type}
     key = filenames.to_dataset_id(row.id, context.category) if category.has_derived_ids else row.id
     question, golden = _scored_question(plan, category, key)
     if question is not None:
@@ -116,7 +116,7 @@ def _read_questions(path: Path, stem: str) -> dict[str, dict[str, Any]]:
     """By id; where the records have none, by place."""
     found: dict[str, dict[str, Any]] = {}
     seen: dict[str, int] = {}
-    values = [row.value for row in records(path) if isinstance(row, Record) and isinstance(row.value, dict)]
+    values = [row.value for row in read_records(path) if isinstance(row, JsonRecord) and isinstance(row.value, dict)]
     for place, value in enumerate(values):
         stated = value.get("id")
         item = stated if isinstance(stated, str) else f"{stem}_{place}"
@@ -128,9 +128,9 @@ def _read_questions(path: Path, stem: str) -> dict[str, dict[str, Any]]:
 GROUND_TRUTH = "ground_truth"
 
 
-def problem(run: Run, item: Item, fix: Json) -> str | None:
+def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:
     """What is wrong with a golden fix of an item; None if nothing is."""
-    wrong = only_fields(fix, GROUND_TRUTH)
+    wrong = check_fix_fields(fix, GROUND_TRUTH)
     if wrong:
         return wrong
     category, truth = item.category, fix[GROUND_TRUTH]
@@ -141,14 +141,16 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:
     if category.startswith("multi_turn"):
         return _turns_problem(truth, item)
     if category.startswith("exec"):
-        return _call_texts_problem(truth, item) if is_string_list(truth) else f"{GROUND_TRUTH} is a list of calls as text"
+        return (
+            _call_texts_problem(truth, item) if is_string_list(truth) else f"{GROUND_TRUTH} is a list of calls as text"
+        )
     return _accepted_values_problem(truth, item, old=run.generation == "V1")
 
 
 def _accepted_values_problem(truth: Any, item: Item, *, old: bool) -> str | None:
     """`[{"f": {"a": [1, 2]}}]`; in V1 `{"f_1": {"a": [1, 2]}}`."""
     if old:
-        names = names_of(item.functions)
+        names = function_names(item.functions)
         parts: list[Any] = list(truth.items()) if isinstance(truth, dict) else []
         calls = [(strip_repeat_suffix(name, names), given) for name, given in parts]
     else:
@@ -158,7 +160,7 @@ def _accepted_values_problem(truth: Any, item: Item, *, old: bool) -> str | None
         form = '{"name": {"parameter": [accepted values]}}'
         return f"{GROUND_TRUTH} is {form}" if old else f"{GROUND_TRUTH} is a list of {form}, one for each call"
     for name, given in calls:
-        wrong = wrong_call(name, given, item.functions)
+        wrong = check_golden_call(name, given, item.functions)
         if wrong:
             return wrong
         for parameter, values in given.items():
@@ -178,13 +180,13 @@ def _turns_problem(truth: Any, item: Item) -> str | None:
 def _call_texts_problem(texts: list[str], item: Item) -> str | None:
     for text in texts:
         call = parse_call_text(text, item.functions)
-        wrong = f"not a call: {text}" if call is None else wrong_call(*call, item.functions)
+        wrong = f"not a call: {text}" if call is None else check_golden_call(*call, item.functions)
         if wrong:
             return wrong
     return None
 
 
-def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """The answer files (of the executable categories the question files) with these golden answers."""
     categories: FilesByCategory = plan.importer_data
     for category, parts in categories.items():
@@ -198,11 +200,11 @@ def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[RewrittenFile | Appl
                 continue
             path = source.answers or source.questions
 
-            def name(place: int, record: Json, category: str = category) -> str:
+            def name(place: int, record: JsonObject, category: str = category) -> str:
                 stated = record.get("id")
                 return stated if isinstance(stated, str) else f"{category}_{place}"
 
-            yield from with_golden(path, own, name)
+            yield from rewrite_golden_file(path, own, name)
         if wanted and not parts.dataset_files:
             yield Unrepresentable(f"golden answers of {category}, whose dataset was not found", len(wanted))
 
@@ -210,11 +212,11 @@ def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[RewrittenFile | Appl
 LEADERBOARD_FILE = re.compile(r"data(_[a-z_]+)?\.csv")
 
 
-def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     categories: FilesByCategory = plan.importer_data
-    yield from without_place(rows, only_own)
+    yield from find_unrepresentable(rows, is_item_verdict)
     for name, parts in categories.items():
-        said = changed(row for row in rows if row.category == name)
+        said = overridden_items(row for row in rows if row.category == name)
         if not said:
             continue
         if not parts.scores:
@@ -224,17 +226,19 @@ def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile
         if category.scores is None or category.scores.n_failures is None:
             yield Unrepresentable(f"items of {name}, whose score file has no header", len(said))
             continue
-        right = sum(own(row) is True for row in said)
+        right = sum(item_override(row) is True for row in said)
         if right and not category.knows_passes:  # who is not listed is then no pass
-            yield Unrepresentable(f"passes of {name}, whose score file's count does not fit its entries or results", right)
+            yield Unrepresentable(
+                f"passes of {name}, whose score file's count does not fit its entries or results", right
+            )
         path = parts.scores[0]
         raw = read_file(path)
         edits = _make_edits(plan, category, said)
-        edits.replaced[first_line(raw)] = _corrected_header(category.scores.header, said)
-        yield RewrittenFile(path, edited(raw, edits))
+        edits.replaced[header_line_number(raw)] = _corrected_header(category.scores.header, said)
+        yield RewrittenFile(path, apply_edits(raw, edits))
 
 
-def summaries(plan: RunPlan) -> list[Path]:
+def find_summary_files(plan: RunPlan) -> list[Path]:
     """The leaderboard tables beside the model folders."""
     folders = dict.fromkeys(filenames.model_folder(path).parent for path in plan.scores)
     return [
@@ -242,27 +246,27 @@ def summaries(plan: RunPlan) -> list[Path]:
     ]
 
 
-def _make_edits(plan: RunPlan, category: JoinedCategory, said: Sequence[ScoredItem]) -> Edits:
+def _make_edits(plan: RunPlan, category: JoinedCategory, said: Sequence[ScoredItem]) -> LineEdits:
     failing = category.scores.failing if category.scores else {}
-    order = in_order(list(category.results.records) or list(category.dataset.items))
-    edits = Edits(places={each.line: order[name] for name, each in failing.items() if name in order})
+    order = positions_by_name(list(category.results.records) or list(category.dataset.items))
+    edits = LineEdits(positions={each.line: order[name] for name, each in failing.items() if name in order})
     last = len(order)
     for row in said:
-        if own(row) and row.id in failing:
+        if item_override(row) and row.id in failing:
             again = category.scores.further_entries.get(row.id, []) if category.scores else []
-            edits.gone.update(each.line for each in (failing[row.id], *again))
-        elif not own(row) and row.id not in failing:
+            edits.removed.update(each.line for each in (failing[row.id], *again))
+        elif not item_override(row) and row.id not in failing:
             edits.added.append((order.get(row.id, last), make_failing_entry(plan, category, row)))
     return edits
 
 
 def _corrected_header(header: dict[str, Any], moved: Sequence[ScoredItem]) -> dict[str, Any]:
     """Format sensitivity has a count for each configuration and their spread besides."""
-    found = counted(header, sum(1 if own(row) else -1 for row in moved))
+    found = update_counts(header, sum(1 if item_override(row) else -1 for row in moved))
     for row in moved:
         config = row.setting
         if config is not None and isinstance(found.get(config), dict):
-            found[config] = counted(found[config], 1 if own(row) else -1)
+            found[config] = update_counts(found[config], 1 if item_override(row) else -1)
     before, after = _accuracy_spread(header), _accuracy_spread(found)
     for name in before.keys() & header.keys():
         stated = header[name]
@@ -286,24 +290,26 @@ def _accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def golden_template(run: Run, item: Item) -> Json | None:
+def make_golden_template(run: Run, item: Item) -> JsonObject | None:
     """The golden answer as a fix of it; None where the store does not have it in full."""
     if item.category.startswith(("memory", "web_search")):
         return {GROUND_TRUTH: item.extra.accepted_answers} if item.extra.accepted_answers else None
     if item.category.startswith("multi_turn"):
         turns = [[call.raw or "" for call in item.golden if call.turn == turn] for turn in range(item.n_turns)]
         return {GROUND_TRUTH: turns} if any(turns) else None
-    if not item.golden or not readable(item.golden):
+    if not item.golden or not has_decoded_calls(item.golden):
         return None
     if item.category.startswith("exec"):
         return {GROUND_TRUTH: [call.raw or "" for call in item.golden]}
-    given = [{name: accepted(each) for name, each in (call.arguments or {}).items()} for call in item.golden]
+    given = [
+        {name: list_accepted_values(each) for name, each in (call.arguments or {}).items()} for call in item.golden
+    ]
     if run.generation == "V1":
-        return {GROUND_TRUTH: told_apart(item.golden, given, 1)}
+        return {GROUND_TRUTH: key_by_function_name(item.golden, given, 1)}
     return {GROUND_TRUTH: [{call.name: values} for call, values in zip(item.golden, given, strict=True)]}
 
 
-def recheck(run: Run, item: Item, fix: Json, record: Any) -> bool | None:
+def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:
     """The rule verdict with that golden answer; None where it is not recomputed."""
     if not isinstance(record, dict):
         return None

@@ -23,32 +23,32 @@ import orjson
 from fcreview.model.item import ImportIssue
 from fcreview.safe_files import open_file, read_file
 
-LINE_LIMIT = 64 * 1024 * 1024
+MAX_LINE_BYTES = 64 * 1024 * 1024
 """Bytes; a longer line is not parsed at all."""
-LARGE_LINE = 8 * 1024 * 1024
+LARGE_LINE_BYTES = 8 * 1024 * 1024
 """Bytes; from a longer line only the beginning of each text is kept (the raw record stays readable in its file)."""
-TEXT_LIMIT = 500_000
+MAX_STRING_LENGTH = 500_000
 """Characters kept of one text of a large line."""
-VALUES_LIMIT = 1_000_000
+MAX_VALUES = 1_000_000
 """Values in a large line; one with more is not parsed: as Python objects it would take gigabytes."""
-KEEP = 32 * 1024 * 1024
+MAX_CACHED_FILE_BYTES = 32 * 1024 * 1024
 """Bytes. Records of larger files are let go after what is needed of all is known, and read again one at a time."""
-FILE_LIMIT = 512 * 1024 * 1024
+MAX_FILE_BYTES = 512 * 1024 * 1024
 """Bytes of a file that is read as a whole."""
-EXCERPT = 300
-DEPTH_LIMIT = 200
+EXCERPT_LENGTH = 300
+MAX_DEPTH = 200
 """Levels of lists and objects; orjson writes 254."""
 
 _BOM = b"\xef\xbb\xbf"
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
-_LONG = b"0" * 19
+_NINETEEN_DIGITS = b"0" * 19
 _LONG_NUMBER = re.compile(rb"(?:^|[:,\[\s])(?:-[0-9]{19}|[0-9]{20})")
 """A whole number that may need more than 64 bits (below zero, 63): orjson would make a float of it."""
 _TEXT_OR_VALUE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
 
 
 @dataclass(slots=True)
-class Record:
+class JsonRecord:
     """One JSON value. `line` counts from 1; `offset` and `length` are bytes, without the line feed."""
 
     line: int
@@ -57,56 +57,56 @@ class Record:
     value: Any
 
 
-def records(path: Path) -> Iterator[Record | ImportIssue]:
+def read_records(path: Path) -> Iterator[JsonRecord | ImportIssue]:
     """Every record of the file, in file order; blank lines are skipped. One line at a time is held in memory."""
     try:
         with open_file(path, 1 << 18) as file:
-            yield from _lines(file, str(path))
+            yield from _parse_lines(file, str(path))
     except OSError as error:
         yield ImportIssue(str(path), None, f"cannot be read: {error.strerror or error}", severity="error")
 
 
-def _lines(file: BinaryIO, name: str) -> Iterator[Record | ImportIssue]:
+def _parse_lines(file: BinaryIO, name: str) -> Iterator[JsonRecord | ImportIssue]:
     loads = orjson.loads
     offset = line = 0
-    while raw := file.readline(LINE_LIMIT + 1):
+    while raw := file.readline(MAX_LINE_BYTES + 1):
         line += 1
         length = len(raw)
-        if length > LINE_LIMIT and not raw.endswith(b"\n"):
-            issue, length = _skip_line(file, raw, name, line)
+        if length > MAX_LINE_BYTES and not raw.endswith(b"\n"):
+            issue, length = _skip_long_line(file, raw, name, line)
             yield issue
         else:
             body = raw[:-1] if raw[-1] == 10 else raw
             try:
-                if length > LARGE_LINE or _needs_care(body):
+                if length > LARGE_LINE_BYTES or _has_long_integer(body):
                     raise orjson.JSONDecodeError("", "", 0)  # read with care
-                yield Record(line, offset, len(body), loads(body))
+                yield JsonRecord(line, offset, len(body), loads(body))
             except orjson.JSONDecodeError:
                 if not body.isspace() and body:
-                    yield from _carefully(body, name, line, offset, whole=raw[-1] == 10)
+                    yield from _parse_irregular_line(body, name, line, offset, whole=raw[-1] == 10)
         offset += length
 
 
-def _needs_care(body: bytes) -> bool:
-    return _LONG in body.translate(_DIGITS) and _LONG_NUMBER.search(body) is not None
+def _has_long_integer(body: bytes) -> bool:
+    return _NINETEEN_DIGITS in body.translate(_DIGITS) and _LONG_NUMBER.search(body) is not None
 
 
-def _skip_line(file: BinaryIO, start: bytes, name: str, line: int) -> tuple[ImportIssue, int]:
+def _skip_long_line(file: BinaryIO, start: bytes, name: str, line: int) -> tuple[ImportIssue, int]:
     """Reads on to the end of a line beyond LINE_LIMIT; the issue and the line's length in bytes."""
     length, part = len(start), start
     while part and not part.endswith(b"\n"):
         part = file.readline(1 << 20)
         length += len(part)
-    what = f"line of {length / 1e6:.0f} MB is longer than {LINE_LIMIT / 1e6:.0f} MB and was not read"
-    return ImportIssue(name, line, what, excerpt(start[:EXCERPT]), severity="error"), length
+    what = f"line of {length / 1e6:.0f} MB is longer than {MAX_LINE_BYTES / 1e6:.0f} MB and was not read"
+    return ImportIssue(name, line, what, make_excerpt(start[:EXCERPT_LENGTH]), severity="error"), length
 
 
-def _carefully(body: bytes, name: str, line: int, offset: int, *, whole: bool) -> Iterator[Record | ImportIssue]:
+def _parse_irregular_line(body: bytes, name: str, line: int, offset: int, *, whole: bool) -> Iterator[JsonRecord | ImportIssue]:
     """A line that orjson refused or that needs care: NaN, huge numbers, bad bytes, lone surrogates, depth, size."""
     length = len(body)
-    if length > LARGE_LINE and _too_many(body):
-        what = f"line of {length / 1e6:.0f} MB holds more than {VALUES_LIMIT:,} values and was not read"
-        yield ImportIssue(name, line, what, excerpt(body), severity="error")
+    if length > LARGE_LINE_BYTES and _has_too_many_values(body):
+        what = f"line of {length / 1e6:.0f} MB holds more than {MAX_VALUES:,} values and was not read"
+        yield ImportIssue(name, line, what, make_excerpt(body), severity="error")
         return
     if body.startswith(_BOM):
         body = body[3:]
@@ -117,35 +117,35 @@ def _carefully(body: bytes, name: str, line: int, offset: int, *, whole: bool) -
     except UnicodeDecodeError as error:
         text = body.decode("utf-8", "replace")
         what = f"byte {error.start + 1} of the line is not UTF-8; shown as U+FFFD"
-        yield ImportIssue(name, line, what, excerpt(body))
+        yield ImportIssue(name, line, what, make_excerpt(body))
     try:
         value = json.loads(text)
     except RecursionError:
-        yield ImportIssue(name, line, "nested too deeply to be read", excerpt(body), severity="error")
+        yield ImportIssue(name, line, "nested too deeply to be read", make_excerpt(body), severity="error")
         return
     except ValueError as error:
-        yield ImportIssue(name, line, _why(body, error, whole), excerpt(body), severity="error")
+        yield ImportIssue(name, line, _describe_json_error(body, error, whole), make_excerpt(body), severity="error")
         return
     try:
-        value = _tidy(value, TEXT_LIMIT if length > LARGE_LINE else None, 0)
+        value = _clean_value(value, MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0)
     except RecursionError:
-        yield ImportIssue(name, line, "nested too deeply to be read", excerpt(body), severity="error")
+        yield ImportIssue(name, line, "nested too deeply to be read", make_excerpt(body), severity="error")
         return
-    if length > LARGE_LINE:
-        what = f"line of {length / 1e6:.0f} MB: texts are cut after {TEXT_LIMIT:,} characters"
-        yield ImportIssue(name, line, what, excerpt(body))
-    yield Record(line, offset, length, value)
+    if length > LARGE_LINE_BYTES:
+        what = f"line of {length / 1e6:.0f} MB: texts are cut after {MAX_STRING_LENGTH:,} characters"
+        yield ImportIssue(name, line, what, make_excerpt(body))
+    yield JsonRecord(line, offset, length, value)
 
 
-def _too_many(body: bytes) -> bool:
+def _has_too_many_values(body: bytes) -> bool:
     """Whether a line of JSON holds more than VALUES_LIMIT values; those in its texts do not count."""
-    if body.count(b",") + body.count(b"[") + body.count(b"{") <= VALUES_LIMIT:
+    if body.count(b",") + body.count(b"[") + body.count(b"{") <= MAX_VALUES:
         return False
     marks = (match for match in _TEXT_OR_VALUE.finditer(body) if body[match.start()] != 34)
-    return next(itertools.islice(marks, VALUES_LIMIT, None), None) is not None
+    return next(itertools.islice(marks, MAX_VALUES, None), None) is not None
 
 
-def _why(body: bytes, error: ValueError, whole: bool) -> str:
+def _describe_json_error(body: bytes, error: ValueError, whole: bool) -> str:
     if not whole and body.lstrip()[:1] in (b"{", b"[") and not body.rstrip().endswith((b"}", b"]")):
         return "the last line is cut off: not a whole JSON record"
     if isinstance(error, json.JSONDecodeError):
@@ -153,22 +153,22 @@ def _why(body: bytes, error: ValueError, whole: bool) -> str:
     return f"not JSON: {error}"
 
 
-def _tidy(value: Any, limit: int | None, depth: int) -> Any:
+def _clean_value(value: Any, limit: int | None, depth: int) -> Any:
     """The value with lone surrogates as `\\udXXX` and long texts cut at a limit. RecursionError beyond DEPTH_LIMIT."""
-    if depth > DEPTH_LIMIT:
+    if depth > MAX_DEPTH:
         raise RecursionError
     if isinstance(value, str):
         if limit is not None and len(value) > limit:
             value = f"{value[:limit]} … [{len(value) - limit:,} more characters]"
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, list):
-        return [_tidy(part, limit, depth + 1) for part in value]
+        return [_clean_value(part, limit, depth + 1) for part in value]
     if isinstance(value, dict):
-        return {_tidy(key, limit, depth): _tidy(part, limit, depth + 1) for key, part in value.items()}
+        return {_clean_value(key, limit, depth): _clean_value(part, limit, depth + 1) for key, part in value.items()}
     return value
 
 
-def excerpt(raw: bytes | str, limit: int = EXCERPT) -> str:
+def make_excerpt(raw: bytes | str, limit: int = EXCERPT_LENGTH) -> str:
     """The beginning of a raw line as text, for an issue."""
     if isinstance(raw, str):
         return raw if len(raw) <= limit else raw[:limit] + "…"
@@ -176,31 +176,31 @@ def excerpt(raw: bytes | str, limit: int = EXCERPT) -> str:
     return text if len(text) <= limit and len(raw) <= limit * 4 else text[:limit] + "…"
 
 
-def is_large(path: Path) -> bool:
+def is_large_file(path: Path) -> bool:
     """Whether the values of all its records are too much to be in memory together."""
     try:
-        return path.stat().st_size > KEEP
+        return path.stat().st_size > MAX_CACHED_FILE_BYTES
     except OSError:
         return False
 
 
-def reread(path: Path, record: Record) -> Any:
+def reread_value(path: Path, record: JsonRecord) -> Any:
     """The value of a record whose value was let go; None if it can no longer be read."""
     try:
         with open_file(path, 0) as file:
             body = os.pread(file.fileno(), record.length, record.offset)
     except OSError:
         return None
-    if len(body) == record.length and record.length <= LARGE_LINE and not _needs_care(body):
+    if len(body) == record.length and record.length <= LARGE_LINE_BYTES and not _has_long_integer(body):
         with contextlib.suppress(orjson.JSONDecodeError):
             return orjson.loads(body)
     again = next(
-        (found for found in _carefully(body, str(path), record.line, 0, whole=True) if isinstance(found, Record)), None
+        (found for found in _parse_irregular_line(body, str(path), record.line, 0, whole=True) if isinstance(found, JsonRecord)), None
     )
     return again.value if again else None
 
 
-def head(path: Path, limit: int = 1 << 20) -> Any:
+def read_first_record(path: Path, limit: int = 1 << 20) -> Any:
     """The first of the first 20 records that can be read, objects before anything else; None if there is none.
 
     For detection: of a line not more than `limit` bytes are looked at.
@@ -212,7 +212,7 @@ def head(path: Path, limit: int = 1 << 20) -> Any:
                 raw = file.readline(limit)
                 if not raw:
                     break
-                value = _leniently(raw.removeprefix(_BOM).strip())
+                value = _parse_json(raw.removeprefix(_BOM).strip())
                 if isinstance(value, dict):
                     return value
                 first = value if first is None else first
@@ -221,7 +221,7 @@ def head(path: Path, limit: int = 1 << 20) -> Any:
     return first
 
 
-def _leniently(raw: bytes) -> Any:
+def _parse_json(raw: bytes) -> Any:
     try:
         return json.loads(raw.decode("utf-8", "replace")) if raw else None
     except (ValueError, RecursionError):
@@ -231,10 +231,10 @@ def _leniently(raw: bytes) -> Any:
 T = TypeVar("T", list, dict)  # type: ignore[type-arg]
 
 
-def read_json(path: Path, issues: list[ImportIssue], kind: type[T]) -> T | None:
+def read_json(path: Path, issues: list[ImportIssue], expected_type: type[T]) -> T | None:
     """The file's value if it is of that kind, else None and an issue that says why."""
     try:
-        raw = read_file(path, FILE_LIMIT).removeprefix(b"\xef\xbb\xbf")
+        raw = read_file(path, MAX_FILE_BYTES).removeprefix(b"\xef\xbb\xbf")
         try:
             value = orjson.loads(raw)
         except orjson.JSONDecodeError:
@@ -243,15 +243,15 @@ def read_json(path: Path, issues: list[ImportIssue], kind: type[T]) -> T | None:
         issues.append(ImportIssue(str(path), None, f"cannot be read: {error.strerror}", severity="error"))
         return None
     except RecursionError:
-        issues.append(ImportIssue(str(path), None, "nested too deeply to be read", excerpt(raw), severity="error"))
+        issues.append(ImportIssue(str(path), None, "nested too deeply to be read", make_excerpt(raw), severity="error"))
         return None
     except ValueError as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
-        issues.append(ImportIssue(str(path), line, f"not JSON: {error}", excerpt(raw), severity="error"))
+        issues.append(ImportIssue(str(path), line, f"not JSON: {error}", make_excerpt(raw), severity="error"))
         return None
-    if not isinstance(value, kind):
+    if not isinstance(value, expected_type):
         issues.append(
-            ImportIssue(str(path), 1, f"should be a JSON {'array' if kind is list else 'object'}", severity="error")
+            ImportIssue(str(path), 1, f"should be a JSON {'array' if expected_type is list else 'object'}", severity="error")
         )
         return None
     return value

@@ -12,31 +12,31 @@ from typing import Any
 from fcreview.errors import MALFORMED_DATA
 from fcreview.model.item import ImportIssue, Item, Message
 
-LONGEST = 400
+MAX_QUESTION_LENGTH = 400
 """Characters."""
 
 
-def question_line(text: str) -> str:
+def shorten_question(text: str) -> str:
     """Its beginning, `…` behind it where it goes on."""
-    line = " ".join(text[: 4 * LONGEST].split())
-    return line if len(line) <= LONGEST and len(text) <= 4 * LONGEST else line[: LONGEST - 1].rstrip() + "…"
+    line = " ".join(text[: 4 * MAX_QUESTION_LENGTH].split())
+    return line if len(line) <= MAX_QUESTION_LENGTH and len(text) <= 4 * MAX_QUESTION_LENGTH else line[: MAX_QUESTION_LENGTH - 1].rstrip() + "…"
 
 
-def asked_first(messages: Iterable[Message]) -> str:
+def first_question(messages: Iterable[Message]) -> str:
     """The first that a user said."""
-    return question_line(next((each.content for each in messages if each.role == "user"), ""))
+    return shorten_question(next((each.content for each in messages if each.role == "user"), ""))
 
 
-def asked_last(messages: Sequence[Message]) -> str:
+def last_question(messages: Sequence[Message]) -> str:
     """The last that a user said."""
-    return asked_first(reversed(messages))
+    return first_question(reversed(messages))
 
 
 class Undecodable(ValueError):
     """Raised for a reply that does not contain calls; the message says why."""
 
 
-def guarded(item: Item, fill: Callable[[], object]) -> Item:
+def fill_safely(item: Item, fill: Callable[[], object]) -> Item:
     """`item` after `fill`, which may raise on broken data; then the item has an issue of severity `error`."""
     try:
         fill()
@@ -49,7 +49,7 @@ def guarded(item: Item, fill: Callable[[], object]) -> Item:
     return item
 
 
-def documents(value: Any) -> list[dict[str, Any]]:
+def read_function_docs(value: Any) -> list[dict[str, Any]]:
     """Function documents of a record: the very list if it is one of objects (the store knows it again), else what
     is usable."""
     if isinstance(value, list):
@@ -57,6 +57,6 @@ def documents(value: Any) -> list[dict[str, Any]]:
     return [value] if isinstance(value, dict) else []
 
 
-def names_of(functions: Iterable[dict[str, Any]]) -> set[str]:
+def function_names(functions: Iterable[dict[str, Any]]) -> set[str]:
     """The names in function documents; what is no text is none."""
     return {name for name in (one.get("name") for one in functions) if isinstance(name, str)}

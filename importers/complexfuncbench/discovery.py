@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.jsonl import head
+from fcreview.importers.common.jsonl import read_first_record
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 
@@ -16,7 +16,7 @@ DATASET_KEYS = {"id", "conversations", "functions"}
 HEAD = 64 << 20
 
 
-def find(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
     found = DiscoveredRuns()
     results: list[Path] = []
     datasets: list[Path] = []
@@ -41,7 +41,7 @@ def find(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
 
 
 def _keys(path: Path) -> set[str]:
-    first: Any = head(path, HEAD)
+    first: Any = read_first_record(path, HEAD)
     return set(first) if isinstance(first, dict) else set()
 
 

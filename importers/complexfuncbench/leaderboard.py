@@ -83,7 +83,7 @@ ERRORS = ("func_error", "param_missing", "param_hallucination", "value_error", "
 Sample = tuple[ScoredItem, list[Judged]]
 
 
-def figures(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
+def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
     """A sample without a record counts once people give it a verdict."""
     known = [(row, judged(row)) for row in rows if row.valid is not None or ITEM_CORRECT in row.overrides]
     if not known:

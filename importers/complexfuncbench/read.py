@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.jsonl import FILE_LIMIT, Record, records
-from fcreview.importers.common.records import asked_first, documents, guarded
+from fcreview.importers.common.jsonl import MAX_FILE_BYTES, JsonRecord, read_records
+from fcreview.importers.common.records import first_question, read_function_docs, fill_safely
 from fcreview.importers.complexfuncbench.calls import (
     CallVerdict,
     GoldenPath,
@@ -134,14 +134,14 @@ NOTE = "success depended on live replies and a judge: it is imported, not recomp
 JUDGE = "gpt-4o (as published)"
 
 
-def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     path = plan.results[0]
     issues: list[ImportIssue] = []
     samples = dataset(plan.data, issues)
     yield from issues
     logs = {file.stem: file for file in plan.logs}
     seen: set[str] = set()
-    for row in records(path):
+    for row in read_records(path):
         if isinstance(row, ImportIssue):
             yield row
             continue
@@ -163,7 +163,7 @@ def dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str,
     """The samples of all files by id; of two with one id the first counts."""
     found: dict[str, dict[str, Any]] = {}
     for file in files:
-        for row in records(file):
+        for row in read_records(file):
             if isinstance(row, ImportIssue):
                 issues.append(row)
                 continue
@@ -174,7 +174,7 @@ def dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str,
     return found
 
 
-def _item(row: Record, name: str, known: dict[str, Any] | None, log_file: Path | None, path: Path) -> Item:
+def _item(row: JsonRecord, name: str, known: dict[str, Any] | None, log_file: Path | None, path: Path) -> Item:
     record = row.value
     item = Item(
         id=name, category=domain(record["id"]), file=str(path), line=row.line, offset=row.offset, length=row.length
@@ -182,7 +182,7 @@ def _item(row: Record, name: str, known: dict[str, Any] | None, log_file: Path |
     item.prediction_hash = answer_hash(record["gen_convs"])
     item.golden_hash = answer_hash((known or {}).get("conversations")) if known else ""
     item.rule_note = NOTE
-    return guarded(item, lambda: _fill(item, record, known, _log(log_file, item)))
+    return fill_safely(item, lambda: _fill(item, record, known, _log(log_file, item)))
 
 
 def _fill(item: Item, record: dict[str, Any], known: dict[str, Any] | None, log: Log | None) -> None:
@@ -191,8 +191,8 @@ def _fill(item: Item, record: dict[str, Any], known: dict[str, Any] | None, log:
     golden, ours = golden_path(known), made(record)
     item.messages, item.golden = ours.messages, golden.calls
     item.predicted = [call for step in ours.steps for call in step]
-    item.functions = documents((known or {}).get("functions"))
-    item.question = asked_first(item.messages)
+    item.functions = read_function_docs((known or {}).get("functions"))
+    item.question = first_question(item.messages)
     item.n_steps = len(ours.steps)
     verdicts = judge_calls(ours, golden, item.functions, log)
     item.pairs = pairs_of(verdicts, golden)
@@ -224,7 +224,7 @@ def _without_record(name: str, file: Path, known: dict[str, Any] | None) -> Item
     item.issues.append(
         ImportIssue(str(file), None, "a log without a result record: no official verdict", item=name, severity="notice")
     )
-    return guarded(item, lambda: _fill_from_log(item, known, _log(file, item)))
+    return fill_safely(item, lambda: _fill_from_log(item, known, _log(file, item)))
 
 
 def _fill_from_log(item: Item, known: dict[str, Any] | None, log: Log | None) -> None:
@@ -238,19 +238,19 @@ def _fill_from_log(item: Item, known: dict[str, Any] | None, log: Log | None) ->
         ours = made({"gen_convs": gen})
         item.prediction_hash = answer_hash(gen)
         item.messages, item.predicted = ours.messages, [call for step in ours.steps for call in step]
-        verdicts = judge_calls(ours, golden, documents((known or {}).get("functions")), log)
+        verdicts = judge_calls(ours, golden, read_function_docs((known or {}).get("functions")), log)
         item.pairs = pairs_of(verdicts, golden)
         by_address = addresses(item.pairs, verdicts)
         item.verdicts = _call_verdicts(by_address)
         _for_figures(item, by_address)
-    item.question = asked_first(item.messages)
+    item.question = first_question(item.messages)
 
 
 def _log(file: Path | None, item: Item) -> Log | None:
     if file is None:
         return None
     try:
-        log = read_log(read_file(file, FILE_LIMIT).decode("utf-8", "replace"))
+        log = read_log(read_file(file, MAX_FILE_BYTES).decode("utf-8", "replace"))
     except OSError as error:
         item.issues.append(ImportIssue(str(file), None, f"cannot be read: {error.strerror}", item=item.id))
         return None

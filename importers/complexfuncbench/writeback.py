@@ -26,22 +26,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.writeback import WORDS as COMMON_WORDS
+from fcreview.importers.common.writeback import ANNOTATOR_REASON as COMMON_WORDS
 from fcreview.importers.common.writeback import (
-    Edits,
-    Fixes,
-    Json,
-    Key,
-    by_record,
-    edited,
-    first_values,
-    numbered,
-    only_fields,
-    own,
-    readable,
-    with_golden,
-    without_place,
-    wrong_call,
+    LineEdits,
+    GoldenFixes,
+    JsonObject,
+    CriterionKey,
+    fixes_by_record,
+    apply_edits,
+    first_accepted_arguments,
+    parse_numbered_records,
+    check_fix_fields,
+    item_override,
+    has_decoded_calls,
+    rewrite_golden_file,
+    find_unrepresentable,
+    check_golden_call,
 )
 from fcreview.importers.complexfuncbench.calls import Made, addresses, as_json, golden_path, judge_calls, made
 from fcreview.importers.complexfuncbench.log import HEADER, Comparison, Log, outcome, read_log
@@ -57,9 +57,9 @@ from fcreview.safe_files import read_file
 FIELD = "function_calls"
 
 
-def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
+def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:  # noqa: ARG001
     """What is wrong with a golden fix of an item; None if nothing is."""
-    wrong = only_fields(fix, FIELD)
+    wrong = check_fix_fields(fix, FIELD)
     if wrong:
         return wrong
     steps = fix[FIELD]
@@ -72,18 +72,18 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
     for call in (call for step in steps for call in step):
         if not isinstance(call, dict) or set(call) != {"name", "arguments"}:
             return 'a call is {"name": text, "arguments": object}'
-        wrong = wrong_call(call["name"], call["arguments"], item.functions)
+        wrong = check_golden_call(call["name"], call["arguments"], item.functions)
         if wrong:
             return wrong
     return None
 
 
-def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """The dataset's files with these golden calls; of a sample in several files, each."""
-    wanted = by_record(fixes)
+    wanted = fixes_by_record(fixes)
     missing = set(wanted)
     for path in plan.data:
-        for each in with_golden(path, wanted, replaced=_replaced):
+        for each in rewrite_golden_file(path, wanted, replaced=_replaced):
             if isinstance(each, Unrepresentable):
                 continue
             if isinstance(each, AppliedGoldenFix):
@@ -93,7 +93,7 @@ def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[RewrittenFile | Appl
         yield Unrepresentable("golden calls of samples that the dataset does not have", len(missing))
 
 
-def _replaced(record: Json, fix: Json) -> tuple[Any, Any, Json]:
+def _replaced(record: JsonObject, fix: JsonObject) -> tuple[Any, Any, JsonObject]:
     steps = iter(fix[FIELD])
     old, turns = list[Any](), list[Any]()
     for turn in record.get("conversations") or []:
@@ -110,7 +110,7 @@ Place = tuple[int, int]
 WORDS = "people say so"
 
 
-def with_calls(text: str, record: Json, known: Json | None, said: Mapping[str, bool]) -> tuple[str, set[str]]:
+def with_calls(text: str, record: JsonObject, known: JsonObject | None, said: Mapping[str, bool]) -> tuple[str, set[str]]:
     """The log with people's verdicts on calls, by address, and of which calls it has none. `known` is the dataset's
     sample."""
     log, ours, golden = read_log(text), made(record), golden_path(known)
@@ -197,12 +197,12 @@ NO_REPLY = -1
 """The score of a judge that gave no usable reply."""
 
 
-def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     path = plan.results[0]
     raw = read_file(path)
     by_id = {row.id: row for row in rows if row.overrides}
     samples = dataset(plan.data, []) if by_id else {}
-    edits, found, lost = Edits(), set[str](), 0
+    edits, found, lost = LineEdits(), set[str](), 0
     for line, name, record in _named(raw):
         row = by_id.get(name)
         if row is None:
@@ -215,23 +215,23 @@ def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile
         lost += missing
         if log is not None:
             yield log
-    yield from without_place(rows, lambda row, key: row.id in found and _held(key))
+    yield from find_unrepresentable(rows, lambda row, key: row.id in found and _held(key))
     if lost:
         yield Unrepresentable("how a call was compared, where no log says: only the count of accepted calls follows", lost)
     if edits:
-        yield RewrittenFile(path, edited(raw, edits))
+        yield RewrittenFile(path, apply_edits(raw, edits))
 
 
-def _named(raw: bytes) -> Iterator[tuple[int, str, Json]]:
+def _named(raw: bytes) -> Iterator[tuple[int, str, JsonObject]]:
     """(line, item, record)"""
     seen: set[str] = set()
-    for line, record in numbered(raw):
+    for line, record in parse_numbered_records(raw):
         name = str(record.get("id"))
         yield line, f"{name}#{line}" if name in seen else name, record
         seen.add(name)
 
 
-def _log(plan: RunPlan, record: Json, row: ScoredItem, samples: dict[str, Json]) -> tuple[RewrittenFile | None, int]:
+def _log(plan: RunPlan, record: JsonObject, row: ScoredItem, samples: dict[str, JsonObject]) -> tuple[RewrittenFile | None, int]:
     """The sample's log, if it changes; and how many calls it says nothing of."""
     said = {target: value for (target, criterion), value in row.overrides.items()
             if criterion in ROLL_UP_CRITERIA and isinstance(value, bool) and parse_address(target) is not None}  # fmt: skip
@@ -246,12 +246,12 @@ def _log(plan: RunPlan, record: Json, row: ScoredItem, samples: dict[str, Json])
     return (RewrittenFile(path, content) if new != text else None), len(missing)
 
 
-def summaries(plan: RunPlan) -> list[Path]:
+def find_summary_files(plan: RunPlan) -> list[Path]:
     """What `print_results.py` printed, where somebody kept it."""
     return [path for one in plan.results if (path := one.with_suffix(".print_results.txt")).is_file()]
 
 
-def _held(key: Key) -> bool:
+def _held(key: CriterionKey) -> bool:
     """Of calls the counts say how many were accepted, and what the sample came to."""
     target, criterion = key
     part = parse_address(target)
@@ -260,12 +260,12 @@ def _held(key: Key) -> bool:
     return key == ITEM_CORRECT or (target == RESPONSE and criterion in SCORES)
 
 
-def rewritten(record: Json, row: ScoredItem) -> Json:
+def rewritten(record: JsonObject, row: ScoredItem) -> JsonObject:
     """The record with the outcome, the accepted calls and the scores that people's verdicts come to."""
     found, calls = dict(record), judged(row)
-    if own(row) is True:
+    if item_override(row) is True:
         found["message"] = "Success."
-    elif own(row) is False:
+    elif item_override(row) is False:
         found["message"] = {"error_type": error(row, calls), "content": COMMON_WORDS}
     counts = record.get("count_dict")
     if isinstance(counts, dict) and any(call.people is not None for call in calls):
@@ -285,22 +285,22 @@ def _accepted(row: ScoredItem) -> int:
     return call_counts(row, judged(row)).correct
 
 
-def _unjudged() -> Json:
+def _unjudged() -> JsonObject:
     return {name: {"score": NO_REPLY, "reason": "not judged"} for name in SCORES.values()}
 
 
-def golden_template(run: Run, item: Item) -> Json | None:  # noqa: ARG001
+def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
     """The golden calls of every step as a fix of them; None without any."""
-    if not readable(item.golden):
+    if not has_decoded_calls(item.golden):
         return None
     steps = sorted({call.step for call in item.golden})
     return {
         FIELD: [
-            [{"name": call.name, "arguments": first_values(call)} for call in item.golden if call.step == step]
+            [{"name": call.name, "arguments": first_accepted_arguments(call)} for call in item.golden if call.step == step]
             for step in steps
         ]
     }
 
 
-def recheck(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
+def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
     return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.jsonl import Record, records
+from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.confetti.checker import Link, chains
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
@@ -27,7 +27,7 @@ METRICS = "metrics.json"
 BESIDE_SCORES = (*SCORES, SOFT, HALLUCINATION, ACT_JUDGE)
 
 
-def find(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
     found = DiscoveredRuns()
     folders: dict[Path, list[Path]] = {}
     for path in files:
@@ -120,8 +120,8 @@ def load(plan: RunPlan, issues: list[ImportIssue]) -> Sources:
 
 def _rows(path: Path, issues: list[ImportIssue]) -> list[dict[str, Any]]:
     found = []
-    for row in records(path):
-        if not isinstance(row, Record):
+    for row in read_records(path):
+        if not isinstance(row, JsonRecord):
             issues.append(row)
         elif isinstance(row.value, dict):
             found.append(row.value)

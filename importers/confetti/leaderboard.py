@@ -36,7 +36,7 @@ SOFT = "soft_score"
 HALLUCINATED = "hallucinated"
 
 
-def figures(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
+def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
     calls = [row for row in rows if row.category == CALLS]
     replies = [row for row in rows if row.category == ACTS]
     found = [Metric("function calling", "binary accuracy", pass_rate(calls))] if calls else []

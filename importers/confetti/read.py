@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
-from fcreview.importers.common.jsonl import Record, records
-from fcreview.importers.common.records import asked_last, documents, guarded
+from fcreview.importers.common.jsonl import JsonRecord, read_records
+from fcreview.importers.common.records import last_question, read_function_docs, fill_safely
 from fcreview.importers.confetti.checker import (
     CRITERION,
     DIGITS,
@@ -160,13 +160,13 @@ Row = dict[str, Any]
 USUAL = (None, "text", "function_result")
 
 
-def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     issues: list[ImportIssue] = []
     sources = load(plan, issues)
     yield from issues
     for path in plan.results:
         seen: set[str] = set()
-        for row in records(path):
+        for row in read_records(path):
             if isinstance(row, ImportIssue):
                 yield row
             elif not isinstance(row.value, dict) or not isinstance(row.value.get("id"), str):
@@ -182,13 +182,13 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             yield ImportIssue(str(path), None, f"the score file names {name}, which has no result record", item=name)
 
 
-def _item(name: str, row: Record, path: Path, sources: Sources) -> Item:
+def _item(name: str, row: JsonRecord, path: Path, sources: Sources) -> Item:
     record, category = row.value, RESULTS[path.name]
     question, answer = sources.questions.get(record["id"], {}), sources.answers.get(record["id"])
     item = Item(id=name, category=category, file=str(path), line=row.line, offset=row.offset, length=row.length)
     item.prediction_hash = answer_hash(record.get("result"))
     item.golden_hash = answer_hash(answer.get("ground_truth")) if answer else ""
-    return guarded(item, lambda: _fill(item, record, question, answer, sources))
+    return fill_safely(item, lambda: _fill(item, record, question, answer, sources))
 
 
 def _fill(item: Item, record: Row, question: Row, answer: Row | None, sources: Sources) -> None:
@@ -200,8 +200,8 @@ def _fill(item: Item, record: Row, question: Row, answer: Row | None, sources: S
     item.n_turns = max((message.turn for message in item.messages), default=0) + 1
     if sources.answers and (answer is None or "ground_truth" not in answer):
         item.issues.append(ImportIssue(item.file, item.line, f"{known} has no golden answer", item=item.id))
-    item.question = asked_last(item.messages)
-    item.functions = documents(question.get("function"))
+    item.question = last_question(item.messages)
+    item.functions = read_function_docs(question.get("function"))
     item.tokens_in, item.tokens_out = _whole(record.get("input_token_count")), _whole(record.get("output_token_count"))
     item.latency = record["latency"] if isinstance(record.get("latency"), (int, float)) else None
     if category == CALLS:

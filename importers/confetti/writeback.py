@@ -17,24 +17,24 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.jsonl import Record, records
+from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.writeback import (
-    WORDS,
-    Edits,
-    Fixes,
-    Json,
-    Key,
-    counted,
-    edited,
-    first_line,
-    in_order,
-    numbered,
-    only_fields,
-    own,
-    readable,
-    with_answers,
-    without_place,
-    wrong_call,
+    ANNOTATOR_REASON,
+    LineEdits,
+    GoldenFixes,
+    JsonObject,
+    CriterionKey,
+    update_counts,
+    apply_edits,
+    header_line_number,
+    positions_by_name,
+    parse_numbered_records,
+    check_fix_fields,
+    item_override,
+    has_decoded_calls,
+    rewrite_answer_files,
+    find_unrepresentable,
+    check_golden_call,
 )
 from fcreview.importers.confetti import checker
 from fcreview.importers.confetti.checker import CRITERION, LABELS, acts_match, check, make_case
@@ -62,7 +62,7 @@ from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, 
 from fcreview.safe_files import read_file
 
 
-def soft_record(record: Json, row: ScoredItem) -> Json:
+def soft_record(record: JsonObject, row: ScoredItem) -> JsonObject:
     """`valid` is the item's verdict; scores of arguments and of the call as the figures have them."""
     found = dict(record)
     if "valid" in found and isinstance(row.overrides.get(ITEM_CORRECT), bool):
@@ -82,7 +82,7 @@ def soft_record(record: Json, row: ScoredItem) -> Json:
     return found
 
 
-def flags_record(record: Json, row: ScoredItem) -> Json:
+def flags_record(record: JsonObject, row: ScoredItem) -> JsonObject:
     """`hallucinated_parameters` has a list of names for each predicted call, in order. Names that are no arguments of
     their call stay."""
     before = record.get("hallucinated_parameters")
@@ -112,7 +112,7 @@ def _arguments(action: Any) -> dict[str, str]:
     return {child_path("", str(name)): str(name) for name in inner} if isinstance(inner, dict) else {}
 
 
-def labels_record(record: Json, row: ScoredItem) -> Json:
+def labels_record(record: JsonObject, row: ScoredItem) -> JsonObject:
     labels = row.overrides.get((RESPONSE, checker.CRITERION))
     if not isinstance(labels, list):
         return record
@@ -126,9 +126,9 @@ def labels_record(record: Json, row: ScoredItem) -> Json:
 FIELD = "ground_truth"
 
 
-def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
+def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:  # noqa: ARG001
     """What is wrong with a golden fix of an item; None if nothing is."""
-    wrong = only_fields(fix, FIELD)
+    wrong = check_fix_fields(fix, FIELD)
     if wrong:
         return wrong
     truth = fix[FIELD]
@@ -138,17 +138,17 @@ def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
     if not isinstance(truth, list) or len(truth) != 1 or not isinstance(truth[0], dict) or len(truth[0]) != 1:
         return f'{FIELD} is [{{"function": {{"parameter": [accepted values]}}}}], one call'
     ((name, given),) = truth[0].items()
-    wrong = wrong_call(name, given, item.functions)
+    wrong = check_golden_call(name, given, item.functions)
     if wrong:
         return wrong
     plain = next((each for each, accepted in given.items() if not isinstance(accepted, list) or not accepted), None)
     return f"{plain} is no list of accepted values" if plain is not None else None
 
 
-def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """The files in `possible_answer/` with these golden answers."""
     answers = [each for each in plan.data if each.parent.name == "possible_answer"]
-    return with_answers(
+    return rewrite_answer_files(
         fixes, lambda category: next((each for each in answers if QUESTIONS[each.name] == category), None)
     )
 
@@ -163,10 +163,10 @@ HELD = {
 HELD_OF_ARGUMENTS = {SOFT_SCORE: DISCOVERY_SOFT, HALLUCINATED: HALLUCINATION}
 
 
-def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     sources = load(plan, [])
     there = {path.name for path in plan.scores}
-    yield from without_place(rows, lambda row, key: bool(there.intersection(_files(row, key))))
+    yield from find_unrepresentable(rows, lambda row, key: bool(there.intersection(_files(row, key))))
     by_id = {row.id: row for row in rows}
     beside: dict[str, Callable[[dict[str, Any], ScoredItem], dict[str, Any]]] = {
         DISCOVERY_SOFT: soft_record, HALLUCINATION: flags_record, ACT_JUDGE: labels_record,
@@ -176,22 +176,22 @@ def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile
         if path.name in SCORES:
             edits = _scored(plan, SCORES[path.name], raw, sources, rows)
         else:
-            edits = Edits()
-            for line, record in numbered(raw):
+            edits = LineEdits()
+            for line, record in parse_numbered_records(raw):
                 row = by_id.get(str(record.get("id")))
                 new = beside[path.name](record, row) if row is not None and row.overrides else record
                 if new != record:
                     edits.replaced[line] = new
         if edits:
-            yield RewrittenFile(path, edited(raw, edits))
+            yield RewrittenFile(path, apply_edits(raw, edits))
 
 
-def summaries(plan: RunPlan) -> list[Path]:
+def find_summary_files(plan: RunPlan) -> list[Path]:
     folders = dict.fromkeys(path.parent for path in plan.scores)
     return [folder / METRICS for folder in folders if (folder / METRICS).is_file()]
 
 
-def _files(row: ScoredItem, key: Key) -> Sequence[str]:
+def _files(row: ScoredItem, key: CriterionKey) -> Sequence[str]:
     target, criterion = key
     if key == ITEM_CORRECT:
         return [name for name, category in SCORES.items() if category == row.category]
@@ -205,28 +205,28 @@ def verdict(row: ScoredItem) -> bool | None:
     """What the score file says of the item by what people say; None where it says the same as before."""
     if row.category == ACTS and (RESPONSE, checker.CRITERION) in row.overrides:
         return checker.verdict(row)
-    return own(row)
+    return item_override(row)
 
 
-def _scored(plan: RunPlan, category: str, raw: bytes, sources: Sources, rows: Sequence[ScoredItem]) -> Edits:
+def _scored(plan: RunPlan, category: str, raw: bytes, sources: Sources, rows: Sequence[ScoredItem]) -> LineEdits:
     part = [row for row in rows if row.category == category]
     failing = sources.failures.get(category) or {}
-    order = in_order([row.id for row in part])
-    lines = {_name(record, category): line for line, record in numbered(raw) if "id" in record}
-    edits = Edits(places={line: order[name] for name, line in lines.items() if name in order})
+    order = positions_by_name([row.id for row in part])
+    lines = {_name(record, category): line for line, record in parse_numbered_records(raw) if "id" in record}
+    edits = LineEdits(positions={line: order[name] for name, line in lines.items() if name in order})
     results = _results(plan, category)
     gained = 0
     for row in part:
         said = verdict(row)
         if said is True and row.id in lines:
-            edits.gone.add(lines[row.id])
+            edits.removed.add(lines[row.id])
             gained += 1
         elif said is False and row.id not in failing:
             edits.added.append((order[row.id], _entry(plan, sources, row, results.get(row.id))))
             gained -= 1
-    header = next((record for _, record in numbered(raw) if "total_count" in record), None)
+    header = next((record for _, record in parse_numbered_records(raw) if "total_count" in record), None)
     if edits and header is not None:
-        edits.replaced[first_line(raw)] = counted(header, gained)
+        edits.replaced[header_line_number(raw)] = update_counts(header, gained)
     return edits
 
 
@@ -239,7 +239,7 @@ def _name(record: dict[str, Any], category: str) -> str:
 
 def _results(plan: RunPlan, category: str) -> dict[str, Any]:
     paths = [path for path in plan.results if RESULTS[path.name] == category]
-    found = (row.value for path in paths for row in records(path) if isinstance(row, Record))
+    found = (row.value for path in paths for row in read_records(path) if isinstance(row, JsonRecord))
     return {
         value["id"]: value.get("result")
         for value in found
@@ -254,7 +254,7 @@ def _entry(plan: RunPlan, sources: Sources, row: ScoredItem, result: Any) -> dic
         "model_name": plan.run.model,
         "test_category": row.category,
         "valid": False,
-        "error": [WORDS],
+        "error": [ANNOTATOR_REASON],
         "error_type": row.error_type,
     }
     if row.id in sources.questions:
@@ -265,11 +265,11 @@ def _entry(plan: RunPlan, sources: Sources, row: ScoredItem, result: Any) -> dic
     return found
 
 
-def golden_template(run: Run, item: Item) -> Json | None:  # noqa: ARG001
+def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
     """The golden call or labels as a fix of them; None without any."""
     if item.category != CALLS:
         return {FIELD: item.extra.golden_labels} if item.extra.golden_labels else None
-    if not readable(item.golden):
+    if not has_decoded_calls(item.golden):
         return None
     return {
         FIELD: [
@@ -287,7 +287,7 @@ def _only(accept: AcceptedValues) -> Any:
     return accept.any_of[0] if accept.any_of else None
 
 
-def recheck(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
+def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
     """The rule verdict with that golden answer; None where there is nothing to compare it with."""
     golden = fix.get(FIELD)
     if item.category != CALLS:

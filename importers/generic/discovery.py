@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.jsonl import head
+from fcreview.importers.common.jsonl import read_first_record
 from fcreview.model.item import Run
 from fcreview.model.json_value import to_plain_json
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 
 SUFFIXES = (".jsonl", ".ndjson", ".json")
-HEAD = 8 << 20
-FIELDS = frozenset(
+MAX_FIRST_LINE_BYTES = 8 << 20
+RECORD_FIELDS = frozenset(
     [
         "id",
         "category",
@@ -32,23 +32,23 @@ FIELDS = frozenset(
 )
 """The fields of `schema.Record`."""
 
-OWN_FIELDS = FIELDS - {"id", "messages", "tools"}
+DISTINCTIVE_FIELDS = RECORD_FIELDS - {"id", "messages", "tools"}
 """A line with one of these is a record of ours, however it is spelt otherwise."""
-USED = frozenset({"id", "custom_id", "messages", "tools", "request", "body", "response", "choices"})
+CHAT_LOG_FIELDS = frozenset({"id", "custom_id", "messages", "tools", "request", "body", "response", "choices"})
 
 
-def find(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (records carry their own golden answers)
+def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (records carry their own golden answers)
     found = DiscoveredRuns()
     for path in files:
         if path.suffix in SUFFIXES:
-            plan = _plan(path, head(path, HEAD))
+            plan = _make_plan(path, read_first_record(path, MAX_FIRST_LINE_BYTES))
             if plan:
                 found.plans.append(plan)
                 found.claimed.add(path)
     return found
 
 
-def _plan(path: Path, first: Any) -> RunPlan | None:
+def _make_plan(path: Path, first: Any) -> RunPlan | None:
     if not isinstance(first, dict):
         return None
     if "fcreview" in first:
@@ -71,18 +71,18 @@ def _plan(path: Path, first: Any) -> RunPlan | None:
             needs_scores=False,
         )
     run = Run("generic", "", "", path.stem, str(path), needs_dataset=False)
-    if isinstance(first.get("messages"), list) and "id" in first and first.keys() & OWN_FIELDS:
+    if isinstance(first.get("messages"), list) and "id" in first and first.keys() & DISTINCTIVE_FIELDS:
         return RunPlan(run, [path], confidence=0.6, reason="records with id and messages", needs_scores=False)
-    if as_record(first, 1) is not first:
+    if chat_log_to_record(first, 1) is not first:
         run.generation = "chat log"
         return RunPlan(run, [path], confidence=0.4, reason="an OpenAI-style chat log", needs_scores=False)
     return None
 
 
-def as_record(value: Any, line: int) -> Any:
+def chat_log_to_record(value: Any, line: int) -> Any:
     """Chat logs as records: `{"messages": [...]}`, `{"request": {...}, "response": {"choices": [...]}}`; others
     unchanged."""
-    if not isinstance(value, dict) or value.keys() & OWN_FIELDS:
+    if not isinstance(value, dict) or value.keys() & DISTINCTIVE_FIELDS:
         return value
     request = value.get("request") or value.get("body") or value
     if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
@@ -105,5 +105,5 @@ def as_record(value: Any, line: int) -> Any:
         "tools": [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else [],
         "tokens_in": usage.get("prompt_tokens"),
         "tokens_out": usage.get("completion_tokens"),
-        "extra": {key: one for key, one in value.items() if key not in USED},
+        "extra": {key: one for key, one in value.items() if key not in CHAT_LOG_FIELDS},
     }

@@ -9,14 +9,14 @@ from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, metrics_by_category
 
 
-def figures(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
+def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
     """Yes counts as 1, no as 0; labels have no mean."""
     whole = [pair for row in rows for pair in row.values.items()]
     parts = [(criterion, value) for row in rows for _, criterion, value in row.part_verdicts]
-    return [*metrics_by_category(rows), *_means("other criteria", whole), *_means("criteria of turns, calls, arguments", parts)]
+    return [*metrics_by_category(rows), *_mean_metrics("other criteria", whole), *_mean_metrics("criteria of turns, calls, arguments", parts)]
 
 
-def _means(table: str, said: Iterable[tuple[str, Any]]) -> list[Metric]:
+def _mean_metrics(table: str, said: Iterable[tuple[str, Any]]) -> list[Metric]:
     values: dict[str, list[float | None]] = {}
     for criterion, value in said:
         if value is None or isinstance(value, (int, float)):

@@ -15,10 +15,10 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from fcreview.importers.common.jsonl import Record as Line
-from fcreview.importers.common.jsonl import excerpt, records
-from fcreview.importers.common.records import asked_first, guarded
-from fcreview.importers.generic.discovery import as_record
+from fcreview.importers.common.jsonl import JsonRecord as Line
+from fcreview.importers.common.jsonl import make_excerpt, read_records
+from fcreview.importers.common.records import first_question, fill_safely
+from fcreview.importers.generic.discovery import chat_log_to_record
 from fcreview.importers.generic.schema import (
     Alternatives,
     ChatMessage,
@@ -36,36 +36,36 @@ from fcreview.model.json_value import answer_hash, to_plain_json
 from fcreview.model.review import CORRECT
 from fcreview.run_plan import RunPlan
 
-ROLES: dict[str, Role] = {"developer": "system", "function": "tool"}
+ROLE_ALIASES: dict[str, Role] = {"developer": "system", "function": "tool"}
 
 
 @dataclass(slots=True)
-class Chat:
+class ParsedChat:
     messages: list[Message] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
-    turns: int = 1
-    steps: int = 0
+    n_turns: int = 1
+    n_steps: int = 0
 
 
-def read_chat(messages: list[ChatMessage]) -> Chat:
+def parse_chat(messages: list[ChatMessage]) -> ParsedChat:
     """A user message opens a turn; every assistant message is a step in it."""
-    chat = Chat()
+    chat = ParsedChat()
     turn, step, index, answered = 0, -1, 0, False
     for message in messages:
-        role: Role = ROLES.get(message.role, message.role)  # type: ignore[arg-type]
+        role: Role = ROLE_ALIASES.get(message.role, message.role)  # type: ignore[arg-type]
         if role == "user" and answered:
             turn, step, index, answered = turn + 1, -1, 0, False
         if role == "assistant":
             step, answered = step + 1, True
-            chat.steps += 1
+            chat.n_steps += 1
         text = content_text(message.content)
         if text or role != "assistant":
             place = -1 if role in ("user", "system") else max(step, 0)
             chat.messages.append(Message(turn, place, role, text, message.name or message.tool_call_id))
         for made in message.tool_calls or []:
-            chat.calls.append(predicted(made.function, turn, max(step, 0), index))
+            chat.calls.append(parse_predicted_call(made.function, turn, max(step, 0), index))
             index += 1
-    chat.turns = turn + 1
+    chat.n_turns = turn + 1
     return chat
 
 
@@ -78,7 +78,7 @@ def content_text(content: Any) -> str:
     return "\n".join(str(part["text"]) if "text" in part else json.dumps(part, ensure_ascii=False) for part in content)
 
 
-def predicted(call: FunctionCall | PredictedCall, turn: int, step: int, index: int) -> Call:
+def parse_predicted_call(call: FunctionCall | PredictedCall, turn: int, step: int, index: int) -> Call:
     arguments = call.arguments
     if isinstance(arguments, str):
         try:
@@ -91,22 +91,22 @@ def predicted(call: FunctionCall | PredictedCall, turn: int, step: int, index: i
     return Call("predicted", call.name, dict(arguments), turn, step, index)
 
 
-def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     path = plan.results[0]
     seen: set[str] = set()
-    for row in records(path):
+    for row in read_records(path):
         if isinstance(row, ImportIssue):
             yield row
             continue
         value = row.value
         if isinstance(value, dict) and "fcreview" in value:
-            yield from _problems(Header, value, path, row)
+            yield from _validate_header(Header, value, path, row)
             continue
-        value = as_record(value, row.line)
+        value = chat_log_to_record(value, row.line)
         try:
             record = Record.model_validate(value)
         except ValidationError as error:
-            yield from _issues(error, path, row)
+            yield from _validation_issues(error, path, row)
             continue
         name = record.id
         if name in seen:
@@ -115,19 +115,19 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         seen.add(name)
         item = Item(id=name, category=record.category, group=record.group)
         item.file, item.line, item.offset, item.length = str(path), row.line, row.offset, row.length
-        yield guarded(item, partial(_fill, item, record))
+        yield fill_safely(item, partial(_fill_item, item, record))
 
 
-def _problems(kind: type[Header], value: Any, path: Path, row: Line) -> Iterator[ImportIssue]:
+def _validate_header(kind: type[Header], value: Any, path: Path, row: Line) -> Iterator[ImportIssue]:
     try:
         kind.model_validate(value)
     except ValidationError as error:
-        yield from _issues(error, path, row)
+        yield from _validation_issues(error, path, row)
 
 
-def _issues(error: ValidationError, path: Path, row: Line) -> Iterator[ImportIssue]:
+def _validation_issues(error: ValidationError, path: Path, row: Line) -> Iterator[ImportIssue]:
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    raw = excerpt(orjson.dumps(to_plain_json(row.value)))
+    raw = make_excerpt(orjson.dumps(to_plain_json(row.value)))
     for problem in found[:5]:
         place = ".".join(map(str, problem["loc"])) or "the line"
         yield ImportIssue(str(path), row.line, f"{place}: {problem['msg']}", raw, severity="error")
@@ -135,33 +135,33 @@ def _issues(error: ValidationError, path: Path, row: Line) -> Iterator[ImportIss
         yield ImportIssue(str(path), row.line, f"and {len(found) - 5} more fields", None, severity="error")
 
 
-def _fill(item: Item, record: Record) -> None:
-    chat = read_chat(record.messages)
-    item.messages, item.n_turns, item.n_steps = chat.messages, chat.turns, max(chat.steps, 1)
-    item.question = asked_first(chat.messages)
-    item.functions = [_document(tool) for tool in record.tools]
+def _fill_item(item: Item, record: Record) -> None:
+    chat = parse_chat(record.messages)
+    item.messages, item.n_turns, item.n_steps = chat.messages, chat.n_turns, max(chat.n_steps, 1)
+    item.question = first_question(chat.messages)
+    item.functions = [_function_doc(tool) for tool in record.tools]
     item.predicted = chat.calls
     if record.predicted is not None:
-        item.predicted = [predicted(call, call.turn, call.step, at) for at, call in _numbered(record.predicted)]
+        item.predicted = [parse_predicted_call(call, call.turn, call.step, at) for at, call in _index_within_turns(record.predicted)]
     item.tokens_in, item.tokens_out, item.latency = record.tokens_in, record.tokens_out, record.latency
     item.extra.metadata = dict(record.extra)
     item.verdicts = [
         Verdict(v.source, v.value, v.target, v.criterion, v.error_type, v.rationale, v.by) for v in record.verdicts
     ]
     if record.golden is not None:
-        item.golden = golden_calls(record.golden)
+        item.golden = parse_golden_calls(record.golden)
         item.pairs = align_turns(item.golden, item.predicted, ordered=record.ordered)
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-        _rule(item)
+        _recompute_verdict(item)
     else:
         item.pairs = align_turns([], item.predicted)
         item.rule_note = "no golden answer: nothing to compare with"
-    _columns(item)
+    _set_verdict_fields(item)
     item.prediction_hash = answer_hash([message.model_dump(exclude_none=True) for message in record.messages])
     item.golden_hash = answer_hash([call.model_dump() for call in record.golden]) if record.golden is not None else ""
 
 
-def _numbered(calls: list[Any]) -> Iterator[tuple[int, Any]]:
+def _index_within_turns(calls: list[Any]) -> Iterator[tuple[int, Any]]:
     """(position within its turn, call)"""
     counts: dict[int, int] = {}
     for call in calls:
@@ -169,11 +169,11 @@ def _numbered(calls: list[Any]) -> Iterator[tuple[int, Any]]:
         counts[call.turn] += 1
 
 
-def golden_calls(calls: list[GoldenCall]) -> list[Call]:
-    return [_golden(call, at) for at, call in _numbered(calls)]
+def parse_golden_calls(calls: list[GoldenCall]) -> list[Call]:
+    return [_parse_golden_call(call, at) for at, call in _index_within_turns(calls)]
 
 
-def _golden(call: GoldenCall, index: int) -> Call:
+def _parse_golden_call(call: GoldenCall, index: int) -> Call:
     accepts = {
         name: AcceptedValues(list(value.any_of), value.optional) if isinstance(value, Alternatives) else AcceptedValues([value])
         for name, value in call.arguments.items()
@@ -181,16 +181,16 @@ def _golden(call: GoldenCall, index: int) -> Call:
     return Call("golden", call.name, accepts, call.turn, 0, index)
 
 
-def _document(tool: dict[str, Any]) -> dict[str, Any]:
+def _function_doc(tool: dict[str, Any]) -> dict[str, Any]:
     inner = tool.get("function")
     return inner if isinstance(inner, dict) else tool
 
 
-def _rule(item: Item) -> None:
+def _recompute_verdict(item: Item) -> None:
     """Passes if every call answers its golden call exactly. The error type is that of the first pair that does not."""
     wrong = next((pair for pair in item.pairs if pair.state != "="), None)
     item.rule = wrong is None
-    item.rule_error_type = _word(wrong) if wrong else None
+    item.rule_error_type = _pair_error_type(wrong) if wrong else None
     given = any(verdict.source == "rule" and verdict.criterion == "correct" for verdict in item.verdicts)
     if not given:
         text = item.first_difference
@@ -199,7 +199,7 @@ def _rule(item: Item) -> None:
         )
 
 
-def _word(pair: CallPair) -> str:
+def _pair_error_type(pair: CallPair) -> str:
     if pair.state == "-":
         return "missing_call"
     if pair.state == "+":
@@ -210,7 +210,7 @@ def _word(pair: CallPair) -> str:
     return {"-": "missing_argument", "+": "extra_argument"}.get(first.state, "wrong_value")
 
 
-def _columns(item: Item) -> None:
+def _set_verdict_fields(item: Item) -> None:
     for verdict in item.verdicts:
         if (verdict.target, verdict.criterion) == (ITEM, CORRECT) and isinstance(verdict.value, bool):
             if verdict.source == "official":

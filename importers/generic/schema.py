@@ -15,11 +15,11 @@ from fcreview.model.address import ADDRESS_FORMS, ITEM
 from fcreview.model.review import CORRECT
 
 
-class _Strict(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Header(_Strict):
+class Header(_StrictModel):
     """Optional first line: what all records share."""
 
     fcreview: Literal[1] = Field(description="Version of this format.")
@@ -57,14 +57,14 @@ class ChatMessage(BaseModel):
     tool_call_id: str | None = None
 
 
-class Alternatives(_Strict):
+class Alternatives(_StrictModel):
     """What a golden argument accepts, where it is more than one value."""
 
     any_of: list[JsonValue]
     optional: bool = Field(False, description="The argument may be left out.")
 
 
-class GoldenCall(_Strict):
+class GoldenCall(_StrictModel):
     name: str
     arguments: dict[str, Annotated[Alternatives | JsonValue, Field(union_mode="left_to_right")]] = Field(
         {}, description='A value, or {"any_of": [...], "optional": false}.'
@@ -72,14 +72,14 @@ class GoldenCall(_Strict):
     turn: int = Field(0, ge=0, description="From 0: the user message this call answers.")
 
 
-class PredictedCall(_Strict):
+class PredictedCall(_StrictModel):
     name: str
     arguments: dict[str, JsonValue] | str = {}
     turn: int = Field(0, ge=0)
     step: int = Field(0, ge=0)
 
 
-class GivenVerdict(_Strict):
+class RecordVerdict(_StrictModel):
     source: Literal["official", "rule", "judge"]
     value: bool | int | float | str | list[str] | None
     target: str = Field(ITEM, description=f"{ADDRESS_FORMS}; counted from 1.")
@@ -89,7 +89,7 @@ class GivenVerdict(_Strict):
     by: str | None = Field(None, description="The judge model or the checker.")
 
 
-class Record(_Strict):
+class Record(_StrictModel):
     """One test case of a run."""
 
     id: str
@@ -100,7 +100,7 @@ class Record(_Strict):
     golden: list[GoldenCall] | None = Field(None, description="Left out: no golden answer. Empty: no call is right.")
     predicted: list[PredictedCall] | None = Field(None, description="Left out: the tool_calls in messages.")
     ordered: bool = Field(False, description="Calls must come in golden order.")
-    verdicts: list[GivenVerdict] = []
+    verdicts: list[RecordVerdict] = []
     tokens_in: int | None = None
     tokens_out: int | None = None
     latency: float | None = Field(None, description="Seconds.")

@@ -13,7 +13,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.discovery import gather
+from fcreview.importers.common.discovery import gather_files
 from fcreview.model.item import Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
@@ -80,7 +80,7 @@ def _holds_dataset(place: Path) -> bool:
     """Looked at within bounds: `data` may be anything that lies above the run, a whole disk too."""
     if not place.is_dir():
         return False
-    names = (path.name for path in gather([place], max_files=2000, max_depth=3).files)
+    names = (path.name for path in gather_files([place], max_files=2000, max_depth=3).files)
     return any(name.endswith("ST_Perfect.json") or fnmatch(name, "HammerBench_*.json") for name in names)
 
 
@@ -93,7 +93,7 @@ def language_of(path: Path, sample: str) -> str:
 COMPANIONS = ("LLM_check_response.json", "LLM_check_L.json", "turn_flags_res.json", "badcase.csv")
 
 
-def find(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
     found = DiscoveredRuns()
     legacy: dict[Path, list[Path]] = defaultdict(list)
     for path in files:

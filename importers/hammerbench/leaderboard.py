@@ -36,7 +36,7 @@ FIRST = itemgetter(0)
 NO_SCRIPT = "printed by no script: names right, a value wrong, among snapshots of the right function"
 
 
-def figures(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
+def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
     """Overall and by type. Text-labelled snapshots (intent shifts) only count for the rejection rate, as nothing
     else is defined."""
     types: dict[str, list[ScoredItem]] = defaultdict(list)

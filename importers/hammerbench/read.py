@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.jsonl import read_json
-from fcreview.importers.common.records import documents, guarded
+from fcreview.importers.common.records import read_function_docs, fill_safely
 from fcreview.importers.hammerbench.dialogue import family, from_input, from_records
 from fcreview.importers.hammerbench.discovery import DATASET, split_id, type_of_folder
 from fcreview.importers.hammerbench.judge import SAME_NAMES
@@ -112,7 +112,7 @@ def _badcase(path: Path, sizes: list[int], issues: list[ImportIssue]) -> list[tu
     return rows
 
 
-def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     for path in plan.results:
         yield from _legacy(path, plan) if path.name == "MT_res.json" else _flat(path, plan)
 
@@ -137,7 +137,7 @@ def _flat(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
         item = Item(id=name, category=kind or "unknown", group=f"{kind}_{conversation}" if kind else None)
         earlier = golden.setdefault((kind, conversation), {})
         given = _given(item, record, path, position, plan, earlier)
-        yield guarded(item, partial(_fill_flat, item, given, record, dataset.get(known_id), number))
+        yield fill_safely(item, partial(_fill_flat, item, given, record, dataset.get(known_id), number))
         earlier.update(_arguments(given.label))
 
 
@@ -153,7 +153,7 @@ def _fill_flat(item: Item, given: Given, record: dict[str, Any], known: dict[str
     if known:
         single = item.category.startswith(("ST_", "ir_"))
         given.messages = from_records(known["messages"], 1 if single else number)
-        given.tools = documents(known.get("multiple_tools") or known.get("single_tool"))
+        given.tools = read_function_docs(known.get("multiple_tools") or known.get("single_tool"))
     else:
         given.messages = from_input(str(record.get("input", "")))
     fill(item, given)
@@ -202,7 +202,7 @@ def _legacy(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
                 continue
             item = Item(id=f"{group}_{s + 1}", category=kind, group=group)
             given = _given(item, record, path, c + 1, plan, conversation.golden)
-            yield guarded(item, partial(_fill_legacy, item, given, record, conversation, s))
+            yield fill_safely(item, partial(_fill_legacy, item, given, record, conversation, s))
             if conversation.first_ok is None:
                 named = [v.value for v in item.verdicts if v.criterion == "func_ok" and v.source == "rule"]
                 conversation.first_ok = any(named)
@@ -214,7 +214,7 @@ def _fill_legacy(item: Item, given: Given, record: dict[str, Any], conversation:
     if isinstance(known.get("messages"), list):
         given.messages = from_records(known["messages"], snapshot + 1)
     given.messages = given.messages or from_input(str(record.get("input", "")))
-    given.tools = documents(known.get("single_tool" if snapshot else "multiple_tools"))
+    given.tools = read_function_docs(known.get("single_tool" if snapshot else "multiple_tools"))
     fill(item, given, first_ok=conversation.first_ok)
     conversation.beside.add(item, conversation.number, snapshot)
 

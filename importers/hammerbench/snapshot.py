@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from fcreview.importers.common.records import asked_last
+from fcreview.importers.common.records import last_question
 from fcreview.importers.hammerbench.checker import Snapshot, check
 from fcreview.importers.hammerbench.dialogue import EXTERNAL, parse, without_refusal
 from fcreview.importers.hammerbench.judge import DECLINES, MOMENT
@@ -50,7 +50,7 @@ def fill(item: Item, given: Given, *, first_ok: bool | None = None) -> bool:
     item.messages, item.functions = given.messages, given.tools
     turn = max((message.turn for message in given.messages), default=0)
     item.n_turns = turn + 1
-    item.question = asked_last(given.messages)
+    item.question = last_question(given.messages)
     raw = given.prediction if isinstance(given.prediction, str) else orjson.dumps(to_plain_json(given.prediction)).decode()
     call = parse(given.prediction, given.parser)
     item.predicted = [_predicted(call, raw, turn)] if call or raw.strip() else []

@@ -28,15 +28,15 @@ from typing import Any
 
 from fcreview.importers.common.jsonl import read_json
 from fcreview.importers.common.writeback import (
-    Fixes,
-    Json,
-    Key,
-    first_values,
-    only_fields,
-    own,
-    readable,
-    without_place,
-    wrong_call,
+    GoldenFixes,
+    JsonObject,
+    CriterionKey,
+    first_accepted_arguments,
+    check_fix_fields,
+    item_override,
+    has_decoded_calls,
+    find_unrepresentable,
+    check_golden_call,
 )
 from fcreview.importers.hammerbench.checker import check
 from fcreview.importers.hammerbench.dialogue import family, parse
@@ -89,26 +89,26 @@ Snapshot = tuple[str, str, int]
 CALL = "function call"
 
 
-def problem(run: Run, item: Item, fix: Json) -> str | None:  # noqa: ARG001
+def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:  # noqa: ARG001
     """What is wrong with a golden fix of an item; None if nothing is."""
     if should_decline(item.category, fix if item.golden else ""):
         return "the right answer here is to decline: there is no golden call"
     if set(fix) != {"name", "arguments"}:
-        return only_fields(fix, "name", "arguments") or "a golden call has name and arguments"
+        return check_fix_fields(fix, "name", "arguments") or "a golden call has name and arguments"
     name, given = fix["name"], fix["arguments"]
-    wrong = wrong_call(name, given, [each | {"parameters": _open(each)} for each in item.functions])
+    wrong = check_golden_call(name, given, [each | {"parameters": _open(each)} for each in item.functions])
     if wrong:
         return wrong
     odd = next((each for each, value in given.items() if isinstance(value, (list, dict)) or value is None), None)
     return f"{odd} is no text, number, true or false" if odd is not None else None
 
 
-def _open(document: Json) -> Json:
+def _open(document: JsonObject) -> JsonObject:
     """Every slot is said to be required, which does not mean that it may be filled yet."""
     return {key: value for key, value in get_parameters_schema(document).items() if key != "required"}
 
 
-def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """The dataset's files, `MT_0.json` among them, and the logs with the golden calls that they repeat."""
     wanted = {split_id(item): ((where, item), fix) for (where, item), fix in fixes.items()}
     found: set[Snapshot] = set()
@@ -138,7 +138,7 @@ def rewrite_golden(plan: RunPlan, fixes: Fixes) -> Iterator[RewrittenFile | Appl
 Changes = Iterator[tuple[Snapshot, Any, Any]]
 
 
-def _messages(path: Path, value: Any, wanted: dict[Snapshot, tuple[tuple[str, str], Json]]) -> Changes:
+def _messages(path: Path, value: Any, wanted: dict[Snapshot, tuple[tuple[str, str], JsonObject]]) -> Changes:
     """Replaces, in records of the dataset, the calls of snapshots; of the longest record that has one it is told."""
     legacy = type_of_folder(path.parent) if path.name == "MT_0.json" else None
     for place, record in enumerate(value if isinstance(value, list) else []):
@@ -154,7 +154,7 @@ def _messages(path: Path, value: Any, wanted: dict[Snapshot, tuple[tuple[str, st
                 yield here, old, message["content"]
 
 
-def _labels(path: Path, value: Any, wanted: dict[Snapshot, tuple[tuple[str, str], Json]]) -> Changes:
+def _labels(path: Path, value: Any, wanted: dict[Snapshot, tuple[tuple[str, str], JsonObject]]) -> Changes:
     for here, record in _snapshots(path, value):
         if here in wanted and isinstance(record, dict) and record.get("label") != wanted[here][1]:
             old, record["label"] = record.get("label"), wanted[here][1]
@@ -193,7 +193,7 @@ Place = tuple[int, int]
 """(conversation, snapshot), both from 0."""
 
 
-def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     found: list[RewrittenFile] = []
     named: dict[str, bool] = {}
     for path in plan.results:
@@ -205,8 +205,8 @@ def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile
         flags = [_flags(c, before, part) for c, before in enumerate(beside.scores)]
         named |= {row.id: flags[c].named for (c, _), row in part.items() if c < len(flags)}
         found += _files(path.parent, part, beside, flags)
-    yield from without_place(rows, lambda row, key: _held(row, key, named.get(row.id)))
-    right = [row for row in rows if row.id in named and own(row) is True]
+    yield from find_unrepresentable(rows, lambda row, key: _held(row, key, named.get(row.id)))
+    right = [row for row in rows if row.id in named and item_override(row) is True]
     if refused := sum(JUDGE in row.values and not row.metadata.get(SAME_NAMES) for row in right):
         yield Unrepresentable("the judge's yes to right answers with other names than the golden ones", refused)
     if rejecting := sum(row.values.get("rejected") is True for row in right):
@@ -214,12 +214,12 @@ def rewrite(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile
     yield from found
 
 
-def summaries(plan: RunPlan) -> list[Path]:
+def find_summary_files(plan: RunPlan) -> list[Path]:
     folders = dict.fromkeys(path.parent for path in plan.results if path.name == "MT_res.json")
     return [path for folder in folders for path in sorted(folder.glob("evaluate_stdout_*.txt"))]
 
 
-def _held(row: ScoredItem, key: Key, named: bool | None) -> bool:
+def _held(row: ScoredItem, key: CriterionKey, named: bool | None) -> bool:
     """The name counts in the first snapshot only; the evaluator takes no judge's yes for other names of arguments.
     `named` is the file's word on the conversation's function, None without a file: no snapshot is right without it."""
     target, criterion = key
@@ -318,14 +318,14 @@ def _indented(value: Any, like: bytes) -> bytes:
     return text.encode("utf-8", "backslashreplace") + (b"\n" if like.endswith(b"\n") else b"")
 
 
-def golden_template(run: Run, item: Item) -> Json | None:  # noqa: ARG001
+def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
     """The golden call as a fix of it; None where the right answer is to decline."""
-    if len(item.golden) != 1 or not readable(item.golden):
+    if len(item.golden) != 1 or not has_decoded_calls(item.golden):
         return None
-    return {"name": item.golden[0].name, "arguments": first_values(item.golden[0])}
+    return {"name": item.golden[0].name, "arguments": first_accepted_arguments(item.golden[0])}
 
 
-def recheck(run: Run, item: Item, fix: Json, record: Any) -> bool | None:  # noqa: ARG001
+def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
     """The rule verdict with that golden call. In the per-conversation generation the first snapshot's function decides
     for all of them: what it was stays so.
 

@@ -1,10 +1,11 @@
-"""The filter language of the queue's filter line and of `--where`.
+"""Parser of the filter language, which the filter line of the queue and the option `--where` use.
 
     official:fail -reviewed category:live_simple error:value_error text:"celsius" golden>2 (turns>=3 OR issues)
 
-Terms are joined by "and"; `OR` and parentheses group; `-` negates. `key:a|b` (or `a,b`) is either. A value without
-quotation marks ignores case, may hold `*`, and `none` is empty; in quotation marks it stands for itself. A bare word is
-looked for in id and question. Numbers: `golden>2`, `latency<=2.5`.
+Terms are combined with "and". `OR` and parentheses group terms, and `-` negates one. `key:a|b` and `key:a,b` match both
+values. An unquoted value ignores case; `*` in it matches any characters, and `none` matches an empty field. A quoted
+value matches exactly. A bare word is searched for in the id and the question. Numbers are compared as in `golden>2` and
+`latency<=2.5`.
 """
 
 from __future__ import annotations
@@ -16,139 +17,145 @@ from dataclasses import dataclass, field
 from fcreview.store.filters.keys import FILTER_FLAGS, FILTER_KEYS, InvalidValueError, SqlCondition
 from fcreview.store.filters.tokens import FilterError, FilterOperator, FilterTerm, quote, tokenize
 
-__all__ = ["FilterCondition", "FilterError", "list_key_values", "list_filter_help", "parse_filter", "quote"]
+__all__ = ["FilterCondition", "FilterError", "list_filter_help", "list_key_values", "parse_filter", "quote"]
 
 MAX_VALUES = 200
+"""Maximum number of values in a filter."""
 MAX_DEPTH = 40
+"""Maximum depth of nested parentheses and negations."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilterCondition:
-    """A condition over `item_rows i LEFT JOIN human h ON h.item = i.item`."""
+    """A filter as SQL."""
 
     where: str = "true"
+    """Condition over `item_rows i LEFT JOIN human h ON h.item = i.item`."""
     params: list[object] = field(default_factory=list)
     """Values of the question marks in `where`, in order."""
     depends_on_reviews: bool = False
-    """Depends on reviews."""
 
 
 def parse_filter(text: str, *, blind: bool = False) -> FilterCondition:
-    """The filter's SQL. FilterError, with the place, for what is not understood; blind, for what tells verdicts."""
-    return _Parser(text, blind).filter()
+    """Translate a filter to SQL.
+
+    Raises: FilterError if the filter is invalid or, in blind mode, if it reveals verdicts.
+    """
+    return _Parser(text, blind).parse()
 
 
 def list_filter_help(*, blind: bool = False) -> list[tuple[str, str]]:
-    """(key or flag, what it means), for help screens and completion."""
+    """Return each key (with `:`) and flag of the filter language with its help text."""
     keys = [(f"{name}:", key.help) for name, key in FILTER_KEYS.items() if not (blind and key.shows_verdict)]
-    return keys + [(name, flag[1]) for name, flag in FILTER_FLAGS.items() if not (blind and flag[2])]
+    return keys + [(name, flag.help) for name, flag in FILTER_FLAGS.items() if not (blind and flag.shows_verdict)]
 
 
 def list_key_values(key: str, *, blind: bool = False) -> Sequence[str]:
-    """The values that a key may have, where that is fixed."""
-    found = FILTER_KEYS.get(key)
-    return found.choices if found is not None and not (blind and found.shows_verdict) else ()
+    """Return the allowed values of a key; empty if the key has no fixed values."""
+    filter_key = FILTER_KEYS.get(key)
+    return filter_key.choices if filter_key is not None and not (blind and filter_key.shows_verdict) else ()
 
 
 class _Parser:
+    """Recursive-descent parser of one filter."""
+
     def __init__(self, text: str, blind: bool) -> None:
         self._text = text
         self._blind = blind
-        self._words = tokenize(text)
-        self._at = 0
-        self._reviews = False
-        terms = [word for word in self._words if isinstance(word, FilterTerm)]
+        self._tokens = tokenize(text)
+        self._index = 0
+        self._depends_on_reviews = False
+        terms = [token for token in self._tokens if isinstance(token, FilterTerm)]
         if sum(len(term.values) for term in terms) > MAX_VALUES:
-            raise self._error(f"more than {MAX_VALUES} words", terms[-1].position)
+            raise self._error(f"more than {MAX_VALUES} values", terms[-1].position)
 
-    def filter(self) -> FilterCondition:
-        if not self._words:
+    def parse(self) -> FilterCondition:
+        if not self._tokens:
             return FilterCondition()
-        where, params = self._either(0)
-        if self._at < len(self._words):
-            raise self._error("this parenthesis was never opened", self._words[self._at].position)
-        return FilterCondition(where, params, self._reviews)
+        where, params = self._parse_or(0)
+        if self._index < len(self._tokens):
+            raise self._error("unmatched closing parenthesis", self._position())
+        return FilterCondition(where, params, self._depends_on_reviews)
 
-    def _either(self, depth: int) -> SqlCondition:
-        parts = [self._all(depth)]
-        while self._mark("OR"):
-            self._at += 1
-            parts.append(self._all(depth))
+    def _parse_or(self, depth: int) -> SqlCondition:
+        parts = [self._parse_and(depth)]
+        while self._next_is("OR"):
+            self._index += 1
+            parts.append(self._parse_and(depth))
         return _join(" OR ", parts)
 
-    def _all(self, depth: int) -> SqlCondition:
+    def _parse_and(self, depth: int) -> SqlCondition:
         parts = []
-        while self._at < len(self._words) and not self._mark("OR", ")"):
-            parts.append(self._one(depth))
+        while self._index < len(self._tokens) and not self._next_is("OR", ")"):
+            parts.append(self._parse_condition(depth))
         if not parts:
             raise self._error("a condition is missing here", self._position())
         return _join(" AND ", parts)
 
-    def _one(self, depth: int) -> SqlCondition:
+    def _parse_condition(self, depth: int) -> SqlCondition:
         if depth > MAX_DEPTH:
             raise self._error("nested too deeply", self._position())
-        word = self._words[self._at] if self._at < len(self._words) else None
-        if word is None or (isinstance(word, FilterOperator) and word.text in (")", "OR")):
+        if self._index == len(self._tokens) or self._next_is(")", "OR"):
             raise self._error("a condition is missing here", self._position())
-        self._at += 1
-        if isinstance(word, FilterTerm):
-            return self._term(word)
-        if word.text == "-":
-            where, params = self._one(depth + 1)
+        token = self._tokens[self._index]
+        self._index += 1
+        if isinstance(token, FilterTerm):
+            return self._build_bare_word(token) if token.key is None else self._build_term(token, token.key)
+        if token.text == "-":
+            where, params = self._parse_condition(depth + 1)
             return f"NOT coalesce({where}, false)", params
-        inner = self._either(depth + 1)
-        if not self._mark(")"):
-            raise self._error("this parenthesis is never closed", word.position)
-        self._at += 1
-        return inner
+        condition = self._parse_or(depth + 1)
+        if not self._next_is(")"):
+            raise self._error("unclosed parenthesis", token.position)
+        self._index += 1
+        return condition
 
-    def _term(self, term: FilterTerm) -> SqlCondition:
-        if term.key is None:
-            return self._bare(term)
-        key = FILTER_KEYS.get(term.key)
+    def _build_term(self, term: FilterTerm, name: str) -> SqlCondition:
+        key = FILTER_KEYS.get(name)
         if key is None:
-            raise self._error(_unknown(term.key), term.position)
-        if self._blind and key.shows_verdict:
-            raise self._hidden(term.key, term.position)
-        self._reviews |= key.depends_on_reviews
+            raise self._error(_unknown_key_message(name), term.position)
+        self._check_blind(name, key.shows_verdict, term.position)
+        self._depends_on_reviews |= key.depends_on_reviews
         try:
             return key.build(term)
-        except InvalidValueError as problem:
-            raise self._error(f"{term.key}: {problem}", problem.value.position) from None
+        except InvalidValueError as error:
+            raise self._error(f"{name}: {error}", error.value.position) from None
 
-    def _bare(self, term: FilterTerm) -> SqlCondition:
+    def _build_bare_word(self, term: FilterTerm) -> SqlCondition:
         value = term.values[0]
         flag = None if value.quoted else FILTER_FLAGS.get(value.text.lower())
         if flag is None:
-            found = "(contains(lower(i.id), lower(?)) OR contains(lower(i.question), lower(?)))"
-            return found, [value.text, value.text]
-        if self._blind and flag[2]:
-            raise self._hidden(value.text, term.position)
-        self._reviews |= flag[3]
-        return f"({flag[0]})", []
+            where = "(contains(lower(i.id), lower(?)) OR contains(lower(i.question), lower(?)))"
+            return where, [value.text, value.text]
+        self._check_blind(value.text, flag.shows_verdict, term.position)
+        self._depends_on_reviews |= flag.depends_on_reviews
+        return f"({flag.sql})", []
 
-    def _mark(self, *texts: str) -> bool:
-        word = self._words[self._at] if self._at < len(self._words) else None
-        return isinstance(word, FilterOperator) and word.text in texts
+    def _check_blind(self, name: str, shows_verdict: bool, position: int) -> None:
+        if self._blind and shows_verdict:
+            raise self._error(f"{name} is hidden in blind mode because it reveals verdicts", position)
+
+    def _next_is(self, *operators: str) -> bool:
+        token = self._tokens[self._index] if self._index < len(self._tokens) else None
+        return isinstance(token, FilterOperator) and token.text in operators
 
     def _position(self) -> int:
-        return self._words[self._at].position if self._at < len(self._words) else len(self._text)
-
-    def _hidden(self, name: str, position: int) -> FilterError:
-        return self._error(f"{name} is hidden in blind mode: it would tell what others found", position)
+        """Offset of the next token in the text."""
+        return self._tokens[self._index].position if self._index < len(self._tokens) else len(self._text)
 
     def _error(self, message: str, position: int) -> FilterError:
         return FilterError(message, self._text, position)
 
 
-def _join(word: str, parts: list[SqlCondition]) -> SqlCondition:
-    if len(parts) == 1:
-        return parts[0]
-    return "(" + word.join(where for where, _ in parts) + ")", [value for _, values in parts for value in values]
+def _join(operator: str, conditions: list[SqlCondition]) -> SqlCondition:
+    if len(conditions) == 1:
+        return conditions[0]
+    params = [value for _, values in conditions for value in values]
+    return "(" + operator.join(where for where, _ in conditions) + ")", params
 
 
-def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name, [*FILTER_KEYS, *FILTER_FLAGS], n=1, cutoff=0.6)
-    if near:
-        return f"there is no key {name}; did you mean {near[0]}{':' if near[0] in FILTER_KEYS else ''}?"
-    return f"there is no key {name}; keys are {', '.join(FILTER_KEYS)}"
+def _unknown_key_message(name: str) -> str:
+    similar = difflib.get_close_matches(name, [*FILTER_KEYS, *FILTER_FLAGS], n=1, cutoff=0.6)
+    if similar:
+        return f"unknown key {name}: did you mean {similar[0]}{':' if similar[0] in FILTER_KEYS else ''}?"
+    return f"unknown key {name}: use one of {', '.join(FILTER_KEYS)}"

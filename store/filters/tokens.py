@@ -1,4 +1,4 @@
-"""Cuts a filter into words. Nothing here knows what the words mean.
+"""Tokens of the filter language: terms and operators, without the meaning of keys and values.
 
 official:fail -reviewed (category:live_simple|live_multiple OR turns>=3) text:"celsius"
 """
@@ -12,15 +12,15 @@ from hashlib import md5
 from fcreview.errors import EXIT_USAGE_ERROR, FcreviewError
 
 MAX_FILTER_LENGTH = 10_000
-"""Characters of a filter."""
+"""Maximum length of a filter in characters."""
 MAX_LITERAL_LENGTH = 200
-"""Characters of a value that a made filter has as it is."""
+"""Maximum length in characters of a value in a generated filter. Longer values are written as hashes."""
 
 
 class FilterError(FcreviewError):
-    """A filter that cannot be understood. `position` counts characters from 0; `caret()` shows the place."""
+    """Raised for an invalid filter. `position` is the offset of the error in the text, in characters."""
 
-    code = EXIT_USAGE_ERROR
+    exit_code = EXIT_USAGE_ERROR
 
     def __init__(self, message: str, text: str, position: int) -> None:
         super().__init__(message)
@@ -32,9 +32,9 @@ class FilterError(FcreviewError):
         return [f"--where: {self.message}", *self.format_caret().split("\n")]
 
     def format_caret(self) -> str:
-        """Two lines: the filter, and below it a caret at the place with the message. For a fixed-width screen.
+        """Format the filter as one line, with a caret and the message in the line below. Needs a fixed-width font.
 
-        The filter is shown as it was typed: draw it through `sanitise`, as any other text from outside.
+        The text is the user's input and must be sanitised before it is displayed.
         """
         line = "".join(" " if character in "\t\r\n" else character for character in self.text)
         return f"{line}\n{' ' * self.position}^ {self.message}"
@@ -42,113 +42,123 @@ class FilterError(FcreviewError):
 
 @dataclass(frozen=True, slots=True)
 class FilterValue:
+    """A value of a filter term."""
+
     text: str
+    """The value without quotation marks and escapes."""
     quoted: bool
-    """Then it stands for itself: exactly this, no `*`, no `none`."""
+    """Whether the value is in quotation marks. It then matches exactly: `*` and `none` have no special meaning."""
     position: int
+    """Offset in the filter, in characters."""
 
     @property
     def md5_digest(self) -> str | None:
-        """Of the text that it stands for, if it is one that `only` made."""
-        found = None if self.quoted else HASHED_VALUE.fullmatch(self.text)
-        return found and found[1]
+        """MD5 digest in hex if the value is a hash as `quote_or_hash` writes it, else None."""
+        match = None if self.quoted else HASHED_VALUE.fullmatch(self.text)
+        return match and match[1]
 
 
 @dataclass(frozen=True, slots=True)
 class FilterTerm:
-    """`key op values`, or a bare word if `key` is None (then there is one value)."""
+    """A term `key op values`, or a bare word (one value, and `key` is None)."""
 
     key: str | None
     op: str
     """`:`, `=`, `!=`, `<`, `<=`, `>` or `>=`; empty for a bare word."""
     values: tuple[FilterValue, ...]
     position: int
+    """Offset in the filter, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilterOperator:
-    """`(`, `)`, `-` or `OR`."""
+    """An operator: `(`, `)`, `-` or `OR`."""
 
     text: str
     position: int
+    """Offset in the filter, in characters."""
 
 
 HASHED_VALUE = re.compile("md5:([0-9a-f]{32})")
 _KEY = re.compile(r"([A-Za-z_]+)(>=|<=|!=|:|=|>|<)")
-_OPERATOR = re.compile(r">=|<=|!=|>|<|=")
+_COMPARISON = re.compile(r">=|<=|!=|>|<|=")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-_PLAIN = re.compile(r'[^\s()"|,]+')
-_PLAIN_WORD = re.compile(r'[^\s()"]+')
+_VALUE = re.compile(r'[^\s()"|,]+')
+_BARE_WORD = re.compile(r'[^\s()"]+')
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 def tokenize(text: str) -> list[FilterTerm | FilterOperator]:
-    """The words in order. FilterError for open quotes, missing values and text that is not Unicode."""
+    """Split a filter into terms and operators.
+
+    Raises: FilterError for unclosed quotation marks, missing values, invalid Unicode and filters that are too long.
+    """
     if len(text) > MAX_FILTER_LENGTH:
-        raise FilterError(f"a filter may have {MAX_FILTER_LENGTH:,} characters at most", text, MAX_FILTER_LENGTH)
+        raise FilterError(f"a filter can have at most {MAX_FILTER_LENGTH:,} characters", text, MAX_FILTER_LENGTH)
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise FilterError("this character is half of a pair and cannot be searched for", text, error.start) from None
-    found: list[FilterTerm | FilterOperator] = []
-    at = 0
-    while at < len(text):
-        character = text[at]
+        raise FilterError("invalid Unicode: this character is a lone surrogate", text, error.start) from None
+    tokens: list[FilterTerm | FilterOperator] = []
+    position = 0
+    while position < len(text):
+        character = text[position]
         if character.isspace():
-            at += 1
+            position += 1
         elif character in "()":
-            found.append(FilterOperator(character, at))
-            at += 1
-        elif character == "-" and at + 1 < len(text) and not text[at + 1].isspace():
-            found.append(FilterOperator("-", at))
-            at += 1
+            tokens.append(FilterOperator(character, position))
+            position += 1
+        elif character == "-" and position + 1 < len(text) and not text[position + 1].isspace():
+            tokens.append(FilterOperator("-", position))
+            position += 1
         else:
-            word, at = _word(text, at)
-            found.append(word)
-    return found
+            token, position = _read_term(text, position)
+            tokens.append(token)
+    return tokens
 
 
 def quote(text: str) -> str:
-    """A value that stands for exactly `text`."""
+    """Write a value in quotation marks, so that it matches exactly."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def quote_or_hash(text: str) -> str:
-    """As `quote`; of a long text `md5:` and 32 hex digits, so that no filter of one value is too long."""
+    """Write a value in quotation marks; a long one as `md5:` and 32 hex digits, so that the filter does not get too
+    long."""
     if len(text) <= MAX_LITERAL_LENGTH:
         return quote(text)
     return f"md5:{md5(text.encode(), usedforsecurity=False).hexdigest()}"
 
 
-def _word(text: str, at: int) -> tuple[FilterTerm | FilterOperator, int]:
-    start = at
-    key = _KEY.match(text, at)
+def _read_term(text: str, start: int) -> tuple[FilterTerm | FilterOperator, int]:
+    """Return the term or `OR` at `start`, and the offset behind it."""
+    key = _KEY.match(text, start)
     if key is None:
-        pattern = _QUOTED if text[at] == '"' else _PLAIN_WORD
-        value, at = _value(text, at, pattern)
+        value, end = _read_value(text, start, _BARE_WORD)
         if value.text in ("OR", "or") and not value.quoted:
-            return FilterOperator("OR", start), at
-        return FilterTerm(None, "", (value,), start), at
-    op, at = key[2], key.end()
-    if op == ":" and (operator := _OPERATOR.match(text, at)):  # golden:>2
-        op, at = operator[0], operator.end()
+            return FilterOperator("OR", start), end
+        return FilterTerm(None, "", (value,), start), end
+    op, end = key[2], key.end()
+    if op == ":" and (comparison := _COMPARISON.match(text, end)):  # golden:>2 is the same as golden>2
+        op, end = comparison[0], comparison.end()
     values = []
     while True:
-        value, at = _value(text, at, _PLAIN, key[1])
+        value, end = _read_value(text, end, _VALUE, key[1])
         values.append(value)
-        if at < len(text) and text[at] in "|,":
-            at += 1
+        if end < len(text) and text[end] in "|,":
+            end += 1
         else:
-            return FilterTerm(key[1].lower(), op, tuple(values), start), at
+            return FilterTerm(key[1].lower(), op, tuple(values), start), end
 
 
-def _value(text: str, at: int, plain: re.Pattern[str], key: str = "") -> tuple[FilterValue, int]:
-    if text[at : at + 1] == '"':
-        found = _QUOTED.match(text, at)
-        if found is None:
-            raise FilterError("this quotation mark is never closed", text, at)
-        return FilterValue(_ESCAPE.sub(r"\1", found[1]), True, at), found.end()
-    found = plain.match(text, at)
-    if found is None:
-        raise FilterError(f"{key}: needs a value" if key else "a word is missing here", text, at)
-    return FilterValue(found[0], False, at), found.end()
+def _read_value(text: str, start: int, unquoted: re.Pattern[str], key: str = "") -> tuple[FilterValue, int]:
+    """Return the value at `start`, and the offset behind it."""
+    if text[start : start + 1] == '"':
+        match = _QUOTED.match(text, start)
+        if match is None:
+            raise FilterError("unclosed quotation mark", text, start)
+        return FilterValue(_ESCAPE.sub(r"\1", match[1]), True, start), match.end()
+    match = unquoted.match(text, start)
+    if match is None:
+        raise FilterError(f"{key}: a value is missing" if key else "a word is missing here", text, start)
+    return FilterValue(match[0], False, start), match.end()

@@ -1,9 +1,9 @@
-"""Where runs got their datasets: what a person named once stays known, and what was lost is told from what is not
-needed any more.
+"""The dataset folder of each run: remember the folders given with --data, and detect datasets that are missing.
 
-`.fcreview/datasets.json` holds, by `run_key`, the folders named with --data that gave the run its dataset:
-`{key: [{"beside": "../data", "at": "/bench/data"}]}`, relative to the workspace's place (so that all can be moved
-together) and absolute. It is no part of the store, so that a store which is built anew still finds them.
+The file is `.fcreview/datasets.json`. It contains the folders of each run key (`builder.build_run_key`):
+`{key: [{"beside": "../data", "at": "/bench/data"}]}`, with `beside` relative to the folder that contains `.fcreview/`,
+so that both can be moved together, and `at` absolute. It is separate from the store, so that a rebuilt store still
+finds the datasets.
 """
 
 from __future__ import annotations
@@ -24,108 +24,120 @@ from fcreview.store.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class DatasetOptions:
-    """What the person who imports says of datasets."""
+    """The dataset options of an import."""
 
     folders: tuple[Path, ...] = ()
-    """Folders of --data: a run that finds its dataset there has that from now on."""
+    """Folders of --data. They are remembered for each run whose dataset they contain."""
     forget: bool = False
-    """What was named before does not hold any more, and less than was imported before will do."""
+    """Forget the remembered folders, and import runs even if their dataset is missing now (--forget-data)."""
 
 
 class DatasetFolders:
-    """The folders that were named for each run of a workspace. A file that is lost or wrong is an empty one."""
+    """The remembered folders of each run of a workspace. A missing or invalid file is treated as empty."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._folders = {key: tuple(_folders(places)) for key, places in read_json_object(_file(workspace)).items()}
+        self._folders = {key: tuple(_parse_folders(value)) for key, value in read_json_object(_file(workspace)).items()}
         self._changed = False
 
     def folders_of(self, run: Run) -> tuple[Path, ...]:
-        """Where they are now; one that is nowhere is given as it was named."""
-        return tuple(place.path(self._workspace) for place in self._folders.get(build_run_key(self._workspace, run), ()))
+        """Return the folders of a run at their present paths. A folder that does not exist keeps its original path."""
+        folders = self._folders.get(build_run_key(self._workspace, run), ())
+        return tuple(folder.locate(self._workspace) for folder in folders)
 
     @property
     def most_common(self) -> tuple[Path, ...]:
-        """What most runs have; nothing if none has any."""
-        ((places, _),) = Counter(self._folders.values()).most_common(1) or [((), 0)]
-        return tuple(place.path(self._workspace) for place in places)
+        """The folders that most runs have; empty if no run has any."""
+        ((folders, _),) = Counter(self._folders.values()).most_common(1) or [((), 0)]
+        return tuple(folder.locate(self._workspace) for folder in folders)
 
     def set_folders(self, run: Run, folders: Sequence[Path]) -> None:
-        """Of this run from now on; none at all to forget them."""
-        key, places = build_run_key(self._workspace, run), tuple(_Place.of(path, self._workspace) for path in folders)
-        if self._folders.get(key, ()) != places:
+        """Remember the folders of a run, replacing earlier ones. An empty list forgets them."""
+        key = build_run_key(self._workspace, run)
+        remembered = tuple(_RememberedFolder.from_path(path, self._workspace) for path in folders)
+        if self._folders.get(key, ()) != remembered:
             self._changed = True
             self._folders.pop(key, None)
-            if places:
-                self._folders[key] = places
+            if remembered:
+                self._folders[key] = remembered
 
     def save(self) -> None:
-        """Written whole, if anything is new. OSError if it cannot be."""
+        """Replace the file atomically if anything changed. Raises: OSError if it cannot be written."""
         if self._changed:
             write_json(_file(self._workspace), self._folders)
             self._changed = False
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _RememberedFolder:
+    """A folder in `datasets.json`. The field names are keys of the file."""
+
     beside: str
+    """Path relative to the folder that contains `.fcreview/`."""
     at: str
+    """Absolute path."""
 
     @classmethod
-    def of(cls, path: Path, workspace: Workspace) -> _Place:
-        full = os.path.abspath(path)  # noqa: PTH100 - as named: links are not followed
-        return cls(os.path.relpath(full, workspace.parent_folder), full)
+    def from_path(cls, path: Path, workspace: Workspace) -> _RememberedFolder:
+        absolute = os.path.abspath(path)  # noqa: PTH100 - symbolic links stay unresolved
+        return cls(os.path.relpath(absolute, workspace.parent_folder), absolute)
 
-    def path(self, workspace: Workspace) -> Path:
+    def locate(self, workspace: Workspace) -> Path:
+        """Return the relative path if it exists, else the absolute path."""
         beside = workspace.to_absolute_path(self.beside)
         return beside if beside.is_dir() else Path(self.at)
 
 
 def select_dataset_folders(folders: Sequence[Path], plan: RunPlan) -> tuple[Path, ...]:
-    """Those of the folders in which the run's dataset lies."""
+    """Return the folders that contain a dataset file of the run."""
     return tuple(folder for folder in folders if any(path.is_relative_to(folder) for path in plan.data))
 
 
 def find_missing_folder(plan: RunPlan, remembered: Sequence[Path]) -> Path | None:
-    """A folder that was named for the run and is not what it was: not there, empty (nothing is mounted there), or
-    without a dataset for a run that has no other."""
-    gone = [folder for folder in remembered if not _holds_anything(folder)]
-    if gone or not remembered:
-        return gone[0] if gone else None
+    """Return a remembered folder that is missing, empty (not mounted), or without a dataset that the run needs."""
+    missing = [folder for folder in remembered if not _has_content(folder)]
+    if missing or not remembered:
+        return missing[0] if missing else None
     return None if plan.data else remembered[0]
 
 
-def find_lost_dataset(workspace: Workspace, plan: RunPlan, stored: StoredRun, remembered: Sequence[Path]) -> Path | None:
-    """Where the dataset was with which the run was imported, if it, or a part of it, is lost. None if the run would be
-    no poorer now: each file is still there, or there is one of that name elsewhere.
+def find_lost_dataset(
+    workspace: Workspace, plan: RunPlan, stored: StoredRun, remembered: Sequence[Path]
+) -> Path | None:
+    """Return the folder of the dataset that the run was imported with, if dataset files are missing now.
 
-    Where a person chose the dataset (`remembered`), one from elsewhere does not replace it.
+    A missing file is replaced by a file with the same name in another folder. If the user chose the dataset folders
+    (`remembered`), only files in these folders can replace it. Returns None if no file is missing.
     """
     before = {source.path for source in stored.sources if source.kind == "data"}
     now = {workspace.to_stored_path(path): path for path in plan.data}
-    fresh = [path for short, path in now.items() if short not in before]
-    found = Counter(path.name for path in fresh if not remembered or _folder_of(path, remembered))
-    results = {workspace.to_absolute_path(source.path).parent for source in stored.sources if source.kind == "result"}
-    missed = []
+    new_paths = [path for stored_path, path in now.items() if stored_path not in before]
+    replacements = Counter(path.name for path in new_paths if not remembered or _folder_of(path, remembered))
+    result_folders = {
+        workspace.to_absolute_path(source.path).parent for source in stored.sources if source.kind == "result"
+    }
+    lost = []
     for path in map(workspace.to_absolute_path, sorted(before - now.keys())):
-        if path.is_file():  # it was looked at and is not needed: results were deleted. Or nobody knew where to look
-            is_missed = not plan.data and not remembered
-        else:  # but what lay beside a result went with it
-            is_missed = path.parent not in results or path.parent.is_dir()
-        found[path.name] -= is_missed
-        if found[path.name] < 0:
-            missed.append(path)
-    if not missed:
+        if path.is_file():
+            # The file exists and the plan does not need it, because results were deleted. But if the plan has no data
+            # and no folder is remembered, the import did not know where to look.
+            is_needed = not plan.data and not remembered
+        else:  # a dataset in the folder of a result may have been deleted together with the result
+            is_needed = path.parent not in result_folders or path.parent.is_dir()
+        replacements[path.name] -= is_needed
+        if replacements[path.name] < 0:
+            lost.append(path)
+    if not lost:
         return None
-    chosen = _folder_of(missed[0], remembered) or find_missing_folder(plan, remembered)
-    return chosen or Path(os.path.commonpath([path.parent for path in missed]))
+    chosen = _folder_of(lost[0], remembered) or find_missing_folder(plan, remembered)
+    return chosen or Path(os.path.commonpath([path.parent for path in lost]))
 
 
 def _folder_of(path: Path, folders: Sequence[Path]) -> Path | None:
     return next((folder for folder in folders if path.is_relative_to(folder)), None)
 
 
-def _holds_anything(folder: Path) -> bool:
+def _has_content(folder: Path) -> bool:
     try:
         return next(folder.iterdir(), None) is not None
     except OSError:
@@ -136,7 +148,7 @@ def _file(workspace: Workspace) -> Path:
     return workspace.root / "datasets.json"
 
 
-def _folders(places: Any) -> Iterator[_Place]:
-    for place in places if isinstance(places, list) else ():
-        if isinstance(place, dict) and isinstance(place.get("beside"), str) and isinstance(place.get("at"), str):
-            yield _Place(place["beside"], place["at"])
+def _parse_folders(value: Any) -> Iterator[_RememberedFolder]:
+    for folder in value if isinstance(value, list) else ():
+        if isinstance(folder, dict) and isinstance(folder.get("beside"), str) and isinstance(folder.get("at"), str):
+            yield _RememberedFolder(folder["beside"], folder["at"])

@@ -1,4 +1,4 @@
-"""The files a run was read from, and whether they are still the same."""
+"""The files that a run was imported from: detect whether they have changed since."""
 
 from __future__ import annotations
 
@@ -11,72 +11,79 @@ from pathlib import Path
 from fcreview.run_plan import RunPlan
 from fcreview.safe_files import open_file
 
-_CHUNK = 1 << 20
+_CHUNK_SIZE = 1 << 20
+"""Bytes that are read and hashed at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file as it was when the run was read."""
+    """The state of a file when a run was imported from it. The fields are columns of the table `sources`."""
 
     path: str
-    """As the store keeps it, see `Workspace.short`."""
+    """Path as `Workspace.to_stored_path` returns it."""
     kind: str
-    """`result`, `score`, `data` or `log`"""
+    """`result`, `score`, `data` or `log`."""
     size: int
+    """Size in bytes; -1 if the file is missing or not a regular file."""
     mtime_ns: int
+    """Modification time in nanoseconds."""
     hash: str = ""
-    """Empty: it could not be read, or it changed while it was; then it is read again next time."""
+    """Hash of the content, see `hash_file`. Empty if the file was unreadable or changed during the import; the next
+    import then reads the run again."""
 
 
 def iter_files(plan: RunPlan) -> Iterator[tuple[str, Path]]:
-    """(kind, path) of each file once."""
-    seen = set()
-    for kind, paths in (("result", plan.results), ("score", plan.scores), ("data", plan.data), ("log", plan.logs)):
-        for path in paths:
-            if (kind, path) not in seen:
-                seen.add((kind, path))
-                yield kind, path
+    """Yield the kind and path of each file of the run, without duplicates."""
+    paths_by_kind = {"result": plan.results, "score": plan.scores, "data": plan.data, "log": plan.logs}
+    for kind, paths in paths_by_kind.items():
+        for path in dict.fromkeys(paths):
+            yield kind, path
 
 
 def stat_sources(plan: RunPlan, to_stored_path: Callable[[Path], str]) -> list[SourceFile]:
-    """The plan's files as they are now, without their content. What is not there, or no file (a pipe), has size -1."""
-    return [_look(path, to_stored_path(path), kind) for kind, path in iter_files(plan)]
+    """Return the current state of the run's files, without hashes."""
+    return [_stat_source(path, to_stored_path(path), kind) for kind, path in iter_files(plan)]
 
 
-def _look(path: Path, name: str, kind: str) -> SourceFile:
+def _stat_source(path: Path, stored_path: str, kind: str) -> SourceFile:
     try:
         status = path.stat()
     except OSError:
-        return SourceFile(name, kind, -1, 0)
-    return SourceFile(name, kind, status.st_size if stat.S_ISREG(status.st_mode) else -1, status.st_mtime_ns)
+        return SourceFile(stored_path, kind, -1, 0)
+    return SourceFile(stored_path, kind, status.st_size if stat.S_ISREG(status.st_mode) else -1, status.st_mtime_ns)
 
 
 def hash_source(source: SourceFile, path: Path, known_hash: str | None = None) -> SourceFile:
-    """The same with its hash (`known`, if it was found before), if the file is still as it was when it was looked at,
-    before it was read."""
+    """Add the hash to a file state. The hash stays empty if the file has changed since the state was taken.
+
+    `known_hash` is used instead of reading the file.
+    """
     if source.size < 0:
         return source
-    found = hash_file(path) if known_hash is None else known_hash
-    return replace(source, hash=found if _look(path, source.path, source.kind) == source else "")
+    content_hash = hash_file(path) if known_hash is None else known_hash
+    return replace(source, hash=content_hash if _stat_source(path, source.path, source.kind) == source else "")
 
 
 def is_unchanged(now: list[SourceFile], stored: list[SourceFile], to_absolute_path: Callable[[str], Path]) -> bool:
-    """Whether the content is what was imported. Reads only files of the same size with another time."""
+    """Whether the files have the content that was imported. Reads only files with the same size and another time."""
     before = {(source.path, source.kind): source for source in stored}
     if len(before) != len(now) or any((source.path, source.kind) not in before for source in now):
         return False
     pairs = [(source, before[source.path, source.kind]) for source in now]
     if any(source.size != old.size or source.size < 0 or not old.hash for source, old in pairs):
         return False
-    return all(source.mtime_ns == old.mtime_ns or hash_file(to_absolute_path(source.path)) == old.hash for source, old in pairs)
+    return all(
+        source.mtime_ns == old.mtime_ns or hash_file(to_absolute_path(source.path)) == old.hash
+        for source, old in pairs
+    )
 
 
 def hash_file(path: Path) -> str:
-    """blake2b-16 of the file, hex; empty if it cannot be read (such a hash equals nothing on disk)."""
+    """Return the BLAKE2b hash of the content (16 bytes, in hex); empty if the file cannot be read."""
     digest = blake2b(digest_size=16)
     try:
         with open_file(path) as stream:
-            while chunk := stream.read(_CHUNK):
+            while chunk := stream.read(_CHUNK_SIZE):
                 digest.update(chunk)
     except OSError:
         return ""

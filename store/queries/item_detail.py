@@ -1,9 +1,4 @@
-"""The same question in other runs.
-
-Items with everything that belongs to them, and their raw records.
-
-The items of one conversation.
-"""
+"""Queries for single items: complete item, raw records, conversation, and the same question in other runs."""
 
 from __future__ import annotations
 
@@ -15,22 +10,22 @@ from typing import Any
 import orjson
 from duckdb import DuckDBPyConnection
 
-from fcreview.model.item import ArgumentDiff, Call, Extra, ImportIssue, Item, Message, CallPair, RecordLocation, Verdict
+from fcreview.model.item import ArgumentDiff, Call, CallPair, Extra, ImportIssue, Item, Message, RecordLocation, Verdict
 from fcreview.model.json_value import parse_accepted_values, parse_json, to_json_text
 from fcreview.model.redact import redact, redact_keys
 from fcreview.safe_files import open_file
 from fcreview.store.database import StoreError
 from fcreview.store.importing.staging import ITEM_COLUMNS
 from fcreview.store.queries.item_order import hide_row_verdicts
-from fcreview.store.rows import ItemMatch, ItemDetail, QueueRow, Sibling
+from fcreview.store.rows import ItemDetail, ItemMatch, QueueRow, Sibling
 from fcreview.store.workspace import Workspace
 
-_KEY = "id, category, benchmark, generation, language"
-_SAME = (
-    f"SELECT item FROM items WHERE ({_KEY}) = (SELECT ({_KEY}) FROM items WHERE item = $item)"
+_QUESTION_COLUMNS = "id, category, benchmark, generation, language"
+_SAME_QUESTION = (
+    f"SELECT item FROM items WHERE ({_QUESTION_COLUMNS}) = (SELECT ({_QUESTION_COLUMNS}) FROM items WHERE item = $item)"
     " AND id = (SELECT id FROM item_rows WHERE item = $item) ORDER BY item"
 )
-_PREDICTED = (
+_PREDICTED_CALLS = (
     "SELECT item, list_filter(calls, lambda c: c.side = 'predicted') FROM item_rows"
     " WHERE item IN (SELECT unnest(?::BIGINT[]))"
 )
@@ -38,44 +33,45 @@ _PREDICTED = (
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What one run predicted: equal texts are equal predictions."""
+    """The predicted calls of an item as text. Equal predictions have equal texts."""
 
     item: int
     calls: str
-    """`f(a=1); g()`, arguments by name; of calls that could not be read their text. Empty: none."""
+    """Calls with arguments in alphabetical order, such as `f(a=1); g()`; the raw text of a call that could not be
+    decoded. Empty if there are no calls."""
 
 
 def find_same_question(connection: DuckDBPyConnection, item: int) -> list[int]:
-    """Items with this one's id and category in all runs of its benchmark, generation and language, itself too."""
-    return [row[0] for row in connection.execute(_SAME, {"item": item}).fetchall()]
+    """Return the item and the items with its id and category in all runs of its benchmark, generation and language."""
+    return [row[0] for row in connection.execute(_SAME_QUESTION, {"item": item}).fetchall()]
 
 
 def fetch_predictions(connection: DuckDBPyConnection, item: int) -> list[Prediction]:
-    """What the runs of `same_question` predicted, in the same order."""
+    """Return the prediction of each item of `find_same_question`, in the same order."""
     items = find_same_question(connection, item)
-    calls = dict(connection.execute(_PREDICTED, [items]).fetchall())
-    return [Prediction(each, "; ".join(map(_text, calls.get(each) or ()))) for each in items]
+    calls = dict(connection.execute(_PREDICTED_CALLS, [items]).fetchall())
+    return [Prediction(each, "; ".join(map(_format_call, calls.get(each) or ()))) for each in items]
 
 
-def _text(call: dict[str, Any]) -> str:
+def _format_call(call: dict[str, Any]) -> str:
     arguments = parse_json(call["arguments"])
     if not isinstance(arguments, dict):
         return str(call["raw"] or call["name"])
-    given = ", ".join(f"{name}={to_json_text(value)}" for name, value in sorted(arguments.items()))
-    return f"{call['name']}({given})"
+    formatted = ", ".join(f"{name}={to_json_text(value)}" for name, value in sorted(arguments.items()))
+    return f"{call['name']}({formatted})"
 
 
-_SELECT = (
+_SELECT_ITEMS = (
     "SELECT item, "
     + ", ".join(f'"{name}"' for name in ITEM_COLUMNS)
     + ", messages, calls, pairs, verdicts, functions, extra, n_issues FROM item_rows WHERE "
 )
-_FUNCTIONS = 1 + len(ITEM_COLUMNS) + 4
-"""Where the hashes of function documents stand in a row."""
+_FUNCTIONS_INDEX = 1 + len(ITEM_COLUMNS) + 4
+"""Index of the column `functions`, a list of hashes, in a row of `_SELECT_ITEMS`."""
 
 
 def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
-    """Blind mode, not yet decided: only the trajectory, the golden answer and this annotator's own words are left."""
+    """Remove automatic verdicts and other annotators' reviews, for blind mode before the annotator has decided."""
     hide_row_verdicts(detail.row)
     item = detail.item
     item.official = item.rule = item.judge = item.error_type = item.rule_error_type = item.rule_note = None
@@ -89,41 +85,37 @@ def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
 
 
 def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[int, Item]:
-    """The items as they were imported, by number; those that are not there are left out.
-
-    Items that were offered the same function share its document.
-    """
+    """Return imported items by number, without the numbers that do not exist. Items share the objects of their function
+    docs."""
     if not numbers:
         return {}
-    # One item is found by the index, which knows nothing but `=`; for several, the range spares reading the others.
-    some = f"item BETWEEN {min(numbers):d} AND {max(numbers):d} AND item IN (SELECT unnest(?::BIGINT[]))"
-    one = len(numbers) == 1
-    rows = connection.execute(
-        _SELECT + ("item = ?" if one else some), [numbers[0] if one else list(numbers)]
-    ).fetchall()
-    documents = fetch_function_docs(connection, {name for row in rows for name in row[_FUNCTIONS] or ()})
-    issues = _issues(connection, [row[0] for row in rows if row[-1]])
-    return {row[0]: _item(row, documents, issues.get(row[0], [])) for row in rows}
+    # DuckDB uses the index for `=` only. For several items, the range limits how many rows are read.
+    range_and_list = f"item BETWEEN {min(numbers):d} AND {max(numbers):d} AND item IN (SELECT unnest(?::BIGINT[]))"
+    where, value = ("item = ?", numbers[0]) if len(numbers) == 1 else (range_and_list, list(numbers))
+    rows = connection.execute(_SELECT_ITEMS + where, [value]).fetchall()
+    docs = fetch_function_docs(connection, {name for row in rows for name in row[_FUNCTIONS_INDEX] or ()})
+    issues = _fetch_issues(connection, [row[0] for row in rows if row[-1]])
+    return {row[0]: _parse_item(row, docs, issues.get(row[0], [])) for row in rows}
 
 
-def _item(row: tuple[Any, ...], documents: dict[str, dict[str, Any]], issues: list[ImportIssue]) -> Item:
-    plain = {name: value for name, value in zip(ITEM_COLUMNS, row[1:], strict=False) if value is not None}
+def _parse_item(row: tuple[Any, ...], docs: dict[str, dict[str, Any]], issues: list[ImportIssue]) -> Item:
+    columns = {name: value for name, value in zip(ITEM_COLUMNS, row[1:], strict=False) if value is not None}
     messages, calls, pairs, verdicts, functions, extra, _ = row[1 + len(ITEM_COLUMNS) :]
-    both = [parse_call(call) for call in calls or ()]
+    parsed_calls = [parse_call(call) for call in calls or ()]
     return Item(
-        **plain,
+        **columns,
         messages=[Message(**message) for message in messages or ()],
-        golden=[call for call in both if call.side == "golden"],
-        predicted=[call for call in both if call.side == "predicted"],
+        golden=[call for call in parsed_calls if call.side == "golden"],
+        predicted=[call for call in parsed_calls if call.side == "predicted"],
         pairs=[parse_pair(pair) for pair in pairs or ()],
-        verdicts=[_verdict(verdict) for verdict in verdicts or ()],
-        functions=[documents[name] for name in functions or () if name in documents],
+        verdicts=[Verdict(**verdict | {"value": parse_json(verdict["value"])}) for verdict in verdicts or ()],
+        functions=[docs[name] for name in functions or () if name in docs],
         extra=Extra.from_json(parse_json(extra)),
         issues=issues,
     )
 
 
-def _issues(connection: DuckDBPyConnection, numbers: list[int]) -> dict[int, list[ImportIssue]]:
+def _fetch_issues(connection: DuckDBPyConnection, numbers: list[int]) -> dict[int, list[ImportIssue]]:
     if not numbers:
         return {}
     found: dict[int, list[ImportIssue]] = {}
@@ -137,7 +129,7 @@ def _issues(connection: DuckDBPyConnection, numbers: list[int]) -> dict[int, lis
 
 
 def read_issues(connection: DuckDBPyConnection, item: int | None) -> list[ImportIssue]:
-    """Of one item, or everything."""
+    """Return the import issues of one item, or all issues of the database."""
     rows = connection.execute(
         "SELECT file, line, what, raw, id, severity FROM import_issues WHERE ?::BIGINT IS NULL OR item = ?"
         " ORDER BY run NULLS FIRST, item NULLS FIRST, file, line",
@@ -147,102 +139,111 @@ def read_issues(connection: DuckDBPyConnection, item: int | None) -> list[Import
 
 
 def find_items(connection: DuckDBPyConnection, item_id: str, run: int | None) -> list[int]:
+    """Return the numbers of the items with an id, in one run or in all."""
     rows = connection.execute(
         "SELECT item FROM item_rows WHERE id = ? AND (?::INTEGER IS NULL OR run = ?) ORDER BY item", [item_id, run, run]
     ).fetchall()
     return [row[0] for row in rows]
 
 
-def search_item_ids(connection: DuckDBPyConnection, text: str, runs: Sequence[int], preferred_run: int | None, limit: int) -> list[ItemMatch]:
-    """The ids that hold every word of the text, whatever their case, in these runs (none: all): first the one that is
-    the text, then those that begin with it, then the short ones."""
-    parts = text.lower().split()
-    if not parts:
+def search_item_ids(
+    connection: DuckDBPyConnection, text: str, runs: Sequence[int], preferred_run: int | None, limit: int
+) -> list[ItemMatch]:
+    """Return the ids that contain every word of the text, ignoring case, in the given runs or (if empty) in all.
+
+    An id that equals the text comes first, then ids that start with it, then shorter ids.
+    """
+    words = text.lower().split()
+    if not words:
         return []
-    where = " AND ".join(["contains(lower(id), ?)"] * len(parts))
+    where = " AND ".join(["contains(lower(id), ?)"] * len(words))
     scope = f"run IN ({', '.join(str(int(run)) for run in runs)}) AND " if runs else ""
-    whole = " ".join(parts)
+    text = " ".join(words)
     rows = connection.execute(
         "SELECT coalesce(min(item) FILTER (WHERE run = ?), min(item)), id, category, count(DISTINCT run)"
         f" FROM item_rows WHERE {scope}{where} GROUP BY id, category"
         " ORDER BY lower(id) = ? DESC, starts_with(lower(id), ?) DESC, length(id), id, category LIMIT ?",
-        [preferred_run, *parts, whole, whole, limit],
+        [preferred_run, *words, text, text, limit],
     ).fetchall()
     return [ItemMatch(*row) for row in rows]
 
 
 def read_raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str:
-    """The item's record as it stands in the result file, bytes that are not UTF-8 replaced.
+    """Return the item's record from the result file as text, with API keys removed and invalid UTF-8 replaced.
 
-    StoreError if there is no such item, or the file is gone or was changed since it was imported.
+    Raises StoreError if the item does not exist, or if the file is gone or has changed since the import.
     """
     row = connection.execute(
         'SELECT id, file, line, "offset", length, extra FROM item_rows WHERE item = ?', [number]
     ).fetchone()
     if row is None:
-        raise StoreError("there is no such item")
-    name, file, line, offset, length, extra = row
+        raise StoreError("item not found")
+    item_id, file, line, offset, length, extra = row
     if not file or not length:
         raise StoreError("this item has no record in a result file")
-    data = _record(connection, workspace, number, RecordLocation(file, line, offset, length), name)
-    return _shown(data, Extra.from_json(parse_json(extra)))
+    data = _read_record(connection, workspace, number, RecordLocation(file, line, offset, length), item_id)
+    return _decode_record(data, Extra.from_json(parse_json(extra)))
 
 
 def read_score_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str | None:
-    """The score file's entry that failed the item, as it stands there; None if it is not known to have one.
-
-    StoreError as for `raw_record`. Where it lies is said by the importer: `Extra.score_record`.
-    """
+    """Return the score file's entry for a failing item, like `read_raw_record`. None if the importer found no entry."""
     row = connection.execute("SELECT extra FROM item_rows WHERE item = ?", [number]).fetchone()
     extra = Extra.from_json(parse_json(row[0]) if row else None)
-    place = extra.score_record
-    if place is None or not place.file or not place.length:
+    location = extra.score_record
+    if location is None or not location.file or not location.length:
         return None
-    return _shown(_record(connection, workspace, number, place), extra)
+    return _decode_record(_read_record(connection, workspace, number, location), extra)
 
 
-def _shown(data: bytes, extra: Extra) -> str:
-    """A raw record as text without keys; where the importer left out more of third parties, so does this."""
+def _decode_record(data: bytes, extra: Extra) -> str:
+    """Decode a raw record and remove API keys, and what the importer redacted in the item."""
     text = redact_keys(data).decode("utf-8", "replace")
     return redact(text) if extra.redacted else text
 
 
-def _record(
-    connection: DuckDBPyConnection, workspace: Workspace, number: int, place: RecordLocation, name: str | None = None
+def _read_record(
+    connection: DuckDBPyConnection,
+    workspace: Workspace,
+    number: int,
+    location: RecordLocation,
+    item_id: str | None = None,
 ) -> bytes:
-    """The bytes of a record. StoreError if its file is gone, or was changed and has no record with this id there."""
-    path = workspace.to_absolute_path(place.file)
+    """Read the bytes of a record. If the file has changed, they must still be a JSON object, with `item_id` if given.
+
+    Raises StoreError if that fails.
+    """
+    path = workspace.to_absolute_path(location.file)
     try:
         with open_file(path) as stream:
-            stream.seek(place.offset)
-            data = stream.read(place.length)
+            stream.seek(location.offset)
+            data = stream.read(location.length)
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}") from error
-    if not _unchanged(connection, number, workspace.to_stored_path(path), path) and not _is_record(data, place.length, name):
-        raise StoreError(f"{path} was changed since it was imported: import it again to see the record")
+    stored_path = workspace.to_stored_path(path)
+    if not _is_unchanged(connection, number, stored_path, path) and not _is_record(data, location.length, item_id):
+        raise StoreError(f"{path} has changed since the import. Import the run again to see the record.")
     return data
 
 
-def _unchanged(connection: DuckDBPyConnection, number: int, file: str, path: Path) -> bool:
-    """Size and time are those of the import."""
+def _is_unchanged(connection: DuckDBPyConnection, number: int, stored_path: str, path: Path) -> bool:
+    """Return whether the file has the size and modification time that it had when it was imported."""
     status = path.stat()
     found = connection.execute(
-        "SELECT size, mtime_ns FROM sources WHERE run = ? AND path = ?", [number >> 32, file]
+        "SELECT size, mtime_ns FROM sources WHERE run = ? AND path = ?", [number >> 32, stored_path]
     ).fetchone()
     return bool(found == (status.st_size, status.st_mtime_ns))
 
 
-def _is_record(data: bytes, length: int, name: str | None = None) -> bool:
-    """What lies there still is one whole record, with this id if one is given."""
+def _is_record(data: bytes, length: int, item_id: str | None) -> bool:
     try:
         record = orjson.loads(data)
     except orjson.JSONDecodeError:
         return False
-    return len(data) == length and isinstance(record, dict) and name in (None, str(record.get("id")))
+    return len(data) == length and isinstance(record, dict) and item_id in (None, str(record.get("id")))
 
 
 def parse_call(row: dict[str, Any]) -> Call:
-    """From an element of `item_rows.calls`, which is used up."""
+    """Convert an element of the column `calls`. Removes `arguments` from the given dict."""
     arguments = parse_json(row.pop("arguments"))
     if row["side"] == "golden" and isinstance(arguments, dict):
         arguments = {name: parse_accepted_values(accept) for name, accept in arguments.items()}
@@ -250,16 +251,12 @@ def parse_call(row: dict[str, Any]) -> Call:
 
 
 def parse_pair(row: dict[str, Any]) -> CallPair:
-    """From an element of `item_rows.pairs`."""
+    """Convert an element of the column `pairs`."""
     return CallPair(**row | {"diff": [ArgumentDiff(**diff) for diff in row["diff"] or ()]})
 
 
-def _verdict(row: dict[str, Any]) -> Verdict:
-    return Verdict(**row | {"value": parse_json(row["value"])})
-
-
 def fetch_function_docs(connection: DuckDBPyConnection, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Function documents by hash."""
+    """Return function docs by hash."""
     wanted = sorted(hashes)
     if not wanted:
         return {}
@@ -270,11 +267,11 @@ def fetch_function_docs(connection: DuckDBPyConnection, hashes: Iterable[str]) -
 
 
 MAX_SIBLINGS = 500
-"""A conversation has a few dozen items at most; a dataset that calls everything one group is not shown whole."""
+"""Limit of items for one conversation. Conversations have a few dozen, but some datasets put all items in one group."""
 
 
 def fetch_siblings(connection: DuckDBPyConnection, row: QueueRow, *, blind: bool) -> list[Sibling]:
-    """Those of the item's run and category that share its group, itself among them; none without a group."""
+    """Return the items of the same group, run and category, including the item itself; empty without a group."""
     if row.group is None:
         return []
     found = connection.execute(
@@ -282,9 +279,10 @@ def fetch_siblings(connection: DuckDBPyConnection, row: QueueRow, *, blind: bool
         ' WHERE i.item BETWEEN ? AND ? AND i."group" = ? AND i.category = ? ORDER BY i.item LIMIT ?',
         [row.run << 32, (row.run + 1 << 32) - 1, row.group, row.category, MAX_SIBLINGS],
     ).fetchall()
-    return [Sibling(item, name, _mark(you, None if blind else said)) for item, name, you, said in found]
-
-
-def _mark(you: str | None, said: bool | None) -> object:
-    mine = parse_json(you)
-    return said if mine is None else mine
+    siblings = []
+    for item, item_id, own, automatic in found:
+        verdict = parse_json(own)
+        if verdict is None and not blind:
+            verdict = automatic
+        siblings.append(Sibling(item, item_id, verdict))
+    return siblings

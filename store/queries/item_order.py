@@ -1,10 +1,8 @@
-"""Queues: which items a view holds and in which order, read in windows.
+"""The items of a view in order, read in pages, and the rows of a queue.
 
-The order of a view is worked out once, as a temporary table of item keys whose row number is the position; a page is
-then a look-up. So positions hold still while people review: an item that no longer matches `-reviewed` stays where it
-is until the order is made anew (`Orders.forget`). The values in the rows are always current.
-
-The items of a view in parts that are read one after the other, so that memory does not grow with an export.
+The order of a view is computed once and stored as a temporary table of item numbers; a page is a range of its rows. So
+positions stay the same while people review: an item that no longer matches `-reviewed` stays where it is until
+`ViewOrders.drop_review_orders`. The values in the rows are always current.
 """
 
 from __future__ import annotations
@@ -28,76 +26,82 @@ if TYPE_CHECKING:
 
 
 FROM_ITEMS = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
+"""FROM clause of queries on items (`i`) and on their reviews (`h`), which other SQL fragments of the store rely on."""
 MAX_CACHED_ORDERS = 4
-"""Orders kept at a time, the latest used: 500,000 items take about 4 MB each."""
+"""Number of orders that are kept, the most recently used ones. An order of 500,000 items takes about 4 MB."""
 
-# Of one text: the hash of several values mixes them so that orders by two seeds are alike.
-_SHUFFLED = "hash(concat_ws(' ', {seed}, i.run, i.category, i.id))"
+# One text is hashed instead of several values: DuckDB combines the hashes of values so that orders by two seeds are
+# similar.
+_RANDOM_RANK = "hash(concat_ws(' ', {seed}, i.run, i.category, i.id))"
 _ORDERS = {
     "failures": f"CASE WHEN {AUTOMATIC_VERDICT} THEN 2 WHEN {AUTOMATIC_VERDICT} IS NULL THEN 1 ELSE 0 END, i.item",
     "dataset": "i.item",
     "disagreement": f"CASE WHEN {AUTOMATIC_DISAGREEMENT_SQL} THEN 0 ELSE 1 END, i.item",
     "unreviewed": "CASE WHEN h.you IS NULL THEN 0 ELSE 1 END, i.item",
-    "random": f"{_SHUFFLED}, i.item",
-    "stratified": f"row_number() OVER (PARTITION BY i.category ORDER BY {_SHUFFLED}), {_SHUFFLED}, i.item",
+    "random": f"{_RANDOM_RANK}, i.item",
+    "stratified": f"row_number() OVER (PARTITION BY i.category ORDER BY {_RANDOM_RANK}), {_RANDOM_RANK}, i.item",
     "judged": "i.item",
     "uncertain": "i.item",
     SUSPECTS_QUEUE: "q.rank",
 }
-_CHOSEN = {"judged": HAS_JUDGE_VERDICT, "uncertain": NEAR_MISS}
-"""Queues that do not hold all items."""
-_OF_SCOPE = "SELECT item FROM suspect_places WHERE scope = '{scope}'"
-"""The table is `SuspectPlaces`'."""
-_SHARE = "q.item = i.item AND q.queue = ? AND q.annotator = ?"
-IN_QUEUE = "i.item IN (SELECT item FROM queue_places WHERE queue = ?)"
-"""The table is `QueuePlaces`'."""
-_COLUMNS = {each.name: each.metadata for each in fields(QueueRow) if each.metadata}
-_SELECT = ", ".join(str(column["sql"]) for column in _COLUMNS.values())
-_JSON = [name for name, column in _COLUMNS.items() if column["is_json"]]
-_HIDDEN = [name for name, column in _COLUMNS.items() if column["shows_verdict"]]
+_PARTIAL_CONDITIONS = {"judged": HAS_JUDGE_VERDICT, "uncertain": NEAR_MISS}
+"""SQL conditions of partial queues."""
+_IS_SUSPECT = "i.item IN (SELECT item FROM suspect_places WHERE scope = '{scope}')"
+"""SQL condition on the table of `golden_audit.SuspectTable`."""
+_IN_SHARE = "q.item = i.item AND q.queue = ? AND q.annotator = ?"
+_IN_QUEUE_FILE = "i.item IN (SELECT item FROM queue_places WHERE queue = ?)"
+"""SQL condition on the table of `queue_file.QueueItemTable`."""
+_COLUMNS = {field.name: field.metadata for field in fields(QueueRow) if field.metadata}
+_ROW_COLUMNS_SQL = ", ".join(str(column["sql"]) for column in _COLUMNS.values())
+_JSON_COLUMNS = [name for name, column in _COLUMNS.items() if column["is_json"]]
+_VERDICT_COLUMNS = [name for name, column in _COLUMNS.items() if column["shows_verdict"]]
 
 
 @dataclass(frozen=True, slots=True)
 class ViewOrder:
+    """A temporary table with the item numbers of a view in order."""
+
     table: str
     count: int
+    depends_on_reviews: bool
 
 
 class ViewOrders:
-    """The orders in use on one connection. Not for two threads at once."""
+    """Cache of the orders in use on one connection. Not thread-safe."""
 
     def __init__(
         self,
         connection: DuckDBPyConnection,
-        places: QueueItemTable,
-        take_suspects: Callable[[View], None],
+        queue_items: QueueItemTable,
+        load_suspects: Callable[[View], None],
         annotator: str | None,
         *,
         blind: bool,
     ) -> None:
-        self._connection, self._places, self._take_suspects = connection, places, take_suspects
+        self._connection, self._queue_items, self._load_suspects = connection, queue_items, load_suspects
         self._annotator, self._blind = annotator, blind
-        self._orders: OrderedDict[View, tuple[ViewOrder, bool]] = OrderedDict()
-        self._made = 0
+        self._orders: OrderedDict[View, ViewOrder] = OrderedDict()
+        self._n_created = 0
 
     def order_of(self, view: View) -> ViewOrder:
-        """FilterError if the view's filter is not understood; QueueError for an unknown queue."""
-        known = self._orders.get(view)
-        if known is None:
-            known = self._orders[view] = self._make(view)
+        """Return the order of a view, computed on the first call.
+
+        Raises FilterError if the view's filter is not valid, QueueError if its queue does not exist.
+        """
+        if view not in self._orders:
+            self._orders[view] = self._create(view)
             while len(self._orders) > MAX_CACHED_ORDERS:
-                _, (old, _) = self._orders.popitem(last=False)
-                self._connection.execute(f"DROP TABLE {old.table}")
+                self._drop(next(iter(self._orders)))
         self._orders.move_to_end(view)
-        return known[0]
+        return self._orders[view]
 
     def drop_review_orders(self) -> None:
-        """Reviews changed and the caller wants the queues to show it: orders that depend on reviews are made anew."""
-        for view in [view for view, (_, reviews) in self._orders.items() if reviews]:
-            order, _ = self._orders.pop(view)
-            self._connection.execute(f"DROP TABLE {order.table}")
+        """Drop the orders that depend on reviews, so that the next call computes them from the current reviews."""
+        for view in [view for view, order in self._orders.items() if order.depends_on_reviews]:
+            self._drop(view)
 
     def fetch_item_numbers(self, view: View, offset: int, limit: int) -> list[int]:
+        """Return the item numbers at the positions from `offset` to `offset + limit`."""
         table = self.order_of(view).table
         rows = self._connection.execute(
             f"SELECT item FROM {table} WHERE rowid >= ? AND rowid < ? ORDER BY rowid",
@@ -106,49 +110,57 @@ class ViewOrders:
         return [row[0] for row in rows.fetchall()]
 
     def position(self, view: View, item: int) -> int | None:
-        row = self._connection.execute(f"SELECT rowid FROM {self.order_of(view).table} WHERE item = ?", [item]).fetchone()
+        """Return the position of an item number in the view, from 0, or None."""
+        table = self.order_of(view).table
+        row = self._connection.execute(f"SELECT rowid FROM {table} WHERE item = ?", [item]).fetchone()
         return None if row is None else int(row[0])
 
-    def _make(self, view: View) -> tuple[ViewOrder, bool]:
+    def _drop(self, view: View) -> None:
+        self._connection.execute(f"DROP TABLE {self._orders.pop(view).table}")
+
+    def _create(self, view: View) -> ViewOrder:
         if view.queue_file:
-            self._places.load(view.queue_file)
+            self._queue_items.load(view.queue_file)
         elif self._blind and view.queue in VERDICT_QUEUES:
             view = replace(view, queue="dataset")
         elif view.queue == SUSPECTS_QUEUE:
-            self._take_suspects(view)
-        where, params, reviews = build_condition(view, blind=self._blind)
-        reviews |= view.queue == "unreviewed"
-        table = f"temp.view_{self._made}"
-        self._made += 1
-        source, item, order = FROM_ITEMS if reviews else "FROM item_rows i", "i.item", "i.item"
+            self._load_suspects(view)
+        where, params, depends_on_reviews = build_condition(view, blind=self._blind)
+        depends_on_reviews |= view.queue == "unreviewed"
+        table = f"temp.view_{self._n_created}"
+        self._n_created += 1
+        source, item, order = FROM_ITEMS if depends_on_reviews else "FROM item_rows i", "i.item", "i.item"
         if view.queue_file and view.share:
-            source += f" JOIN queue_places q ON {_SHARE}"
+            source += f" JOIN queue_places q ON {_IN_SHARE}"
             item, order, params = "q.number AS item", "q.place", [view.queue_file, self._annotator, *params]
         elif not view.queue_file:
             order = _ORDERS[view.queue].format(seed=int(view.seed))
         if view.queue == SUSPECTS_QUEUE:
             source += f" JOIN suspect_places q ON q.item = i.item AND q.scope = '{view.runs_key}'"
-        text = f"SELECT {item} {source} WHERE {where} ORDER BY {order}"
-        count = self._connection.execute(f"CREATE TEMP TABLE {table} AS {text}", params).fetchall()[0][0]
-        return ViewOrder(table, int(count)), reviews
+        select = f"SELECT {item} {source} WHERE {where} ORDER BY {order}"
+        count = self._connection.execute(f"CREATE TEMP TABLE {table} AS {select}", params).fetchall()[0][0]
+        return ViewOrder(table, int(count), depends_on_reviews)
 
 
 def build_condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:
-    """(SQL over `FROM`, values, depends on reviews) of a view's filter, queue and runs. A queue file must have been
-    taken in (`QueuePlaces.take`), and so must suspects (`SuspectPlaces.take`)."""
-    found = parse_filter(view.where, blind=blind)
-    parts, params = [found.where], found.params
+    """Return the condition for a view's filter, queue and runs: (SQL over `FROM_ITEMS`, values, depends on reviews).
+
+    The caller must have loaded the queue file or the suspects into their table (`QueueItemTable.load`,
+    `SuspectTable.load`). Raises FilterError if the filter is not valid.
+    """
+    condition = parse_filter(view.where, blind=blind)
+    parts, params = [condition.where], condition.params
     if view.queue_file:
-        parts, params = [IN_QUEUE, *parts], [view.queue_file, *params]
+        parts, params = [_IN_QUEUE_FILE, *parts], [view.queue_file, *params]
     elif view.queue == SUSPECTS_QUEUE and not blind:
-        parts.insert(0, f"i.item IN ({_OF_SCOPE.format(scope=view.runs_key)})")
-    elif view.queue in _CHOSEN and not blind:
-        parts.insert(0, _CHOSEN[view.queue])
+        parts.insert(0, _IS_SUSPECT.format(scope=view.runs_key))
+    elif view.queue in _PARTIAL_CONDITIONS and not blind:
+        parts.insert(0, _PARTIAL_CONDITIONS[view.queue])
     if view.items:
         parts, params = ["i.item IN (SELECT unnest(?::BIGINT[]))", *parts], [list(view.items), *params]
     if view.runs:
         parts.insert(0, f"i.run IN ({', '.join(str(int(run)) for run in view.runs)})")
-    return " AND ".join(parts), params, found.depends_on_reviews
+    return " AND ".join(parts), params, condition.depends_on_reviews
 
 
 def fetch_rows(
@@ -159,31 +171,33 @@ def fetch_rows(
     *,
     blind: bool,
 ) -> list[QueueRow]:
-    """Rows of the items, in the order given; items that are not there are left out."""
+    """Return the rows of items in the given order, without items that do not exist."""
     if not items:
         return []
     marks = ", ".join("?" * len(items))
-    found = connection.execute(f"SELECT {_SELECT} {FROM_ITEMS} WHERE i.item IN ({marks})", list(items)).fetchall()
-    rows = {values[0]: _row(values, runs, run_names) for values in found}
+    found = connection.execute(
+        f"SELECT {_ROW_COLUMNS_SQL} {FROM_ITEMS} WHERE i.item IN ({marks})", list(items)
+    ).fetchall()
+    rows = {values[0]: _parse_row(values, runs, run_names) for values in found}
     for row in rows.values() if blind else ():
         hide_row_verdicts(row)
     return [rows[item] for item in items if item in rows]
 
 
 def hide_row_verdicts(row: QueueRow) -> None:
-    """Blind mode: what others found is not told before this annotator has decided."""
+    """Remove verdicts and other reviews from a row, unless this annotator has reviewed the item. For blind mode."""
     if row.you is None:
-        for name in _HIDDEN:
+        for name in _VERDICT_COLUMNS:
             setattr(row, name, None)
         row.parts = row.your_parts
         row.n_issues = 0
 
 
-def _row(values: tuple[Any, ...], runs: Mapping[int, Run], names: Mapping[int, str]) -> QueueRow:
+def _parse_row(values: tuple[Any, ...], runs: Mapping[int, Run], run_names: Mapping[int, str]) -> QueueRow:
     row = QueueRow(**dict(zip(_COLUMNS, values, strict=True)))
     if row.run in runs:
-        row.model, row.run_name = runs[row.run].model, names[row.run]
-    for name in _JSON:
+        row.model, row.run_name = runs[row.run].model, run_names[row.run]
+    for name in _JSON_COLUMNS:
         text = getattr(row, name)
         if text is not None:
             setattr(row, name, orjson.loads(text))
@@ -191,25 +205,27 @@ def _row(values: tuple[Any, ...], runs: Mapping[int, Run], names: Mapping[int, s
 
 
 CHUNK_SIZE = 5_000
-"""Of twice as many the labels sometimes take more memory than a statement may, and are read once more."""
+"""Number of items in a chunk. With twice as many, reading labels sometimes exceeds the memory limit and is repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemChunk:
-    """Items that are read by one query: those between first and last, or a choice of them."""
+    """Items that one query reads."""
 
     first: int
     last: int
+    """Number of the last item; the chunk is the range from `first` to `last`, or the part of it in `items`."""
     items: list[int] | None
+    """Item numbers; None for every item of the range."""
 
 
 def split_into_chunks(connection: DuckDBPyConnection, view: View, size: int = CHUNK_SIZE) -> list[ItemChunk]:
-    """The items of the view in parts of about `size`. FilterError for a filter that is not understood."""
+    """Divide the items of a view into chunks of `size`. Raises FilterError if the view's filter is not valid."""
     where, params, _ = build_condition(view, blind=False)
-    some = view.where.strip() or view.items or view.runs or view.queue_file or view.queue in PARTIAL_QUEUES
-    chosen = "list(item)" if some else "NULL"
+    is_subset = view.where.strip() or view.items or view.runs or view.queue_file or view.queue in PARTIAL_QUEUES
+    listed = "list(item)" if is_subset else "NULL"
     rows = connection.execute(
-        f"SELECT min(item), max(item), {chosen} FROM"
+        f"SELECT min(item), max(item), {listed} FROM"
         f" (SELECT i.item, (row_number() OVER (ORDER BY i.item) - 1) // {int(size)} AS part {FROM_ITEMS} WHERE {where})"
         " GROUP BY part ORDER BY part",
         params,
@@ -218,7 +234,7 @@ def split_into_chunks(connection: DuckDBPyConnection, view: View, size: int = CH
 
 
 def fetch_chunk_items(connection: DuckDBPyConnection, chunk: ItemChunk) -> list[int]:
-    """The numbers of a chunk's items, in order."""
+    """Return the item numbers of a chunk in ascending order."""
     if chunk.items is not None:
         return sorted(chunk.items)
     rows = connection.execute("SELECT item FROM item_rows WHERE item BETWEEN ? AND ?", [chunk.first, chunk.last])

@@ -1,4 +1,4 @@
-"""Lists of runs: in which order, in which groups, and which of them words select. Pure; for screens and commands."""
+"""Sorting, grouping and searching lists of runs, for screens and commands. Needs no database."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 from fcreview.store.rows import RunRow
 
 _DATE = re.compile(r"(?<!\d)(20\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
-_OURS = {"result", "score", "results", "scores"}
-"""Folders that every archive of results has: they tell no run from another."""
+_COMMON_FOLDERS = {"result", "score", "results", "scores"}
+"""Folder names that most result archives have, so they do not distinguish runs."""
 
 
 def folder_label(row: RunRow) -> str:
-    """The date in the name of a folder above the run (`2024-07-24`), else the folder that holds it."""
+    """Return the date in the name of a folder above the run (`2024-07-24`), else the name of the nearest folder."""
     parts = [part for part in re.split(r"[\\/]+", row.info.path) if part]
-    above = parts[:-1]
-    for part in reversed(above):
-        if found := _DATE.search(part):
-            return "-".join(found.groups())
-    return next((part for part in reversed(above) if part not in _OURS), above[-1] if above else "")
+    parents = parts[:-1][::-1]
+    for name in parents:
+        if match := _DATE.search(name):
+            return "-".join(match.groups())
+    return next((name for name in parents if name not in _COMMON_FOLDERS), parents[0] if parents else "")
 
 
-def _falling(passed: int, known: int) -> tuple[bool, float]:
-    """By rate, highest first; what has none comes last."""
+def _rate_key(passed: int, known: int) -> tuple[bool, float]:
+    """Return a sort key that puts the highest rate first and runs without a rate last."""
     return not known, -passed / known if known else 0.0
 
 
@@ -36,56 +36,59 @@ SORT_KEYS: dict[str, SortKey] = {
     "generation": lambda row: (row.info.benchmark, row.info.generation, row.info.language, row.run),
     "date": lambda row: (folder_label(row), row.run),
     "items": lambda row: -row.n_items,
-    "official": lambda row: _falling(row.official_pass, row.official_known),
-    "rule": lambda row: _falling(row.rule_pass, row.rule_known),
-    "corrected": lambda row: _falling(row.effective_pass, row.effective_known),
+    "official": lambda row: _rate_key(row.official_pass, row.official_known),
+    "rule": lambda row: _rate_key(row.rule_pass, row.rule_known),
+    "corrected": lambda row: _rate_key(row.effective_pass, row.effective_known),
     "reviewed": lambda row: -row.reviewed,
     "yours": lambda row: -row.yours,
     "issues": lambda row: -row.n_issues,
 }
-"""Numbers: highest first."""
+"""Sort key of each order. Orders by a number put the highest first."""
 RATE_ORDERS = ("official", "rule", "corrected")
+"""Orders by a pass rate, which a run may not have."""
 VERDICT_ORDERS = (*RATE_ORDERS, "reviewed", "issues")
-"""Orders that say what others found."""
+"""Orders that depend on verdicts or reviews. They are not available in blind mode."""
 GROUP_LABELS: dict[str, Callable[[RunRow], str]] = {
     "model": lambda row: row.info.model,
     "generation": lambda row: row.info.full_title,
     "date": folder_label,
 }
+"""Function that returns the group of a run, for each grouping."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunGroup:
+    """Runs under one heading of a list."""
+
     name: str
-    """Empty where runs are not grouped."""
+    """Heading; empty if the runs are not grouped."""
     runs: list[RunRow] = field(default_factory=list)
 
 
 def search_text(row: RunRow) -> str:
-    """What `matching` looks into."""
+    """Return the text that `search_runs` searches."""
     info = row.info
     return " ".join((info.benchmark, info.generation, info.language, info.title, info.model, info.path)).lower()
 
 
 def search_runs(runs: Iterable[RunRow], text: str) -> list[RunRow]:
-    """Those that have every word of the text in benchmark, generation, language, model or path."""
-    parts = text.lower().split()
-    return [row for row in runs if all(part in search_text(row) for part in parts)]
+    """Return the runs that contain every word in their benchmark, generation, language, title, model or path."""
+    words = text.lower().split()
+    return [row for row in runs if all(word in search_text(row) for word in words)]
 
 
 def sort_runs(runs: Iterable[RunRow], order: str, *, reverse: bool = False) -> list[RunRow]:
-    """What is equal stays as it was; reversed, what has no rate is still last."""
+    """Sort runs by one of `SORT_KEYS`, stably. Runs without a rate stay last in reverse order."""
     key = SORT_KEYS[order]
     found = sorted(runs, key=key)
     if not reverse:
         return found
-    without = [order in RATE_ORDERS and key(row)[0] for row in found]
-    rated = [row for row, none in zip(found, without, strict=True) if not none]
-    return [*reversed(rated), *(row for row, none in zip(found, without, strict=True) if none)]
+    unrated = [row for row in found if order in RATE_ORDERS and key(row)[0]]
+    return [*reversed(found[: len(found) - len(unrated)]), *unrated]
 
 
 def group_runs(runs: Sequence[RunRow], by: str) -> list[RunGroup]:
-    """In the order of their first runs; `by` empty: one group."""
+    """Divide runs by one of `GROUP_LABELS`, in the order of each group's first run; one group if `by` is empty."""
     if not by:
         return [RunGroup("", list(runs))]
     groups: dict[str, RunGroup] = {}

@@ -1,9 +1,4 @@
-"""Items of runs as comparisons need them: small columns only, one query for all runs.
-
-What the benchmark and its judges say of the targets of an item.
-
-Items as `figures.Scored` rows, once a source: what a benchmark's figures are computed from.
-"""
+"""Queries for metrics and run comparisons: items with the verdicts of one source, and the judge verdicts on items."""
 
 from __future__ import annotations
 
@@ -17,8 +12,16 @@ from fcreview.model.decision import TargetCriterion
 from fcreview.model.json_value import parse_json
 from fcreview.model.metric import METRIC_SOURCES, METRIC_SOURCES_WITH_ERRATA, MetricSource, ScoredItem
 from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation
-from fcreview.model.verdict import SCORING_ORDER, DecidedBy, same_verdict, automatic_verdict, decides, effective_verdict, first_contradicted
-from fcreview.stats.run_comparison import QuestionKey, ItemOutcome, VerdictSource
+from fcreview.model.verdict import (
+    SCORING_ORDER,
+    DecidedBy,
+    automatic_verdict,
+    decides,
+    effective_verdict,
+    first_contradicted,
+    same_verdict,
+)
+from fcreview.stats.run_comparison import ItemOutcome, QuestionKey, VerdictSource
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.verdict_sql import EFFECTIVE_VERDICT
 
@@ -29,87 +32,78 @@ if TYPE_CHECKING:
     from fcreview.store.rows import View
 
 
-_VERDICT: dict[VerdictSource, tuple[str, str]] = {
+_OUTCOME_COLUMNS: dict[VerdictSource, tuple[str, str]] = {
     "official": ("i.official", "i.error_type"),
     "rule": ("i.rule", "coalesce(i.rule_error_type, i.rule_note)"),
     "effective": (EFFECTIVE_VERDICT, "coalesce(i.error_type, i.rule_error_type)"),
 }
-"""Verdict, and what it calls the error."""
+"""SQL expressions of the verdict and the error type."""
 
 
 def fetch_outcomes(
     connection: DuckDBPyConnection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
-    """By run, in dataset order: the items that the view's filter selects. FilterError for a filter that is not
-    understood."""
+    """Return the items of each run that the view's filter selects, in dataset order, with the verdicts of one source.
+
+    Raises FilterError if the filter is not valid.
+    """
     where, params, _ = build_condition(replace(view, runs=tuple(runs)), blind=False)
-    verdict, error = _VERDICT[source]
-    datasets = connection.execute("SELECT run, benchmark, generation, language FROM runs").fetchall()
-    dataset_of = {run: (benchmark, generation, language) for run, benchmark, generation, language in datasets}
-    found: dict[int, list[ItemOutcome]] = {run: [] for run in runs}
+    verdict, error = _OUTCOME_COLUMNS[source]
+    dataset_rows = connection.execute("SELECT run, benchmark, generation, language FROM runs").fetchall()
+    dataset_of = {run: (benchmark, generation, language) for run, benchmark, generation, language in dataset_rows}
+    outcomes: dict[int, list[ItemOutcome]] = {run: [] for run in runs}
     rows = connection.execute(
-        f'SELECT i.run, i.item, i.category, i.id, i."group", i.question, {verdict}, {error}, i.first_difference,'
-        f" i.prediction_hash, i.golden_hash {FROM_ITEMS} WHERE {where} ORDER BY i.item",
+        f"SELECT i.run, i.item, i.category, i.id, i.\"group\", coalesce(i.question, ''), {verdict}, {error},"
+        " i.first_difference, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, '')"
+        f" {FROM_ITEMS} WHERE {where} ORDER BY i.item",
         params,
     )
-    places: dict[tuple[tuple[str, str, str], str, str], QuestionKey] = {}
-    """One for all runs."""
-    for (
-        run,
-        item,
-        category,
-        name,
-        group,
-        question,
-        passes,
-        error_type,
-        difference,
-        prediction,
-        golden,
-    ) in rows.fetchall():
-        at = (dataset_of[run], category, name)
-        place = places.get(at) or places.setdefault(at, QuestionKey(*dataset_of[run], category, name))
-        found[run].append(
-            ItemOutcome(item, place, group, question or "", passes, error_type, difference, prediction or "", golden or "")
-        )
-    return found
+    # All runs share the key objects, which saves memory.
+    keys: dict[tuple[tuple[str, str, str], str, str], QuestionKey] = {}
+    for run, item, category, item_id, *rest in rows.fetchall():
+        at = (dataset_of[run], category, item_id)
+        key = keys.get(at) or keys.setdefault(at, QuestionKey(*dataset_of[run], category, item_id))
+        outcomes[run].append(ItemOutcome(item, key, *rest))
+    return outcomes
 
 
-_AUTOMATIC = f"SELECT item, {', '.join(SCORING_ORDER)}, verdicts FROM item_rows WHERE "
-_ONE, _SEVERAL = "item = $1", "item IN (SELECT unnest($1::BIGINT[]))"
-"""A join reads the whole column of items: of one, which is what a key asks, that is several times as slow."""
-_JUDGED = """
+_SELECT_VERDICTS = f"SELECT item, {', '.join(SCORING_ORDER)}, verdicts FROM item_rows WHERE "
+_JUDGE_VERDICTS = """
 SELECT item, v.target, v.criterion, CAST(v."value" AS VARCHAR), v."by"
 FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items})) WHERE v.source = 'judge'
 """
 
 
-def find_overrides(connection: DuckDBPyConnection, asked: Sequence[tuple[int, Annotation]]) -> list[dict[str, Any] | None]:
-    """For each (item, what is said of it) {source, by, value} of the automatic verdict that counts on it (the first of
-    `SCORING` that says something), if that is another; None if it says the same, if there is none, and of "unsure"."""
-    items = list({item for item, said in asked if decides(said.verdict)})
+def find_overrides(
+    connection: DuckDBPyConnection, annotations: Sequence[tuple[int, Annotation]]
+) -> list[dict[str, Any] | None]:
+    """Return {source, by, value} of the automatic verdict that each (item, annotation) contradicts, or None."""
+    items = list({item for item, annotation in annotations if decides(annotation.verdict)})
     if not items:
-        return [None] * len(asked)
-    found: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
-    which, bound = (_ONE, items[0]) if len(items) == 1 else (_SEVERAL, items)
-    for item, *own, verdicts in connection.execute(_AUTOMATIC + which, [bound]).fetchall():
-        found[item, *ITEM_CORRECT] = {source: {"by": None, "value": value} for source, value in zip(SCORING_ORDER, own, strict=True)}
-        for each in verdicts or ():
-            value = parse_json(each["value"])
-            about = found.setdefault((item, each["target"], each["criterion"]), {})
-            about[each["source"]] = {"by": each["by"], "value": value}
+        return [None] * len(annotations)
+    verdicts: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
+    # For the one item of a key press, the index is several times as fast as the join that a list of items becomes.
+    where, value = ("item = $1", items[0]) if len(items) == 1 else ("item IN (SELECT unnest($1::BIGINT[]))", items)
+    for item, *columns, listed in connection.execute(_SELECT_VERDICTS + where, [value]).fetchall():
+        verdicts[item, *ITEM_CORRECT] = {
+            source: {"by": None, "value": verdict} for source, verdict in zip(SCORING_ORDER, columns, strict=True)
+        }
+        for each in listed or ():
+            by_source = verdicts.setdefault((item, each["target"], each["criterion"]), {})
+            by_source[each["source"]] = {"by": each["by"], "value": parse_json(each["value"])}
     return [
-        first_contradicted(found.get((item, said.target, said.criterion), {}), said.verdict) for item, said in asked
+        first_contradicted(verdicts.get((item, annotation.target, annotation.criterion), {}), annotation.verdict)
+        for item, annotation in annotations
     ]
 
 
 def fetch_judge_verdicts(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-    """What judges say of these items and their parts: {target, criterion, value, by}."""
+    """Return the judge verdicts on items and their parts, by item: {target, criterion, value, by}."""
     found: dict[int, list[dict[str, Any]]] = {}
-    numbers = ", ".join(str(int(item)) for item in items)
-    for item, target, criterion, value, by in connection.execute(_JUDGED.format(items=numbers or "NULL")).fetchall():
-        said = {"target": target, "criterion": criterion, "value": parse_json(value), "by": by}
-        found.setdefault(item, []).append(said)
+    numbers = ", ".join(str(int(item)) for item in items) or "NULL"
+    for item, target, criterion, value, by in connection.execute(_JUDGE_VERDICTS.format(items=numbers)).fetchall():
+        verdict = {"target": target, "criterion": criterion, "value": parse_json(value), "by": by}
+        found.setdefault(item, []).append(verdict)
     return found
 
 
@@ -119,30 +113,32 @@ SOURCE_PRECEDENCE: dict[MetricSource, tuple[SourceName, ...]] = {
     "errata": ("judge", "rule"),
     "corrected": ("judge", "rule", "official"),
 }
-"""Whose values count for a source, later ones over earlier: a judge's are recorded with both. People's come on top."""
-_BESIDE = f"i.verdicts, lambda v: v.target <> '{ITEM}' OR v.criterion <> '{CORRECT}'"
-"""Automatic verdicts that have no column of their own."""
+"""Automatic verdicts that each metric source uses; later ones replace earlier ones. Benchmarks count judge verdicts
+together with either of the others. Human verdicts replace all of them in `corrected`."""
+_OTHER_VERDICTS = f"i.verdicts, lambda v: v.target <> '{ITEM}' OR v.criterion <> '{CORRECT}'"
+"""Arguments of `list_filter` that select the verdicts that are not in a column."""
 _ITEMS = f"""
 SELECT i.item, i.run, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type,
        i.extra->'$.more', i.extra->'$.without_errata', i.n_golden, i.n_predicted, i.n_turns,
        coalesce(len(i.functions), 0), i.tokens_in, i.tokens_out, i.setting,
-       list_transform(list_filter({_BESIDE}), lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR)]),
+       list_transform(list_filter({_OTHER_VERDICTS}),
+                      lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR)]),
        CASE WHEN i.latency IS NOT NULL THEN coalesce(i.seconds, [i.latency]) END
-FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND {{only}} ORDER BY i.item
+FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND {{condition}} ORDER BY i.item
 """
-_SPOKEN = "i.item IN (SELECT item FROM human_labels)"
-_SPECIAL = f"({_SPOKEN} OR len(list_filter({_BESIDE})) > 0)"
-_ALIKE = """
+_IS_REVIEWED = "i.item IN (SELECT item FROM human_labels)"
+_IS_REVIEWED_OR_HAS_PART_VERDICTS = f"({_IS_REVIEWED} OR len(list_filter({_OTHER_VERDICTS})) > 0)"
+_AGGREGATED_ITEMS = """
 SELECT min(i.item), i.run, '', i.category, NULL, i.official, i.rule, i.judge, i.error_type,
        i.rule_error_type, NULL, NULL, 0, 0, 1, 0,
        sum(i.tokens_in)::BIGINT, sum(i.tokens_out)::BIGINT, i.setting, NULL,
        list_concat(list(i.latency) FILTER (i.seconds IS NULL AND i.latency IS NOT NULL),
                    flatten(list(i.seconds) FILTER (i.seconds IS NOT NULL))),
        count(*)
-FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND NOT {special}
+FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND NOT {separate}
 GROUP BY i.run, i.category, i.setting, i.official, i.rule, i.judge, i.error_type, i.rule_error_type
 """
-_PEOPLE = """
+_HUMAN_VERDICTS = """
 SELECT h.item, h.target, h.criterion, h.human, h.decided_by FROM human_labels h JOIN item_rows i USING (item)
 WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND h.decided_by IS NOT NULL
 """
@@ -152,13 +148,13 @@ FROM human_labels h JOIN item_rows i USING (item)
 WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND len(h.tags) > 0 GROUP BY h.item
 """
 RUNS_PER_QUERY = 200
-"""Runs to be counted at a time: the seconds of their steps are in memory."""
+"""Limit of runs for one call of `fetch_aggregated_items`, which holds the seconds of all their steps in memory."""
 ScoredBySource = dict[MetricSource, list[ScoredItem]]
 
 
 @dataclass(slots=True)
-class _Stored:
-    """A row of `_ITEMS` or `_ALIKE`."""
+class _ItemRow:
+    """A row of `_ITEMS` or `_AGGREGATED_ITEMS`."""
 
     item: int
     run: int
@@ -170,10 +166,10 @@ class _Stored:
     judge: bool | None
     error_type: str | None
     rule_error_type: str | None
-    more: str | None
-    """The benchmark's own values, as JSON text."""
+    metadata: str | None
+    """`Extra.metadata` as JSON text."""
     without_errata: str | None
-    """`Extra.without_errata`, as JSON text."""
+    """`Extra.without_errata` as JSON text."""
     n_golden: int
     n_predicted: int
     n_turns: int
@@ -181,15 +177,15 @@ class _Stored:
     tokens_in: int | None
     tokens_out: int | None
     setting: str | None
-    said: list[tuple[str, str, str, str]] | None
-    """(source, target, criterion, value as JSON text) of every other automatic verdict."""
+    other_verdicts: list[tuple[str, str, str, str]] | None
+    """(source, target, criterion, value as JSON text) of each automatic verdict that is not in a column."""
     seconds: list[float] | None
-    times: int = 1
+    n_items: int = 1
 
 
 @dataclass(slots=True)
-class _Human:
-    """What people decided of one target on one criterion; a row of `_PEOPLE` without the item."""
+class _HumanVerdict:
+    """A row of `_HUMAN_VERDICTS` without the item."""
 
     target: str
     criterion: str
@@ -197,69 +193,80 @@ class _Human:
     decided_by: DecidedBy
 
 
-def fetch_scored_items(connection: DuckDBPyConnection, run: int, *, with_errata: bool = False) -> ScoredBySource:
-    """The run's items in dataset order, as seen officially, by recomputation, and after reviews; and with errata."""
-    rows = [_Stored(*row) for row in connection.execute(_ITEMS.format(only="true"), [[run]]).fetchall()]
-    return _sourced(rows, _People(connection, [run]), METRIC_SOURCES_WITH_ERRATA if with_errata else METRIC_SOURCES)
-
-
-def fetch_aggregated_items(connection: DuckDBPyConnection, runs: Sequence[int], *, keep_part_verdicts: bool) -> dict[int, ScoredBySource]:
-    """The same by run, but items of which nothing tells them apart as one row: see `Scored.times`.
-    Of runs that no errata are applied to. What somebody spoke of is a row of its own, and with `beside` so is what has
-    verdicts besides the one on the whole."""
-    rows: dict[int, list[_Stored]] = {run: [] for run in runs}
-    special = _SPECIAL if keep_part_verdicts else _SPOKEN
-    for query in (_ITEMS.format(only=special), _ALIKE.format(special=special)):
-        for values in connection.execute(query, [list(runs)]).fetchall():
-            rows[values[1]].append(_Stored(*values))
-    people = _People(connection, list(runs))
-    for stored in rows.values():
-        stored.sort(key=lambda row: row.item)  # categories are listed in the order of their first items
-    return {run: _sourced(stored, people) for run, stored in rows.items()}
-
-
-class _People:
-    """What was said of the items of some runs, by item."""
+class _HumanReviews:
+    """Human verdicts and error tags on the items of some runs."""
 
     def __init__(self, connection: DuckDBPyConnection, runs: list[int]) -> None:
-        self.said: defaultdict[int, list[_Human]] = defaultdict(list)
-        for item, target, criterion, value, decided_by in connection.execute(_PEOPLE, [runs]).fetchall():
-            self.said[item].append(_Human(target, criterion, parse_json(value), decided_by))
+        self.verdicts: defaultdict[int, list[_HumanVerdict]] = defaultdict(list)
+        for item, target, criterion, value, decided_by in connection.execute(_HUMAN_VERDICTS, [runs]).fetchall():
+            self.verdicts[item].append(_HumanVerdict(target, criterion, parse_json(value), decided_by))
         self.tags: dict[int, list[str]] = dict(connection.execute(_TAGS, [runs]).fetchall())
 
 
-def _sourced(rows: list[_Stored], people: _People, sources: Sequence[MetricSource] = METRIC_SOURCES) -> ScoredBySource:
-    found = {source: [_row(row, source, people.said.get(row.item, [])) for row in rows] for source in sources}
-    for row, seen in zip(rows, found["corrected"], strict=True):
-        seen.tags = sorted(people.tags.get(row.item, ()))
-    return found
+def fetch_scored_items(connection: DuckDBPyConnection, run: int, *, with_errata: bool = False) -> ScoredBySource:
+    """Return the items of a run in dataset order with the verdicts of each metric source."""
+    rows = [_ItemRow(*row) for row in connection.execute(_ITEMS.format(condition="true"), [[run]]).fetchall()]
+    sources = METRIC_SOURCES_WITH_ERRATA if with_errata else METRIC_SOURCES
+    return _score_by_source(rows, _HumanReviews(connection, [run]), sources)
+
+
+def fetch_aggregated_items(
+    connection: DuckDBPyConnection, runs: Sequence[int], *, keep_part_verdicts: bool
+) -> dict[int, ScoredBySource]:
+    """Return the scored items of several runs, with items that all sources score alike combined into one.
+
+    Reviewed items stay separate and, with `keep_part_verdicts`, so do items with automatic verdicts on parts or in
+    other criteria. `ScoredItem.n_items` counts the combined items. The runs must not have errata.
+    """
+    rows: dict[int, list[_ItemRow]] = {run: [] for run in runs}
+    separate = _IS_REVIEWED_OR_HAS_PART_VERDICTS if keep_part_verdicts else _IS_REVIEWED
+    for query in (_ITEMS.format(condition=separate), _AGGREGATED_ITEMS.format(separate=separate)):
+        for values in connection.execute(query, [list(runs)]).fetchall():
+            rows[values[1]].append(_ItemRow(*values))
+    reviews = _HumanReviews(connection, list(runs))
+    for run_rows in rows.values():
+        run_rows.sort(key=lambda row: row.item)  # metrics list categories in the order of their first items
+    return {run: _score_by_source(run_rows, reviews) for run, run_rows in rows.items()}
+
+
+def _score_by_source(
+    rows: list[_ItemRow], reviews: _HumanReviews, sources: Sequence[MetricSource] = METRIC_SOURCES
+) -> ScoredBySource:
+    scored = {
+        source: [_to_scored_item(row, source, reviews.verdicts.get(row.item, [])) for row in rows] for source in sources
+    }
+    for row, item in zip(rows, scored["corrected"], strict=True):
+        item.tags = sorted(reviews.tags.get(row.item, ()))
+    return scored
 
 
 def fetch_items_before_reviews(connection: DuckDBPyConnection, run: int) -> list[ScoredItem]:
-    """The run's items in dataset order as the corrected source sees them while nobody has reviewed anything."""
-    rows = connection.execute(_ITEMS.format(only="true"), [[run]]).fetchall()
-    return [_row(_Stored(*row), "corrected", []) for row in rows]
+    """Return the items of a run in dataset order as the source `corrected` would have them without any review."""
+    rows = connection.execute(_ITEMS.format(condition="true"), [[run]]).fetchall()
+    return [_to_scored_item(_ItemRow(*row), "corrected", []) for row in rows]
 
 
-def _row(row: _Stored, source: MetricSource, people: list[_Human]) -> ScoredItem:
-    said: dict[TargetCriterion, Any] = {}
-    for who in SOURCE_PRECEDENCE[source]:
-        for by, target, criterion, value in row.said or ():
-            if by == who and (target, criterion) != ITEM_CORRECT:
-                said[target, criterion] = parse_json(value)
-    own = automatic_verdict({"official": row.official, "rule": row.rule, "judge": row.judge})
-    overruled = _overruled(said | {ITEM_CORRECT: own}, people) if source == "corrected" else {}
-    said |= {question: value for question, value in overruled.items() if question != ITEM_CORRECT}
-    without = parse_json(row.without_errata) or {"valid": row.rule, "error_type": row.rule_error_type}
+def _to_scored_item(row: _ItemRow, source: MetricSource, human_verdicts: list[_HumanVerdict]) -> ScoredItem:
+    verdicts: dict[TargetCriterion, Any] = {}
+    for automatic_source in SOURCE_PRECEDENCE[source]:
+        for verdict_source, target, criterion, value in row.other_verdicts or ():
+            if verdict_source == automatic_source and (target, criterion) != ITEM_CORRECT:
+                verdicts[target, criterion] = parse_json(value)
+    automatic = automatic_verdict({"official": row.official, "rule": row.rule, "judge": row.judge})
+    overrides = {}
+    if source == "corrected":
+        overrides = _find_effective_overrides(verdicts | {ITEM_CORRECT: automatic}, human_verdicts)
+    verdicts |= {question: value for question, value in overrides.items() if question != ITEM_CORRECT}
+    without_errata = parse_json(row.without_errata) or {"valid": row.rule, "error_type": row.rule_error_type}
     valid = {
         "official": row.official,
-        "rule": without["valid"],
+        "rule": without_errata["valid"],
         "errata": row.rule,
-        "corrected": overruled.get(ITEM_CORRECT, own),
+        "corrected": overrides.get(ITEM_CORRECT, automatic),
     }[source]
-    kinds = {
+    error_types = {
         "official": row.error_type,
-        "rule": without["error_type"],
+        "rule": without_errata["error_type"],
         "errata": row.rule_error_type,
         "corrected": row.error_type or row.rule_error_type,
     }
@@ -268,11 +275,13 @@ def _row(row: _Stored, source: MetricSource, people: list[_Human]) -> ScoredItem
         category=row.category,
         group=row.group,
         valid=valid if isinstance(valid, bool) else None,
-        error_type=kinds[source] if valid is False else None,
-        values={criterion: value for (target, criterion), value in said.items() if target in WHOLE_TARGETS},
-        part_verdicts=[(target, criterion, value) for (target, criterion), value in said.items() if target not in WHOLE_TARGETS],
-        overrides=overruled,
-        metadata=parse_json(row.more) or {},
+        error_type=error_types[source] if valid is False else None,
+        values={criterion: value for (target, criterion), value in verdicts.items() if target in WHOLE_TARGETS},
+        part_verdicts=[
+            (target, criterion, value) for (target, criterion), value in verdicts.items() if target not in WHOLE_TARGETS
+        ],
+        overrides=overrides,
+        metadata=parse_json(row.metadata) or {},
         n_golden=row.n_golden,
         n_predicted=row.n_predicted,
         n_functions=row.n_functions,
@@ -281,16 +290,18 @@ def _row(row: _Stored, source: MetricSource, people: list[_Human]) -> ScoredItem
         tokens_out=row.tokens_out,
         seconds=tuple(row.seconds or ()),
         setting=row.setting,
-        n_items=row.times,
+        n_items=row.n_items,
     )
 
 
-def _overruled(said: Mapping[TargetCriterion, Any], people: list[_Human]) -> dict[TargetCriterion, Any]:
-    """Where people say something else than the benchmark, or differ among themselves."""
-    found: dict[TargetCriterion, Any] = {}
-    for one in people:
-        own = said.get((one.target, one.criterion))
-        counts = effective_verdict(own, one.value, one.decided_by)
-        if not same_verdict(counts, own):
-            found[one.target, one.criterion] = counts
-    return found
+def _find_effective_overrides(
+    automatic: Mapping[TargetCriterion, Any], human_verdicts: list[_HumanVerdict]
+) -> dict[TargetCriterion, Any]:
+    """Return the effective verdicts that differ from the automatic ones; None if annotators disagree."""
+    overrides: dict[TargetCriterion, Any] = {}
+    for human in human_verdicts:
+        own = automatic.get((human.target, human.criterion))
+        effective = effective_verdict(own, human.value, human.decided_by)
+        if not same_verdict(effective, own):
+            overrides[human.target, human.criterion] = effective
+    return overrides

@@ -1,4 +1,4 @@
-"""Counts over many items: runs and facets."""
+"""Queries that count items: by run, and by value of a facet."""
 
 from __future__ import annotations
 
@@ -27,13 +27,28 @@ _FACETS = {
     "function": "i.diff_function",
     "run": "i.run",
 }
-_OPEN = ("category", "run")
-"""Facets that tell nothing of verdicts."""
-PASS_COUNTS = ("pass", "known")
+"""Filter keys with counts, and their SQL expressions."""
+_BLIND_FACETS = ("category", "run")
+"""Facets that do not depend on verdicts."""
+_RUN_COUNTS = {
+    "n": "count(*)",
+    "official_pass": "count(*) FILTER (official)",
+    "official_known": "count(official)",
+    "rule_pass": "count(*) FILTER (rule)",
+    "rule_known": "count(rule)",
+    "effective_pass": "count(*) FILTER (effective)",
+    "effective_known": "count(effective)",
+    "reviewed": "count(human)",
+    "in_part": "count(*) FILTER (human IS NULL AND n_parts > 0)",
+    "yours": "count(you)",
+    "n_issues": "sum(n_issues)",
+}
+"""Counts of `RunRow` by category, and their SQL expressions. `n` is `RunRow.n_items`."""
+_VERDICT_COUNTS = [name for name in _RUN_COUNTS if name.endswith(("_pass", "_known"))]
 
 
 def fetch_run_infos(connection: DuckDBPyConnection, workspace: Workspace) -> dict[int, Run]:
-    """The runs by number, without counts."""
+    """Return the runs by number, without counts."""
     infos = {}
     names = [field.name for field in fields(Run)]
     for run, *values in connection.execute(f"SELECT run, {', '.join(names)} FROM runs ORDER BY run").fetchall():
@@ -45,29 +60,16 @@ def fetch_run_infos(connection: DuckDBPyConnection, workspace: Workspace) -> dic
 
 
 def fetch_run_rows(connection: DuckDBPyConnection, workspace: Workspace, *, blind: bool) -> list[RunRow]:
-    """Every run with its counts; in blind mode counts of verdicts are 0."""
+    """Return every run with its counts. In blind mode, counts of verdicts and of other annotators' reviews are 0."""
     counts: dict[int, list[dict[str, Any]]] = {}
-    names = [
-        "n",
-        "official_pass",
-        "official_known",
-        "rule_pass",
-        "rule_known",
-        "effective_pass",
-        "effective_known",
-        "reviewed",
-        "in_part",
-        "yours",
-        "n_issues",
-    ]
     for run, category, *numbers in connection.execute(
-        "SELECT run, category, count(*), count(*) FILTER (official), count(official), count(*) FILTER (rule),"
-        " count(rule), count(*) FILTER (effective), count(effective), count(human),"
-        " count(*) FILTER (human IS NULL AND n_parts > 0), count(you), sum(n_issues)"
-        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, {EFFECTIVE_VERDICT} AS effective {FROM_ITEMS}) GROUP BY ALL ORDER BY ALL"
+        f"SELECT run, category, {', '.join(_RUN_COUNTS.values())}"
+        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, {EFFECTIVE_VERDICT} AS effective {FROM_ITEMS})"
+        " GROUP BY ALL ORDER BY ALL"
     ).fetchall():
-        counts.setdefault(run, []).append({"category": category, **dict(zip(names, map(int, numbers), strict=True))})
-    loose = dict(
+        values = dict(zip(_RUN_COUNTS, map(int, numbers), strict=True))
+        counts.setdefault(run, []).append({"category": category, **values})
+    issues_without_item = dict(
         connection.execute(
             "SELECT run, count(*) FROM import_issues WHERE run IS NOT NULL AND item IS NULL GROUP BY run"
         ).fetchall()
@@ -75,55 +77,61 @@ def fetch_run_rows(connection: DuckDBPyConnection, workspace: Workspace, *, blin
     rows = []
     for run, info in fetch_run_infos(connection, workspace).items():
         categories = counts.get(run, [])
-        for category in categories if blind else ():
-            category.update({name: 0 for name in names if name.endswith(("_pass", "_known"))})
-        said = [] if blind else _without_results(categories, info.official_metrics)
-        total = {name: sum(category[name] for category in categories) for name in names}
+        if blind:
+            for category in categories:
+                category.update(dict.fromkeys(_VERDICT_COUNTS, 0))
+        headers = [] if blind else _take_header_accuracies(categories, info.official_metrics)
+        total = {name: sum(category[name] for category in categories) for name in _RUN_COUNTS}
         for category in categories:
             del category["reviewed"], category["in_part"], category["yours"], category["n_issues"]
-        total["n_issues"] += loose.get(run, 0)
+        total["n_issues"] += issues_without_item.get(run, 0)
         total["n_items"] = total.pop("n")
         if blind:
             info.official_metrics = {}
             total |= {"reviewed": total["yours"], "n_issues": 0}
-        heads = {"stated_pass": sum(one.passed for one in said), "stated_of": sum(one.total for one in said)}
-        rows.append(RunRow(run, info, **total, **heads, categories=categories))
+        total |= {"stated_pass": sum(each.passed for each in headers), "stated_of": sum(each.total for each in headers)}
+        rows.append(RunRow(run, info, **total, categories=categories))
     return rows
 
 
-def _without_results(categories: list[dict[str, Any]], headers: dict[str, Any]) -> list[HeaderAccuracy]:
-    """What is stated of categories of which only the failures are known; their verdicts are taken out of the counts."""
+def _take_header_accuracies(categories: list[dict[str, Any]], headers: dict[str, Any]) -> list[HeaderAccuracy]:
+    """Return the accuracies in the headers of score files whose results are missing, and set their counts to 0.
+
+    Only the failures of such a category are imported, so its counts would be wrong.
+    """
     found = []
     for category in categories:
-        said = read_header_accuracy(headers.get(category["category"]), category["n"], category["official_pass"])
-        if said is not None:
-            found.append(said)
-            category.update(
-                {f"{source}_{count}": 0 for source in ("official", "rule", "effective") for count in PASS_COUNTS}
-            )
+        accuracy = read_header_accuracy(headers.get(category["category"]), category["n"], category["official_pass"])
+        if accuracy is not None:
+            found.append(accuracy)
+            category.update(dict.fromkeys(_VERDICT_COUNTS, 0))
     return found
 
 
 def fetch_facets(connection: DuckDBPyConnection, view: View, *, blind: bool) -> dict[str, list[tuple[str, int]]]:
-    """For each facet its values and how many items have them, most first. Values are as the filter writes them."""
+    """Return the values of each facet with their numbers of items, most frequent first.
+
+    Values are spelled as in a filter. Raises FilterError if the view's filter is not valid.
+    """
     where, params, _ = build_condition(view, blind=blind)
-    names = [name for name in _FACETS if not blind or name in _OPEN]
+    names = [name for name in _FACETS if not blind or name in _BLIND_FACETS]
     columns = ", ".join(f"CAST({_FACETS[name]} AS VARCHAR) AS f{n}" for n, name in enumerate(names))
     aliases = [f"f{n}" for n in range(len(names))]
     found = connection.execute(
-        f"WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.judge, i.rule_error_type, i.diff_function,"
-        f" {EFFECTIVE_VERDICT} AS effective, {ERROR_TYPE_SQL} AS error {FROM_ITEMS} WHERE {where}), c AS (SELECT {columns} FROM i)"
+        "WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.judge, i.rule_error_type, i.diff_function,"
+        f" {EFFECTIVE_VERDICT} AS effective, {ERROR_TYPE_SQL} AS error {FROM_ITEMS} WHERE {where}),"
+        f" c AS (SELECT {columns} FROM i)"
         f" SELECT {', '.join(aliases)}, grouping_id({', '.join(aliases)}), count(*) AS n FROM c"
         f" GROUP BY GROUPING SETS ({', '.join(f'({alias})' for alias in aliases)}) ORDER BY n DESC, "
         + ", ".join(aliases),
         params,
     ).fetchall()
     result: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
-    everything = (1 << len(names)) - 1
-    for *values, group, count in found:
-        place = len(names) - (everything & ~group).bit_length()
-        name = names[place]
-        result[name].append((_facet_value(name, values[place]), count))
+    all_bits = (1 << len(names)) - 1
+    for *values, grouping_bits, count in found:
+        # `grouping_id` has a 0 bit for the one column of the grouping set; the first column is the highest bit.
+        at = len(names) - (all_bits & ~grouping_bits).bit_length()
+        result[names[at]].append((_facet_value(names[at], values[at]), count))
     return result
 
 

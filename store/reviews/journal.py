@@ -1,10 +1,12 @@
-"""The review journal: `.fcreview/reviews/<annotator>.jsonl`, the one thing in a workspace that cannot be rebuilt.
+"""The review journal `.fcreview/reviews/<annotator>.jsonl`, the only data of a workspace that cannot be rebuilt.
 
-One event a line, one write on an O_APPEND descriptor, fsynced before `append` returns, chained by hash. Nothing is ever
-overwritten or deleted here: what cannot be read is set aside with a warning. A line counts for every reader once its
-last brace is there, with or without its newline: so what is told of it here is what readers find, at whichever byte the
-disk was full. Different annotators need no lock; two processes of the same annotator take turns with an advisory one,
-and even without it no line is lost (the chain forks).
+Each event is one line, written by one `write` to an O_APPEND descriptor, synced before `append` returns, and chained to
+the previous event by hash. Nothing is ever overwritten or deleted. A line counts for every reader as soon as its last
+brace is in the file, with or without the newline, so a write that fails at any byte leaves readers with exactly the
+events that the error message names.
+
+Annotators need no lock against each other. Two processes of the same annotator use an advisory lock; without it no line
+is lost either, but the chain has two branches.
 """
 
 from __future__ import annotations
@@ -14,20 +16,20 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.errors import FcreviewError
-from fcreview.model.review import ANNOTATION_FIELDS, Event, ItemKey, Annotation
+from fcreview.model.review import ANNOTATION_FIELDS, Annotation, Event, ItemKey
 from fcreview.safe_files import (
     MAX_JOURNAL_BYTES,
-    check_regular_file,
+    apply_folder_permissions,
     check_file_size,
+    check_regular_file,
     make_folder,
     read_file,
-    apply_folder_permissions,
     write_atomically,
 )
 from fcreview.store.reviews.journal_format import LineError, parse_line, seal_event
@@ -39,36 +41,36 @@ if TYPE_CHECKING:
 
 LOCK_TIMEOUT = 2.0
 """Seconds to wait for another process of the same annotator before writing without the lock."""
-_WINDOW = 1 << 16
+_TAIL_BYTES = 1 << 16
 
 
 class JournalError(FcreviewError):
-    """A review that was not saved; the message says why."""
+    """Raised when a review was not saved. The message says why."""
 
 
-class _PartError(OSError):
-    """The disk took the first `saved` of so many lines, and said no to the next."""
+class _PartialWriteError(OSError):
+    """Raised when the disk accepted only the first lines of a write."""
 
-    def __init__(self, error: OSError, saved: int, of: int) -> None:
+    def __init__(self, error: OSError, saved: int, total: int) -> None:
         super().__init__(error.errno, error.strerror)
-        self.saved, self.of = saved, of
+        self.saved, self.total = saved, total
 
 
-class _UnconfirmedError(OSError):
-    """All was written, but nobody knows whether it will still be there."""
+class _UnconfirmedWriteError(OSError):
+    """Raised when all lines were written but `fsync` failed, so that a crash may lose them."""
 
 
 class Journal:
-    """One annotator's journal, for writing."""
+    """Writes one annotator's journal."""
 
     def __init__(self, workspace: Workspace, annotator: str) -> None:
-        """AnnotatorError for a name that cannot be a file; JournalError if it differs from another's in case only."""
+        """Raises AnnotatorError for an invalid name, JournalError for one that differs from another's only in case."""
         self.workspace = workspace
         self.annotator = check_annotator(annotator)
         self.path = Path(workspace.reviews) / f"{self.annotator}.jsonl"
         for other in sorted(self.path.parent.glob("*.jsonl")):
             if other.stem != self.annotator and is_same_filename(other.stem, self.annotator):
-                raise JournalError(f"there is an annotator {other.stem!a} already: take that or another name")
+                raise JournalError(f"annotator {other.stem!a} already exists. Use that name or a different one.")
 
     def append(
         self,
@@ -81,41 +83,56 @@ class Journal:
         queue: str | None = None,
         presentation: int | None = None,
     ) -> Event:
-        """Writes one act; when this returns, it is on disk. The circumstances are as in `Event`.
+        """Write one event, which is on disk when this returns. The keyword arguments are fields of `Event`.
 
-        JournalError if a field is of the wrong type or the disk says no; then it is not said, and does not count.
+        Raises JournalError if a value has the wrong type or the write fails. Then the event does not count.
         """
-        event = self._event(key, annotation, prediction_hash, golden_hash)
+        event = self._new_event(key, annotation, prediction_hash, golden_hash)
         event.blind, event.queue, event.presentation = blind, queue, presentation
-        return self._append(event)
+        return self.extend([event])[0]
 
     def extend(self, events: Sequence[Event]) -> list[Event]:
-        """Writes events that were made elsewhere, all in one write; otherwise as `append`. Where the disk takes only
-        the first of them, those count, and the JournalError says how many they are."""
-        return self._appended(events) if events else []
+        """Write several events at once and return them with their hashes.
+
+        Raises JournalError like `append`. If the disk accepted only the first events, these count, and the message
+        gives their number.
+        """
+        sealed: list[Event] = []
+
+        def make_lines(previous: str) -> list[bytes]:
+            lines = []
+            for event in events:
+                sealed_event, line = seal_event(event, previous)
+                previous = sealed_event.hash
+                sealed.append(sealed_event)
+                lines.append(line)
+            return lines
+
+        if events:
+            self._write(make_lines)
+        return sealed
 
     def append_lines(self, lines: Sequence[bytes]) -> int:
-        """Appends lines of another copy of this journal as they are, byte for byte, all in one write; those whose event
-        is here are left out. Returns how many were written; then they are on disk. JournalError as for `append`."""
-        found = {parse_line(line).event: line.rstrip(b"\n") + b"\n" for line in lines}
+        """Append lines of another copy of this journal unchanged, except lines whose event is here already.
 
-        def missing(_: str) -> list[bytes]:
-            here = {event.event for event in JournalReader(self.workspace, only=self.path).read()}
-            return [line for name, line in found.items() if name not in here]
+        Returns the number of written lines, which are then on disk. Raises JournalError like `extend`.
+        """
+        line_by_event = {parse_line(line).event: line.rstrip(b"\n") + b"\n" for line in lines}
 
-        try:
-            return len(self._write(missing)) if found else 0
-        except OSError as error:
-            raise self._not_saved(error) from error
+        def make_lines(_: str) -> list[bytes]:
+            existing = {event.event for event in JournalReader(self.workspace, only=self.path).read()}
+            return [line for event, line in line_by_event.items() if event not in existing]
+
+        return len(self._write(make_lines)) if line_by_event else 0
 
     def retract(self, event: Event) -> Event:
-        """Takes back one of this annotator's events; returns the retraction."""
-        said = Annotation(act="retract", target=event.target, criterion=event.criterion)
-        retraction = self._event(event.key, said, event.prediction_hash, event.golden_hash)
+        """Write the retraction of one of this annotator's events, and return the retraction."""
+        annotation = Annotation(act="retract", target=event.target, criterion=event.criterion)
+        retraction = self._new_event(event.key, annotation, event.prediction_hash, event.golden_hash)
         retraction.retracts = event.event
-        return self._append(retraction)
+        return self.extend([retraction])[0]
 
-    def _event(self, key: ItemKey, said: Annotation, prediction_hash: str, golden_hash: str) -> Event:
+    def _new_event(self, key: ItemKey, annotation: Annotation, prediction_hash: str, golden_hash: str) -> Event:
         return Event(
             event=secrets.token_hex(16),
             time=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -123,69 +140,54 @@ class Journal:
             key=key,
             prediction_hash=prediction_hash,
             golden_hash=golden_hash,
-            act=said.act,
-            target=said.target,
-            criterion=said.criterion,
-            **{name: getattr(said, name) for name in ANNOTATION_FIELDS},
+            act=annotation.act,
+            target=annotation.target,
+            criterion=annotation.criterion,
+            **{name: getattr(annotation, name) for name in ANNOTATION_FIELDS},
         )
 
-    def _append(self, event: Event) -> Event:
-        return self._appended([event])[0]
-
-    def _appended(self, events: Sequence[Event]) -> list[Event]:
-        sealed: list[Event] = []
-
-        def chained(previous: str) -> list[bytes]:
-            lines = []
-            for event in events:
-                whole, line = seal_event(event, previous)
-                previous = whole.hash
-                sealed.append(whole)
-                lines.append(line)
-            return lines
-
+    def _write(self, make_lines: Callable[[str], list[bytes]]) -> list[bytes]:
+        """Append the lines that `make_lines` returns for the hash of the last event, and return them."""
         try:
-            self._write(chained)
+            return self._write_locked(make_lines)
         except LineError as error:
-            raise JournalError(f"not a review: {error}") from None
+            raise JournalError(f"invalid review: {error}") from None
+        except _UnconfirmedWriteError as error:
+            message = f"the review may be lost, because {self.path} could not be synced: {error.strerror or error}"
+            raise JournalError(message) from error
         except OSError as error:
-            raise self._not_saved(error) from error
-        return sealed
+            partly = ""
+            if isinstance(error, _PartialWriteError):
+                partly = f" (the first {error.saved:,} of {error.total:,} reviews were saved)"
+            raise JournalError(f"review not saved in {self.path}: {error.strerror or error}{partly}") from error
 
-    def _not_saved(self, error: OSError) -> JournalError:
-        why = error.strerror or error
-        if isinstance(error, _UnconfirmedError):
-            return JournalError(f"not confirmed by the disk, it may count all the same: {self.path}: {why}")
-        some = f"; of {error.of:,} the first {error.saved:,} are saved" if isinstance(error, _PartError) else ""
-        return JournalError(f"not saved in {self.path}: {why}{some}")
-
-    def _write(self, made: Callable[[str], list[bytes]]) -> list[bytes]:
-        """Appends what is made, in this annotator's turn, from the hash of the last whole event; returns it."""
+    def _write_locked(self, make_lines: Callable[[str], list[bytes]]) -> list[bytes]:
         folder = self.path.parent
         if not folder.is_dir():
             make_folder(folder)
             _sync_folder(folder.parent)
         descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            check_regular_file(descriptor, str(self.path))  # a device would take it and keep nothing
-            check_file_size(descriptor, str(self.path), MAX_JOURNAL_BYTES)  # what nobody reads is not written either
-            with _turn(descriptor):
-                size = os.fstat(descriptor).st_size
-                if size == 0:
-                    apply_folder_permissions(self.path)
-                    _sync_folder(folder)
-                previous, fragment = _tail(descriptor, size)
-                lines = made(previous)
-                if lines:
-                    if fragment:
-                        self._set_aside(fragment)
-                    _write_lines(descriptor, lines, after=b"\n" * bool(fragment))
+            # A device would accept the lines without keeping them, and readers refuse a journal of this size.
+            check_regular_file(descriptor, str(self.path))
+            check_file_size(descriptor, str(self.path), MAX_JOURNAL_BYTES)
+            _lock(descriptor)
+            size = os.fstat(descriptor).st_size
+            if size == 0:
+                apply_folder_permissions(self.path)
+                _sync_folder(folder)
+            previous, fragment = _read_tail(descriptor, size)
+            lines = make_lines(previous)
+            if lines:
+                if fragment:
+                    self._save_torn_line(fragment)
+                _append_and_sync(descriptor, lines, prefix=b"\n" * bool(fragment))
         finally:
-            os.close(descriptor)
+            os.close(descriptor)  # releases the lock
         return lines
 
-    def _set_aside(self, fragment: bytes) -> None:
-        """Copies what a crash left of a line to `reviews/torn/`, unless only its newline is missing."""
+    def _save_torn_line(self, fragment: bytes) -> None:
+        """Copy a line that a crash left incomplete to `reviews/torn/`, unless only its newline is missing."""
         with contextlib.suppress(LineError):
             parse_line(fragment)
             return
@@ -199,14 +201,14 @@ class Journal:
         _sync_folder(file.parent.parent)
 
 
-def _tail(descriptor: int, size: int) -> tuple[str, bytes]:
-    """Hash of the last whole event, and what stands after the last newline."""
-    window = _WINDOW
+def _read_tail(descriptor: int, size: int) -> tuple[str, bytes]:
+    """Return the hash of the last complete event, and the bytes after the last newline."""
+    window = _TAIL_BYTES
     while True:
         start = max(0, size - window)
         *lines, fragment = os.pread(descriptor, size - start, start).split(b"\n")
         if start:
-            lines = lines[1:]  # begins before the window
+            lines = lines[1:]  # the first line begins before the window
         for line in (fragment, *reversed(lines)):
             with contextlib.suppress(LineError):
                 return parse_line(line).hash, fragment
@@ -215,59 +217,62 @@ def _tail(descriptor: int, size: int) -> tuple[str, bytes]:
         window *= 8
 
 
-def _write_lines(descriptor: int, lines: Sequence[bytes], after: bytes = b"") -> None:
-    """Appends `after` and the lines, and waits until the disk has them. Returns also where nothing but the last newline
-    is missing: the next writer puts it there. Else an OSError: a _PartError if some of the lines count already."""
-    data = after + b"".join(lines)
+def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"") -> None:
+    """Append the prefix and the lines, and wait until they are on disk.
+
+    Also returns if only the last newline is missing, because the next writer adds it. Raises `_PartialWriteError` if
+    some of the lines count, another OSError if none does.
+    """
+    data = prefix + b"".join(lines)
     written = 0
     try:
-        while written < len(data):  # a short write (signal, full disk) is gone on with: whole, or the disk's own error
+        # A write can be short (signal, full disk). The next one then completes it or fails with the reason.
+        while written < len(data):
             written += os.write(descriptor, data[written:])
     except OSError as error:
-        saved = _whole(lines, written - len(after))
+        saved = _count_complete_lines(lines, written - len(prefix))
         if saved:
             _sync(descriptor)
         if saved == len(lines):
             return
         if saved:
-            raise _PartError(error, saved, len(lines)) from error
+            raise _PartialWriteError(error, saved, len(lines)) from error
         raise
     _sync(descriptor)
 
 
-def _whole(lines: Sequence[bytes], written: int) -> int:
-    """How many lines stand in so many bytes, a newline at the end not asked for."""
-    saved = end = 0
+def _count_complete_lines(lines: Sequence[bytes], n_bytes: int) -> int:
+    """Return how many lines the first `n_bytes` of them contain. The last newline may be missing."""
+    complete = end = 0
     for line in lines:
         end += len(line)
-        if written < end - 1:
+        if n_bytes < end - 1:
             break
-        saved += 1
-    return saved
+        complete += 1
+    return complete
 
 
 def _sync(descriptor: int) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        raise _UnconfirmedError(error.errno, error.strerror) from error
+        raise _UnconfirmedWriteError(error.errno, error.strerror) from error
 
 
-@contextlib.contextmanager
-def _turn(descriptor: int) -> Iterator[None]:
-    """Waits for other processes of this annotator. Where the lock cannot be had, writing goes on without it."""
+def _lock(descriptor: int) -> None:
+    """Wait for other processes of this annotator. Continue without the lock after `LOCK_TIMEOUT`, or if the file system
+    has no locks."""
     deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
+            return
         except BlockingIOError:
             if time.monotonic() > deadline:
-                break
+                return
             time.sleep(0.001)
         except OSError:
-            break
-    yield  # closing the descriptor gives the lock back
+            return
 
 
 def _sync_folder(folder: Path) -> None:

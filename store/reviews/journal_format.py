@@ -1,7 +1,6 @@
-"""A line of a journal: written, read back, checked. Nothing here touches a file.
+"""Format of a journal line: one `fcreview.model.review.Event` as JSON. Functions to write, parse and validate a line.
 
-A line is a `fcreview.model.review.Event` as JSON. Whoever reads a journal gets each line checked field by field; a line
-that does not pass is set aside with the reason, never counted and never deleted.
+Readers validate every field. A line that is not valid is skipped with the reason; it never counts and is never deleted.
 """
 
 from __future__ import annotations
@@ -16,43 +15,45 @@ from typing import Any
 import orjson
 
 from fcreview.model.json_value import json_hash
-from fcreview.model.review import ACTS, OPTIONAL_FIELDS, JOURNAL_VERSION, Event, ItemKey, describe_field_error
+from fcreview.model.review import ACTS, JOURNAL_VERSION, OPTIONAL_FIELDS, Event, ItemKey, describe_field_error
 
-_KEY = frozenset(ItemKey._fields)
-_WRITTEN = tuple(field.name for field in fields(Event) if field.name not in ("extra", "hash"))
-_KNOWN = {*_WRITTEN, "hash"}
-_NEEDED = ("event", "time", "annotator", "act")
-_TEXTS = ("prediction_hash", "golden_hash", "target", "criterion", "previous", "hash")
-_REPEATED = ("annotator", "act", "target", "criterion")
-"""Texts that many lines share: kept once in memory."""
+_KEY_FIELDS = frozenset(ItemKey._fields)
+_WRITTEN_FIELDS = tuple(field.name for field in fields(Event) if field.name not in ("extra", "hash"))
+_KNOWN_FIELDS = {*_WRITTEN_FIELDS, "hash"}
+_REQUIRED_TEXT_FIELDS = ("event", "time", "annotator", "act")
+_TEXT_FIELDS = ("prediction_hash", "golden_hash", "target", "criterion", "previous", "hash")
+_INTERNED_FIELDS = ("annotator", "act", "target", "criterion")
+"""Text fields with the same value in many lines. Interning stores each value only once in memory."""
 _STR = {str}
 
 
 class LineError(ValueError):
-    """Why a line is set aside: never counted, never deleted."""
+    """Raised for a line that readers skip. The message says why."""
 
 
 def hash_event(content: dict[str, Any]) -> str:
-    """The `hash` of an event: blake2b-16 of its canonical JSON (sorted keys, compact) without `hash`."""
-    bare = content.copy()
-    bare.pop("hash", None)
-    return json_hash(bare, 16)
+    """Return the `hash` of an event: blake2b-16 of its canonical JSON (sorted keys, compact) without `hash`."""
+    unhashed = content.copy()
+    unhashed.pop("hash", None)
+    return json_hash(unhashed, 16)
 
 
 def seal_event(event: Event, previous: str) -> tuple[Event, bytes]:
-    """The event with its place in the chain and its hash, and the line (with its newline) that says so.
+    """Return the event with its `previous` and `hash`, and its line with a newline.
 
-    Fields that are None are left out. LineError for a value that its field cannot have, and for what cannot be written
-    as JSON (an integer over 64 bits, say).
+    Fields that are None are omitted. Raises LineError for a value that its field cannot have, and for a value that
+    cannot be written as JSON, such as an integer of more than 64 bits.
     """
-    content = {name: value for name in _WRITTEN if (value := getattr(event, name)) is not None}
+    content = {name: value for name in _WRITTEN_FIELDS if (value := getattr(event, name)) is not None}
     content["key"] = event.key._asdict()
-    content = {name: _clean(value) for name, value in ({**(event.extra or {}), **content}).items()}
+    content = {name: _replace_surrogates(value) for name, value in ({**(event.extra or {}), **content}).items()}
     content["previous"] = previous
-    _check(content)
+    _validate(content)
     try:
-        content = orjson.loads(orjson.dumps(content))  # what readers will see is what is hashed
-        content["hash"] = hash_event(content)  # last, so that the end of a journal tells it from any other
+        # Readers hash the parsed line, so the hash is computed from parsed JSON here too.
+        content = orjson.loads(orjson.dumps(content))
+        # The hash is the last field, so that the last bytes of a journal identify its content.
+        content["hash"] = hash_event(content)
         line = orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
     except (TypeError, ValueError) as error:
         raise LineError(f"cannot be written as JSON: {error}") from None
@@ -60,30 +61,33 @@ def seal_event(event: Event, previous: str) -> tuple[Event, bytes]:
 
 
 def parse_line(line: bytes) -> Event:
-    """The event of one line. LineError says why it is set aside: not JSON, wrong shape, altered."""
+    """Parse and validate a line. Raises LineError if it is not JSON, lacks a field, or was altered."""
     try:
         content = orjson.loads(line)
     except ValueError:
-        raise LineError("not readable as JSON") from None
+        raise LineError("not valid JSON") from None
     if not isinstance(content, dict):
         raise LineError("not a JSON object")
-    _check(content)
+    _validate(content)
     try:
-        sealed = hash_event(content)
+        expected_hash = hash_event(content)
     except (TypeError, ValueError):
         raise LineError("nested too deeply") from None
-    if content.get("hash") != sealed:
-        raise LineError("altered: its hash does not fit its content")
-    return _event(content)
+    if content.get("hash") != expected_hash:
+        raise LineError("altered: the hash does not match the content")
+    return _to_event(content)
 
 
 def parse_verified_line(line: bytes) -> Event:
-    """The event of a line that `parse_line` took before; nothing is checked again."""
-    return _event(orjson.loads(line))
+    """Parse a line that `parse_line` has accepted before, without validation."""
+    return _to_event(orjson.loads(line))
 
 
 def read_stated_hash(line: bytes) -> str | None:
-    """The hash a line claims, even if the line is set aside: what follows an altered line is not broken itself."""
+    """Return the `hash` field of a line that may be invalid.
+
+    With it, the event after an altered line does not count as a break of the chain.
+    """
     try:
         content = orjson.loads(line)
     except ValueError:
@@ -93,7 +97,10 @@ def read_stated_hash(line: bytes) -> str | None:
 
 
 def sort_by_chain(events: Sequence[Event]) -> list[Event]:
-    """Each event after the one it names as `previous`, else by time: a union of two copies reads like one journal."""
+    """Sort each event after its `previous` event, and otherwise by time.
+
+    So the union of two copies of a journal has the same order in every workspace.
+    """
     if all(after.previous == before.hash for before, after in pairwise(events)):
         return list(events)
     position = {event.hash: number for number, event in enumerate(events)}
@@ -114,40 +121,42 @@ def sort_by_chain(events: Sequence[Event]) -> list[Event]:
     return ordered
 
 
-def _check(content: dict[str, Any]) -> None:
-    """LineError for content that is not an event."""
+def _validate(content: dict[str, Any]) -> None:
+    """Raise LineError for content that is not an event."""
     version = content.get("version", JOURNAL_VERSION)
     if type(version) is not int or version < 1:
-        raise LineError("version is not a number")
-    if wrong := _problem(content):
-        raise LineError(wrong + (" (written by a newer version)" if version > JOURNAL_VERSION else ""))
+        raise LineError("version is not a positive number")
+    if problem := _find_problem(content):
+        raise LineError(problem + (" (written by a newer version)" if version > JOURNAL_VERSION else ""))
 
 
-def _problem(content: dict[str, Any]) -> str | None:
+def _find_problem(content: dict[str, Any]) -> str | None:
     get = content.get
-    for name in _NEEDED:
+    for name in _REQUIRED_TEXT_FIELDS:
         if type(get(name)) is not str:
-            return f"{name} is missing or not text"
-    for name in _TEXTS:
+            return f"{name} is missing or not a string"
+    for name in _TEXT_FIELDS:
         if type(get(name, "")) is not str:
-            return f"{name} is not text"
-    if content["act"] not in ACTS or not content["event"]:
+            return f"{name} is not a string"
+    if not content["event"]:
+        return "event is empty"
+    if content["act"] not in ACTS:
         return "unknown act"
     key = get("key")
-    if type(key) is not dict or key.keys() != _KEY or {*map(type, key.values())} != _STR:
-        return f"key has not the fields {', '.join(ItemKey._fields)}"
+    if type(key) is not dict or key.keys() != _KEY_FIELDS or {*map(type, key.values())} != _STR:
+        return f"key must be an object with the text fields {', '.join(ItemKey._fields)}"
     for name in OPTIONAL_FIELDS:
         value = get(name)
-        if value is not None and (wrong := describe_field_error(name, value)):
-            return wrong
-    return "a retraction that names no event" if content["act"] == "retract" and not get("retracts") else None
+        if value is not None and (problem := describe_field_error(name, value)):
+            return problem
+    return "retraction without the id of an event" if content["act"] == "retract" and not get("retracts") else None
 
 
-def _event(content: dict[str, Any]) -> Event:
-    if not content.keys() <= _KNOWN:
-        extra = {name: content[name] for name in content if name not in _KNOWN}
-        content = {name: content[name] for name in content if name in _KNOWN} | {"extra": extra}
-    for name in _REPEATED:
+def _to_event(content: dict[str, Any]) -> Event:
+    if not content.keys() <= _KNOWN_FIELDS:
+        extra = {name: content[name] for name in content if name not in _KNOWN_FIELDS}
+        content = {name: content[name] for name in content if name in _KNOWN_FIELDS} | {"extra": extra}
+    for name in _INTERNED_FIELDS:
         if name in content:
             content[name] = intern(content[name])
     key = content["key"]
@@ -162,12 +171,12 @@ def _event(content: dict[str, Any]) -> Event:
     return Event(**content)
 
 
-def _clean(value: Any) -> Any:
-    """Lone surrogates (undecodable bytes typed in a terminal) cannot be written as UTF-8: they become U+FFFD."""
+def _replace_surrogates(value: Any) -> Any:
+    """Replace lone surrogates, which come from undecodable bytes of a terminal and are not valid UTF-8, by U+FFFD."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
-        return {_clean(name): _clean(part) for name, part in value.items()}
+        return {_replace_surrogates(name): _replace_surrogates(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [_clean(part) for part in value]
+        return [_replace_surrogates(part) for part in value]
     return value

@@ -1,8 +1,8 @@
-"""The union of two workspaces' journals: every event once, lines as they are, nothing overwritten.
+"""Merge of two workspaces' journals: the union of their events, with lines copied unchanged and nothing overwritten.
 
-A journal of the other workspace goes to the one of the same name here. A line is taken if it is whole, its hash fits
-its content and its event is not here yet; so merging again, or the other way round, changes nothing more, and both
-sides then hold the same events in the same order of the chain (`lines.in_chain_order`).
+Lines of the other workspace's journal go to the journal of the same name. A line is copied if it is complete, its hash
+matches its content, and its event is not in this workspace. So merging again, or in the other direction, changes
+nothing, and both workspaces then have the same events in the same order (`journal_format.sort_by_chain`).
 """
 
 from __future__ import annotations
@@ -24,99 +24,100 @@ if TYPE_CHECKING:
 
 
 class MergeError(FcreviewError):
-    """Workspaces that cannot be merged; nothing was written."""
+    """Raised when two workspaces cannot be merged. Nothing has been written."""
 
 
 @dataclass(slots=True)
 class MergedJournal:
-    """What came of one journal of the other workspace."""
+    """Result of merging one journal of the other workspace."""
 
     annotator: str
-    """The file's name without `.jsonl`."""
+    """File name without `.jsonl`."""
     new: int = 0
-    """Events written here."""
+    """Number of events that were written here."""
     known: int = 0
-    """Events that were here already."""
+    """Number of events that this workspace had already."""
     warnings: list[str] = field(default_factory=list)
-    """Lines that were not taken, and breaks of the chain: one line of text each."""
+    """One line of text for each journal line that was not copied, and for each break of the chain."""
 
 
 @dataclass(slots=True)
-class _Copy:
-    """A journal of the other workspace."""
+class _JournalCopy:
+    """Lines to copy from one journal of the other workspace."""
 
-    merged: MergedJournal
-    journal: Journal
-    """The one here that it goes to."""
+    result: MergedJournal
+    target: Journal
+    """Journal of this workspace with the same name."""
     lines: dict[str, bytes] = field(default_factory=dict)
-    """By event."""
+    """New lines by event id."""
 
 
 def merge_journals(workspace: Workspace, other: Workspace) -> list[MergedJournal]:
-    """Takes in what the other workspace's journals have and this one's have not; one answer a journal, by name.
+    """Append the events of the other workspace that this one lacks, and return one result for each journal, by name.
 
-    MergeError for a workspace and itself; JournalError, AnnotatorError for a journal that cannot be one here. Then
-    nothing was written. JournalError too if the disk says no: what was written until then counts, and merging again
-    goes on from there.
+    Raises MergeError if both are the same workspace, and JournalError or AnnotatorError if this workspace cannot have
+    one of the journals; then nothing has been written. Also raises JournalError if a write fails. Events that were
+    written before count, and another merge continues from there.
     """
-    if _same(workspace.root, other.root) or _same(workspace.reviews, other.reviews):
-        raise MergeError(f"{other.root} is this workspace itself")
+    if _is_same_folder(workspace.root, other.root) or _is_same_folder(workspace.reviews, other.reviews):
+        raise MergeError(f"{other.root} is the same workspace")
     paths = list_journals(other)
     for at, path in enumerate(paths):
         double = next((each.stem for each in paths[:at] if is_same_filename(each.stem, path.stem)), None)
         if double is not None:
-            raise MergeError(f"{other.root} has annotators {double!a} and {path.stem!a}: here they would be one file")
-    here = {event.event: event.hash for event in read_journals(workspace)[0]}
+            raise MergeError(f"{other.root} has annotators {double!a} and {path.stem!a}, which differ in case only")
+    existing = {event.event: event.hash for event in read_journals(workspace)[0]}
     copies = []
     for path in paths:
-        copy = _Copy(MergedJournal(path.stem), Journal(workspace, path.stem))
-        _sort(path.name, _read(path, copy.merged.warnings), here, copy)
+        copy = _JournalCopy(MergedJournal(path.stem), Journal(workspace, path.stem))
+        _select_new_lines(path.name, _read_lines(path, copy.result.warnings), existing, copy)
         copies.append(copy)
     for copy in copies:
-        copy.merged.new = copy.journal.append_lines(list(copy.lines.values()))
-        copy.merged.known += len(copy.lines) - copy.merged.new  # another process wrote them meanwhile
-    return [copy.merged for copy in copies]
+        copy.result.new = copy.target.append_lines(list(copy.lines.values()))
+        # The other lines were written by another process meanwhile.
+        copy.result.known += len(copy.lines) - copy.result.new
+    return [copy.result for copy in copies]
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _JournalLine:
     number: int
     line: bytes
     event: Event
 
 
-def _read(path: Path, told: list[str]) -> list[_Line]:
-    """The lines that are whole and as they were written; of the others is told."""
-    found = []
+def _read_lines(path: Path, warnings: list[str]) -> list[_JournalLine]:
+    """Return the valid lines of a journal, and add a warning for each of the others."""
     try:
         lines = read_file(path, MAX_JOURNAL_BYTES).split(b"\n")
     except OSError as error:
-        told.append(f"{path.name}: cannot be read: {error.strerror or error}")
+        warnings.append(f"{path.name}: cannot be read: {error.strerror or error}")
         return []
+    valid = []
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                found.append(_Line(number, line, parse_line(line)))
+                valid.append(_JournalLine(number, line, parse_line(line)))
             except LineError as error:
-                told.append(f"{path.name} line {number}: {error}, not taken")
-    return found
+                warnings.append(f"{path.name} line {number}: {error}, not copied")
+    return valid
 
 
-def _sort(name: str, lines: list[_Line], here: dict[str, str], copy: _Copy) -> None:
-    """What is new and what is here already, by event and hash; what is new is `here` from then on."""
-    known = {*here.values(), *(each.event.hash for each in lines)}
+def _select_new_lines(name: str, lines: list[_JournalLine], existing: dict[str, str], copy: _JournalCopy) -> None:
+    """Add new events to `copy.lines`, and to `existing`, which has the hash of each event by its id."""
+    known_hashes = {*existing.values(), *(each.event.hash for each in lines)}
     for each in lines:
         event, place = each.event, f"{name} line {each.number}"
-        if here.get(event.event, event.hash) != event.hash:
-            copy.merged.warnings.append(f"{place}: another event has the id {event.event[:32]!a}, not taken")
-        elif event.event in here:
-            copy.merged.known += 1
+        if existing.get(event.event, event.hash) != event.hash:
+            copy.result.warnings.append(f"{place}: another event has the id {event.event[:32]!a}, not copied")
+        elif event.event in existing:
+            copy.result.known += 1
         else:
-            if event.previous and event.previous not in known:
-                copy.merged.warnings.append(f"{place}: chain broken: the event before it is not here")
-            here[event.event] = event.hash
+            if event.previous and event.previous not in known_hashes:
+                copy.result.warnings.append(f"{place}: chain broken: the previous event is missing")
+            existing[event.event] = event.hash
             copy.lines[event.event] = each.line
 
 
-def _same(one: Path, other: Path) -> bool:
+def _is_same_folder(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and one.samefile(other)

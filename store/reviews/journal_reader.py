@@ -1,7 +1,4 @@
-"""The beginning of a journal that was read before: told by its bytes, so that it need not be verified again.
-
-Reading journals: whole at the start, then only what was added. What cannot be read is set aside with a warning.
-"""
+"""Reading journals: completely at first, then only what was appended. Invalid lines are skipped with a warning."""
 
 from __future__ import annotations
 
@@ -17,7 +14,13 @@ from typing import TYPE_CHECKING
 from fcreview.model.decision import find_retracted_events
 from fcreview.model.review import Event
 from fcreview.safe_files import MAX_JOURNAL_BYTES, check_file_size, open_file, read_file
-from fcreview.store.reviews.journal_format import LineError, sort_by_chain, parse_verified_line, parse_line, read_stated_hash
+from fcreview.store.reviews.journal_format import (
+    LineError,
+    parse_line,
+    parse_verified_line,
+    read_stated_hash,
+    sort_by_chain,
+)
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -25,37 +28,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JournalPrefix:
-    """What was read, with nothing to warn of."""
+    """The first bytes of a journal, which were read and verified without a warning.
+
+    A later session that finds them unchanged need not verify their lines again.
+    """
 
     size: int
     digest: str
-    """As `digest_of` gives it, in hex."""
+    """blake2b-32 of the bytes, in hex."""
 
 
 def start_digest(data: bytes = b"") -> blake2b:
-    """blake2b-32, to be gone on with."""
+    """Return the hash object for `JournalPrefix.digest`, to be updated with more bytes."""
     return blake2b(data, digest_size=32)
 
 
 def has_prefix(path: Path, prefix: JournalPrefix) -> bool:
-    """Whether the file still begins with what was read."""
+    """Return whether the file begins with the prefix."""
     return read_prefix(path, prefix) is not None
 
 
 def read_prefix(path: Path, prefix: JournalPrefix) -> bytes | None:
-    """What was read; None if the file does not begin with it any more, or cannot be read."""
+    """Return the bytes of the prefix. None if the file does not begin with it or cannot be read."""
     try:
         with open_file(path) as file:
             data = file.read(prefix.size)
     except OSError:
         return None
-    fits = len(data) == prefix.size and start_digest(data).hexdigest() == prefix.digest
-    return data if fits else None
+    is_equal = len(data) == prefix.size and start_digest(data).hexdigest() == prefix.digest
+    return data if is_equal else None
 
 
-_MARK = 64
+_LAST_BYTES = 64
 MAX_WARNINGS_PER_FILE = 20
-"""Warnings kept for one file; beyond them only their number is told."""
+"""Limit of warnings that are stored for one file. Further ones are only counted."""
 
 
 @dataclass(slots=True)
@@ -63,213 +69,224 @@ class JournalReport:
     """State of one journal file, for `fcreview doctor`."""
 
     annotator: str
-    """The file's name without `.jsonl`."""
+    """File name without `.jsonl`."""
     events: int
-    """Acts that count or were retracted; retractions themselves are not counted."""
+    """Number of reviews, including retracted ones; retractions are not counted."""
     retracted: int
+    """Number of retracted reviews."""
     warnings: list[str] = field(default_factory=list)
-    """Altered or unreadable lines, breaks of the chain, an unfinished last line: one line of text each."""
+    """One line for each altered, invalid or unfinished journal line, and for each break of the chain."""
     torn: list[str] = field(default_factory=list)
-    """Unfinished lines of earlier crashes that were set aside, with the file that holds the copy."""
+    """One line for each unfinished line of an earlier crash, with the name of the file that holds its copy."""
 
 
 def read_journals(workspace: Workspace) -> tuple[list[Event], list[str]]:
-    """All events of all annotators, each once, each annotator's in order; and what was set aside."""
+    """Return the events of all journals, each once and in the order of its journal, and the warnings."""
     reader = JournalReader(workspace)
     return reader.read(), reader.warnings
 
 
 def check_journals(workspace: Workspace) -> list[JournalReport]:
-    """One report a journal file, by name."""
-    return [_check(workspace, path) for path in list_journals(workspace)]
+    """Return one report for each journal file, by name."""
+    return [_check_journal(workspace, path) for path in list_journals(workspace)]
 
 
 def torn_line_path(journal: Path, fragment: bytes) -> Path:
-    """Where the copy of an unfinished line is kept."""
+    """Return the path of the copy of an unfinished line."""
     return journal.parent / "torn" / f"{journal.stem}-{blake2b(fragment, digest_size=4).hexdigest()}.txt"
 
 
 class JournalReader:
-    """Follows all journals of a workspace, those that other processes write included."""
+    """Reads all journals of a workspace, and then what this and other processes append."""
 
     def __init__(self, workspace: Workspace, only: Path | None = None) -> None:
+        """With `only`, reads a single journal."""
         self.replaced = False
-        """Set by `read` if a file was exchanged for another (git, rsync), or what was added does not follow what was
-        read last (merged copies): what was read before no longer holds."""
+        """True after `read` found a journal replaced (by git or rsync) or merged, so that its result has all events
+        again, and earlier results must be discarded."""
         self._workspace = workspace
         self._only = only
-        self._files: dict[Path, _File] = {}
-        self._seen: dict[str, str] = {}
+        self._files: dict[Path, _JournalFile] = {}
+        self._hashes: dict[str, str] = {}
+        """Hash of each event that was read, by event id."""
 
     @property
     def warnings(self) -> list[str]:
+        """One line for each journal line that was skipped, and for each break of a chain."""
         return [text for file in self._files.values() for text in file.all_warnings()]
 
+    @property
+    def torn(self) -> list[str]:
+        """One line for each unfinished line of an earlier crash that has a copy."""
+        return [text for file in self._files.values() for text in file.torn]
+
     def read(self) -> list[Event]:
-        """Events added since the last call; all of them at the first call, or if `replaced` is set after it."""
-        self.replaced = any(file.replaced() for file in self._files.values())
-        if self.replaced:
-            self._forget()
-        events = self._added()
+        """Return the events since the last call. The first call, and one that sets `replaced`, returns all events."""
+        self.replaced = any(file.is_replaced() for file in self._files.values())
+        events = [] if self.replaced else self._read_appended()
         if any(file.forked for file in self._files.values()):
             self.replaced = True
-            self._forget()
-            events = self._added()
+        if self.replaced:
+            self._files.clear()
+            self._hashes.clear()
+            events = self._read_appended()
         return events
 
-    def _forget(self) -> None:
-        self._files.clear()
-        self._seen.clear()
-
-    def _added(self) -> list[Event]:
+    def _read_appended(self) -> list[Event]:
         events: list[Event] = []
         for path in self._paths():
-            file = self._files.setdefault(path, _File(path))
-            events += self._fresh(file, sort_by_chain(file.read()))
+            file = self._files.setdefault(path, _JournalFile(path))
+            events += self._without_known(file, sort_by_chain(file.read()))
         return events
 
     def read_verified(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
-        """Instead of the first `read`: the events of what was verified before, by name of the file, without verifying
-        it again. None, and nothing was read, if anything there is not as it was."""
-        found: dict[_File, list[Event]] = {}
+        """Return the events of prefixes, by file name, without verifying them. Replaces the first call of `read`.
+
+        Returns None, without reading anything, if a file does not begin with its prefix.
+        """
+        found: dict[_JournalFile, list[Event]] = {}
         for path in self._paths():
             if path.name in prefixes:
-                file = _File(path)
-                events = file.read_known(prefixes[path.name])
+                file = _JournalFile(path)
+                events = file.read_verified(prefixes[path.name])
                 if events is None:
                     return None
                 found[file] = sort_by_chain(events)
         if len(found) < len(prefixes):
             return None
         self._files = {file.path: file for file in found}
-        return [event for file, events in found.items() for event in self._fresh(file, events)]
+        return [event for file, events in found.items() for event in self._without_known(file, events)]
 
     def verified_prefixes(self) -> dict[str, JournalPrefix] | None:
-        """What was read until now, by name of the file; None if there is anything to warn of, or was."""
-        if any(file.all_warnings() or file.torn for file in self._files.values()):
+        """Return the prefix of each journal that has been read, by file name. None if there is or was any warning."""
+        if self.warnings or self.torn:
             return None
-        return {path.name: file.verified() for path, file in self._files.items() if file.offset}
+        return {path.name: file.prefix() for path, file in self._files.items() if file.offset}
 
     def has_changed_since(self, prefixes: Mapping[str, JournalPrefix]) -> bool:
-        """Whether there is more to read than these, or less."""
+        """Return whether the sizes of the journals differ from those of the prefixes."""
         try:
             sizes = {path.name: path.stat().st_size for path in self._paths()}
         except OSError:
             return True
-        return {name: size for name, size in sizes.items() if size} != {name: at.size for name, at in prefixes.items()}
+        known = {name: prefix.size for name, prefix in prefixes.items()}
+        return {name: size for name, size in sizes.items() if size} != known
 
     def _paths(self) -> list[Path]:
         return list_journals(self._workspace) if self._only is None else [self._only]
 
-    def _fresh(self, file: _File, events: list[Event]) -> list[Event]:
-        """Each event once, whichever copies of a journal it stands in."""
-        kept = []
+    def _without_known(self, file: _JournalFile, events: list[Event]) -> list[Event]:
+        """Remove events that another copy of a journal has, and warn of different events with the same id."""
+        new = []
         for event in events:
-            known = self._seen.get(event.event)
-            if known is None:
-                self._seen[event.event] = event.hash
-                kept.append(event)
-            elif known != event.hash:
-                file.warn(f"a second event with the id {event.event[:32]!a}, not counted")
-        return kept
+            known_hash = self._hashes.get(event.event)
+            if known_hash is None:
+                self._hashes[event.event] = event.hash
+                new.append(event)
+            elif known_hash != event.hash:
+                file.warn(f"another event has the id {event.event[:32]!a}, skipped")
+        return new
 
 
 @dataclass(slots=True, eq=False)
-class _File:
-    """One journal and how far it was read."""
+class _JournalFile:
+    """One journal and how far it has been read."""
 
     path: Path
     offset: int = 0
+    """Number of bytes that have been read."""
     inode: int = 0
-    mark: bytes = b""
-    """The last bytes before `offset`: a file rewritten in place has others there."""
+    last_bytes: bytes = b""
+    """The bytes before `offset`, to notice a file that was rewritten in place."""
     digest: blake2b = field(default_factory=start_digest)
-    """Of the bytes before `offset`."""
-    last: str = ""
-    """Hash of the last event."""
+    """Hash of all bytes before `offset`."""
+    last_hash: str = ""
+    """`hash` of the last event."""
     forked: bool = False
-    """Whether what was added does not follow `last`: then the order of all is another one."""
-    lines: int = 0
+    """Whether appended events do not continue from `last_hash`, so that the order of all events has changed."""
+    n_lines: int = 0
     fragment: bytes = b""
-    known: set[str] = field(default_factory=set)
+    """Bytes of an unfinished last line."""
+    hashes: set[str] = field(default_factory=set)
+    """`hash` of every line, including those of skipped lines."""
     warnings: list[str] = field(default_factory=list)
     torn: list[str] = field(default_factory=list)
-    unshown: int = 0
+    n_omitted_warnings: int = 0
 
-    def replaced(self) -> bool:
+    def is_replaced(self) -> bool:
         if not self.offset:
             return False
         try:
             with open_file(self.path) as file:
                 state = os.fstat(file.fileno())
-                file.seek(self.offset - len(self.mark))
-                return state.st_ino != self.inode or file.read(len(self.mark)) != self.mark
+                file.seek(self.offset - len(self.last_bytes))
+                return state.st_ino != self.inode or file.read(len(self.last_bytes)) != self.last_bytes
         except OSError:
             return True
 
     def read(self) -> list[Event]:
-        """The whole lines after `offset`; the last one also without its newline, if nothing else is missing."""
+        """Return the events of the lines after `offset`. The last line counts without its newline if it is complete."""
         try:
-            data = self._rest()
+            data = self._read_rest()
         except OSError as error:
             self.fragment = b""
             self.warn(f"cannot be read: {error.strerror or error}")
             return []
         *lines, rest = data.split(b"\n")
         self.offset += len(data) - len(rest)
-        events = self._parse(lines)
+        events = self._parse_lines(lines)
         self.fragment = rest
         if rest:
             with contextlib.suppress(LineError):
                 events.append(parse_line(rest))
-                self.known.add(events[-1].hash)
+                self.hashes.add(events[-1].hash)
                 self.offset += len(rest)
                 self.fragment = b""
         for event in events:
-            self.forked = self.forked or (bool(self.mark) and event.previous != self.last)
-            self.last = event.hash
+            self.forked = self.forked or (bool(self.last_bytes) and event.previous != self.last_hash)
+            self.last_hash = event.hash
         consumed = data[: len(data) - len(self.fragment)]
-        self.mark = (self.mark + consumed)[-_MARK:]
+        self.last_bytes = (self.last_bytes + consumed)[-_LAST_BYTES:]
         self.digest.update(consumed)
         return events
 
-    def read_known(self, verified: JournalPrefix) -> list[Event] | None:
-        """As the first `read`, what was verified only and without verifying it again; None if it is not as it was."""
+    def read_verified(self, prefix: JournalPrefix) -> list[Event] | None:
+        """Return the events of the prefix without verifying them. None if the file does not begin with it."""
         try:
             self.inode = self.path.stat().st_ino
         except OSError:
             return None
-        data = read_prefix(self.path, verified)
+        data = read_prefix(self.path, prefix)
         if data is None:
             return None
         events = [parse_verified_line(line) for line in data.split(b"\n") if line.strip()]
-        self.known = {event.hash for event in events}
-        self.last = events[-1].hash if events else ""
-        self.offset, self.lines, self.mark = len(data), data.count(b"\n"), data[-_MARK:]
+        self.hashes = {event.hash for event in events}
+        self.last_hash = events[-1].hash if events else ""
+        self.offset, self.n_lines, self.last_bytes = len(data), data.count(b"\n"), data[-_LAST_BYTES:]
         self.digest = start_digest(data)
         return events
 
-    def verified(self) -> JournalPrefix:
+    def prefix(self) -> JournalPrefix:
         return JournalPrefix(self.offset, self.digest.hexdigest())
 
     def all_warnings(self) -> list[str]:
         texts = list(self.warnings)
-        if self.unshown:
-            texts.append(f"{self.path.name}: {self.unshown} more lines set aside")
+        if self.n_omitted_warnings:
+            texts.append(f"{self.path.name}: {self.n_omitted_warnings} more lines skipped")
         if self.fragment:
-            texts.append(f"{self.path.name} line {self.lines + 1}: unfinished, set aside ({len(self.fragment)} bytes)")
+            texts.append(f"{self.path.name} line {self.n_lines + 1}: unfinished, skipped ({len(self.fragment)} bytes)")
         return texts
 
     def warn(self, text: str, line: int | None = None) -> None:
-        full = f"{self.path.name}{f' line {line}' if line else ''}: {text}"
-        if full in self.warnings:
+        warning = f"{self.path.name}{f' line {line}' if line else ''}: {text}"
+        if warning in self.warnings:
             return
         if len(self.warnings) < MAX_WARNINGS_PER_FILE:
-            self.warnings.append(full)
+            self.warnings.append(warning)
         else:
-            self.unshown += 1
+            self.n_omitted_warnings += 1
 
-    def _rest(self) -> bytes:
+    def _read_rest(self) -> bytes:
         with open_file(self.path) as file:
             check_file_size(file.fileno(), str(self.path), MAX_JOURNAL_BYTES)
             state = os.fstat(file.fileno())
@@ -278,53 +295,53 @@ class _File:
             self.inode = state.st_ino
             file.seek(self.offset)
             data = file.read()
-            if data and not data.endswith(b"\n"):  # perhaps someone is writing just now: read again in turn
+            if data and not data.endswith(b"\n"):
+                # Another process may be writing this line. With the lock, the second read gets all of it.
                 with contextlib.suppress(OSError):
                     fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 file.seek(self.offset)
                 data = file.read()
         return data
 
-    def _parse(self, lines: list[bytes]) -> list[Event]:
+    def _parse_lines(self, lines: list[bytes]) -> list[Event]:
         events: list[tuple[int, Event]] = []
         for line in lines:
-            self.lines += 1
+            self.n_lines += 1
             if not line.strip():
                 continue
             try:
                 event = parse_line(line)
             except LineError as error:
-                self._set_aside(line, str(error))
+                self._skip(line, str(error))
             else:
-                events.append((self.lines, event))
-                self.known.add(event.hash)
+                events.append((self.n_lines, event))
+                self.hashes.add(event.hash)
         for number, event in events:
-            if event.previous and event.previous not in self.known:
-                self.warn("chain broken: the event before it is not here", number)
+            if event.previous and event.previous not in self.hashes:
+                self.warn("chain broken: the previous event is missing", number)
         return [event for _, event in events]
 
-    def _set_aside(self, line: bytes, why: str) -> None:
+    def _skip(self, line: bytes, reason: str) -> None:
         stated = read_stated_hash(line)
         if stated is not None:
-            self.known.add(stated)
+            self.hashes.add(stated)
         copy = torn_line_path(self.path, line)
         with contextlib.suppress(OSError):
             if read_file(copy) == line:
-                self.torn.append(f"{self.path.name} line {self.lines}: unfinished, copied to torn/{copy.name}")
+                self.torn.append(f"{self.path.name} line {self.n_lines}: unfinished, copied to torn/{copy.name}")
                 return
-        self.warn(f"{why}, set aside", self.lines)
+        self.warn(f"{reason}, skipped", self.n_lines)
 
 
 def list_journals(workspace: Workspace) -> list[Path]:
-    """By name; what is no file among them is told by who reads it."""
+    """Return the paths of all journals by name. Readers report paths that are not regular files."""
     return sorted(Path(workspace.reviews).glob("*.jsonl"))
 
 
-def _check(workspace: Workspace, path: Path) -> JournalReport:
+def _check_journal(workspace: Workspace, path: Path) -> JournalReport:
     reader = JournalReader(workspace, only=path)
     events = reader.read()
-    gone = find_retracted_events(events)
-    acts = [event for event in events if event.act != "retract"]
-    retracted = sum((event.event, event.annotator) in gone for event in acts)
-    torn = [text for file in reader._files.values() for text in file.torn]
-    return JournalReport(path.stem, len(acts), retracted, reader.warnings, torn)
+    retractions = find_retracted_events(events)
+    reviews = [event for event in events if event.act != "retract"]
+    n_retracted = sum((event.event, event.annotator) in retractions for event in reviews)
+    return JournalReport(path.stem, len(reviews), n_retracted, reader.warnings, reader.torn)

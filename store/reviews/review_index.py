@@ -183,7 +183,9 @@ class EventIndex:
 
     def opinions(self, key: ItemKey, prediction_hash: str = "", golden_hash: str = "") -> list[Opinion]:
         """What everybody now thinks of one item and its parts."""
-        return fold_events(self.events_on(key, prediction_hash, golden_hash), self.retracted, prediction_hash, golden_hash)
+        return fold_events(
+            self.events_on(key, prediction_hash, golden_hash), self.retracted, prediction_hash, golden_hash
+        )
 
     def history(self, key: ItemKey) -> list[Event]:
         """Every event on one key, retractions and retracted ones included, by time."""

@@ -111,7 +111,10 @@ class ReviewTables:
             return
         self.refresh()
         self._changed = False
-        made, journals = decision_cache.describe_cache_inputs(self._connection, self.annotator, self.policy), self.reader.verified_prefixes()
+        made, journals = (
+            decision_cache.describe_cache_inputs(self._connection, self.annotator, self.policy),
+            self.reader.verified_prefixes(),
+        )
         if made and journals:
             decision_cache.save_decisions(self._connection, workspace, made, journals)
 
@@ -214,7 +217,9 @@ class ReviewTables:
         """Whether what others found on the item was open to this annotator where it came the first or the second time,
         even in blind mode; see `opinions.has_seen`. KeyError if there is no such item."""
         key, prediction, golden = self.key_and_hashes(item)
-        return has_seen_other_verdicts(self.history(key), self.roll_up_context(item), annotator, prediction, golden, presentation)
+        return has_seen_other_verdicts(
+            self.history(key), self.roll_up_context(item), annotator, prediction, golden, presentation
+        )
 
     def roll_up_context(self, item: int) -> RollUpContext:
         """What the roll-up must know of an item that somebody spoke of."""

@@ -117,8 +117,8 @@ def test_the_demo_takes_the_keys_too(environ: dict[str, str], config: Path, tmp_
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('"item.psas" = "y"', "[keys] item.psas: there is no such key binding: did you mean item.pass?"),
-        ('"item.pass" = "y"\n"item.fail" = "y"', '[keys] "y" is given to item.pass and to item.fail'),
+        ('"item.psas" = "y"', "[keys] item.psas: unknown action. Did you mean item.pass?"),
+        ('"item.pass" = "y"\n"item.fail" = "y"', '[keys] "y" is assigned to both item.pass and item.fail'),
         ('"item.pass" = 3', '[keys] must have lines such as "item.pass" = "p,y", with the action id in quotes'),
         ('item.pass = "y"', '[keys] must have lines such as "item.pass" = "p,y", with the action id in quotes'),
     ],

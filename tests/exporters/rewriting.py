@@ -11,7 +11,7 @@ from typing import Any
 from fcreview.cli.report_data import run_metrics
 from fcreview.exporters.base import Benchmarks
 from fcreview.exporters.export import export
-from fcreview.importers.registry import discover, golden_problem, rewrite, rewrite_golden, summaries
+from fcreview.importers.registry import discover, check_golden_fix, rewrite_scores, rewrite_golden, find_summary_files
 from fcreview.model.item import Run
 from fcreview.model.metric import MetricSource
 from fcreview.model.review import Event
@@ -43,7 +43,7 @@ class Lent:
         def plan(run: Run) -> RunPlan:
             return plans[named(run), run.path]
 
-        return Benchmarks(plan, rewrite, summaries, golden_problem, rewrite_golden, self.told.append)
+        return Benchmarks(plan, rewrite_scores, find_summary_files, check_golden_fix, rewrite_golden, self.told.append)
 
 
 def written(reviewed: Reviewed, events: Iterable[Event], paths: Sequence[Path], out: Path) -> list[str]:

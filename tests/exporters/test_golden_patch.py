@@ -15,7 +15,7 @@ import pytest
 
 from fcreview.exporters.base import ExportError
 from fcreview.exporters.export import export
-from fcreview.importers.registry import discover, golden_problem, read_plan
+from fcreview.importers.registry import discover, check_golden_fix, read_items
 from fcreview.model.item import Item
 from fcreview.model.review import Event
 from tests.exporters.rewriting import Lent
@@ -82,7 +82,7 @@ class Fixed:
 
 
 def items(runs: Path) -> list[Item]:
-    return [one for plan in discover([runs]).plans for one in read_plan(plan) if isinstance(one, Item)]
+    return [one for plan in discover([runs]).plans for one in read_items(plan) if isinstance(one, Item)]
 
 
 def fix_events(reviewed: Reviewed, item: int, fix: Json, who: str = "ann") -> list[Event]:
@@ -113,7 +113,7 @@ def fixed(request: pytest.FixtureRequest, samples: Path, imports: Imports, tmp_p
             if not fails or not item.predicted or any(each.arguments is None for each in item.predicted):
                 continue
             fix = make(item)
-            if golden_problem(detail.run, item, fix) is None:
+            if check_golden_fix(detail.run, item, fix) is None:
                 told = written(reviewed, fix_events(reviewed, number, fix), runs, tmp_path / "out")
                 return Fixed(runs, tmp_path / "out", item, told)
     raise AssertionError("no item to fix")

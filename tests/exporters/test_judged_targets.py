@@ -12,7 +12,7 @@ import pytest
 
 from fcreview.exporters.csv import cell
 from fcreview.exporters.export import export
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.labels.fields import label_field_types
@@ -32,7 +32,7 @@ def store(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     """All sample runs; an annotator passed the first item of each, with a note that a spreadsheet would obey."""
     place = shutil.copytree(samples, tmp_path_factory.mktemp("samples") / "runs")
     workspace = find_workspace(place)
-    import_runs(workspace, discover([place]).plans, read_plan)
+    import_runs(workspace, discover([place]).plans, read_items)
     with Store.open(workspace, "alice") as opened:
         acts = Reviewer(opened, Journal(workspace, "+alice"))
         for (item,) in opened.run_sql("SELECT min(item) FROM items GROUP BY run")[1]:

@@ -13,20 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.acebench.agent import read_history
-from fcreview.importers.acebench.checker import check, check_end_state, leading_share, process_accuracy
-from fcreview.importers.acebench.decode import decode
-from fcreview.importers.acebench.leaderboard import figures
-from fcreview.importers.acebench.normal import golden_calls, messages
+from fcreview.importers.acebench.agent import parse_history
+from fcreview.importers.acebench.checker import check_calls, check_end_state, leading_milestone_share, compute_process_accuracy
+from fcreview.importers.acebench.decode import decode_reply
+from fcreview.importers.acebench.leaderboard import compute_metrics
+from fcreview.importers.acebench.normal import parse_golden_calls, parse_transcript
 from fcreview.importers.common.records import Undecodable
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
 from fcreview.model.metric import ScoredItem
 from fcreview.run_plan import RunPlan
 
 
 def items(plan: RunPlan) -> Iterator[Item]:
-    return (item for item in read_plan(plan) if isinstance(item, Item))
+    return (item for item in read_items(plan) if isinstance(item, Item))
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_summary_equals_every_column_of_result_xlsx(plans: dict[str, RunPlan], b
         })
         for item in items(plan)
     ]  # fmt: skip
-    ours = {figure.name: figure.value for figure in figures(rows, plan.run) if figure.table == "result.xlsx"}
+    ours = {figure.name: figure.value for figure in compute_metrics(rows, plan.run) if figure.table == "result.xlsx"}
     theirs = first_row(bench / "acebench/score_all/score_en/result.xlsx")
     assert {name: ours[name] for name in theirs} == theirs
 
@@ -128,26 +128,26 @@ SCHEMA = [
     ],
 )
 def test_normal_rules(reply: str, golden: object, error: str | None) -> None:
-    outcome = check(decode(reply), golden, SCHEMA)
+    outcome = check_calls(decode_reply(reply), golden, SCHEMA)
     assert (outcome.valid, outcome.error_type) == (error is None, error)
 
 
 @pytest.mark.parametrize("reply", ["f(a=1)", "prose", "```[f(a=1)]```", "[f(a=1)", "[f(a={1,2})]", None, 5, "[" * 5000])
 def test_what_does_not_decode_says_why(reply: object) -> None:
     with pytest.raises(Undecodable, match=r".+"):
-        decode(reply)
+        decode_reply(reply)
 
 
 def test_decoding_keeps_the_odd_rules() -> None:
-    assert decode("f(a=blue), g(1, b=2+3)") == [("f", {"a": "blue"}), ("g", {"b": 5})]
-    assert decode("[a.b(c=-5, d=not True)]") == [("a.b", {"c": -5, "d": "notTrue"})]
-    assert decode("[]") == []
+    assert decode_reply("f(a=blue), g(1, b=2+3)") == [("f", {"a": "blue"}), ("g", {"b": 5})]
+    assert decode_reply("[a.b(c=-5, d=not True)]") == [("a.b", {"c": -5, "d": "notTrue"})]
+    assert decode_reply("[]") == []
 
 
 @given(st.text(max_size=200))
 def test_any_reply_decodes_or_says_why(text: str) -> None:
     try:
-        calls = decode(text)
+        calls = decode_reply(text)
     except Undecodable:
         return
     assert all(isinstance(name, str) for name, _ in calls)
@@ -160,9 +160,9 @@ def test_a_class_that_golden_misspells_is_not_compared() -> None:
 
 
 def test_a_missed_milestone_uses_up_the_rest() -> None:
-    assert leading_share(["[a()]", "[x()]", "[b()]"], ["[a()]", "[b()]"]) == 1.0
-    assert leading_share(["[a()]", "[c()]"], ["[a()]", "[b()]", "[c()]"]) == pytest.approx(1 / 3)
-    assert process_accuracy(["[b()]"], [["[a()]"], ["[b()]"], ["[c()]"]], False) == (1.0, 0.0)
+    assert leading_milestone_share(["[a()]", "[x()]", "[b()]"], ["[a()]", "[b()]"]) == 1.0
+    assert leading_milestone_share(["[a()]", "[c()]"], ["[a()]", "[b()]", "[c()]"]) == pytest.approx(1 / 3)
+    assert compute_process_accuracy(["[b()]"], [["[a()]"], ["[b()]"], ["[c()]"]], False) == (1.0, 0.0)
 
 
 def test_history_joins_rows_and_spelt_out_errors() -> None:
@@ -170,13 +170,13 @@ def test_history_joins_rows_and_spelt_out_errors() -> None:
         "| message_index | sender | recipient | content |\n|---|---|---|---|\n"
         "| 0 | user | agent | one |\n|   |      |       |  two |\n| 1 | execution | agent | E r r o r   d u r i n g |\n"
     )
-    said, odd = read_history(table)
+    said, odd = parse_history(table)
     assert [(one.sender, one.content) for one in said] == [("user", "one two"), ("execution", "Error during")]
     assert odd == []
 
 
 def test_transcript_splits_at_prefixed_lines_only() -> None:
-    found = messages("user: a\nb: c\nsystem: d\nuser: e\n", time="Today is Monday.")
+    found = parse_transcript("user: a\nb: c\nsystem: d\nuser: e\n", time="Today is Monday.")
     assert [(m.turn, m.role, m.content) for m in found] == [
         (0, "system", "Today is Monday."),
         (0, "user", "a\nb: c"),
@@ -189,7 +189,7 @@ def test_without_a_schema_no_argument_may_be_left_out() -> None:
     """Without the questions a missing argument was shown as an optional one, equal."""
     schema = {"name": "f", "parameters": {"required": ["a"]}}
     for functions, optional in (([], set()), ([schema], {"b"})):
-        (call,) = golden_calls({"f": {"a": 1, "b": 2}}, functions)
+        (call,) = parse_golden_calls({"f": {"a": 1, "b": 2}}, functions)
         assert {name for name, accept in (call.arguments or {}).items() if accept.optional} == optional
 
 

@@ -12,7 +12,7 @@ import pytest
 from fcreview.corrections.equivalence import parse_rule
 from fcreview.corrections.errata_file import Errata, parse_errata, serialize_errata
 from fcreview.corrections.erratum import ErrataEntry, hash_question
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 from fcreview.run_plan import RunPlan
 
@@ -27,7 +27,7 @@ def plan(samples: Path) -> RunPlan:
 
 
 def items(plan: RunPlan) -> dict[str, Item]:
-    return {one.id: one for one in read_plan(plan) if isinstance(one, Item)}
+    return {one.id: one for one in read_items(plan) if isinstance(one, Item)}
 
 
 def truth(plan: RunPlan, name: str) -> Any:
@@ -52,7 +52,7 @@ def errata(*entries: ErrataEntry, rules: tuple[str, ...] = ()) -> Errata:
 
 
 def mended(plan: RunPlan, found: Errata) -> tuple[dict[str, Item], list[ImportIssue]]:
-    read = list(read_plan(replace(plan, errata=found)))
+    read = list(read_items(replace(plan, errata=found)))
     issues = [one for one in read if isinstance(one, ImportIssue) and one.file == "e.jsonl"]
     return {one.id: one for one in read if isinstance(one, Item)}, issues
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from fcreview.importers.complexfuncbench.calls import domain, golden_path, judge_calls, made
 from fcreview.importers.complexfuncbench.checker import error_word, format_error, gate, rule_equal
-from fcreview.importers.complexfuncbench.leaderboard import figures
+from fcreview.importers.complexfuncbench.leaderboard import compute_metrics
 from fcreview.importers.complexfuncbench.log import read_log
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
 from fcreview.model.metric import ScoredItem
 
@@ -28,7 +28,7 @@ def lines(path: Path) -> list[dict]:
 @pytest.fixture(scope="module")
 def run(bench: Path) -> list[Item]:
     (plan,) = discover([bench / "complexfuncbench"]).plans
-    return [item for item in read_plan(plan) if isinstance(item, Item)]
+    return [item for item in read_items(plan) if isinstance(item, Item)]
 
 
 def test_every_record_and_every_sample_that_only_left_a_log_is_an_item(run: list[Item]) -> None:
@@ -92,7 +92,7 @@ def test_printed_figures_equal_the_official_output(run: list[Item], bench: Path)
         )
         for item in run
     ]  # fmt: skip
-    ours = {f.name: f.value for f in figures(rows, None) if f.table == "as printed"}  # type: ignore[arg-type]
+    ours = {f.name: f.value for f in compute_metrics(rows, None) if f.table == "as printed"}  # type: ignore[arg-type]
     for line in text.splitlines():
         name, _, value = line.partition(": ")
         if value.startswith("{"):

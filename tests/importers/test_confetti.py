@@ -9,7 +9,7 @@ import pytest
 
 from fcreview.importers.confetti.checker import act_confusion, acts_match, chains, soft_score, token_f1
 from fcreview.importers.confetti.leaderboard import parameter_validity
-from fcreview.importers.registry import discover, figures, read_plan
+from fcreview.importers.registry import discover, compute_metrics, read_items
 from fcreview.model.item import Item
 from fcreview.model.metric import METRIC_SOURCES
 from fcreview.store.importing.run_importer import import_runs
@@ -20,7 +20,7 @@ from fcreview.store.workspace import find_workspace
 @pytest.fixture(scope="module")
 def run(bench: Path) -> list[Item]:
     (plan,) = discover([bench / "confetti"]).plans
-    return [item for item in read_plan(plan) if isinstance(item, Item)]
+    return [item for item in read_items(plan) if isinstance(item, Item)]
 
 
 def test_every_record_is_an_item_and_rule_equals_official(run: list[Item]) -> None:
@@ -46,13 +46,13 @@ def test_chains_are_recovered(run: list[Item]) -> None:
 def test_figures_equal_metrics_json(bench: Path, tmp_path: Path) -> None:
     found = discover([bench / "confetti"])
     workspace = find_workspace(bench, tmp_path / "ws")
-    import_runs(workspace, found.plans, read_plan, n_workers=1)
+    import_runs(workspace, found.plans, read_items, n_workers=1)
     expected = json.loads(next((bench / "confetti/score").glob("*/metrics.json")).read_text())
     with Store.open(workspace) as store:
         (row,) = store.fetch_runs()
         rows = store.analysis.fetch_scored_items(row.run)
         for source in METRIC_SOURCES:
-            ours = {(f.table, f.name): f.value for f in figures(rows[source], row.info)}
+            ours = {(f.table, f.name): f.value for f in compute_metrics(rows[source], row.info)}
             assert ours["function calling", "binary accuracy"] == expected["accuracy"]
             near = pytest.approx(expected["ast_soft_accuracy_per_action"], abs=1e-6)
             assert ours["function calling", "soft accuracy, per call"] == near

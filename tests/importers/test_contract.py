@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from fcreview.importers.registry import IMPORTERS, discover, figures, read_plan
+from fcreview.importers.registry import IMPORTERS, discover, compute_metrics, read_items
 from fcreview.model.item import ImportIssue, Item
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.metric import Metric, ScoredItem
@@ -33,7 +33,7 @@ def read(folder: Path, name: str) -> tuple[list[Item], list[ImportIssue]]:
     items = []
     for plan in found.plans:
         issues += plan.issues
-        for one in read_plan(plan):
+        for one in read_items(plan):
             if isinstance(one, Item):
                 items.append(one)
                 issues += one.issues
@@ -83,11 +83,11 @@ def test_reading_twice_gives_the_same(samples: Path, name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_figures_are_numbers_from_any_rows(samples: Path, name: str) -> None:
     for plan in discover([samples / name], format=name).plans:
-        items = [one for one in read_plan(plan) if isinstance(one, Item)]
+        items = [one for one in read_items(plan) if isinstance(one, Item)]
         odd = {"values": {"soft_score": "x"}, "metadata": {"counts": 5}}
         rows = [ScoredItem(i.id, i.category, i.group, i.rule, **odd) for i in items]  # type: ignore[arg-type]
         for source in (rows, [], [ScoredItem("a", "b", None, None)]):
-            for figure in figures(source, plan.run):
+            for figure in compute_metrics(source, plan.run):
                 assert isinstance(figure, Metric)
                 assert figure.value is None or isinstance(figure.value, (int, float))
 
@@ -97,7 +97,7 @@ def test_a_plan_reads_the_same_in_another_process(samples: Path, name: str) -> N
     for plan in discover([samples / name], format=name).plans:
         sent = pickle.loads(pickle.dumps(plan))  # noqa: S301
         assert (sent.private, sent.files, sent.run) == (plan.importer_data, plan.files, plan.run)
-        assert list(read_plan(sent)) == list(read_plan(plan))
+        assert list(read_items(sent)) == list(read_items(plan))
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from fcreview.importers.generic.discovery import FIELDS
+from fcreview.importers.generic.discovery import RECORD_FIELDS
 from fcreview.importers.generic.schema import Record, json_schema
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 
 USER = {"role": "user", "content": "hi"}
@@ -22,7 +22,7 @@ def read(tmp_path: Path, *lines: object) -> tuple[list[Item], list[ImportIssue]]
     path = tmp_path / "run.jsonl"
     path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines))
     (plan,) = discover([path]).plans
-    found = list(read_plan(plan))
+    found = list(read_items(plan))
     return [x for x in found if isinstance(x, Item)], [x for x in found if isinstance(x, ImportIssue)]
 
 
@@ -86,4 +86,4 @@ def test_schema_is_json_schema_and_names_the_fields() -> None:
 
 
 def test_the_cheap_list_of_fields_is_the_schemas() -> None:
-    assert Record.model_fields.keys() == FIELDS
+    assert Record.model_fields.keys() == RECORD_FIELDS

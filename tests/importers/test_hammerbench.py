@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from fcreview.importers.hammerbench.checker import arguments_ok, check
 from fcreview.importers.hammerbench.dialogue import EXTERNAL, family, parse, user
 from fcreview.importers.hammerbench.discovery import split_id
-from fcreview.importers.hammerbench.leaderboard import figures
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.hammerbench.leaderboard import compute_metrics
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
 from fcreview.model.metric import ScoredItem
 from fcreview.run_plan import RunPlan
@@ -29,7 +29,7 @@ LOGS = [
 
 
 def items(plan: RunPlan) -> Iterator[Item]:
-    return (item for item in read_plan(plan) if isinstance(item, Item))
+    return (item for item in read_items(plan) if isinstance(item, Item))
 
 
 def scored(item: Item, source: str, valid: bool | None) -> ScoredItem:
@@ -67,7 +67,7 @@ def test_flat_figures_equal_the_official_output_to_the_last_digit(bench: Path, l
     root = bench / "hammerbench"
     (plan,) = discover([root / "logs" / language / f"{name}.json"]).plans
     expected = json.loads((root / "metrics" / language / f"{name}.metrics.json").read_text())
-    found = figures([scored(item, "rule", item.rule) for item in items(plan)], plan.run)
+    found = compute_metrics([scored(item, "rule", item.rule) for item in items(plan)], plan.run)
     ours = {(figure.table, figure.name): figure.value for figure in found}
     for key, value in expected["overall"].items():
         assert ours["all types", key] == value, key
@@ -81,7 +81,7 @@ def test_progress_and_ends_of_a_flat_log_are_the_earlier_scripts(bench: Path) ->
     root = bench / "hammerbench"
     for language in ("en", "zh"):
         (plan,) = discover([root / "logs" / language / "synth-alpha.json"]).plans
-        found = figures([scored(item, "rule", item.rule) for item in items(plan)], plan.run)
+        found = compute_metrics([scored(item, "rule", item.rule) for item in items(plan)], plan.run)
         ours = {(figure.table, figure.name): figure.value for figure in found}
         expected = json.loads((root / "metrics" / language / "synth-alpha.legacy_multi_turn.json").read_text())
         checked = 0
@@ -111,7 +111,7 @@ def test_per_conversation_figures_equal_the_official_stdout(bench: Path, which: 
         rows = [scored(item, source, item.rule if source == "rule" else item.official) for item in found]
         for row, item in zip(rows, found, strict=True):
             row.values = {v.criterion: v.value for v in item.verdicts if v.source == "judge"} | dict(row.values)
-        ours = {f.name: f.value for f in figures(rows, plan.run) if f.table == table}
+        ours = {f.name: f.value for f in compute_metrics(rows, plan.run) if f.table == table}
         for name in ours.keys() - {"Other errors"}:
             assert ours[name] == expected[name], (source, name)
         assert {"Func_Acc", "Args_Acc", "PR", "SR", "Args_Acc LLM", "PR LLM", "SR LLM"} <= ours.keys()

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from fcreview.importers.acebench import agent, normal
-from fcreview.importers.acebench.agent import MOST, best_sequence, in_words, met, pairs_of, state_differences
+from fcreview.importers.acebench.agent import MAX_STATE_DIFFERENCES, choose_milestone_sequence, describe_milestones, find_met_milestones, pair_milestones, find_state_differences
 from fcreview.importers.confetti.discovery import Sources
 from fcreview.importers.confetti.read import fill as confetti_call
 from fcreview.importers.hammerbench.snapshot import Given
 from fcreview.importers.hammerbench.snapshot import fill as hammer
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ABSENT, Call, Item, Message, StateDifference
 
 HISTORY = """\
@@ -41,7 +41,7 @@ def agent_item(tmp_path: Path, category: str, question: str) -> Item:
         "mile_stone": ["[turn_on_wifi()]", "[order(size='s')]"],
         "ground_truth": [{"Base": {"wifi": True, "paid": 9}}],
     }
-    agent.fill(item, record, {"question": question, "initial_config": {"Base": {"wifi": False}}}, answer, history)
+    agent.fill_item(item, record, {"question": question, "initial_config": {"Base": {"wifi": False}}}, answer, history)
     return item
 
 
@@ -49,7 +49,7 @@ def test_the_request_opens_the_turn_and_later_words_stand_where_they_were_said(t
     item = agent_item(tmp_path, "agent_multi_turn", "You are Jack. Respond, but volunteer nothing.")
     told = [(m.step, m.role, m.name) for m in item.messages]
     assert told == [
-        (-1, "system", agent.INSTRUCTION),
+        (-1, "system", agent.SIMULATED_USER_INSTRUCTION),
         (-1, "state", "at the start"),
         (-1, "user", None),
         (0, "assistant", None),
@@ -76,11 +76,11 @@ def test_milestones_are_met_as_the_scorer_counts_them(tmp_path: Path) -> None:
 def test_what_is_behind_the_last_milestone_met_is_held_against_the_rest() -> None:
     golden = [Call("golden", name, {}, index=at) for at, name in enumerate("abc")]
     made = [Call("predicted", name, {}, index=at) for at, name in enumerate("cabc")]
-    assert met(["c", "a", "b", "x"], ["a", "b", "c"]) == [1, 2]
-    pairs = [(pair.golden, pair.predicted) for pair in pairs_of(golden, made, [1])]
+    assert find_met_milestones(["c", "a", "b", "x"], ["a", "b", "c"]) == [1, 2]
+    pairs = [(pair.golden, pair.predicted) for pair in pair_milestones(golden, made, [1])]
     assert pairs == [(0, 1), (1, 2), (2, 3), (None, 0)]
-    assert best_sequence(["b"], [["a"], ["b", "c"]]) == (["b", "c"], [["a"]])
-    assert in_words(["[f(a=1)]"], 1) == "1 of 1 met: f"
+    assert choose_milestone_sequence(["b"], [["a"], ["b", "c"]]) == (["b", "c"], [["a"]])
+    assert describe_milestones(["[f(a=1)]"], 1) == "1 of 1 met: f"
 
 
 def test_states_are_compared_down_to_the_value_that_differs() -> None:
@@ -89,25 +89,25 @@ def test_states_are_compared_down_to_the_value_that_differs() -> None:
         {"Food": {"users": {"Eve": {"balance": 3, "id": 2}}, "orders": [{"n": 2}], "new": 1}},
         {"Reminderapi": {}},
     ]
-    assert state_differences(states, golden) == {
+    assert find_state_differences(states, golden) == {
         "Food.users.Eve.balance": StateDifference(1, 3),
         "Food.orders[0].n": StateDifference(1, 2),
         "Food.new": StateDifference(ABSENT, 1),
     }
-    assert state_differences(states[:1], [{"Other": {}}]) == {
+    assert find_state_differences(states[:1], [{"Other": {}}]) == {
         "Other": StateDifference({}, ABSENT),
         "Food": StateDifference(ABSENT, states[0]["Food"]),
     }
-    many = {str(n): n for n in range(MOST + 5)}
-    found = state_differences([{"A": {"x": many}}], [{"A": {"x": dict.fromkeys(many, -1)}}])
+    many = {str(n): n for n in range(MAX_STATE_DIFFERENCES + 5)}
+    found = find_state_differences([{"A": {"x": many}}], [{"A": {"x": dict.fromkeys(many, -1)}}])
     assert found is not None and list(found)[-1] == "(5 more)"
-    assert state_differences("nothing", golden) is None
+    assert find_state_differences("nothing", golden) is None
 
 
 def test_what_a_special_reply_must_say_is_its_golden_reply() -> None:
     item = Item("special_incomplete_0", "special_incomplete")
     question = {"question": "user: Book it."}
-    normal.fill(item, {"result": "Which?"}, question, {"book": ["day", "hour"]}, item.category, judged=True)
+    normal.fill_item(item, {"result": "Which?"}, question, {"book": ["day", "hour"]}, item.category, can_recompute=True)
     assert item.extra.golden_reply == "must say: Missing necessary parameters\nmust name, of book: day, hour"
 
 
@@ -137,6 +137,6 @@ def test_a_golden_list_is_told_as_it_is_stored() -> None:
 
 def test_a_refused_call_keeps_the_golden_one_it_was_held_against(bench: Path) -> None:
     (plan,) = discover([bench / "complexfuncbench"]).plans
-    item = next(each for each in read_plan(plan) if isinstance(each, Item) and each.id == "Cross-0")
+    item = next(each for each in read_items(plan) if isinstance(each, Item) and each.id == "Cross-0")
     assert item.extra.compared_with == {"turn:1/call:9": 5}
     assert item.golden[5].name == item.predicted[item.pairs[8].predicted or 0].name == "Taxi_Search_Location"

@@ -78,5 +78,5 @@ def test_the_examples_tables_read_what_its_items_carry(samples: Path) -> None:
     (plan,) = registry.discover([samples], format=NAME).plans
     items = contract.read(samples, NAME)[0]
     rows = [contract.ScoredItem(i.id, i.category, i.group, i.rule, metadata=i.extra.metadata) for i in items]
-    levels = {f.name: f.value for f in registry.figures(rows, plan.run) if f.table == "by level"}
+    levels = {f.name: f.value for f in registry.compute_metrics(rows, plan.run) if f.table == "by level"}
     assert levels == {"1": 1.0, "2": 0.0}

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from fcreview.importers import registry
-from fcreview.importers.common.discovery import NO_TEXT
-from fcreview.importers.registry import IMPORTERS, discover, figures, read_plan
+from fcreview.importers.common.discovery import NOT_UTF8
+from fcreview.importers.registry import IMPORTERS, discover, compute_metrics, read_items
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import ScoredItem
 from fcreview.run_plan import DiscoveredRuns, RunPlan
@@ -97,7 +97,7 @@ def test_a_data_folder_whose_name_is_no_text_is_told(run: Path, tmp_path: Path) 
     folder.mkdir()
     found = discover([run], data=[folder, Path("~no-such-user/data")])
     told = [issue for issue in found.issues if issue.severity == "error"]
-    assert [issue.what for issue in told] == [NO_TEXT, "no such dataset folder"]
+    assert [issue.what for issue in told] == [NOT_UTF8, "no such dataset folder"]
     assert told[0].file.encode()
     assert [plan.data for plan in found.plans] == [plan.data for plan in discover([run]).plans]
 
@@ -105,7 +105,7 @@ def test_a_data_folder_whose_name_is_no_text_is_told(run: Path, tmp_path: Path) 
 def test_plans_can_be_sent_to_another_process(run: Path) -> None:
     (plan,) = discover([run]).plans
     copy: Any = pickle.loads(pickle.dumps(plan))  # noqa: S301
-    assert [item.id for item in read_plan(copy) if isinstance(item, Item)] == ["simple_python_0"]
+    assert [item.id for item in read_items(copy) if isinstance(item, Item)] == ["simple_python_0"]
 
 
 @pytest.mark.parametrize("name", list(IMPORTERS))
@@ -114,12 +114,12 @@ def test_every_importer_keeps_the_contract(name: str) -> None:
     assert importer.name == name
     assert importer.title
     assert importer.version >= 1
-    assert importer.find([], []) == DiscoveredRuns()
+    assert importer.find_runs([], []) == DiscoveredRuns()
 
 
 def test_values_of_another_form_cost_a_benchmark_its_figures_and_not_the_report() -> None:
     rows = [ScoredItem("a", "dialogacts", None, True, values={"dialog_act": [{"not": "a label"}]}, metadata={"chain": 5})]
     rows += [ScoredItem("b", "conversationsclean", None, False, values={"soft_score": 1.0}, metadata={"chain": {}})]
-    found = figures(rows, Run("confetti", "v1", "en", "m", "/runs"))
+    found = compute_metrics(rows, Run("confetti", "v1", "en", "m", "/runs"))
     assert (found[0].name, found[0].value) == ("all items", 0.5)
     assert "not of the expected form" in found[0].note

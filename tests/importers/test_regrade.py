@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.registry import IMPORTERS, discover, golden_problem, golden_template, read_plan, regraded
+from fcreview.importers.registry import IMPORTERS, discover, check_golden_fix, make_golden_template, read_items, recheck
 from fcreview.model.item import Item, Run
 
 Sample = tuple[Run, Item, Any]
@@ -28,7 +28,7 @@ def sampled(samples: Path) -> list[Sample]:
     return [
         (plan.run, item, record_of(item))
         for plan in discover([samples]).plans
-        for item in read_plan(plan)
+        for item in read_items(plan)
         if isinstance(item, Item)
     ]
 
@@ -40,11 +40,11 @@ def of(sampled: list[Sample], name: str, model: str = "maple-8b") -> Sample:
 def test_what_a_correction_starts_from_is_well_formed_and_gives_the_verdict_that_stands(sampled: list[Sample]) -> None:
     known: Counter[str] = Counter()
     for run, item, record in sampled:
-        draft = golden_template(run, item)
+        draft = make_golden_template(run, item)
         if draft is None:
             assert not item.golden or item.category.startswith("agent_"), item.id  # milestones have alternatives
             continue
-        assert golden_problem(run, item, draft) is None, item.id
+        assert check_golden_fix(run, item, draft) is None, item.id
         benchmark = run.benchmark if run.benchmark in IMPORTERS else "generic"
         after = IMPORTERS[benchmark].recheck(run, item, draft, record)
         assert after == item.rule, item.id
@@ -55,30 +55,30 @@ def test_what_a_correction_starts_from_is_well_formed_and_gives_the_verdict_that
 def test_the_prediction_as_golden_answer_passes(sampled: list[Sample]) -> None:
     run, item, record = of(sampled, "simple_python_4")
     assert item.rule is False
-    fix = golden_template(run, item)
+    fix = make_golden_template(run, item)
     assert fix is not None
     fix["ground_truth"][0]["alarm.set"]["days"].append(["Monday", "Wednesday"])
-    assert regraded(run, item, fix, record) is True
+    assert recheck(run, item, fix, record) is True
 
 
 def test_a_verdict_is_not_said_to_change_if_it_cannot_be_had_from_what_is_stored(sampled: list[Sample]) -> None:
     run, item, record = of(sampled, "simple_python_4")
-    fix = golden_template(run, item)
+    fix = make_golden_template(run, item)
     assert fix is not None
-    assert regraded(run, item, fix, None) is None
+    assert recheck(run, item, fix, None) is None
     item.rule = True
     try:
-        assert regraded(run, item, fix, record) is None
+        assert recheck(run, item, fix, record) is None
     finally:
         item.rule = False
 
 
 def test_multi_turn_verdicts_are_not_recomputed(sampled: list[Sample]) -> None:
     run, item, record = next(each for each in sampled if each[1].category == "multi_turn_base")
-    fix = golden_template(run, item)
+    fix = make_golden_template(run, item)
     assert fix is not None
     assert len(fix["ground_truth"]) == item.n_turns
-    assert regraded(run, item, fix, record) is None
+    assert recheck(run, item, fix, record) is None
 
 
 @pytest.mark.parametrize(

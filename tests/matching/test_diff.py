@@ -48,13 +48,13 @@ def one(expected: Any, value: Any, rules: ComparisonRules = EXACT_RULES) -> list
         (None, 0, "!", "type differs: integer 0, golden null"),
         ("x", None, "!", 'type differs: null, golden string "x"'),
         (5, 3, "!", "value differs: 3, golden 5"),
-        ("Paris", "paris", "!", 'only upper and lower case differ from "Paris"'),
-        ("a b", "ab", "!", 'only blanks differ from "a b"'),
-        ("x", '"x"', "!", 'only quotation marks differ from "x"'),
+        ("Paris", "paris", "!", 'differs only in case from "Paris"'),
+        ("a b", "ab", "!", 'differs only in white space from "a b"'),
+        ("x", '"x"', "!", 'differs only in quotation marks from "x"'),
         (AcceptedValues(["a", "b"]), "c", "!", "none of 2 accepted values"),
-        (AcceptedValues(["a", "b"]), "B", "!", 'none of 2 accepted values: only upper and lower case differ from "b"'),
+        (AcceptedValues(["a", "b"]), "B", "!", 'none of 2 accepted values: differs only in case from "b"'),
         (AcceptedValues([1, 2]), "1", "!", 'type differs: string "1", none of 2 accepted values'),
-        (AcceptedValues([], True), 1, "!", "golden accepts no value, only leaving it out"),
+        (AcceptedValues([], True), 1, "!", "must be omitted, because no value is accepted"),
         ([1], (1,), "!", "type differs: tuple (1,), golden list [1]"),
         ({"x": 1}, "x", "!", 'type differs: string "x", golden object {"x": 1}'),
     ],
@@ -67,8 +67,8 @@ def test_one_place(expected: Any, value: Any, state: str, reason: str) -> None:
     ("expected", "value", "reason"),
     [
         (AcceptedValues(["A B", "c"]), "ab", 'equal after normalisation: "ab"'),
-        (5.0, 5, "integer 5 taken as float 5.0"),
-        ([1], (1,), "tuple taken as list"),
+        (5.0, 5, "integer 5 accepted as float 5.0"),
+        ([1], (1,), "tuple accepted as list"),
     ],
 )
 def test_equal_only_by_the_benchmarks_rules(expected: Any, value: Any, reason: str) -> None:
@@ -85,7 +85,7 @@ def test_rules_do_not_work_backwards() -> None:
 def test_missing_optional_and_extra_arguments() -> None:
     wanted = golden(a=1, b=AcceptedValues([2], optional=True), c=3)
     assert diff_call(wanted, predicted(c=3, d=4)) == [
-        ArgumentDiff("a", "-", "missing, and not optional"),
+        ArgumentDiff("a", "-", "required, but missing"),
         ArgumentDiff("d", "+", "not in golden"),
     ]
     assert diff_call(wanted, predicted(a=1, c=3)) == []
@@ -107,7 +107,7 @@ def test_fields_with_alternatives_at_every_depth() -> None:
     assert one(item, {"unit": "F"}) == []
     assert one([item, item], [{"unit": "C"}, {"unit": "F", "days": 1}]) == []
     assert one([item], [{"unit": "K", "days": 1}]) == [("a[0].unit", "!", "none of 2 accepted values")]
-    assert one(GoldenObject({"in": AcceptedValues([item])}), {"in": {}}) == [("a.in.unit", "-", "missing, and not optional")]
+    assert one(GoldenObject({"in": AcceptedValues([item])}), {"in": {}}) == [("a.in.unit", "-", "required, but missing")]
 
 
 def test_the_closest_alternative_explains() -> None:
@@ -139,7 +139,7 @@ def test_undecodable_calls() -> None:
     assert diff_call(golden(a=1), broken) == [ArgumentDiff("", "!", "bracket is not closed")]
     assert align([golden(a=1)], [broken])[0].state == "!"
     assert (
-        diff_call(Call("golden", "f", None, raw="f("), predicted(a=1))[0].reason == 'golden call cannot be read: "f("'
+        diff_call(Call("golden", "f", None, raw="f("), predicted(a=1))[0].reason == 'golden call cannot be decoded: "f("'
     )
     assert diff_call(Call("golden", "f", None, raw="f("), broken) == []
 
@@ -179,7 +179,7 @@ def test_large_differences_are_bounded_in_time_and_length() -> None:
     start = time.monotonic()
     found = one(list(range(100_000)), [*range(1, 100_001), 7])
     assert len(found) == MAX_DIFFERENCES + 1
-    assert "places inside differ" in found[0][2]
+    assert "nested values differ" in found[0][2]
     tower: Any = 1
     other: Any = 2
     for _ in range(90):
@@ -194,8 +194,8 @@ def test_rows_show_types_alternatives_and_what_was_left_out() -> None:
     assert build_argument_rows(wanted, given_, diff_call(wanted, given_)) == [
         ArgumentRow("unit", 0, "=", '"C" or "F"', '"C"', None),
         ArgumentRow("days", 0, "!", "5", '"5"', 'type differs: string "5", golden integer 5'),
-        ArgumentRow("lang", 0, "=", '"en"', None, "optional, left out", True),
-        ArgumentRow("gone", 0, "-", "1", None, "missing, and not optional"),
+        ArgumentRow("lang", 0, "=", '"en"', None, "optional, omitted", True),
+        ArgumentRow("gone", 0, "-", "1", None, "required, but missing"),
         ArgumentRow("more", 0, "+", None, "null", "not in golden"),
     ]
 
@@ -209,7 +209,7 @@ def test_rows_of_places_inside_follow_their_argument() -> None:
         ("items[1].unit", 2, "!", '"C" or "F"', '"K"'),
         ("z", 0, "=", "1", "1"),
     ]
-    assert (rows[0].state, rows[0].reason) == ("!", "one place inside differs")
+    assert (rows[0].state, rows[0].reason) == ("!", "1 nested value differs")
 
 
 def test_rows_of_shifted_lists_show_one_side_only() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model.sanitize import sanitize, display_width
-from fcreview.model.wording import COLUMN_GAP, align_row, compute_column_widths, pad_cell
+from fcreview.model.sanitize import display_width, pad, sanitize
+from fcreview.model.wording import COLUMN_GAP, align_row, compute_column_widths
 
 TEXT = st.text(max_size=30).map(sanitize)
 
@@ -34,8 +34,8 @@ def test_columns_but_the_last_have_a_widest() -> None:
 
 
 def test_numbers_stand_at_the_right_and_wide_characters_take_two_cells() -> None:
-    assert (pad_cell("7", 3, right=True), pad_cell("城", 3), pad_cell("ab", 2)) == ("  7", "城 ", "ab")
-    assert display_width(pad_cell("城市", 6)) == 6
+    assert (pad("7", 3, right=True), pad("城", 3), pad("ab", 2)) == ("  7", "城 ", "ab")
+    assert display_width(pad("城市", 6)) == 6
 
 
 def test_a_row_is_clipped_and_padded_to_its_columns() -> None:

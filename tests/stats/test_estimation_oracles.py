@@ -40,7 +40,7 @@ def test_the_evidence_of_a_cell_is_scipys_beta_binomial(
 ) -> None:
     """But for how many orders the passes may come in, which no prior has a part in."""
     passed = round(reviewed * part)
-    (found,) = posterior._evidence(
+    (found,) = posterior._log_evidence(
         np.array([first]), np.array([second]), np.array([reviewed]), np.array([passed])
     ).ravel()
     expected = betaln(first + passed, second + reviewed - passed) - betaln(first, second)

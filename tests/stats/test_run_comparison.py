@@ -36,7 +36,7 @@ def test_items_without_a_partner_are_told_not_counted() -> None:
 def test_another_question_under_the_same_id_is_another_item() -> None:
     found = compare_runs([outcome("1", True)], [outcome("1", False, question="Something else?")])
     assert (found.overall.n_pairs, found.n_unmatched, found.n_other_question) == (0, (1, 1), 1)
-    assert "the question is another" in list_caveats(found, "official", "official")[0]
+    assert "the question differs" in list_caveats(found, "official", "official")[0]
 
 
 def test_where_a_dataset_is_missing_the_id_must_do() -> None:
@@ -58,7 +58,7 @@ def test_an_item_that_stands_twice_meets_its_partners_in_order() -> None:
 def test_generations_are_matched_by_all_else_and_it_is_said() -> None:
     found = compare_runs(run("PF"), run("PF", generation="V4"))
     assert found.overall.n_pairs == 2
-    assert list_caveats(found, "official", "official") == ["generations V1, V4: matched by all else"]
+    assert list_caveats(found, "official", "official") == ["benchmark versions V1, V4: items are matched without the version"]
 
 
 def test_a_flip_says_what_fails_it() -> None:
@@ -67,7 +67,7 @@ def test_a_flip_says_what_fails_it() -> None:
     (flip,) = compare_runs([outcome("1", False, first_difference=None)], [outcome("1", True)]).flips
     assert flip.cause == "A: value_error"
     (flip,) = compare_runs([outcome("1", False, first_difference=None, error_type=None)], [outcome("1", True)]).flips
-    assert flip.cause == "A: fails, and nothing says why"
+    assert flip.cause == "A: fails for an unknown reason"
 
 
 def test_a_flip_of_one_prediction_says_whether_the_golden_answer_is_another() -> None:
@@ -87,7 +87,7 @@ def test_a_part_that_could_be_recomputed_gives_no_rate() -> None:
     assert are_rates_comparable(found, "official", "official")
     assert not are_rates_comparable(found, "official", "rule")
     assert are_rates_comparable(found, "rule", "official")
-    assert "of 3 pairs both have a verdict on 2: B (rule) 2" in list_caveats(found, "official", "rule")
+    assert "only 2 of 3 pairs have verdicts on both sides: B (rule) has 2" in list_caveats(found, "official", "rule")
 
 
 def test_items_of_one_conversation_are_said_to_be_no_independent_ones() -> None:

@@ -17,17 +17,17 @@ from fcreview.tui.text.lines import plain_text
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ({"item.psas": "y"}, "item.psas: there is no such key binding: did you mean item.pass?"),
-        ({"fault.nobody": "y"}, "of fault there are model, golden, checker, judge"),
-        ({"nonsense.x": "y"}, "there are app.help, list.down, queue.open, "),
-        ({"search": "y"}, "search: one of queue.search, item.search, pager.search"),
-        ({"item.pass": "y", "item.fail": "x,y"}, '"y" is given to item.pass and to item.fail'),
-        ({"item.pass": "/", "item.fold": "slash"}, '"/" is given to item.pass and to item.fold'),
-        ({"item.pass": "y", "app.help": "y"}, '"y" is given to item.pass and to app.help'),
-        ({"item.pass": "y", "pass": "x"}, "pass: item.pass is given twice"),
-        ({"item.pass": "yy"}, '"yy" is no key'),
-        ({"item.pass": "hyper+y"}, '"hyper+y" is no key'),
-        ({"item.pass": "y,"}, 'must be keys such as "p" or "p,y"'),
+        ({"item.psas": "y"}, "item.psas: unknown action. Did you mean item.pass?"),
+        ({"fault.nobody": "y"}, "Actions of fault: model, golden, checker, judge"),
+        ({"nonsense.x": "y"}, "Examples: queue.open, list.down, app.help, "),
+        ({"search": "y"}, "search: ambiguous. Use one of queue.search, item.search, pager.search"),
+        ({"item.pass": "y", "item.fail": "x,y"}, '"y" is assigned to both item.pass and item.fail'),
+        ({"item.pass": "/", "item.fold": "slash"}, '"/" is assigned to both item.pass and item.fold'),
+        ({"item.pass": "y", "app.help": "y"}, '"y" is assigned to both item.pass and app.help'),
+        ({"item.pass": "y", "pass": "x"}, "pass: item.pass is set twice"),
+        ({"item.pass": "yy"}, '"yy" is not a key'),
+        ({"item.pass": "hyper+y"}, '"hyper+y" is not a key'),
+        ({"item.pass": "y,"}, 'expected keys such as "p" or "p,y"'),
     ],
 )
 def test_what_cannot_be_used_is_said_with_what_is_known(wanted: dict[str, str], said: str) -> None:

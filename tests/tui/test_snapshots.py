@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import View
 from fcreview.store.workspace import Workspace, find_workspace
@@ -33,7 +33,7 @@ def workspace(request: pytest.FixtureRequest, samples: Path, tmp_path_factory: p
     place = tmp_path_factory.mktemp("snapshots") / request.param
     shutil.copytree(samples / request.param, place)
     workspace = find_workspace(place, place)
-    import_runs(workspace, discover([place]).plans, read_plan, n_workers=1)
+    import_runs(workspace, discover([place]).plans, read_items, n_workers=1)
     return workspace
 
 

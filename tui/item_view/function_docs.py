@@ -301,10 +301,10 @@ MAX_VALUE_CHARS = 200
 def footer_lines(
     indexed: IndexedItem, key: str, cells: int, free_rows: int, *, allow_full_docs: bool = True
 ) -> list[Line]:
-    """Render the footer for the block with the given key, in at most `free` unused rows at the bottom of the screen.
+    """Render the function docs for unused rows below the document, where `key` is the block under the cursor.
 
-    The footer shows the docs of the function if all of them fit and `whole` is set, else those of the parameter under
-    the cursor.
+    With `allow_full_docs`, all docs of the function are shown if they fit into `free_rows`, else only those of the
+    parameter under the cursor.
     """
     here = functions_at(indexed, key)
     document = find_function(indexed.item.functions, here.names[0]) if here else None

@@ -1,6 +1,6 @@
-"""Choices of the queue screen: orders, import issues, clusters of failures, and completions of a filter.
+"""Lists of the queue screen: orders, import issues, clusters of failures and filter completions.
 
-In blind mode nothing is listed that would reveal verdicts.
+In blind mode the lists omit everything that would reveal verdicts.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ from fcreview.tui.text.theme import ASCII_SYMBOLS, symbols
 
 
 def order_choices(state: QueueState) -> ChoiceTable[str]:
-    named = available_orders(state.blind, state.file)
-    names = list(named)
+    """List the available orders with the current one selected. The value of a row is the order's name."""
+    orders = available_orders(state.blind, state.file)
+    names = list(orders)
     return ChoiceTable(
         title="queue order",
         noun="order",
         columns=(TextColumn("order"), TextColumn("description")),
-        rows=[[(sanitize(name), "strong"), (says, "")] for name, says in named.items()],
+        rows=[[(sanitize(name), "strong"), (description, "")] for name, description in orders.items()],
         values=names,
         cursor=names.index(state.queue),
         compact=True,
@@ -49,7 +50,7 @@ def order_choices(state: QueueState) -> ChoiceTable[str]:
 
 
 def issue_choices(issues: Sequence[ImportIssue]) -> ChoiceTable[str]:
-    """Import issues as rows; the value is the filter that selects the item, empty for an issue of a file."""
+    """List import issues. The value of a row is the filter that selects its item, or empty for an issue of a file."""
     return ChoiceTable(
         title="import issues",
         noun="issue",
@@ -72,30 +73,36 @@ def _issue_cells(issue: ImportIssue) -> list[StyledText]:
 
 
 BARS_MIN_CELLS = 80
+"""Smallest width of the list, in cells, with bars and long titles."""
 BAR_CELLS = 6
+"""Width of a bar, in cells."""
 EXAMPLES_MIN_CELLS = 100
-"""Width in cells from which example ids are shown; from `TITLES_FROM` long titles and bars are."""
+"""Smallest width of the list, in cells, with example ids."""
 MIN_ERROR_TYPE_CELLS = 16
-"""Least width in cells of an error type before its explanation."""
+"""Smallest width, in cells, to which an error type is cut so that its explanation fits."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterRow:
-    """A line of the cluster list: a group, or a cluster of the group above it."""
+    """Line of the cluster list: a group, or one of its clusters."""
 
     group: ClusterGroup
     cluster: Cluster | None = None
+    """None on the line of the group itself."""
 
     @property
     def count(self) -> int:
+        """Number of failing items."""
         return self.group.count if self.cluster is None else self.cluster.count
 
     @property
     def terms(self) -> tuple[str, ...]:
+        """Filter terms that select the failing items."""
         return (self.group.term,) if self.cluster is None else tuple(filter(None, self.cluster.terms))
 
 
 def cluster_rows(groups: Sequence[ClusterGroup], unfolded: set[str]) -> list[ClusterRow]:
+    """Return one line for each group, followed by its clusters if `unfolded` contains the group's filter term."""
     rows = []
     for group in groups:
         rows.append(ClusterRow(group))
@@ -109,24 +116,27 @@ def is_unfoldable(group: ClusterGroup) -> bool:
 
 
 def _format_bar(number: int, failures: int) -> str:
-    drawn = draw_bar(number, failures, BAR_CELLS)
-    return ("#" * len(drawn) if symbols() is ASCII_SYMBOLS else drawn).ljust(BAR_CELLS)
+    bar = draw_bar(number, failures, BAR_CELLS)
+    return ("#" * len(bar) if symbols() is ASCII_SYMBOLS else bar).ljust(BAR_CELLS)
 
 
 def describe_cluster(row: ClusterRow, grouping: int, cells: int) -> tuple[str, str]:
-    """Explanation of the line under the cursor (its error type in words, or its values) and an example of a first
-    difference. A long error type is cut, its explanation is kept."""
-    shown = row.group.example if row.cluster is None else row.cluster
+    """Return an explanation of a line (its error type in words, or its values) and an example of a first difference.
+
+    A long error type is cut so that its explanation fits into `cells`.
+    """
+    example = row.group.example if row.cluster is None else row.cluster
     if grouping == BY_VALUE:
-        says = f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}" if row.group.name else ""
+        text = f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}" if row.group.name else ""
     else:
-        says = explain_error_type(row.group if row.cluster is None else ClusterGroup("", None, [row.cluster]))
-        name, colon, words = says.partition(": ")
-        if display_width(says) > cells:
-            says = truncate_error_type(name, max(cells - display_width(colon + words), MIN_ERROR_TYPE_CELLS)) + colon + words
-    if shown is None or not shown.difference:
-        return says, ""
-    return says, f"{sanitize(shown.examples[0])}: {sanitize(shown.difference)}"
+        text = explain_error_type(row.group if row.cluster is None else ClusterGroup("", None, [row.cluster]))
+        if display_width(text) > cells:
+            name, colon, words = text.partition(": ")
+            room = max(cells - display_width(colon + words), MIN_ERROR_TYPE_CELLS)
+            text = truncate_error_type(name, room) + colon + words
+    if example is None or not example.difference:
+        return text, ""
+    return text, f"{sanitize(example.examples[0])}: {sanitize(example.difference)}"
 
 
 def _cut_error_name(text: str, cells: int) -> str:
@@ -145,13 +155,14 @@ def _cut_value_pair(text: str, cells: int) -> str:
 
 
 def cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
+    """Return the columns of the cluster list for a list that is `cells` wide. `grouping`: index in `GROUPINGS`."""
     outer, inner = subdivisions(grouping)
-    cut_it = _cut_error_name if grouping == BY_ERROR_TYPE else _cut_value_pair if grouping == BY_VALUE else truncate_middle
-    made = [
+    truncate_name = {BY_ERROR_TYPE: _cut_error_name, BY_VALUE: _cut_value_pair}.get(grouping, truncate_middle)
+    columns = [
         TextColumn("items", align_right=True),
         TextColumn("share", align_right=True),
         *([TextColumn("", min_width=BAR_CELLS)] if cells >= BARS_MIN_CELLS else []),
-        TextColumn(f"  {GROUPING_HEADINGS[grouping]}", truncate=cut_it, min_width=20),
+        TextColumn(f"  {GROUPING_HEADINGS[grouping]}", truncate=truncate_name, min_width=20),
         TextColumn(
             f"mostly: {GROUPINGS[outer]} {symbols().separator} {GROUPINGS[inner]}"
             if cells >= BARS_MIN_CELLS
@@ -159,49 +170,51 @@ def cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
             min_width=18,
         ),
     ]
-    return [*made, TextColumn("for example", min_width=12)] if cells >= EXAMPLES_MIN_CELLS else made
+    return [*columns, TextColumn("for example", min_width=12)] if cells >= EXAMPLES_MIN_CELLS else columns
 
 
 def cluster_cells(row: ClusterRow, grouping: int, failures: int, unfolded: set[str], cells: int) -> list[StyledText]:
-    """The cells of a row for `cluster_columns`."""
+    """Return the cells of a row in the order of `cluster_columns`. `failures`: number of failing items in the view."""
+    bar: list[StyledText] = [(_format_bar(row.count, failures), "dim")] if cells >= BARS_MIN_CELLS else []
     if row.cluster is None:
         sign = symbols().unfolded if row.group.term in unfolded else symbols().folded
         mark = f"{sign} " if is_unfoldable(row.group) else "  "
         name = sanitize(row.group.name) if row.group.name else UNNAMED_GROUPS[grouping]
         examples = [cluster.examples[0] for cluster in row.group.clusters[:3] if cluster.examples]
-        made: list[StyledText] = [(f"{row.count:,}", "strong"), (format_share(row.count, failures), "")]
-        made += [(_format_bar(row.count, failures), "dim")] if cells >= BARS_MIN_CELLS else []
-        made += [(mark + name, "strong"), (summarize_group(row.group, grouping, symbols().separator), "")]
+        parts: list[StyledText] = [(f"{row.count:,}", "strong"), (format_share(row.count, failures), ""), *bar]
+        parts += [(mark + name, "strong"), (summarize_group(row.group, grouping, symbols().separator), "")]
     else:
         outer, inner = (row.cluster.names[place] for place in subdivisions(grouping))
         first = sanitize(outer) if outer else UNNAMED_GROUPS[subdivisions(grouping)[0]]
-        made = [(f"{row.count:,}", ""), (format_share(row.count, failures), "dim")]
-        made += [(_format_bar(row.count, failures), "dim")] if cells >= BARS_MIN_CELLS else []
-        made += [("    " + first, "" if outer else "dim"), (sanitize(inner or ""), "")]
+        parts = [(f"{row.count:,}", ""), (format_share(row.count, failures), "dim"), *bar]
+        parts += [("    " + first, "" if outer else "dim"), (sanitize(inner or ""), "")]
         examples = row.cluster.examples
-    return [*made, (sanitize(" ".join(examples)), "dim")] if cells >= EXAMPLES_MIN_CELLS else made
+    return [*parts, (sanitize(" ".join(examples)), "dim")] if cells >= EXAMPLES_MIN_CELLS else parts
 
 
 _LAST_WORD = re.compile(r"[^\s()]*$")
 _UNQUOTED_VALUE = re.compile(r"[\w.:/-]+")
 Facets = Mapping[str, Sequence[tuple[str, int]]]
-"""Values of a filter key and their item counts, by key; see `Store.facets`."""
+"""For each filter key, its values with their item counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
+    """Completion of a word in a filter."""
+
     text: str
-    """`official:` or `category:live_simple`."""
+    """Text that replaces the word: `official:` or `category:live_simple`."""
     description: str
-    """Description of the key, or number of items with the value."""
+    """Description of the filter key, or number of items with the value."""
 
     @property
     def label(self) -> str:
+        """Sanitized text and description."""
         return f"{sanitize(self.text)} {self.description}"
 
 
 def word_at(text: str, cursor: int) -> tuple[int, str]:
-    """Start and text of the word that ends at the cursor, without a leading minus."""
+    """Return (start, text) of the word that ends at the cursor, without a leading minus."""
     found = _LAST_WORD.search(text[:cursor])
     start = found.start() if found else cursor
     return (start + 1, text[start + 1 : cursor]) if text[start:cursor].startswith("-") else (start, text[start:cursor])
@@ -209,7 +222,7 @@ def word_at(text: str, cursor: int) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class CompletionContext:
-    """Filter values and saved filters that words are completed from."""
+    """Filter values and saved filters from which words are completed."""
 
     facets: Facets = field(default_factory=dict)
     saved: Mapping[str, str] = field(default_factory=dict)
@@ -218,26 +231,27 @@ class CompletionContext:
 
 
 def complete_word(text: str, cursor: int, context: CompletionContext) -> list[Completion]:
-    """Completions of the word at the cursor, the likeliest first."""
+    """Return completions of the word at the cursor, the most frequent values first."""
     blind, facets = context.blind, context.facets
     _, word = word_at(text, cursor)
     if word.startswith(SAVED_FILTER_PREFIX) or not word:
-        names = [Completion(SAVED_FILTER_PREFIX + name, sanitize(meant)) for name, meant in context.saved.items()]
-        found = [each for each in names if each.text.lower().startswith(word.lower())]
-        if word:
-            return found
-        return [Completion(name, says) for name, says in list_filter_help(blind=blind)] + found
-    key, colon, begun = word.partition(":")
+        saved = [Completion(SAVED_FILTER_PREFIX + name, sanitize(where)) for name, where in context.saved.items()]
+        matching = [each for each in saved if each.text.lower().startswith(word.lower())]
+        return matching if word else [Completion(*each) for each in list_filter_help(blind=blind)] + matching
+    key, colon, typed = word.partition(":")
     if not colon:
-        return [Completion(name, says) for name, says in list_filter_help(blind=blind) if name.startswith(word.lower())]
+        return [Completion(*each) for each in list_filter_help(blind=blind) if each[0].startswith(word.lower())]
     if f"{key}:" not in {name for name, _ in list_filter_help(blind=blind)}:
         return []
-    head, _, last = begun.rpartition("|")
-    before = f"{key}:{head}|" if head else f"{key}:"
+    head, _, last = typed.rpartition("|")
+    prefix = f"{key}:{head}|" if head else f"{key}:"
     counts = dict(facets.get(key, ()))
     values = [*counts, *(name for name in list_key_values(key, blind=blind) if name not in counts)]
-    fitting = [value for value in values if value.lower().startswith(last.strip('"').lower())]
-    return [Completion(before + _quote_if_needed(value), f"{counts[value]:,}" if value in counts else "") for value in fitting]
+    return [
+        Completion(prefix + _quote_if_needed(value), f"{counts[value]:,}" if value in counts else "")
+        for value in values
+        if value.lower().startswith(last.strip('"').lower())
+    ]
 
 
 def _quote_if_needed(value: str) -> str:
@@ -245,13 +259,13 @@ def _quote_if_needed(value: str) -> str:
 
 
 def insert_completion(text: str, cursor: int, completion: Completion) -> tuple[str, int]:
-    """Replace the word at the cursor; returns the new text and cursor."""
+    """Replace the word at the cursor. Return the new text and the new cursor."""
     start, _ = word_at(text, cursor)
     return text[:start] + completion.text + text[cursor:], start + len(completion.text)
 
 
 def completions_line(completions: Sequence[Completion], first: int, limit: int = 6) -> str:
-    """` official: pass, fail or unknown   ...   and 3 more`, beginning with completion `at`."""
-    shown = [each.label.strip() for each in (*completions[first:], *completions[:first])[:limit]]
+    """Format completions on one line, from the one with index `first`: ` official: pass, fail   ...   and 3 more`."""
+    labels = [each.label.strip() for each in (*completions[first:], *completions[:first])[:limit]]
     more = f"   and {len(completions) - limit} more" if len(completions) > limit else ""
-    return " " + "   ".join(shown) + more if shown else " no matches"
+    return " " + "   ".join(labels) + more if labels else " no matches"

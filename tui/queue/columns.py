@@ -1,11 +1,10 @@
-"""Columns of the queue: which ones there are, their widths, and the cells of a row."""
+"""Columns of the queue: their choice and widths for the terminal, and the cells of a row."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import pad_cell
+from fcreview.model.sanitize import pad, sanitize
 from fcreview.store.rows import ColumnWidths, QueueRow
 from fcreview.tui.text.lines import (
     Line,
@@ -18,35 +17,42 @@ from fcreview.tui.text.lines import (
 )
 from fcreview.tui.text.theme import symbols, verdict_style
 
-VERDICT_COLUMNS = (("official", "off"), ("rule", "rule"), ("judge", "judge"), ("you", "you"))
+VERDICT_COLUMNS = (("official", "off"), ("rule", "recomp."), ("judge", "judge"), ("you", "you"))
+"""(field of `QueueRow`, title) of each verdict column."""
 DIFFERENCE_TITLE = "first difference"
 EQUAL_CALLS = "calls are equal"
 MIN_DIFFERENCE_CELLS = 20
+"""Width, in cells, that the first difference keeps when the error type is added."""
 COMFORTABLE_DIFFERENCE_CELLS = 24
-"""Width in cells that the first difference keeps when the category column is added."""
+"""Width, in cells, that the first difference keeps when the category is added."""
 MIN_COLUMN_CELLS = 8
+"""Smallest width, in cells, of a column that holds text."""
 LEAD_CELLS = 3
-"""Width in cells before the first column: cursor, flag and a blank."""
+"""Width, in cells, before the first column: cursor, flag and a blank."""
 CATEGORY_MIN_CELLS = 90
-"""Width in cells from which the category is shown."""
+"""Smallest width of the list, in cells, with the category."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueColumns:
-    """Names and widths of the columns, in order. A blank precedes each column."""
+    """Columns of the queue from left to right."""
 
     columns: tuple[tuple[str, int], ...]
-
+    """(name, width in cells) of each column, without the blank that precedes it."""
     shows_question: bool = False
-    """Show the question instead of the first difference."""
+    """Whether the column `difference` shows the question."""
 
     @classmethod
     def fit(cls, cells: int, extent: ColumnWidths, *, blind: bool = False) -> QueueColumns:
-        """Choose the columns for a list of `cells` cells. The first difference has priority over the error type. A
-        column is omitted if it is the same in all rows or repeats the id."""
+        """Choose the columns for a list that is `cells` wide.
+
+        The first difference has priority over the error type. The error type is omitted if it is the same in all rows,
+        the category if the ids contain it.
+        """
         size = 0 if cells < 100 else 1 if cells < 140 else 2
-        left_out = {name for name, shown in (("rule", extent.has_rule), ("judge", extent.has_judge)) if not shown}
-        verdicts = [(name, len(title)) for name, title in VERDICT_COLUMNS if name == "you" or not (blind or name in left_out)]
+        omitted = {name for name, exists in (("rule", extent.has_rule), ("judge", extent.has_judge)) if not exists}
+        shown = [each for each in VERDICT_COLUMNS if each[0] == "you" or not (blind or each[0] in omitted)]
+        verdicts = [(name, len(title)) for name, title in shown]
         columns = [("item", min(max(extent.item, 4), (22, 30, 34)[size]))]
         if extent.model:
             room = cells - LEAD_CELLS - sum(size + 1 for _, size in columns + verdicts) - 1
@@ -54,7 +60,8 @@ class QueueColumns:
         rest = cells - LEAD_CELLS - sum(size + 1 for _, size in columns + verdicts)
         error = 0 if blind or not extent.error or extent.same_error else min(max(extent.error, 5), (18, 28, 34)[size])
         category = min(max(extent.category, 8), (14, 20, 22)[size], rest - error - COMFORTABLE_DIFFERENCE_CELLS - 3)
-        if cells >= CATEGORY_MIN_CELLS and extent.category and not extent.id_repeats_category and category >= MIN_COLUMN_CELLS:
+        has_category = extent.category and not extent.id_repeats_category
+        if has_category and cells >= CATEGORY_MIN_CELLS and category >= MIN_COLUMN_CELLS:
             columns.append(("category", category))
             rest -= category + 1
         columns += verdicts
@@ -71,23 +78,27 @@ EMPTY_COLUMNS = QueueColumns(())
 
 
 def shown_error_type(row: QueueRow) -> str:
-    """Official error type, or the recomputed one if only the recomputed verdict fails the item."""
+    """Return the official error type, or the recomputed one if only the recomputed verdict fails the item."""
     return row.error_type or (row.rule_error_type or "" if row.rule is False else "")
 
 
 def fails_with_equal_calls(row: QueueRow) -> bool:
-    """Whether the benchmark fails the item although it has calls; used where no call differs."""
+    """Whether the benchmark fails the item although it has golden and predicted calls.
+
+    Only meaningful for an item without a first difference.
+    """
     return row.official is False and row.n_golden > 0 and row.n_predicted > 0
 
 
 def queue_heading_line(columns: QueueColumns) -> Line:
+    """Return the line with the titles of the columns."""
     titles = {**dict(VERDICT_COLUMNS), "difference": "question" if columns.shows_question else DIFFERENCE_TITLE}
-    cells = "".join(" " + pad_cell(truncate(titles.get(name, name), size), size) for name, size in columns.columns)
+    cells = "".join(" " + pad(truncate(titles.get(name, name), size), size) for name, size in columns.columns)
     return ((" " * (LEAD_CELLS - 1) + cells, "dim"),)
 
 
 def queue_row_line(row: QueueRow, columns: QueueColumns) -> Line:
-    """Cells of a row after a flag: `i` for import issues, or the sign of a stale review."""
+    """Return the line of a row: a flag (`i` for import issues, or the symbol of a stale review), then the cells."""
     flag: StyledText = ("i", "warn") if row.n_issues else (symbols().stale, "warn") if row.stale else (" ", "")
     parts: list[StyledText] = [flag]
     for name, size in columns.columns:
@@ -96,25 +107,25 @@ def queue_row_line(row: QueueRow, columns: QueueColumns) -> Line:
     return tuple(parts)
 
 
-def _cell(row: QueueRow, name: str, size: int, question: bool) -> StyledText:
-    match name:
+def _cell(row: QueueRow, column: str, size: int, shows_question: bool) -> StyledText:
+    match column:
         case "item":
-            return pad_cell(truncate_middle(sanitize(row.id), size), size), ""
+            return pad(truncate_middle(sanitize(row.id), size), size), ""
         case "model":
-            return pad_cell(truncate_middle(sanitize(row.run_name or row.model), size, 1 / 2), size), "dim"
+            return pad(truncate_middle(sanitize(row.run_name or row.model), size, 1 / 2), size), "dim"
         case "category":
-            return pad_cell(truncate_middle(sanitize(row.category), size), size), "dim"
+            return pad(truncate_middle(sanitize(row.category), size), size), "dim"
         case "error":
-            return pad_cell(truncate_error_type(sanitize(shown_error_type(row)), size), size), ""
+            return pad(truncate_error_type(sanitize(shown_error_type(row)), size), size), ""
         case "difference":
-            if question:
-                return pad_cell(truncate(sanitize(row.question), size), size), "dim"
+            if shows_question:
+                return pad(truncate(sanitize(row.question), size), size), "dim"
             if row.first_difference is None and fails_with_equal_calls(row):
-                return pad_cell(truncate(EQUAL_CALLS, size), size), "dim"
-            return pad_cell(truncate_difference(sanitize(row.first_difference or ""), size), size), ""
+                return pad(truncate(EQUAL_CALLS, size), size), "dim"
+            return pad(truncate_difference(sanitize(row.first_difference or ""), size), size), ""
         case _:
-            value = getattr(row, name)
+            value = getattr(row, column)
             sign = (
-                symbols().annotator_symbol(value, row.your_parts) if name == "you" else symbols().verdict_symbol(value)
+                symbols().annotator_symbol(value, row.your_parts) if column == "you" else symbols().verdict_symbol(value)
             )
             return center_text(sign, size), verdict_style(value)

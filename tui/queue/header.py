@@ -29,36 +29,42 @@ if TYPE_CHECKING:
     from fcreview.stats.estimation import PassRateEstimate
 
 TARGET_HALF_WIDTH = 0.02
-"""Target half-width of the interval of the corrected rate, as a share."""
+"""Target half-width of the 95 % confidence interval of the estimated pass rate, as a fraction."""
 NO_DATASET_SHORT = "no dataset: --data DIR"
 COLUMN_GAP: StyledText = ("   ", "")
 
 
 @dataclass(frozen=True, slots=True)
 class RateTotals:
-    """Sums over the shown runs."""
+    """Item counts of several runs together."""
 
     items: int
     official: tuple[int, int]
-    """(passes, known)"""
+    """(number that pass, number with a verdict) by official verdicts."""
     rule: tuple[int, int]
+    """The same by recomputed verdicts."""
     effective: tuple[int, int]
+    """The same by effective verdicts."""
     reviewed: int
-    """Items reviewed by any annotator."""
+    """Number reviewed by any annotator."""
     yours: int
+    """Number reviewed by this annotator."""
     issues: int
+    """Number of import issues."""
 
 
 def sum_rates(runs: Sequence[RunRow]) -> RateTotals:
-    def both(name: str) -> tuple[int, int]:
-        passes, known = f"{name}_pass", f"{name}_known"
+    """Add up the counts of the runs."""
+
+    def sum_counts(source: str) -> tuple[int, int]:
+        passes, known = f"{source}_pass", f"{source}_known"
         return sum(getattr(run, passes) for run in runs), sum(getattr(run, known) for run in runs)
 
     return RateTotals(
         items=sum(run.n_items for run in runs),
-        official=both("official"),
-        rule=both("rule"),
-        effective=both("effective"),
+        official=sum_counts("official"),
+        rule=sum_counts("rule"),
+        effective=sum_counts("effective"),
         reviewed=sum(run.reviewed for run in runs),
         yours=sum(run.yours for run in runs),
         issues=sum(run.n_issues for run in runs),
@@ -70,11 +76,15 @@ UNREVIEWED_TERMS = ("-reviewed", "you:none", "you:unknown")
 
 
 def run_title(run: RunRow) -> str:
+    """Return the run's benchmark with version and language, sanitized."""
     return sanitize(run.info.full_title)
 
 
 def join_run_titles(runs: Sequence[RunRow]) -> str:
-    """Titles of several runs: `ACEBench v1 en, zh`, or separated by commas if more than the language differs."""
+    """Format the titles of several runs on one line.
+
+    Titles that differ only in the language are combined, as in `ACEBench v1 en, zh`.
+    """
     languages = {run.info.language for run in runs}
     common = {run_title(run).removesuffix(f" {sanitize(run.info.language)}") for run in runs}
     if len(common) == 1 and len(languages) > 1:
@@ -83,8 +93,11 @@ def join_run_titles(runs: Sequence[RunRow]) -> str:
 
 
 def runs_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blind: bool = False) -> Line:
-    """`runs/gpt4o   BFCL V4   gpt-4o   ...   alice · 12 of 640 reviewed (40 by all)`. The number for all annotators
-    is shown if it is higher; the path is shown if there is room."""
+    """Return the line with the runs and the annotator's progress. `runs` is None until they are read.
+
+    Example: `runs/gpt4o   BFCL V4   gpt-4o   ...   alice · 12 of 640 reviewed (40 by all)`. The number for all annotators
+    is shown if it is higher, the path if there is room.
+    """
     if runs is None:
         return justify_line(((" opening ", "dim"),), ((sanitize(annotator) + " ", ""),), cells)
     total = sum_rates(runs)
@@ -96,14 +109,14 @@ def runs_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blin
     )
     room = cells - line_width(right) - 3
     if not runs:
-        return justify_line(((" no run", "warn"),), right, cells)
+        return justify_line(((" no runs", "warn"),), right, cells)
     if len(runs) > 1:
         benchmarks = len({run.info.benchmark for run in runs})
-        shown = join_run_titles(runs) if benchmarks == 1 else format_count(benchmarks, "benchmark")
+        titles = join_run_titles(runs) if benchmarks == 1 else format_count(benchmarks, "benchmark")
         several: Line = (
             (" " + format_count(len(runs), "run"), "strong"),
             COLUMN_GAP,
-            (truncate(shown, max(room - 12, 4)), ""),
+            (truncate(titles, max(room - 12, 4)), ""),
         )
         return justify_line(several, right, cells)
     run = runs[0]
@@ -115,20 +128,25 @@ def runs_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blin
     return justify_line(left, right, cells)
 
 
-def format_estimate(share: PassRateEstimate) -> str:
-    """`74.9 % [69.8, 79.6] · 38 more for ±2`"""
-    said = f"{100 * share.corrected:.1f} % [{100 * share.low:.1f}, {100 * share.high:.1f}]"
-    more = (
-        f" {symbols().separator} {share.needed:,} more for {symbols().plus_minus}{100 * TARGET_HALF_WIDTH:g}"
-        if share.needed
-        else ""
-    )
-    return said + more
+def format_estimate(estimate: PassRateEstimate) -> str:
+    """Format an estimated pass rate: `74.9 % [69.8, 79.6] · 38 more for ±2`.
+
+    The last part is the number of labels still needed for an interval of that half-width, in points.
+    """
+    text = f"{100 * estimate.corrected:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+    if not estimate.needed:
+        return text
+    target = f"{symbols().plus_minus}{100 * TARGET_HALF_WIDTH:g}"
+    return f"{text} {symbols().separator} {estimate.needed:,} more for {target}"
 
 
-def rates_line(runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False, share: PassRateEstimate | None = None) -> Line:
-    """Official, recomputed (if there is one) and corrected rate (with its interval if `share` is given), and the number
-    of import issues."""
+def rates_line(
+    runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False, estimate: PassRateEstimate | None = None
+) -> Line:
+    """Return the line with the official, recomputed and corrected pass rates, and warnings at the right.
+
+    An `estimate` replaces the corrected rate. In blind mode the line has no rates. `runs` is None until they are read.
+    """
     if runs is None:
         return store_loading_line()
     total = sum_rates(runs)
@@ -136,25 +154,25 @@ def rates_line(runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False
     if blind:
         lefts: list[Line] = [((" blind: other verdicts are hidden until you submit", "dim"),)]
     else:
-        lefts = [_format_rates(total, share, short=False), _format_rates(total, share, short=True)]
+        lefts = [_format_rates(total, estimate, short=short) for short in (False, True)]
     both = [(left, text) for left in lefts for text in warnings]
     left, warning = next((each for each in both if line_width(each[0]) + display_width(each[1]) + 2 <= cells), both[-1])
     return justify_line(left, ((warning + " ", "warn"),) if warning else (), cells)
 
 
-def _format_rates(total: RateTotals, share: PassRateEstimate | None, *, short: bool) -> Line:
-    """`short` omits a recomputed rate that does not cover all items."""
+def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, *, short: bool) -> Line:
+    """Format the rates. `short` omits a recomputed rate that does not cover all items."""
     parts: list[StyledText] = [(" official ", "dim"), (format_pass_rate(*total.official, total.items), "strong")]
     if total.rule[1]:
-        whole = total.rule[1] == total.items
-        shown = symbols().none if short and not whole else format_recomputed_pass_rate(*total.rule, total.items)
-        parts += [COLUMN_GAP, ("rule ", "dim"), (shown, "strong" if whole else "dim")]
-    corrected = format_pass_rate(*total.effective, total.items) if share is None else format_estimate(share)
+        covers_all = total.rule[1] == total.items
+        rate = symbols().none if short and not covers_all else format_recomputed_pass_rate(*total.rule, total.items)
+        parts += [COLUMN_GAP, ("recomp. ", "dim"), (rate, "strong" if covers_all else "dim")]
+    corrected = format_pass_rate(*total.effective, total.items) if estimate is None else format_estimate(estimate)
     return (*parts, COLUMN_GAP, ("corrected ", "dim"), (corrected, "strong"))
 
 
 def _warning_variants(total: RateTotals, *, lacks_dataset: bool) -> list[str]:
-    """Variants of the warning at the right, the longest first."""
+    """Return texts for the warning at the right, the longest first."""
     issues = [format_count(total.issues, "import issue")] if total.issues else []
     if not lacks_dataset:
         return [*issues, format_count(total.issues, "issue")] if issues else [""]
@@ -170,73 +188,68 @@ class QueueProgress:
     """Position and progress of the annotator in the queue."""
 
     position: int | None
-    """Position of the cursor, from 1."""
+    """Position of the cursor, from 1. None until rows are loaded, and in an empty queue."""
     total: int | None
+    """Number of items in the queue. None until rows are loaded."""
     reviewed: str = ""
-    """Items of a queue file that the annotator has reviewed: `12 of 80`."""
+    """Number of reviewed items in a queue file, as in `12 of 80`. Empty if none is open."""
 
 
 def view_line(view: View, where: str, search: str, progress: QueueProgress, cells: int) -> Line:
-    """`filter official:fail   search celsius   ...   failures · 12/640`; of a queue file
-    `queue pilot · 12 of 80 done · 13/80`.
+    """Return the line with the filter and the position: `filter official:fail   search celsius   ...   failures · 12/640`.
 
-    `where` and `search` are shown as they were entered; `view.where` combines both.
+    With an open queue file it ends with `queue pilot · 12 of 80 reviewed · 13/80`. `where` and `search` are the filter
+    and the search as they were entered, which `view.where` combines.
     """
-    place, total = progress.position, progress.total
+    position, total = progress.position, progress.total
     left: list[StyledText] = []
     if view.items:
-        left += [(" behind a figure ", "dim"), (format_count(len(view.items), "item"), "strong")]
+        left += [(" selected ", "dim"), (format_count(len(view.items), "item"), "strong")]
     if where:
         left += [COLUMN_GAP if left else (" ", ""), ("filter ", "dim"), (sanitize(where), "strong")]
     if search:
         left += [COLUMN_GAP if left else (" ", ""), ("search ", "dim"), (sanitize(search), "strong")]
     if not left:
-        all_of = (
-            "your share" if view.share else f"{view.queue} items only" if view.queue in PARTIAL_QUEUES else "all items"
-        )
-        left = [(f" {all_of}", "dim")]
+        items = f"{view.queue} items only" if view.queue in PARTIAL_QUEUES else "all items"
+        left = [(" your share" if view.share else f" {items}", "dim")]
     right: list[StyledText] = [("queue " if view.queue_file else "order ", "dim"), (format_order(view), "strong")]
     if progress.reviewed:
-        right += [(f" {symbols().separator} {progress.reviewed} done", "")]
+        right += [(f" {symbols().separator} {progress.reviewed} reviewed", "")]
     if total is not None:
-        at = f"{place:,}/{total:,}" if place else f"{total:,}"
-        right += [(f" {symbols().separator} {at} ", "")]
+        count = f"{position:,}/{total:,}" if position else f"{total:,}"
+        right += [(f" {symbols().separator} {count} ", "")]
     if line_width(tuple(left)) + line_width(tuple(right)) >= cells:
-        right = right[2 if not progress.reviewed else 0 :]  # what is selected matters more than in which order
+        right = right[2 if not progress.reviewed else 0 :]  # the filter matters more than the order
     return justify_line(tuple(left), tuple(right), cells)
 
 
 def search_progress_line(runs: Sequence[RunRow] | None, seconds: float, cancel_key: str) -> str:
-    """`searching 1,000,000 items · 2 s · Esc leaves them`"""
+    """Return the message while a search takes long, with the number of searched items and the key that cancels it."""
     items = f" {format_count(sum_rates(runs).items, 'item')}" if runs else ""
     return progress_message(f"searching{items}", seconds, cancel_key)
 
 
 def store_loading_line(seconds: float = 0) -> Line:
-    """Shown instead of rates until the first rows arrive: ` reading the store · 2 s`"""
+    """Return the line that is shown instead of the rates until the first rows are loaded: ` reading the store · 2 s`."""
     return ((f" {progress_message('reading the store', seconds)} ", "dim"),)
 
 
 def message_line(message: str, cells: int) -> Line:
-    """The rule above the list, with a message in it."""
-    line = symbols().rule
-    return rule_line(((sanitize(message), "warn"),), cells, line) if message else ((line * cells, "dim"),)
+    """Return the horizontal rule above the list, with a message in it if there is one."""
+    rule = symbols().rule
+    return rule_line(((sanitize(message), "warn"),), cells, rule) if message else ((rule * cells, "dim"),)
 
 
 def empty_line(where: str, search: str, reviewed: int) -> Line:
-    """Shown instead of rows. `done` is the number of items reviewed in this session."""
+    """Return the line that is shown instead of rows. `reviewed`: number of items reviewed in this session."""
     if reviewed and any(term in where.split() for term in UNREVIEWED_TERMS):
-        return (
-            (
-                f" Queue complete ({reviewed:,} reviewed): run fcreview export for labels, fcreview report for figures",
-                "good",
-            ),
-        )
-    if not search:
-        return ((" no item matches the filter", "warn"),)
-    return ((" no item matches the search" + (" and the filter" if where else ""), "warn"),)
+        commands = "run fcreview export for labels, fcreview report for metrics"
+        return ((f" Queue complete ({reviewed:,} reviewed): {commands}", "good"),)
+    criteria = "search and the filter" if search and where else "search" if search else "filter"
+    return ((f" no item matches the {criteria}", "warn"),)
 
 
 def format_order(view: View) -> str:
+    """Return the view's order or queue file, with the seed of a random order."""
     name = truncate_middle(sanitize(view.queue), 24)
     return f"{name} (seed {view.seed})" if view.queue in SHUFFLED else name

@@ -24,33 +24,35 @@ if TYPE_CHECKING:
 
 
 WINDOW = 256
-"""Rows read at a time."""
+"""Number of rows that the list reads at a time."""
 MAX_ESTIMATED_ITEMS = 20_000
-"""Largest run, in items, whose pass rate is estimated on the queue screen: 4,000 items take a quarter of a second."""
+"""Largest run, in items, whose pass rate the queue screen estimates. 4,000 items take 0.25 seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueRequest:
-    """A view to read and the cursor position in it."""
+    """View to load and the cursor position in it."""
 
     view: View
     position: CursorPosition
     refresh: bool = False
-    """Read new reviews first."""
+    """Whether to read new reviews first."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePage:
-    """Rows of the window around the cursor, and what the header and the columns need."""
+    """Rows of the window around the cursor, with data for the header and the columns."""
 
     total: int
+    """Number of items in the view."""
     cursor: int
+    """Index of the row under the cursor in the view."""
     window_index: int
-    """Index of the window that `rows` fill, from 0."""
+    """Index of the window: `rows` begin at row `window_index * WINDOW` of the view."""
     rows: Sequence[QueueRow]
-    extent: ColumnWidths = field(default_factory=ColumnWidths)
+    column_widths: ColumnWidths = field(default_factory=ColumnWidths)
     progress: str = ""
-    """Progress of the annotator in a queue file: `12 of 80`."""
+    """Number of items in the queue file that the annotator has reviewed, as in `12 of 80`. Empty without a file."""
 
     @property
     def row(self) -> QueueRow | None:
@@ -60,24 +62,27 @@ class QueuePage:
 
 
 class QueueLoader:
-    """Asynchronous queries of one queue; facets and the estimated share are cached."""
+    """Asynchronous queries of one queue. Filter values and the estimated pass rate are cached."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._facets: dict[tuple[int, ...], Facets] = {}
-        self._share_key: tuple[int, ...] = ()
-        """Run and review counts for which `_share` was computed."""
-        self._share: PassRateEstimate | None = None
+        self._estimate_key: tuple[int, ...] = ()
+        """Run and review counts for which `_estimate` was computed."""
+        self._estimate: PassRateEstimate | None = None
 
     async def load_view(self, request: QueueRequest) -> QueuePage:
-        """Raises: FilterError if the filter is invalid, SessionError if the store cannot be opened."""
+        """Load the page with the cursor.
+
+        Raises: FilterError if the filter is invalid, SessionError if the store cannot be opened.
+        """
         if request.refresh:
             await self._session.query(lambda store: store.refresh_reviews())
         return await self._session.query(partial(load_page, request), interruptible=True)
 
     def clear_caches(self) -> None:
-        """Clear the caches after the stores were exchanged."""
-        self._facets, self._share_key, self._share = {}, (), None
+        """Clear the caches, because another store is read from now on."""
+        self._facets, self._estimate_key, self._estimate = {}, (), None
 
     async def load_window(self, view: View, index: int) -> Sequence[QueueRow]:
         return await self._session.query(lambda store: store.fetch_page(view, index * WINDOW, WINDOW))
@@ -90,51 +95,53 @@ class QueueLoader:
         return await self._session.query(lambda store: store.fetch_runs())
 
     async def load_facets(self, view: View) -> Facets:
-        """Filter values of the view's runs, regardless of the current filter."""
+        """Load the filter values of the view's runs, regardless of the current filter."""
         if view.runs not in self._facets:
-            self._facets = {view.runs: await self._session.query(lambda store: store.fetch_facets(View(runs=view.runs)))}
+            facets = await self._session.query(lambda store: store.fetch_facets(View(runs=view.runs)))
+            self._facets = {view.runs: facets}
         return self._facets[view.runs]
 
     async def load_estimate(self, run: RunRow) -> PassRateEstimate | None:
-        """Estimated pass rate of a run with its interval; None without a random sample and for runs of more than
-        `MAX_ESTIMATED_ITEMS` items."""
+        """Estimate the pass rate of a run. None without a random sample, and above `MAX_ESTIMATED_ITEMS` items."""
         if run.n_items > MAX_ESTIMATED_ITEMS:
             return None
-        state = (run.run, run.reviewed, run.effective_pass, run.effective_known)
-        if state != self._share_key:
-            self._share = await self._session.query(partial(_estimate_pass_rate, run.run))
-            self._share_key = state
-        return self._share
+        key = (run.run, run.reviewed, run.effective_pass, run.effective_known)
+        if key != self._estimate_key:
+            self._estimate = await self._session.query(partial(_estimate_pass_rate, run.run))
+            self._estimate_key = key
+        return self._estimate
 
     async def find_item(self, item: int | str, run: int | None) -> int | None:
-        """Number of an item given by id or by number; None if there is no item with this id."""
+        """Return the number of an item that is given by its id or its number. None if no item has this id."""
         if not isinstance(item, str):
             return item
         found = await self._session.query(lambda store: store.find_items(item, run))
         return found[0] if found else None
 
     async def load_review_warnings(self) -> str:
-        """The first warning about an unreadable review and the number of further ones; empty without warnings."""
+        """Return the first warning about an unreadable review and the number of further ones, or an empty string."""
         warnings = await self._session.query(_visible_warnings)
         more = f", and {len(warnings) - 1} more: fcreview doctor" if len(warnings) > 1 else ""
         return f"reviews: {warnings[0]}{more}" if warnings else ""
 
 
 def load_page(request: QueueRequest, store: Store) -> QueuePage:
+    """Read the window of rows around the requested cursor position."""
     view = request.view
     total = store.count_items(view)
-    item, name = request.position.item, request.position.key
-    if item is None and name is not None:
-        item = next(iter(store.find_items(*name)), None)
-    place = None if item is None else store.find_position(view, item)
-    cursor = max(0, min(request.position.line, total - 1)) if place is None else place
+    item, key = request.position.item, request.position.key
+    if item is None and key is not None:
+        item = next(iter(store.find_items(*key)), None)
+    position = None if item is None else store.find_position(view, item)
+    cursor = max(0, min(request.position.line, total - 1)) if position is None else position
     window = cursor // WINDOW
-    own = store.measure_progress(view.queue_file, store.annotator) if view.queue_file else []
+    progress = store.measure_progress(view.queue_file, store.annotator) if view.queue_file else []
     rows = store.fetch_page(view, window * WINDOW, WINDOW)
-    return QueuePage(total, cursor, window, rows, store.measure_columns(view), own[0].summary if own else "")
+    return QueuePage(total, cursor, window, rows, store.measure_columns(view), progress[0].summary if progress else "")
 
 
 def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:
+    """Count the failing items of a view by cluster. `grouping`: index in `fcreview.matching.clusters.GROUPINGS`."""
     clusters = store.fetch_clusters(view, by=grouping)
     if grouping != BY_VALUE:
         return ClusterCounts(clusters, sum(cluster.count for cluster in clusters))
@@ -144,8 +151,8 @@ def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:
     return ClusterCounts(clusters, store.count_items(failing) if clusters else 0)
 
 
-def queue_file_names(store: Store) -> Mapping[str, bool]:
-    """Names of the workspace's queue files, and whether each has a share for this annotator."""
+def queue_file_shares(store: Store) -> Mapping[str, bool]:
+    """Return for each queue file of the workspace, by name, whether it has a share for this annotator."""
     from fcreview.store.queues.queue_file import QueueError, queue_names, read_queue
 
     def has_share(name: str) -> bool:
@@ -158,7 +165,7 @@ def queue_file_names(store: Store) -> Mapping[str, bool]:
 
 
 def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
-    """None in blind mode and without queue files, as there is no random sample then."""
+    """Return None in blind mode, and without queue files, because no random sample exists then."""
     from fcreview.store.queues.queue_file import queue_names
 
     if store.blind or not queue_names(store.workspace):
@@ -170,17 +177,20 @@ def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
 
 
 def _visible_warnings(store: Store) -> list[str]:
-    """In blind mode only warnings about the annotator's own journal: the others would reveal names."""
-    every = store.reviews.warnings
-    return [each for each in every if each.startswith(f"{store.annotator}.jsonl ")] if store.blind else every
+    """Return warnings about journals: in blind mode only the annotator's own, because others would reveal names."""
+    warnings = store.reviews.warnings
+    own_prefix = f"{store.annotator}.jsonl "
+    return [each for each in warnings if each.startswith(own_prefix)] if store.blind else warnings
 
 
 FIRST_BATCH = 50
+"""Number of rows that a search for unreviewed items reads first. Further batches have `MAX_REMAINING` rows."""
 MAX_REMAINING = 1000
+"""Number up to which unreviewed items are counted."""
 
 
 class RowSource(Protocol):
-    """The part of `Store` that a navigator needs."""
+    """Methods of `Store` that a `QueueNavigator` calls."""
 
     def count_items(self, view: View) -> int: ...
 
@@ -191,26 +201,29 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QueueNavigator:
-    """Position of an item in a queue, to find the next ones. If a verdict removes the item from the queue, the item
-    after it takes its position."""
+    """Position of an item in a queue, from which the next items are found.
+
+    If a verdict removes the item from the queue, the item after it takes its position.
+    """
 
     view: View
     item: int
     count: int
+    """Number of items in the queue."""
     position: int | None
-    """From 0; None if the item is not, or no longer, in the queue."""
+    """Index of the item in the queue, or None if the queue does not, or no longer, contain it."""
     last_position: int = 0
-    """The position, or the last known one."""
+    """Last known index of the item in the queue."""
 
     @classmethod
     def locate(cls, source: RowSource, view: View, item: int, previous: QueueNavigator | None = None) -> QueueNavigator:
-        """Look the item up. `before` is the navigator of the previous item."""
+        """Find the position of an item. `previous`: navigator of the item displayed before."""
         position = source.find_position(view, item)
         last = previous.last_position if previous is not None else 0
         return cls(view, item, source.count_items(view), position, last if position is None else position)
 
     def find_neighbour(self, source: RowSource, step: int) -> int | None:
-        """The next (1) or previous (-1) item; None at either end."""
+        """Return the next (`step` 1) or previous (-1) item, or None at either end."""
         at = self.last_position + (step if self.position is not None or step < 0 else 0)
         if not 0 <= at < self.count:
             return None
@@ -218,15 +231,15 @@ class QueueNavigator:
         return rows[0].item if rows else None
 
     def find_next_unreviewed(self, source: RowSource) -> int | None:
-        """The next item after this one without a verdict by the annotator; None if there is none up to the end."""
+        """Return the first later item without a verdict by the annotator, or None up to the end of the queue."""
         start = self.last_position + (0 if self.position is None else 1)
         return next((row.item for row in self._unreviewed_rows(source, start) if row.item != self.item), None)
 
-    def count_remaining(self, source: RowSource) -> RemainingItems:
-        """Other items of the queue without a verdict by the annotator."""
-        others = (row.item for row in self._unreviewed_rows(source, 0) if row.item != self.item)
-        found = list(islice(others, MAX_REMAINING))
-        return RemainingItems(len(found), found[0] if found else None)
+    def find_remaining(self, source: RowSource) -> RemainingItems:
+        """Find the other items of the queue without a verdict by the annotator."""
+        unreviewed = (row.item for row in self._unreviewed_rows(source, 0) if row.item != self.item)
+        items = list(islice(unreviewed, MAX_REMAINING))
+        return RemainingItems(len(items), items[0] if items else None)
 
     def _unreviewed_rows(self, source: RowSource, start: int) -> Iterator[QueueRow]:
         size = FIRST_BATCH
@@ -239,16 +252,18 @@ class QueueNavigator:
             size = MAX_REMAINING
 
     def _has_verdict(self, row: QueueRow) -> bool:
-        """In the queue of judge verdicts a verdict on a part counts as well."""
+        """In the queue `judged`, a verdict on a part of the item counts as well."""
         return row.you is not None or (self.view.queue == "judged" and row.your_parts > 0)
 
 
 @dataclass(frozen=True, slots=True)
 class RemainingItems:
-    """Number of items without a verdict, counted up to `MAX_REMAINING`, and the first of them."""
+    """Items of a queue without a verdict by the annotator."""
 
     count: int
+    """Number of items, at most `MAX_REMAINING`."""
     first: int | None
+    """The first item, or None if none remains."""
 
     def __str__(self) -> str:
         return f"{self.count:,} or more" if self.count >= MAX_REMAINING else f"{self.count:,}"

@@ -17,7 +17,13 @@ from fcreview.model.review import CORRECT, Annotation, Fault, Opinion
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import Scale, decides, find_scale
 from fcreview.model.wording import format_count, format_verdict
-from fcreview.stats.agreement import format_opinion, format_majority, is_fault_disagreement, list_verdicts_for_adjudication, format_source_verdict
+from fcreview.stats.agreement import (
+    format_majority,
+    format_opinion,
+    format_source_verdict,
+    is_fault_disagreement,
+    list_verdicts_for_adjudication,
+)
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.item_view.blocks import Block
 from fcreview.tui.item_view.verdicts import format_verdict_value
@@ -76,7 +82,7 @@ class CaseList:
 
     @classmethod
     def from_disagreements(cls, found: Iterable[tuple[int, Disagreement]]) -> CaseList:
-        """Create the list from (item, dispute) pairs in the order of the items."""
+        """Create the list from (item number, disagreement) pairs in the order of the items."""
         cases = [AdjudicationCase(item, dispute) for item, dispute in found]
         ranks = {item: rank for rank, item in enumerate(dict.fromkeys(case.item for case in cases))}
         return cls(sorted(cases, key=lambda case: (ranks[case.item], case.disagreement.target == ITEM)))
@@ -96,14 +102,14 @@ class CaseList:
         """Whether all cases are resolved."""
         return self.resolved == len(self.cases)
 
-    def update_item(self, item: int, disputes: Sequence[Disagreement]) -> None:
-        """Update the cases of an item from its open disputes. A new dispute goes after the item's other cases."""
+    def update_item(self, item: int, unresolved: Sequence[Disagreement]) -> None:
+        """Update the cases of an item from its unresolved disagreements. New ones go after the item's other cases."""
         displayed = self.case
-        open_ = {(item, each.target, each.criterion): each for each in disputes}
+        open_ = {(item, each.target, each.criterion): each for each in unresolved}
         for case in self.cases:
             if case.item == item:
-                dispute = open_.pop(case.key, None)
-                case.resolved, case.disagreement = dispute is None, dispute or case.disagreement
+                current = open_.pop(case.key, None)
+                case.resolved, case.disagreement = current is None, current or case.disagreement
         last = max((at for at, case in enumerate(self.cases) if case.item == item), default=len(self.cases) - 1)
         self.cases[last + 1 : last + 1] = [AdjudicationCase(item, each) for each in open_.values()]
         if displayed is not None:
@@ -141,52 +147,40 @@ LABEL_CELLS = 10
 
 def case_name(case: AdjudicationCase, detail: ItemDetail) -> str:
     """Return the name of the case as visible text: `simple_13 · turn 1 call 1 · equivalent`."""
-    dispute = case.disagreement
-    about = [describe_address(dispute.target)] if dispute.target != ITEM else []
-    return sanitize(f" {symbols().separator} ".join([detail.row.id, *about, dispute.criterion]))
+    target, criterion = case.disagreement.target, case.disagreement.criterion
+    address = [describe_address(target)] if target != ITEM else []
+    return sanitize(f" {symbols().separator} ".join([detail.row.id, *address, criterion]))
 
 
 def header_line(cases: CaseList, detail: ItemDetail | None, cells: int) -> Line:
-    """Return the header: ` disputed 2/7   simple_13 · call 1 · equivalent            resolved 1 of 7`."""
+    """Return the header: ` unresolved 2/7   simple_13 · call 1 · equivalent            resolved 1 of 7`."""
     count = "all resolved" if cases.all_resolved else f"resolved {cases.resolved} of {len(cases.cases)}"
     right: Line = ((f" {count} ", "good" if cases.all_resolved else "dim"),)
     if cases.case is None or detail is None:
         return justify_line(((" adjudication", "strong"),), right if cases.cases else (), cells)
-    state = "resolved" if cases.case.resolved else "disputed"
+    state = "resolved" if cases.case.resolved else "unresolved"
     left: Line = ((f" {state} {cases.at + 1}/{len(cases.cases)}", "good" if cases.case.resolved else "disputed"),)
     room = cells - line_width(left) - line_width(right) - 4
-    return justify_line(
-        (*left, ("   ", ""), (truncate_middle(case_name(cases.case, detail), room), "strong")), right, cells
-    )
+    name = truncate_middle(case_name(cases.case, detail), room)
+    return justify_line((*left, ("   ", ""), (name, "strong")), right, cells)
 
 
-def answer_lines(case: AdjudicationCase, cells: int) -> list[Line]:
-    """Return the annotators' answers, with their names if the case is resolved."""
-    lines: list[Line] = []
+def panel_lines(
+    case: AdjudicationCase, item: Item, mine: Opinion | None, cells: int, rows: int, pager_key: str
+) -> list[Line]:
+    """Return the annotators' answers, the adjudicator's review, and as many automatic verdicts as fit into `rows`.
+
+    The annotators are named if the case is resolved. `pager_key` is the key that shows all answers.
+    """
+    answers: list[Line] = []
     for at, answer in enumerate(case.disagreement.answers):
-        lines += _answer_lines(at, answer, cells, named=case.resolved)
-    return lines
-
-
-@dataclass(frozen=True, slots=True)
-class PanelSize:
-    """Size of the panel with the answers."""
-
-    cells: int
-    rows: int
-    pager_key: str
-    """Key that shows all answers in the pager."""
-
-
-def panel_lines(case: AdjudicationCase, item: Item, mine: Opinion | None, size: PanelSize) -> list[Line]:
-    """Return the answers, the adjudicator's review, and as many of the benchmark's verdicts as fit."""
-    cells = size.cells
-    answers = [*answer_lines(case, cells), *_adjudicator_lines(mine, cells)]
-    automatic = benchmark_lines(case, item, cells)
-    if len(answers) > size.rows - 1:
-        hint = f"     {symbols().ellipsis} press {size.pager_key} for all answers"
-        answers = [*answers[: size.rows - 2], ((hint, "dim"),)]
-    return [*answers, *automatic[: size.rows - len(answers)]]
+        answers += _answer_lines(at, answer, cells, named=case.resolved)
+    answers += _adjudicator_lines(mine, cells)
+    automatic = _automatic_lines(case.disagreement, item, cells)
+    if len(answers) > rows - 1:
+        hint = f"     {symbols().ellipsis} press {pager_key} for all answers"
+        answers = [*answers[: rows - 2], ((hint, "dim"),)]
+    return [*answers, *automatic[: rows - len(answers)]]
 
 
 def _adjudicator_lines(mine: Opinion | None, cells: int) -> list[Line]:
@@ -221,41 +215,37 @@ def _first_rows(text: str, cells: int) -> list[str]:
     return rows
 
 
-def benchmark_lines(case: AdjudicationCase, item: Item, cells: int) -> list[Line]:
-    """Return the verdict of the majority and the benchmark's verdicts on the target."""
+def _automatic_lines(disagreement: Disagreement, item: Item, cells: int) -> list[Line]:
+    """Return the verdict of the majority and the automatic verdicts on the target."""
     room = cells - LABEL_CELLS
-    lines = label_rows(f" {'majority':<{LABEL_CELLS - 1}}", wrap_text(format_majority(case.disagreement), room, 1))
-    for verdict in list_verdicts_for_adjudication(item, case.disagreement):
-        rows = _first_rows(format_source_verdict(verdict, case.disagreement.criterion), room)
+    lines = label_rows(f" {'majority':<{LABEL_CELLS - 1}}", wrap_text(format_majority(disagreement), room, 1))
+    for verdict in list_verdicts_for_adjudication(item, disagreement):
+        rows = _first_rows(format_source_verdict(verdict, disagreement.criterion), room)
         lines += label_rows(f" {verdict.source:<{LABEL_CELLS - 1}}", rows)
     return lines
 
 
 def mark_line(case: AdjudicationCase, cells: int) -> list[Line]:
     """Return the line above the disputed part in the item's text."""
-    criterion = (
-        ""
-        if case.disagreement.criterion == CORRECT
-        else f" {symbols().separator} {sanitize(case.disagreement.criterion)}"
-    )
-    state = "resolved" if case.resolved else "disputed"
-    return [rule_line(((f"{state}{criterion}", "good" if case.resolved else "disputed"),), cells)]
+    criterion = case.disagreement.criterion
+    suffix = "" if criterion == CORRECT else f" {symbols().separator} {sanitize(criterion)}"
+    state, style = ("resolved", "good") if case.resolved else ("annotators disagree", "disputed")
+    return [rule_line(((state + suffix, style),), cells)]
 
 
 def full_text(case: AdjudicationCase, detail: ItemDetail) -> str:
-    """Return all answers and the benchmark's verdicts as a text for the pager."""
-    parts = []
-    for at, answer in enumerate(case.disagreement.answers):
+    """Return all answers and the automatic verdicts as a text for the pager."""
+    parts, disagreement = [], case.disagreement
+    for at, answer in enumerate(disagreement.answers):
         annotator = f" · {answer.annotator}" if case.resolved else ""
         lines = [f"{answer_letter(at)}{annotator} · {format_opinion(answer)}"]
         lines += [f"tags: {', '.join(answer.tags)}"] if answer.tags else []
         lines += [f"golden fix: {answer.golden_fix}"] if answer.golden_fix else []
         lines += [answer.note] if answer.note else []
         parts.append("\n".join(lines))
-    parts.append(f"majority · {format_majority(case.disagreement)}")
-    parts += [
-        f"{v.source} · {format_source_verdict(v, case.disagreement.criterion)}" for v in list_verdicts_for_adjudication(detail.item, case.disagreement)
-    ]
+    parts.append(f"majority · {format_majority(disagreement)}")
+    for verdict in list_verdicts_for_adjudication(detail.item, disagreement):
+        parts.append(f"{verdict.source} · {format_source_verdict(verdict, disagreement.criterion)}")
     return "\n\n".join(parts)
 
 

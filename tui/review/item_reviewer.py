@@ -311,7 +311,7 @@ class ItemReviewer:
         self._queue_action(self._show_pending_item)  # after the actions that were queued meanwhile
 
     async def _end_message(self) -> str:
-        left = await self._prefetcher.count_remaining(self.displayed)
+        left = await self._prefetcher.find_remaining(self.displayed)
         if not left.count:
             return "queue complete · next: fcreview export, fcreview report"
         key = self._key("item.next")
@@ -469,7 +469,7 @@ class ItemReviewer:
         self.direction, self._pending_item = by, None
         item, remark = await self._prefetcher.find_neighbour(self.displayed, by), NO_MESSAGE
         if item is None and by > 0 and (self._is_detail_stale or self.displayed.detail.row.you is not None):
-            item = (await self._prefetcher.count_remaining(self.displayed)).first
+            item = (await self._prefetcher.find_remaining(self.displayed)).first
             remark = StatusMessage("end of queue · first unreviewed item")
         if item is None:
             self._show_message("this is the last item" if by > 0 else "this is the first item", "warn")

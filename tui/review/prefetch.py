@@ -143,9 +143,9 @@ class ItemPrefetcher:
             return found.neighbour
         return await self._session.query(lambda store: displayed.navigator.find_neighbour(store, step))
 
-    async def count_remaining(self, displayed: DisplayedItem) -> RemainingItems:
+    async def find_remaining(self, displayed: DisplayedItem) -> RemainingItems:
         """The items of the queue without a verdict."""
-        return await self._session.query(lambda store: displayed.navigator.count_remaining(store))
+        return await self._session.query(lambda store: displayed.navigator.find_remaining(store))
 
     async def count_unreviewed(self) -> int:
         """Number of items of the queue without a verdict of this annotator."""

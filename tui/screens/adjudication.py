@@ -20,7 +20,6 @@ from fcreview.tui.review.adjudication import (
     MARK_KEY,
     Adjudicator,
     DisagreementCursor,
-    PanelSize,
     case_name,
     full_text,
     header_line,
@@ -153,12 +152,9 @@ class AdjudicationScreen(Screen[None]):
             ((f" {remaining_text(cases) if self.adjudicator.is_loaded else symbols().ellipsis}", "strong"),)
         ]
         if cases.case is not None and detail is not None:
-            size = PanelSize(
-                cells,
-                max(int(self.app.size.height * MAX_ANSWERS_SHARE), MIN_ANSWER_ROWS),
-                self._key("adjudication.answers"),
-            )
-            lines = panel_lines(cases.case, detail.item, self.adjudicator.mine, size)
+            rows = max(int(self.app.size.height * MAX_ANSWERS_SHARE), MIN_ANSWER_ROWS)
+            key = self._key("adjudication.answers")
+            lines = panel_lines(cases.case, detail.item, self.adjudicator.mine, cells, rows, key)
         self.query_one(LineBlock).show(lines)
         self.query_one("#adjudication-header", LineBar).show(header_line(cases, detail, cells))
         self.query_one("#adjudication-rule", LineBar).show(((symbols().rule * cells, "dim"),))

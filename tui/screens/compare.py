@@ -104,7 +104,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COMPARISON_ACTIONS, MODAL_HELP_ACTIONS)
     CSS_PATH = "pick.tcss"
-    DOING = "comparing"
+    WAITING_FOR = "comparing"
 
     def __init__(self, session: Session, view: View, runs: tuple[RunRow, RunRow]) -> None:
         super().__init__()
@@ -178,7 +178,7 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
         self._runs, self._list_state, self._selected, self._compare = runs, list_state, selected, compare
         self._marked: int | None = None
 
-    def below(self) -> Iterable[Widget]:
+    def compose_below_list(self) -> Iterable[Widget]:
         box = RunSearchInput(self._list_state.search, placeholder="model, benchmark, version or path", compact=True)
         box.cursor_blink = False
         box.display = bool(self._list_state.search)

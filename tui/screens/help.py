@@ -9,8 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from fcreview.model.sanitize import display_width
-from fcreview.model.wording import pad_cell
+from fcreview.model.sanitize import display_width, pad
 from fcreview.store.filters.parser import list_filter_help
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.tui.actions import HELP_ACTIONS
@@ -69,7 +68,7 @@ def _section_lines(title: str, rows: Sequence[tuple[str, str, str]], cells: int)
     lines: list[Line] = [((f" {title}", "head"),)]
     for key, style, text in rows:
         for at, part in enumerate(wrap_visible(text, cells - key_cells - 6)):
-            lines.append((("  " + pad_cell(key if at == 0 else "", key_cells), style), ("  " + part, "")))
+            lines.append((("  " + pad(key if at == 0 else "", key_cells), style), ("  " + part, "")))
     return [*lines, ()]
 
 

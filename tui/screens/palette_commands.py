@@ -27,7 +27,7 @@ from fcreview.store.rows import ItemMatch, RunRow
 from fcreview.tui.exports import ExportRequest, path_exists, write_export
 from fcreview.tui.key_bindings import available_actions
 from fcreview.tui.queue.header import run_title
-from fcreview.tui.queue.loader import queue_file_names
+from fcreview.tui.queue.loader import queue_file_shares
 from fcreview.tui.queue.state import ALL_RUNS, available_orders
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.dialogs import AskScreen
@@ -123,7 +123,7 @@ class PaletteContext:
 
     async def load(self) -> None:
         """Read runs and queue files from the store."""
-        self.queue_files = await self.session.query(queue_file_names)
+        self.queue_files = await self.session.query(queue_file_shares)
         runs, scope = await self.session.query(lambda store: store.fetch_runs()), self.state.scope
         self.runs = [run for run in runs if not scope or run.run in scope]
 

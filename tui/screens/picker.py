@@ -157,7 +157,7 @@ class ClustersScreen(PickerScreen[tuple[str, ...]], inherit_bindings=False):
     """Gives the filter terms of the group or cluster that was chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(CLUSTER_ACTIONS, MODAL_HELP_ACTIONS)
-    DOING = "counting failures"
+    WAITING_FOR = "counting failures"
 
     def __init__(self, load: Callable[[int], Awaitable[ClusterCounts]], state: ClusterListState) -> None:
         super().__init__(load=self._load_counts)
@@ -172,7 +172,7 @@ class ClustersScreen(PickerScreen[tuple[str, ...]], inherit_bindings=False):
         self.watch(self.list, "cursor", self._remember_cursor, init=False)
         super().on_mount()
 
-    def below(self) -> Iterable[Widget]:
+    def compose_below_list(self) -> Iterable[Widget]:
         yield LineBar(id="means")
         yield LineBar(id="difference")
 

@@ -130,7 +130,7 @@ class QueuePane(Vertical):
     def _draw_header(self) -> None:
         cells, runs = self.size.width, self._menus.shown_runs
         self._bar("runs").show(header.runs_line(runs, self._session.annotator, cells, blind=self._state.blind))
-        self._bar("rates").show(header.rates_line(runs, cells, blind=self._state.blind, share=self._estimate))
+        self._bar("rates").show(header.rates_line(runs, cells, blind=self._state.blind, estimate=self._estimate))
         self._bar("rule").show(header.message_line(self._message, cells))
         self._bar("heading").show(queue_heading_line(self.list.columns))
         self._draw_position()
@@ -201,7 +201,7 @@ class QueuePane(Vertical):
     def _show_list(self, loaded: QueuePage) -> None:
         self._page, self._target = loaded, None
         self.list.empty_line = header.empty_line(self._state.where, self._state.search, self._session.reviewed_count)
-        self.list.show_view(loaded.total, loaded.cursor, loaded.extent)
+        self.list.show_view(loaded.total, loaded.cursor, loaded.column_widths)
         self.list.add_window(loaded.window_index, self.list.version, loaded.rows)
 
     @work(exclusive=True, group="runs")

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from fcreview.model import wording
 from fcreview.model.sanitize import MAX_MARKS, clip, display_width, pad, sanitize_lines
-from fcreview.model.wording import align_row, compute_column_widths, pad_cell
+from fcreview.model.wording import align_row, compute_column_widths
 from fcreview.tui.text.theme import symbols
 
 JSON_WIDTH = 76
@@ -249,7 +249,7 @@ def _prefix_that_fits(text: str, cells: int) -> str:
 def center_text(text: str, cells: int) -> str:
     """Pad a visible text on both sides to `cells`."""
     left = (cells - display_width(text)) // 2
-    return " " * left + pad_cell(text, cells - left)
+    return " " * left + pad(text, cells - left)
 
 
 def format_pass_rate(passes: int, known: int, items: int) -> str:

@@ -307,20 +307,14 @@ class EvaluatedReply:
     """(item id, score file name, official verdict) -> first item with this reply. Set by `items.build_item`."""
 
 
-def evaluate_reply(
-    item: DatasetItem, record: dict[str, Any], opening: list[Message], settings: EvaluationSettings
-) -> EvaluatedReply:
-    """Evaluate the reply in a result record, or return an equal one from the item's cache.
-
-    Args:
-        opening: Messages before the reply.
-    """
+def evaluate_reply(item: DatasetItem, record: dict[str, Any], settings: EvaluationSettings) -> EvaluatedReply:
+    """Evaluate the reply in a result record, or return an equal one from the item's cache."""
     key = _reply_cache_key(record, settings)
     reply = item.reply_cache.get(key) if key is not None else None
     if reply is None:
-        reply = _evaluate_new_reply(item, record, opening, settings)
+        reply = _evaluate_new_reply(item, record, settings)
         if key is not None and len(item.reply_cache) < MAX_CACHED:
-            if reply.messages is not opening:
+            if reply.messages is not item.opening_messages:
                 reply.messages = SharedList(reply.messages)
             reply.is_cached = True
             item.reply_cache[key] = reply
@@ -348,9 +342,7 @@ def _reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) -> tu
     return settings.decoder.name, settings.decoder.stringifies_arguments, result
 
 
-def _evaluate_new_reply(
-    item: DatasetItem, record: dict[str, Any], opening: list[Message], settings: EvaluationSettings
-) -> EvaluatedReply:
+def _evaluate_new_reply(item: DatasetItem, record: dict[str, Any], settings: EvaluationSettings) -> EvaluatedReply:
     result, version, category = record["result"], settings.rules_version, settings.category
     evaluation = evaluate(
         result, item, version=version, category=category, config=settings.config, decoder=settings.decoder
@@ -360,7 +352,7 @@ def _evaluate_new_reply(
         if item.golden_calls or evaluation.predicted:
             pairs = pair_calls(item, evaluation.predicted, category, version == "V1", failed=evaluation.valid is False)
             evaluation.pairs = SharedList(pairs)
-    messages = single_turn_messages(record, opening)
+    messages = single_turn_messages(record, item.opening_messages)
     return EvaluatedReply(answer_hash(result), evaluation, messages, evaluation.predicted, evaluation.pairs)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import orjson
 
-from fcreview.importers.common.python_syntax import brackets_deeper_than
+from fcreview.importers.common.python_syntax import has_brackets_deeper_than
 from fcreview.importers.common.records import Undecodable
 
 Calls = list[tuple[str, dict[str, Any]]]
@@ -66,7 +66,7 @@ def check_size(text: str) -> None:
     """Raise Undecodable for text that is too long or too deeply nested for a parser."""
     if len(text) > MAX_TEXT:
         raise Undecodable(f"text of {len(text)} characters is too long to be decoded")
-    if brackets_deeper_than(text, MAX_DEPTH):
+    if has_brackets_deeper_than(text, MAX_DEPTH):
         raise Undecodable(f"more than {MAX_DEPTH} nested brackets")
 
 

@@ -18,14 +18,14 @@ from fcreview.importers.bfcl.checker.evaluate import rule_for_category
 from fcreview.importers.bfcl.decoders.base import Decoder, DecoderContext, WrongFormat
 from fcreview.importers.bfcl.decoders.models import DEFAULT_DECODERS
 from fcreview.importers.bfcl.decoders.registry import (
-    DECODERS_BY_NAME,
     DECODERS,
+    DECODERS_BY_NAME,
     decoder_for_model,
     early_v1_decoder,
     find_decoder,
 )
 from fcreview.importers.bfcl.discovery import FilesByCategory
-from fcreview.importers.common.jsonl import Record, records
+from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.records import Undecodable
 from fcreview.model.item import ImportIssue
 from fcreview.run_plan import RunPlan
@@ -145,7 +145,7 @@ def _sample_replies(categories: FilesByCategory, version: str) -> tuple[list[Any
     for name in [name for name in categories if _has_python_calls(name, version)][:MAX_CATEGORIES]:
         replies += [value["result"] for value in _first_records(categories[name].results) if "result" in value]
         for value in _first_records(categories[name].scores):
-            error_type = scores.error_type(value)
+            error_type = scores.read_error_type(value)
             if error_type is not None and "model_result_raw" in value:
                 scored.append((value["model_result_raw"], error_type))
     return replies, scored
@@ -157,7 +157,7 @@ def _has_python_calls(category: str, version: str) -> bool:
 
 
 def _first_records(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    found = (each.value for path in paths for each in records(path) if isinstance(each, Record))
+    found = (each.value for path in paths for each in read_records(path) if isinstance(each, JsonRecord))
     yield from islice((value for value in found if isinstance(value, dict)), MAX_RECORDS)
 
 
@@ -186,7 +186,7 @@ def select_category_decoder(
             ):
                 continue
             entry = scored.failing.get(item_id)
-            error_type = scores.error_type(entry.record) if entry is not None else None
+            error_type = scores.read_error_type(entry.record) if entry is not None else None
             if error_type in ("type_error:java", "type_error:js"):
                 n_native += 1
             elif entry is None or (error_type or "").startswith(("type_error", "value_error")):

@@ -8,7 +8,7 @@ from typing import Any
 from fcreview.importers.bfcl.decoders.base import Calls, DecoderContext, WrongFormat, parse_json, validate_calls
 from fcreview.importers.bfcl.decoders.code import require_text
 from fcreview.importers.bfcl.decoders.python_calls import parse_expression
-from fcreview.importers.common.python_syntax import compute
+from fcreview.importers.common.python_syntax import compute_arithmetic
 from fcreview.importers.common.records import Undecodable
 
 
@@ -108,5 +108,5 @@ def _evaluate_literal(node: ast.expr | None) -> Any:
         case ast.Tuple(elts=elements):
             return tuple(_evaluate_literal(element) for element in elements)
         case ast.UnaryOp() | ast.BinOp():
-            return compute(node)
+            return compute_arithmetic(node)
     raise ValueError(type(node).__name__)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fcreview.importers.bfcl.decoders.base import Calls, WrongFormat, check_size
-from fcreview.importers.common.python_syntax import compute, dotted
+from fcreview.importers.common.python_syntax import compute_arithmetic, dotted_name
 from fcreview.importers.common.records import Undecodable
 from fcreview.model.function_schema import read_declared_parameters
 
@@ -184,7 +184,7 @@ def parse_calls(text: str, version: str = "V4") -> Calls:
             raise Undecodable("prose, not calls")
         nodes = _call_nodes(text, v1)
         calls = [read_call(node) for node in nodes]
-        without = [dotted(node.func) for node in nodes if not node.keywords] if v1 else []
+        without = [dotted_name(node.func) for node in nodes if not node.keywords] if v1 else []
     else:
         without = [name for name, arguments in calls if not arguments] if v1 else []
     if without:
@@ -224,7 +224,7 @@ def read_call(node: ast.Call) -> tuple[str, dict[str, Any]]:
     arguments: dict[str, Any] = {}
     for argument in node.keywords:
         arguments[argument.arg] = read_value(argument.value)  # type: ignore[index]  # `**x` gives the key None
-    return dotted(node.func), arguments
+    return dotted_name(node.func), arguments
 
 
 def read_value(node: ast.expr) -> Any:
@@ -251,7 +251,7 @@ def _read_value(node: ast.expr | None) -> Any:
         case ast.UnaryOp(operand=ast.Constant(value=value)):
             return -value  # type: ignore[operator]  # BFCL negates for any operator; some constants raise
         case ast.BinOp():
-            return compute(node)
+            return compute_arithmetic(node)
         case ast.Call(keywords=keywords):
             if not keywords:
                 return _source_text(node)

@@ -125,12 +125,12 @@ def test_the_text_shows_both_sides_and_the_command_that_settles(cli: Cli, disput
         'predicted  get_weather(city="Rome", unit="celsius")',
         'differs    city "Rome" (golden "Oslo")',
         "official   fail",
-        "majority   fail (not taken)",
+        "majority   fail (not applied)",
     ):
         assert text in first, text
-    assert "pass, wrong: golden" in second
+    assert "pass, fault: golden" in second
     assert f"--target {CALL} --criterion equivalent --adjudicate" in last
-    assert "majority   all let it pass; who is wrong is open" in second
+    assert "majority   all pass; fault unresolved" in second
     assert "majority   none" in last
     assert not any(name in done.out for name in ("alice", "bob", "carol", "dora"))
     command = shlex.split(first.rsplit("\n", 1)[1])

@@ -75,7 +75,7 @@ def test_the_policy_decides_what_is_settled(cli: Cli, reviewed: Path) -> None:
 @pytest.mark.sweep
 def test_as_text_it_says_how_reviews_were_chosen(cli: Cli, reviewed: Path, known_run: Path) -> None:
     done = cli("calibrate", reviewed)
-    assert "0 of them found in a queue file" in done.out and "queue create" in done.out
+    assert "0 of them in a random sample" in done.out and "queue create" in done.out
     assert "official:fail human:pass" in done.out
 
 

@@ -82,7 +82,7 @@ def test_from_records_what_label_records(cli: Cli, known_run: Path, tmp_path: Pa
         ({"id": "simple_python_0", "model": "oak", "value": True}, "model oak"),
         (item(1), "says nothing"),
         (item(1, value="maybe"), "no verdict 'maybe'"),
-        (item(1, value=2), "no verdict 2 on correct"),
+        (item(1, value=2), "2 is not a valid verdict on correct"),
         (item(1, value=True, criterion="completeness"), "on completeness"),
         (item(1, fault="nobody"), "fault must be one of"),
         (item(1, tags="a"), "tags has the wrong type"),

@@ -122,6 +122,6 @@ def test_without_a_settled_fix_no_folder_is_made(cli: Cli, run: Path, tmp_path: 
 def test_a_benchmark_that_writes_nothing_says_so_in_a_line() -> None:
     plugin = Plugin("common", "A new one", "")  # a folder of importers without the modules
     plan = RunPlan(Run("common", "", "", "m", "x"), [])
-    for work in (lambda: plugin.rewrite(plan, []), lambda: plugin.rewrite_golden(plan, {})):
+    for work in (lambda: plugin.rewrite_scores(plan, []), lambda: plugin.rewrite_golden(plan, {})):
         with pytest.raises(WriteError, match="A new one has no way to write its own files"):
             work()

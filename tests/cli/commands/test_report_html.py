@@ -114,7 +114,7 @@ def test_calibration_is_that_of_the_command(cli: Cli, two_known_runs: Path, tmp_
     found = read((tmp_path / "report.html").read_text())
     assert found.faults == []
     assert "How far automatic verdicts can be believed" in found.texts
-    assert any(text.startswith("chosen by hand: these figures are of these cases only") for text in found.texts)
+    assert any(text.startswith("items chosen by hand: the measures describe these items only") for text in found.texts)
     for each in figures:
         listed = found.texts.index(f"{each['source']} · correct")  # among the contents
         at = found.texts.index(f"{each['source']} · correct", listed + 1)

@@ -29,7 +29,7 @@ def test_a_name_stands_for_the_filter_of_that_annotator(cli: Cli, kept: Path) ->
     assert named.objects == cli("items", kept, *every, "--where", where).objects != []
     assert cli("triage", kept, *every, "--where", "@wrong").objects != []
     other = cli("items", kept, "--annotator", "bob", "--where", "@wrong")
-    assert other.code == 2 and "no saved filter @wrong: none is saved yet" in other.err
+    assert other.code == 2 and "no saved filter @wrong (saved filters: none)" in other.err
     said = other.err.splitlines()
     assert said[2].index("^") == said[1].index("@wrong")
 
@@ -37,4 +37,4 @@ def test_a_name_stands_for_the_filter_of_that_annotator(cli: Cli, kept: Path) ->
 def test_one_that_is_no_longer_understood_says_why(cli: Cli, kept: Path) -> None:
     (kept / ".fcreview" / "filters" / "alice.json").write_text('{"old": "colour:red"}')
     done = cli("items", kept, "--annotator", "alice", "--where", "stale @old")
-    assert done.code == 2 and "@old: there is no key colour" in done.err
+    assert done.code == 2 and "@old: unknown key colour" in done.err

@@ -11,7 +11,7 @@ from fcreview.stats.calibration_summary import compute_calibrations, find_error_
 
 
 def case(item: int, said: Any, settled: Any, **fields: Any) -> VerdictPair:
-    known: dict[str, Any] = {"source": "judge", "judge": "oak", "criterion": "correct", "random": False}
+    known: dict[str, Any] = {"source": "judge", "judge": "oak", "criterion": "correct", "is_random": False}
     return VerdictPair(item=item, automatic=said, human=settled, **(known | {"benchmark": "bfcl", "category": "simple"} | fields))
 
 
@@ -45,12 +45,12 @@ def test_a_source_has_its_matrix_and_figures() -> None:
     )
     assert cells(figures)[:2] == [["TPR", "100.0 %", "[61.0, 100.0]", "6"], ["TNR", "50.0 %", "[9.5, 90.5]", "2"]]
     assert [row[0] for row in cells(figures)] == ["TPR", "TNR", "precision", "F1", "kappa", "agreement"]
-    assert cells(next(tables(wrong))) == [["category simple", "judge oak · correct", "pass, people fail", "1 of 7"]]
+    assert cells(next(tables(wrong))) == [["category simple", "judge oak · correct", "pass, human fail", "1 of 7"]]
 
 
 def test_it_says_how_cases_were_chosen() -> None:
-    by_hand, random = case(1, True, True), case(2, True, True, random=True)
-    assert texts(section([by_hand]))[:2] == ["1 reviewed item, 0 of them found in a queue file", BY_HAND]
+    by_hand, random = case(1, True, True), case(2, True, True, is_random=True)
+    assert texts(section([by_hand]))[:2] == ["1 reviewed item, 0 of them in a random sample", BY_HAND]
     assert BY_HAND not in texts(section([by_hand, random]))
     chosen = [texts(section(cases).sections[0])[0] for cases in ([by_hand], [random], [by_hand, random])]
     assert [each.rpartition(": ")[2] for each in chosen] == ["by hand.", "random.", "1 of 2 random."]
@@ -86,5 +86,5 @@ def test_scores_are_a_matrix_and_many_labels_a_list() -> None:
 
 def test_without_reviews_it_says_so() -> None:
     found = calibration_section(Calibrated())
-    assert texts(found) == ["Nothing to compare: no automatic verdict on anything that people settled."]
+    assert texts(found) == ["Nothing to compare: no item has both an automatic and a human verdict."]
     assert not list(tables(found))

@@ -42,8 +42,8 @@ def ways() -> dict[str, Callable[[str], Any]]:
     native = [[{"f": "{}"}], [{"name": "f", "arguments": "{}"}]]
     for at, shape in enumerate(native):
         made[f"native {at}"] = partial(_native, shape)
-    made["acebench"] = acebench.decode
-    made["acebench readable"] = acebench.readable
+    made["acebench"] = acebench.decode_reply
+    made["acebench readable"] = acebench.decode_for_display
     for parser in ("default", "ministral", "xlam", "toolace"):
         made[f"hammerbench {parser}"] = partial(hammerbench.parse, parser=parser)
     made["complexfuncbench log"] = log.read_log

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.importers.common.discovery import is_text
+from fcreview.importers.common.discovery import is_utf8_name
 from tests.commands import Done, environment, in_this_process
 from tests.faults.hostile.limits import within
 from tests.faults.processes import times
@@ -172,7 +172,7 @@ def test_names_lead_nowhere_and_are_shown_harmlessly(tmp_path: Path, environ: di
         items = in_this_process(["items", place, "--json"], tmp_path, environ)
         check([("items", items)])
         check(each_command(place, items.objects[0]["id"] if items.out else None, tmp_path, environ))
-        if is_text(text):
+        if is_utf8_name(text):
             assert items.objects or "\\" in text  # which DuckDB takes for the end of a folder's name
         else:
             assert "UTF-8" in items.err

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 from fcreview.run_plan import RunPlan
 
@@ -98,7 +98,7 @@ def items() -> Callable[[RunPlan], Read]:
     """The items of a plan, and the issues that belong to no item."""
 
     def read(plan: RunPlan) -> Read:
-        found = list(read_plan(plan))
+        found = list(read_items(plan))
         return (
             [one for one in found if isinstance(one, Item)],
             [one for one in found if isinstance(one, ImportIssue)],

@@ -11,7 +11,7 @@ import pytest
 from fcreview.importers.bfcl.checker.evaluate import evaluate
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME, early_v1_decoder
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
 
 DRAW = {
@@ -41,7 +41,10 @@ def test_objects_of_a_native_javascript_call_are_no_source_text() -> None:
 
 def test_before_the_middle_of_july_2024_they_were_turned_into_it() -> None:
     result = [{"drawChart": {"options": {"kind": "bar", "limit": 10}}}]
-    assert verdict(result, "command-r-plus-FC", decoder=early_v1_decoder(DECODERS_BY_NAME["FC-O"], "V1")) == (True, None)
+    assert verdict(result, "command-r-plus-FC", decoder=early_v1_decoder(DECODERS_BY_NAME["FC-O"], "V1")) == (
+        True,
+        None,
+    )
     assert verdict(
         [{"drawChart": {"options": "{kind: 'pie', limit: 10}"}}],
         "command-r-plus-FC",
@@ -81,7 +84,7 @@ def test_runs_of_result_bfcl_are_early(tmp_path: Path, lines: Any) -> None:
     for outer, expected in (("result-BFCL", True), ("result", False)):
         lines(tmp_path / outer / "command-r-plus-FC" / f"{name}_result.json", result)
         (plan,) = discover([tmp_path / outer], data=[tmp_path / "data"]).plans
-        assert [one.rule for one in read_plan(plan) if isinstance(one, Item)] == [expected]
+        assert [one.rule for one in read_items(plan) if isinstance(one, Item)] == [expected]
 
 
 @pytest.mark.sweep
@@ -95,7 +98,7 @@ def test_published_runs_of_every_family_agree(bench: Path, generation: str, data
     plans = discover([folder / "result"], data=[bench / data]).plans
     compared, differing = 0, []
     for plan in plans:
-        for item in read_plan(plan):
+        for item in read_items(plan):
             if isinstance(item, Item) and item.official is not None and item.rule is not None:
                 compared += 1
                 if (item.official, item.error_type) != (item.rule, item.rule_error_type):

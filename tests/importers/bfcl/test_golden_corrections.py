@@ -12,8 +12,8 @@ import pytest
 
 from fcreview.corrections.errata_file import Errata, parse_errata, serialize_errata
 from fcreview.corrections.erratum import ErrataEntry, hash_question
-from fcreview.importers.bfcl.writeback import problem
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.bfcl.writeback import check_golden_fix
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 from fcreview.run_plan import RunPlan
 
@@ -35,7 +35,7 @@ def answers(data: Path) -> dict[str, Any]:
 
 
 def items(plan: RunPlan) -> dict[str, Item]:
-    return {one.id: one for one in read_plan(plan) if isinstance(one, Item)}
+    return {one.id: one for one in read_items(plan) if isinstance(one, Item)}
 
 
 def verdict(item: Item) -> Verdict:
@@ -64,7 +64,9 @@ def corrections(bench: Path, july: list[RunPlan]) -> Errata:
 def test_the_maintainers_own_corrections_can_be_said(bench: Path, july: list[RunPlan]) -> None:
     """As a review's golden fix, in each form that the dataset itself has."""
     new, shown = answers(bench / "bfcl_v1/data"), items(july[0])
-    assert {name: problem(july[0].run, shown[name], {"ground_truth": new[name]}) for name in TEN} == dict.fromkeys(TEN)
+    assert {
+        name: check_golden_fix(july[0].run, shown[name], {"ground_truth": new[name]}) for name in TEN
+    } == dict.fromkeys(TEN)
 
 
 def test_ten_corrections_give_the_verdicts_of_the_later_dataset(
@@ -98,7 +100,7 @@ def test_what_is_not_as_it_was_is_told_and_left(july: list[RunPlan], corrections
         replace(entries[3], id="multiple_function_9999"),
     ]
     stale = parse_errata(serialize_errata(wrong, [], "2026-01-01", "tester"), "stale.jsonl")
-    found = list(read_plan(replace(july[0], errata=stale)))
+    found = list(read_items(replace(july[0], errata=stale)))
     told = {one.line: one for one in found if isinstance(one, ImportIssue) and one.file == "stale.jsonl"}
     assert {line: one.severity for line, one in told.items()} == {2: "warning", 3: "warning", 4: "notice", 5: "warning"}
     assert {one.id: verdict(one) for one in found if isinstance(one, Item)} == {

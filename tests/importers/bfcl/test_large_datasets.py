@@ -12,7 +12,7 @@ from benchmarks.synthetic import write_run
 from fcreview.importers.bfcl import dataset
 from fcreview.importers.bfcl.dataset import DatasetFiles
 from fcreview.importers.common import jsonl
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 
 NAME = "BFCL_v4_simple_python.json"
@@ -20,7 +20,7 @@ NAME = "BFCL_v4_simple_python.json"
 
 def items(folder: Path) -> list[Item | ImportIssue]:
     dataset._load_cached.cache_clear()
-    return [item for plan in discover([folder]).plans for item in read_plan(plan)]
+    return [item for plan in discover([folder]).plans for item in read_items(plan)]
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def limit() -> None:
         monkeypatch.setattr(dataset, "MAX_LOADED_ITEMS", 7)
         monkeypatch.setattr(dataset, "MAX_LOADED_ITEMS", 7)
-        monkeypatch.setattr(jsonl, "KEEP", 100)
+        monkeypatch.setattr(jsonl, "MAX_CACHED_FILE_BYTES", 100)
 
     return limit
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.importers.bfcl.leaderboard import figures
+from fcreview.importers.bfcl.leaderboard import compute_metrics
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem
 
@@ -36,7 +36,7 @@ def of(generation: str, sizes: dict[str, int], percents: list[float]) -> dict[st
     for (category, size), percent in zip(sizes.items(), percents, strict=True):
         passed = round(size * percent / 100)
         rows += [ScoredItem(f"{category}_{n}", category, None, n < passed) for n in range(size)]
-    lines = figures(rows, Run("bfcl", generation, "en", "m", "/runs/m"))
+    lines = compute_metrics(rows, Run("bfcl", generation, "en", "m", "/runs/m"))
     return {f"{line.level} {line.name}": line for line in lines}
 
 
@@ -117,6 +117,6 @@ def test_without_results_the_header_is_what_is_known() -> None:
     run = Run("bfcl", "V4", "en", "m", "/runs/m")
     run.official_metrics["multiple"] = {"accuracy": 0.86, "correct_count": 172, "total_count": 200}
     rows = [ScoredItem(f"multiple_{n}", "multiple", None, False) for n in range(28)]
-    (line,) = [one for one in figures(rows, run) if one.name == "multiple"]
+    (line,) = [one for one in compute_metrics(rows, run) if one.name == "multiple"]
     assert line.value is None
-    assert line.note == "the score file says 86.00 % (172 of 200); without results only what failed is known"
+    assert line.note == "the score file says 86.00 % (172 of 200); without results, only failed items are known"

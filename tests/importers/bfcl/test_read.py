@@ -242,4 +242,4 @@ def test_a_dataset_id_that_stands_twice_is_told(v4: Path, plans: Any, items: Any
     path.write_text(path.read_text().rstrip("\n") + "\n" + first.replace("?", " now?") + "\n")
     (plan,) = plans(v4)
     _, issues = items(plan)
-    assert any("stands in the dataset twice" in issue.what for issue in issues)
+    assert any("is in the dataset more than once" in issue.what for issue in issues)

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
 
 
@@ -18,7 +18,7 @@ def real(bench: Path, name: str) -> list[tuple[Any, list[Item], list[Any]]]:
     data = [bench / "bfcl_v1" / "data"] if name == "bfcl_v1_panel" else []
     runs = []
     for plan in discover([bench / name], data=data).plans:
-        found = list(read_plan(plan))
+        found = list(read_items(plan))
         runs.append(
             (plan, [one for one in found if isinstance(one, Item)], [o for o in found if not isinstance(o, Item)])
         )

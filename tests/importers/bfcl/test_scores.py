@@ -98,8 +98,8 @@ def test_an_empty_score_file(path: Path) -> None:
     ],
 )  # fmt: skip
 def test_error_type_and_words(record: dict[str, Any], kind: str | None, words: str | None) -> None:
-    assert scores.error_type(record) == kind
-    assert scores.rationale(record) == words
+    assert scores.read_error_type(record) == kind
+    assert scores.read_rationale(record) == words
 
 
 def test_the_failing_turn_of_a_response_mismatch_is_in_the_message() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fcreview.importers.bfcl.trajectory import Trajectory, build_trajectory, single_turn_messages
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item, Message
 
 
@@ -137,7 +137,7 @@ def test_native_calls_add_no_message_and_prose_does() -> None:
 def multi_turn(bench: Path) -> list[Item]:
     def read() -> Iterator[Item]:
         for plan in discover([bench / "bfcl_v4/result/gpt-4o-mini-2024-07-18-FC/multi_turn"]).plans:
-            yield from (item for item in read_plan(plan) if isinstance(item, Item))
+            yield from (item for item in read_items(plan) if isinstance(item, Item))
 
     return list(read())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.importers.common.discovery import gather
+from fcreview.importers.common.discovery import gather_files
 
 
 def touch(*paths: Path) -> None:
@@ -18,7 +18,7 @@ def touch(*paths: Path) -> None:
 
 def test_files_come_sorted_and_each_once(tmp_path: Path) -> None:
     touch(tmp_path / "b" / "2.json", tmp_path / "b" / "1.json", tmp_path / "a" / "3.json", tmp_path / "z.json")
-    found = gather([tmp_path, tmp_path / "a", tmp_path / "z.json"])
+    found = gather_files([tmp_path, tmp_path / "a", tmp_path / "z.json"])
     assert [path.relative_to(tmp_path).as_posix() for path in found.files] == [
         "z.json", "a/3.json", "b/1.json", "b/2.json",
     ]  # fmt: skip
@@ -28,7 +28,7 @@ def test_files_come_sorted_and_each_once(tmp_path: Path) -> None:
 def test_workspaces_repositories_and_hidden_files_are_left_out(tmp_path: Path) -> None:
     touch(*(tmp_path / name / "x.json" for name in (".fcreview", ".git", "node_modules", ".venv", ".other", "kept")))
     touch(tmp_path / ".DS_Store")
-    assert [path.parent.name for path in gather([tmp_path]).files] == ["kept"]
+    assert [path.parent.name for path in gather_files([tmp_path]).files] == ["kept"]
 
 
 def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
@@ -37,23 +37,23 @@ def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
     (tmp_path / "self").symlink_to(tmp_path / "self")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "link").symlink_to(tmp_path / "real", target_is_directory=True)
-    assert [path.name for path in gather([tmp_path]).files] == ["x.json"]
-    assert [path.name for path in gather([tmp_path / "other"]).files] == ["x.json"]
+    assert [path.name for path in gather_files([tmp_path]).files] == ["x.json"]
+    assert [path.name for path in gather_files([tmp_path / "other"]).files] == ["x.json"]
 
 
 def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    found = gather([tmp_path / "nowhere"])
+    found = gather_files([tmp_path / "nowhere"])
     assert found.files == []
     assert [issue.severity for issue in found.issues] == ["error"]
 
 
 def test_bounds_are_told(tmp_path: Path) -> None:
     touch(*(tmp_path / f"{number}.json" for number in range(20)))
-    found = gather([tmp_path], max_files=5)
+    found = gather_files([tmp_path], max_files=5)
     assert len(found.files) == 5
     assert "more than 5" in found.issues[0].what
     touch(tmp_path / "a" / "b" / "c" / "d" / "deep.json")
-    found = gather([tmp_path / "a"], max_depth=2)
+    found = gather_files([tmp_path / "a"], max_depth=2)
     assert found.files == []
     assert "folders deep" in found.issues[0].what
 
@@ -63,14 +63,14 @@ def test_what_is_named_like_data_and_is_no_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "gone.json").symlink_to(tmp_path / "nowhere")
     (tmp_path / "round.jsonl").symlink_to(tmp_path / "round.jsonl")
     os.mkfifo(tmp_path / "pipe.json")
-    found = gather([tmp_path])
+    found = gather_files([tmp_path])
     assert [path.name for path in found.files] == ["x.json"]
     assert sorted(Path(issue.file).name for issue in found.issues) == ["gone.json", "pipe.json", "round.jsonl"]
 
 
 def test_names_that_are_no_text_are_told_and_not_read(tmp_path: Path) -> None:
     touch(tmp_path / "x.json", tmp_path / os.fsdecode(b"\xff.json"), tmp_path / os.fsdecode(b"\xfe") / "y.json")
-    found = gather([tmp_path, tmp_path / os.fsdecode(b"\xfe")])
+    found = gather_files([tmp_path, tmp_path / os.fsdecode(b"\xfe")])
     assert [path.name for path in found.files] == ["x.json"]
     assert ["UTF-8" in issue.what for issue in found.issues] == [True] * 3
     assert all(issue.file.encode() for issue in found.issues)
@@ -81,6 +81,6 @@ def test_folders_without_files_are_bounded_too(tmp_path: Path, monkeypatch: pyte
     for number in range(20):
         (tmp_path / "b" / str(number)).mkdir(parents=True)
     monkeypatch.setattr("fcreview.importers.common.discovery.MAX_FOLDERS", 10)
-    found = gather([tmp_path])
+    found = gather_files([tmp_path])
     assert [path.name for path in found.files] == ["x.json"]
     assert "more than 10 folders" in found.issues[0].what

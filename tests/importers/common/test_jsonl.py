@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fcreview.importers.common import jsonl
-from fcreview.importers.common.jsonl import Record, head, records, reread
+from fcreview.importers.common.jsonl import JsonRecord, read_first_record, read_records, reread_value
 from fcreview.model.item import ImportIssue
 
 
-def read(path: Path) -> tuple[list[Record], list[ImportIssue]]:
-    found = list(records(path))
+def read(path: Path) -> tuple[list[JsonRecord], list[ImportIssue]]:
+    found = list(read_records(path))
     return (
-        [one for one in found if isinstance(one, Record)],
+        [one for one in found if isinstance(one, JsonRecord)],
         [one for one in found if isinstance(one, ImportIssue)],
     )
 
@@ -50,7 +50,7 @@ def test_what_json_wrote_is_read_with_its_place(tmp_path: Path, values: list[obj
     for one, line in zip(found, lines, strict=True):
         assert raw[one.offset : one.offset + one.length].strip() == line
         assert raw[: one.offset].count(b"\n") == one.line - 1
-        assert reread(path, one) == one.value
+        assert reread_value(path, one) == one.value
 
 
 def test_only_the_line_feed_ends_a_line(tmp_path: Path) -> None:
@@ -133,13 +133,13 @@ def test_a_large_line_keeps_the_beginning_of_its_texts(tmp_path: Path) -> None:
     data = b'{"id": "big", "result": "' + b"x" * 50_000_000 + b'"}\n{"id": "next"}\n'
     found, issues = read(written(tmp_path, data))
     assert [one.value["id"] for one in found] == ["big", "next"]
-    assert len(found[0].value["result"]) < jsonl.TEXT_LIMIT + 100
+    assert len(found[0].value["result"]) < jsonl.MAX_STRING_LENGTH + 100
     assert found[1].offset == data.index(b'{"id": "next"')
     assert "50 MB" in issues[0].what
 
 
 def test_a_line_beyond_the_limit_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsonl, "LINE_LIMIT", 1000)
+    monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 1000)
     data = b'{"a": "' + b"y" * 3_000_000 + b'"}\n{"a": 2}\n'
     found, issues = read(written(tmp_path, data))
     assert [(one.line, one.offset, one.value) for one in found] == [(2, data.index(b'{"a": 2'), {"a": 2})]
@@ -148,17 +148,17 @@ def test_a_line_beyond_the_limit_is_passed_over(tmp_path: Path, monkeypatch: pyt
 
 
 def test_head_is_the_first_record(tmp_path: Path) -> None:
-    assert head(written(tmp_path, b'\xef\xbb\xbf\r\n\n{"a": 1}\n{')) == {"a": 1}
-    assert head(written(tmp_path, b"")) is None
-    assert head(written(tmp_path, b"{cut")) is None
-    assert head(tmp_path / "none") is None
+    assert read_first_record(written(tmp_path, b'\xef\xbb\xbf\r\n\n{"a": 1}\n{')) == {"a": 1}
+    assert read_first_record(written(tmp_path, b"")) is None
+    assert read_first_record(written(tmp_path, b"{cut")) is None
+    assert read_first_record(tmp_path / "none") is None
 
 
 def test_head_passes_over_lines_that_cannot_be_read(tmp_path: Path) -> None:
-    assert head(written(tmp_path, b'{"a": \xff}\n\x80\n[1]\n{"a": 2}\n')) == {"a": 2}
-    assert head(written(tmp_path, b'{"a": "caf\xe9"}\n')) == {"a": "caf\ufffd"}
-    assert head(written(tmp_path, b"[" * 100_000 + b'\n{"a": 1}\n')) == {"a": 1}
-    assert head(written(tmp_path, b"[1, 2]\n")) == [1, 2]
+    assert read_first_record(written(tmp_path, b'{"a": \xff}\n\x80\n[1]\n{"a": 2}\n')) == {"a": 2}
+    assert read_first_record(written(tmp_path, b'{"a": "caf\xe9"}\n')) == {"a": "caf\ufffd"}
+    assert read_first_record(written(tmp_path, b"[" * 100_000 + b'\n{"a": 1}\n')) == {"a": 1}
+    assert read_first_record(written(tmp_path, b"[1, 2]\n")) == [1, 2]
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
@@ -166,12 +166,12 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     found, issues = read(pipe)
     assert (found, [issue.what for issue in issues]) == ([], ["cannot be read: not a file"])
-    assert head(pipe) is None
+    assert read_first_record(pipe) is None
 
 
 def test_a_large_line_of_too_many_values_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsonl, "LARGE_LINE", 100)
-    monkeypatch.setattr(jsonl, "VALUES_LIMIT", 50)
+    monkeypatch.setattr(jsonl, "LARGE_LINE_BYTES", 100)
+    monkeypatch.setattr(jsonl, "MAX_VALUES", 50)
     many = json.dumps({"a": [[1]] * 30}).encode()
     text = json.dumps({"a": 'a, [b] {"c": "d"},\\ ' * 30}).encode()
     found, issues = read(written(tmp_path, many + b"\n" + text + b"\n[1]\n"))

@@ -5,23 +5,23 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.common.records import LONGEST, question_line
+from fcreview.importers.common.records import MAX_QUESTION_LENGTH, shorten_question
 
 
 def test_it_is_one_line() -> None:
-    assert question_line(" What is\n\tthe  time? ") == "What is the time?"
-    assert question_line("x" * LONGEST) == "x" * LONGEST
-    assert question_line("") == ""
+    assert shorten_question(" What is\n\tthe  time? ") == "What is the time?"
+    assert shorten_question("x" * MAX_QUESTION_LENGTH) == "x" * MAX_QUESTION_LENGTH
+    assert shorten_question("") == ""
 
 
 def test_what_is_left_out_is_told() -> None:
-    assert question_line("x" * (LONGEST + 1)) == "x" * (LONGEST - 1) + "…"
-    assert question_line("a " * LONGEST).endswith(" a…")
-    assert question_line("word" + " " * 10 * LONGEST + "end") == "word…", "no more of it is looked at than is needed"
+    assert shorten_question("x" * (MAX_QUESTION_LENGTH + 1)) == "x" * (MAX_QUESTION_LENGTH - 1) + "…"
+    assert shorten_question("a " * MAX_QUESTION_LENGTH).endswith(" a…")
+    assert shorten_question("word" + " " * 10 * MAX_QUESTION_LENGTH + "end") == "word…", "no more of it is looked at than is needed"
 
 
-@given(st.text(max_size=5 * LONGEST))
+@given(st.text(max_size=5 * MAX_QUESTION_LENGTH))
 def test_it_is_never_too_long_and_says_so_where_it_goes_on(text: str) -> None:
-    line, whole = question_line(text), " ".join(text.split())
-    assert len(line) <= LONGEST
+    line, whole = shorten_question(text), " ".join(text.split())
+    assert len(line) <= MAX_QUESTION_LENGTH
     assert line == whole or (line.endswith("…") and whole.startswith(line[:-1]))

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from fcreview.importers.registry import figures
+from fcreview.importers.registry import compute_metrics
 from fcreview.model.metric import MetricSource
 from fcreview.model.review import Event, Annotation
 from fcreview.model.verdict import automatic_verdict
@@ -44,7 +44,7 @@ class Reviewed:
         reviewer.review(item, Annotation(target=target, criterion=criterion, verdict=verdict))
 
     def figures(self, source: MetricSource = "corrected") -> Figures:
-        found = figures(self.store.analysis.fetch_scored_items(self.row.run)[source], self.row.info)
+        found = compute_metrics(self.store.analysis.fetch_scored_items(self.row.run)[source], self.row.info)
         made = {(each.table, each.name): each.value for each in found}
         assert len(made) == len(found), "a figure's name stands twice in its table"
         return made

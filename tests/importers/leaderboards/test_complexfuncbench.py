@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.importers.complexfuncbench.calls import kind
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 from tests.importers.leaderboards.overriding import Reviewed, reviewing
 from tests.sharing import Imports
@@ -176,7 +176,7 @@ def copied(bench: Path, tmp_path: Path) -> Path:
 
 def read(folder: Path) -> list[Item | ImportIssue]:
     (plan,) = discover([folder]).plans
-    return [*plan.issues, *read_plan(plan)]
+    return [*plan.issues, *read_items(plan)]
 
 
 def test_a_dataset_in_several_files_is_joined_whole(copied: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
 from tests.importers.leaderboards.overriding import Reviewed, reviewing
 from tests.sharing import Imports
@@ -167,6 +167,6 @@ def test_a_record_without_a_golden_answer_has_an_issue_and_no_difference(bench: 
     kept = [line for line in answers.read_text().splitlines() if json.loads(line)["id"] != "conversationsclean_1"]
     answers.write_text("\n".join(kept))
     (plan,) = discover([copied]).plans
-    item = next(i for i in read_plan(plan) if isinstance(i, Item) and i.id == "conversationsclean_1")
+    item = next(i for i in read_items(plan) if isinstance(i, Item) and i.id == "conversationsclean_1")
     assert (item.rule, item.first_difference) == (None, None)
     assert [issue.what for issue in item.issues] == ["conversationsclean_1 has no golden answer"]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fcreview.importers.hammerbench.metrics import TINY as T
-from fcreview.importers.registry import discover, figures, read_plan
+from fcreview.importers.registry import discover, compute_metrics, read_items
 from fcreview.model.item import Item
 from tests.importers.leaderboards.overriding import Reviewed, reviewing
 from tests.sharing import Imports
@@ -273,7 +273,7 @@ def test_the_first_function_counts_for_the_conversation(judged: Reviewed) -> Non
 
 
 def test_a_number_of_parameters_is_no_share(judged: Reviewed) -> None:
-    found = figures(judged.store.analysis.fetch_scored_items(judged.row.run)["rule"], judged.row.info)
+    found = compute_metrics(judged.store.analysis.fetch_scored_items(judged.row.run)["rule"], judged.row.info)
     assert {each.unit for each in found if each.name.startswith("Average number")} == {"score"}
     assert {each.unit for each in found if not each.name.startswith("Average number")} == {"share"}
 
@@ -285,6 +285,6 @@ def test_a_snapshot_without_a_label_has_an_issue_and_no_difference(bench: Path, 
     (root / "en").mkdir()
     (root / "en/some.json").write_text(json.dumps(log))
     (plan,) = discover([root / "en/some.json"]).plans
-    item = next(each for each in read_plan(plan) if isinstance(each, Item) and each.id == "ST_Perfect_1_1")
+    item = next(each for each in read_items(plan) if isinstance(each, Item) and each.id == "ST_Perfect_1_1")
     assert (item.rule, item.first_difference, item.verdicts) == (None, None, [])
     assert [issue.what for issue in item.issues] == ["ST_Perfect_1_1 has no label"]

@@ -147,23 +147,23 @@ def test_finds(store: Store, text: str, expected: str) -> None:
     [
         ("offical:fail", 0, "did you mean official:?"),
         ("rule:fail catgory:x", 10, "did you mean category:?"),
-        ("zzzzz:1", 0, "keys are official"),
-        ("official:maybe", 9, "one of pass, fail"),
-        ("official:pass|maybe", 14, "one of pass, fail"),
+        ("zzzzz:1", 0, "use one of official"),
+        ("official:maybe", 9, "use one of pass, fail"),
+        ("official:pass|maybe", 14, "use one of pass, fail"),
         ("golden>two", 7, "not a number"),
         ("golden>nan", 7, "not a number"),
-        ("category>3", 9, "not a number"),
-        ("error:", 6, "needs a value"),
-        ("category:a| ", 11, "needs a value"),
-        ('text:"open', 5, "never closed"),
-        ("(rule:fail", 0, "never closed"),
-        ("rule:fail)", 9, "never opened"),
+        ("category>3", 9, "compares only numbers"),
+        ("error:", 6, "a value is missing"),
+        ("category:a| ", 11, "a value is missing"),
+        ('text:"open', 5, "unclosed quotation mark"),
+        ("(rule:fail", 0, "unclosed parenthesis"),
+        ("rule:fail)", 9, "unmatched closing"),
         ("rule:fail OR", 12, "condition is missing"),
         ("()", 1, "condition is missing"),
         ("-" * 100 + "a", 41, "too deeply"),
         ("a " * 201, 400, "more than 200"),
         ("a" * 10_001, 10_000, "at most"),
-        ("ab\ud800", 2, "half of a pair"),
+        ("ab\ud800", 2, "lone surrogate"),
     ],
 )
 def test_a_mistake_is_pointed_at(text: str, position: int, says: str) -> None:
@@ -204,7 +204,7 @@ def test_items_are_chosen_by_their_numbers(store: Store) -> None:
     chosen = [row.item for row in store.fetch_page(View(f"item:{every[3]},{every[0]}", "dataset"), 0, 10)]
     assert chosen == [every[0], every[3]]
     assert store.count_items(View(f"-item:{every[0]}")) == len(every) - 1
-    with pytest.raises(FilterError, match="not the number of an item"):
+    with pytest.raises(FilterError, match="is not an item number"):
         store.count_items(View("item:x"))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.golden_audit.score import rank_suspects
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import View
 from fcreview.store.store import Store
@@ -24,7 +24,7 @@ FIRST = 200
 def july(bench: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     place = bench / "bfcl_v1_july"
     workspace = find_workspace(place, tmp_path_factory.mktemp("july"))
-    import_runs(workspace, discover([place], data=[place / "data"]).plans, read_plan, n_workers=1)
+    import_runs(workspace, discover([place], data=[place / "data"]).plans, read_items, n_workers=1)
     with Store.open(workspace, "nobody") as store:
         yield store
 

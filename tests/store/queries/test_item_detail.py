@@ -35,9 +35,9 @@ def test_detail_gives_the_item_back_as_it_was_read(tmp_path: Path) -> None:
 def test_detail_and_row_of_what_is_not_there(store: Store) -> None:
     assert store.fetch_row(77) is None
     assert store.fetch_rows([77]) == []
-    with pytest.raises(StoreError, match="no such item"):
+    with pytest.raises(StoreError, match="item not found"):
         store.read_detail(77)
-    with pytest.raises(StoreError, match="no such item"):
+    with pytest.raises(StoreError, match="item not found"):
         store.read_raw_record(77)
 
 

@@ -14,7 +14,7 @@ from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key
 
-TOLD = r"not saved in .*alice\.jsonl: No space left on device"
+TOLD = r"review not saved in .*alice\.jsonl: No space left on device"
 
 
 class Disk:
@@ -64,7 +64,7 @@ def test_of_several_at_once_those_that_count_are_told(tmp_path: Path, monkeypatc
             if whole == 3:
                 assert Journal(workspace, "alice").append_lines(lines) == 3
             else:
-                some = f"; of 3 the first {whole} are saved$" if whole else "$"
+                some = rf" \(the first {whole} of 3 reviews were saved\)$" if whole else "$"
                 with pytest.raises(JournalError, match=TOLD + some):
                     Journal(workspace, "alice").append_lines(lines)
         assert len(ids(workspace)) == whole
@@ -105,6 +105,6 @@ def test_what_the_disk_does_not_confirm_is_not_told_as_saved_nor_as_gone(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", broken)
-        with pytest.raises(JournalError, match="not confirmed by the disk, it may count all the same"):
+        with pytest.raises(JournalError, match="the review may be lost, because .* could not be synced"):
             Journal(workspace, "alice").append(key("late"), Annotation(verdict=True))
     assert ids(workspace)[-1] == "late"

@@ -85,7 +85,7 @@ def test_a_full_disk_is_an_error_and_loses_nothing(workspace: Workspace, monkeyp
 )
 def test_what_is_not_a_review_is_not_written(workspace: Workspace, fields: dict[str, Any]) -> None:
     journal = Journal(workspace, "alice")
-    with pytest.raises(JournalError, match="not a review"):
+    with pytest.raises(JournalError, match="invalid review"):
         journal.append(key(), Annotation(**fields))
     assert not journal.path.exists() or journal.path.read_bytes() == b""
 

@@ -65,7 +65,7 @@ QUEUE_WALK: list[Step] = [
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """How long the disk takes is told on the screen, and is never the same."""
-    monkeypatch.setattr("fcreview.tui.review.item_reviewer.PATIENCE", 60.0)
+    monkeypatch.setattr("fcreview.tui.review.item_reviewer.SLOW_ACTION_DELAY", 60.0)
 
 
 def palette_walk(*words: str) -> list[Step]:

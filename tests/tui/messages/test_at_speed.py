@@ -47,12 +47,12 @@ class Laden(Session):
 
     dice = random.Random(1)
 
-    async def ask(self, question: Callable[[Store], T], *, interruptible: bool = False) -> T:
+    async def query(self, question: Callable[[Store], T], *, interruptible: bool = False) -> T:
         answer = await super().query(question, interruptible=interruptible)
         await asyncio.sleep(self.dice.choice((0, 0, 0.001, 0.005, 0.02)))
         return answer
 
-    async def review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
+    async def record_review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
         event = await super().record_review(item, annotation, detail)
         await asyncio.sleep(self.dice.choice((0, 0, 0.001, 0.01)))
         return event

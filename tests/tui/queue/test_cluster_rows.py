@@ -84,7 +84,7 @@ def test_a_cluster_says_what_its_error_means_and_shows_a_difference_as_it_reads(
     small = Cluster("value_error:string", "g", "day", 1, ["a_2"], "", ("e", "g", "d"), "day 3 (golden 4)")
     (group,) = group_clusters([large, small], BY_ERROR_TYPE)
     assert describe_cluster(ClusterRow(group), BY_ERROR_TYPE, 78) == (
-        "value_error:string: a text is none of the accepted ones",
+        "value_error:string: string is not an accepted value",
         'a_1: city "x" (golden "y")',
     )
     assert describe_cluster(ClusterRow(group, small), BY_ERROR_TYPE, 78)[1] == "a_2: day 3 (golden 4)"

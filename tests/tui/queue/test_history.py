@@ -74,12 +74,12 @@ async def test_a_filter_is_saved_as_it_is_typed_and_stands_for_itself(make_app: 
     async with make_app(some()).run_test(size=SIZE) as pilot:
         await settled(pilot)
         await pilot.press("f", *"catgory:live", "ctrl+s")
-        assert "there is no key catgory" in (await settled(pilot))[-2]
+        assert "unknown key catgory" in (await settled(pilot))[-2]
         await pilot.press("end", "ctrl+u", *"category:live_simple", "ctrl+s")
         lines = await settled(pilot)
         assert lines[-3].startswith(" save as @") and "name of the saved filter" in lines[-2]
         await pilot.press(*"a b", "enter")
-        assert "a name is letters" in (await settled(pilot))[-2]
+        assert "invalid name: use letters" in (await settled(pilot))[-2]
         await pilot.press("ctrl+u", *"live", "enter")
         lines = await settled(pilot)
         assert lines[-3].startswith(" filter category:live_simple") and "saved as @live" in lines[-2]
@@ -93,7 +93,7 @@ async def test_a_filter_is_saved_as_it_is_typed_and_stands_for_itself(make_app: 
         assert "filter (category:live_simple) -id:simple_5" in lines[2]
         await pilot.press("f", "ctrl+u", *"@nope", "enter")
         lines = await settled(pilot)
-        assert "no saved filter @nope: there are @live" in lines[-2] and lines[-2].index("^") == 8
+        assert "no saved filter @nope (saved filters: @live)" in lines[-2] and lines[-2].index("^") == 8
 
 
 @pytest.mark.parametrize("keys", [("escape",), ("ctrl+s", "escape")])

@@ -77,12 +77,12 @@ async def test_a_long_search_tells_how_long_it_takes_and_escape_leaves_it(
             endless(store.connection)
         return load_page(request, store)
 
-    monkeypatch.setattr(loader, "load_rows", searched)
+    monkeypatch.setattr(loader, "load_page", searched)
     async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
         before = await settled(pilot)
         with held_threads():
             await pilot.press("f", *"text:kangaroo", "enter")
-            assert "Esc leaves them" in await told(pilot, "searching 2 items")
+            assert "Esc cancels" in await told(pilot, "searching 2 items")
             await pilot.press("escape")
         assert await settled(pilot) == before
         await endless.interrupted(pilot)
@@ -97,7 +97,7 @@ async def test_the_first_rows_that_are_long_in_coming_tell_how_long(
         assert free.wait(30)
         return load_page(request, store)
 
-    monkeypatch.setattr(loader, "load_rows", late)
+    monkeypatch.setattr(loader, "load_page", late)
     with held_threads():
         async with make_app([{}, {}], view=View(queue="suspects")).run_test(size=(80, 24)) as pilot:
             try:

@@ -30,13 +30,13 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """The store opens when this event is set."""
-    may, opens = threading.Event(), Session._opened
+    may, opens = threading.Event(), Session._open_store
 
     def waits(self: Session) -> Store:
         assert may.wait(20)
         return opens(self)
 
-    monkeypatch.setattr(Session, "_opened", waits)
+    monkeypatch.setattr(Session, "_open_store", waits)
     return may
 
 

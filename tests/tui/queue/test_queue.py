@@ -217,7 +217,7 @@ async def test_keys_can_be_remapped_and_the_key_line_says_so(make_app, settled):
 
 async def test_a_remapping_of_a_key_that_does_not_exist_is_said(make_app, settled):
     async with make_app(some(), key_names={"queue.opne": "l"}).run_test(size=NARROW) as pilot:
-        assert "queue.opne: there is no such key binding" in (await settled(pilot))[3]
+        assert "queue.opne: unknown action" in (await settled(pilot))[3]
 
 
 async def test_help_shows_every_key_in_force_and_goes_away(make_app, settled):
@@ -229,7 +229,7 @@ async def test_help_shows_every_key_in_force_and_goes_away(make_app, settled):
             assert says in text
         assert "a      agreement: how far annotators agree" in text
         assert "C      calibration: how often people say the same" in text
-        assert "x      adjudicate: settle what annotators differ on" in text
+        assert "x      adjudicate: resolve annotator disagreements" in text
         await pilot.press("q")
         await settled(pilot)
         assert isinstance(pilot.app.screen, QueueScreen)

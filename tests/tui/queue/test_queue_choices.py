@@ -31,11 +31,11 @@ async def test_a_filter_narrows_the_queue_and_f_shows_all_again(make_app, settle
         lines = await settled(pilot)
         assert items(lines) == ["simple_4", "simple_5", "simple_6"]
         assert "filter category:live_simple" in lines[2]
-        assert "F all items" in lines[-1]
+        assert "F show all" in lines[-1]
         await pilot.press("F")
         lines = await settled(pilot)
         assert len(items(lines)) == 12
-        assert "F all items" not in lines[-1]
+        assert "F show all" not in lines[-1]
 
 
 @pytest.mark.sweep
@@ -70,7 +70,7 @@ async def test_a_filter_handed_in_that_cannot_be_read_is_left_out_and_said(make_
     async with make_app(some(), view=View(where="official:maybe")).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
         assert len(items(lines)) == 12
-        assert "The filter was ignored: official: one of pass" in lines[3]
+        assert "The filter was ignored: official: use one of pass" in lines[3]
         await pilot.press("f", *"reviewed", "enter")
         assert "ignored" not in (await settled(pilot))[3]
 
@@ -149,7 +149,7 @@ async def test_failures_are_listed_by_error_type_and_become_the_filter(make_app,
         lines = await settled(pilot)
         assert lines[0].startswith(" 8 failures by error type · 2 groups")
         assert lines[2].split() == ["▸", "5", "62", "%", "███▊", "value_error:string", "get_weather", "·", "city"]
-        assert "enter show its items" in lines[-1] and "right unfold" in lines[-1]
+        assert "enter show items" in lines[-1] and "right unfold" in lines[-1]
         await pilot.press("j", "enter")
         lines = await settled(pilot)
         assert items(lines) == ["simple_4", "simple_5", "simple_6"]

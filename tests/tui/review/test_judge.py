@@ -89,7 +89,7 @@ async def test_what_cannot_be_saved_says_why(session: Session, workspace: Worksp
     (workspace.reviews / "alice.jsonl").mkdir()
     outcome = await recorder(session).record_verdict(await about(session, "simple_0"), "fail")
     assert outcome.style == "bad" and not outcome.completes_item
-    assert outcome.text.startswith("NOT SAVED (fail): not saved in ")
+    assert outcome.text.startswith("NOT SAVED (fail): review not saved in ")
     gone = await recorder(session).record_verdict(replace(await about(session, "simple_0"), item=12345), "fail")
     assert gone.text.startswith("NOT SAVED (fail): ")
 

@@ -103,7 +103,7 @@ def letter_of(lines: list[str], word: str) -> str:
 @pytest.mark.sweep
 async def test_one_key_settles_and_the_next_conflict_is_there(workspace: Workspace) -> None:
     async with adjudicating(workspace) as person:
-        assert "disputed 1/3   simple_0 · correct" in person.lines[0]
+        assert "unresolved 1/3   simple_0 · correct" in person.lines[0]
         assert "resolved 0 of 3" in person.lines[0]
         assert not any(name in line for line in person.lines for name in SAID)
         assert any("Hangzhou is in China" in line for line in person.lines)
@@ -111,11 +111,11 @@ async def test_one_key_settles_and_the_next_conflict_is_there(workspace: Workspa
         await person.press(letter_of(person.lines, "fail"))
         assert person.events == [("simple_0", "adjudicate", "item", "correct", False, None, None)]
         assert all(name in person.status() for name in SAID)
-        assert "disputed 2/3   simple_1 · correct" in person.lines[0]
-        assert any("who is wrong is open" in line for line in person.lines)
+        assert "unresolved 2/3   simple_1 · correct" in person.lines[0]
+        assert any("fault unresolved" in line for line in person.lines)
         await person.press("w", "g")
         assert person.events[-1] == ("simple_1", "adjudicate", "item", "correct", True, "golden", None)
-        assert "disputed 3/3   simple_2 · turn 1 call 1 · completeness" in person.lines[0]
+        assert "unresolved 3/3   simple_2 · turn 1 call 1 · completeness" in person.lines[0]
         await person.press("o", "9", "enter")
         assert "completeness is 0, 1, 2, unsure, not 9" in person.status()
         await person.press("f", "o", "1", "enter")
@@ -134,10 +134,10 @@ async def test_a_reason_is_written_at_once_and_settles_nothing(workspace: Worksp
     async with adjudicating(workspace) as person:
         await person.press("n", *"why", "enter")
         assert person.events == [("simple_0", "adjudicate", "item", "correct", None, None, "why")]
-        assert "disputed 1/3" in person.lines[0]
+        assert "unresolved 1/3" in person.lines[0]
         assert any(line.split()[:2] == ["you", "why"] for line in person.lines)
         await person.press("p")
-        assert "disputed 2/3" in person.lines[0]
+        assert "unresolved 2/3" in person.lines[0]
     with Store.open(workspace) as store:
         (settled,) = [o for o in store.read_detail(store.find_items("simple_0")[0]).opinions if o.is_adjudication]
         assert (settled.verdict, settled.note, settled.annotator) == (True, "why", "dora")
@@ -148,7 +148,7 @@ async def test_undo_opens_it_again_and_unsure_leaves_it_open(workspace: Workspac
     async with adjudicating(workspace) as person:
         await person.press("p", "z")
         assert "undone: pass · simple_0" in person.status()
-        assert "disputed 1/3   simple_0" in person.lines[0]
+        assert "unresolved 1/3   simple_0" in person.lines[0]
         assert "resolved 0 of 3" in person.lines[0]
         await person.press("u")
         assert "unsure (still unresolved)" in person.status()
@@ -182,7 +182,7 @@ async def test_the_queue_opens_it_with_a_key_and_esc_leads_back(workspace: Works
 @pytest.mark.sweep
 async def test_keys_of_the_configuration_hold_here_too(workspace: Workspace) -> None:
     async with adjudicating(workspace, key_names={"pass": "y", "adjudication.take_1": "a"}) as person:
-        assert "a take A" in person.lines[-1]
+        assert "a accept A" in person.lines[-1]
         assert "y pass" in person.lines[-1]
         await person.press("p", "y")
         assert [event[4] for event in person.events] == [True]
@@ -201,7 +201,7 @@ async def test_it_can_be_read_without_colour_and_in_ascii(
         lines = person.lines
         assert len(lines) == size[1]
         assert all(line.isascii() and len(line) <= size[0] for line in lines), lines
-        assert lines[-1].split()[:3] == ["1", "take", "A"]
+        assert lines[-1].split()[:3] == ["1", "accept", "A"]
         assert lines[-1].endswith("? help")
 
 
@@ -218,11 +218,11 @@ async def test_a_blind_annotator_is_not_offered_it(workspace: Workspace, shown: 
 
 async def test_keys_that_settle_nothing_say_why(workspace: Workspace) -> None:
     async with adjudicating(workspace) as person:
-        assert "other value" not in person.lines[-1]
+        assert "enter value" not in person.lines[-1]
         await person.press("o")
-        assert "no other value than pass and fail: p or f says it" in person.status()
+        assert "the only values are pass and fail; press p or f" in person.status()
         await person.press("T")
-        assert "nothing else of the item" in person.status()
+        assert "only the disputed target can be reviewed" in person.status()
         await person.press("C")
-        assert "C (calibration) is a key of the queue" in person.status()
+        assert "C (calibration) works in the queue" in person.status()
         assert not person.events

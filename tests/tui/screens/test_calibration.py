@@ -102,13 +102,13 @@ async def test_tab_leads_to_the_kinds_of_cases_that_are_wrong_and_to_groups(work
         lines = await person.press("C", "tab")
         assert f"calibration errors · {len(list(find_error_groups(cases_of(workspace))))} kinds" in lines[0]
         line = next(line for line in lines if "function get_weather" in line)
-        assert "says fail, people pass" in line and "1 of 2" in line and "50.0 %" in line
+        assert "says fail, human pass" in line and "1 of 2" in line and "50.0 %" in line
         lines = await person.press("tab")
         assert "calibration by category" in lines[0] and any("live · rule · correct" in line for line in lines)
         lines = await person.press("tab")
         assert "calibration overall" in lines[0], "tables of one group only are left out"
         await person.press("tab")
-        await choose(person, "category live: says pass, people fail")
+        await choose(person, "category live: says pass, human fail")
         assert shown_items(person) == ["simple_2"]
 
 
@@ -121,11 +121,11 @@ async def test_only_what_the_queue_shows_is_compared(workspace: Workspace) -> No
 async def test_where_nothing_was_reviewed_it_says_so(imported: Imported, tmp_path: Path) -> None:
     async with adjudicating(imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False) as person:
         lines = await person.press("C", "tab", "enter")
-        assert "nothing to compare: no automatic verdict" in lines[2]
+        assert "nothing to compare: no item has both" in lines[2]
 
 
 def made(item: int, said: Any, settled: Any, **fields: Any) -> VerdictPair:
-    who: dict[str, Any] = {"source": "judge", "judge": "oak\x1b[2J", "criterion": "correct", "random": False}
+    who: dict[str, Any] = {"source": "judge", "judge": "oak\x1b[2J", "criterion": "correct", "is_random": False}
     return VerdictPair(item, automatic=said, human=settled, **(who | {"benchmark": "bfcl", "category": "live"} | fields))
 
 
@@ -140,6 +140,6 @@ def test_every_row_opens_as_many_items_as_it_counts() -> None:
 
 
 def test_hostile_names_are_drawn_as_text_and_random_ones_are_said() -> None:
-    found = calibration_rows(calibration_groups([made(1, True, True, random=True), made(2, True, False)], "overall"))
+    found = calibration_rows(calibration_groups([made(1, True, True, is_random=True), made(2, True, False)], "overall"))
     assert found[0].parts[0][0] == "judge oak␛[2J · correct · 1 of 2 random"
     assert len({len(row.parts) for row in found}) == 1

@@ -150,7 +150,7 @@ async def test_orders_queue_files_and_runs_lead_to_the_queue_and_esc_comes_back(
         assert isinstance(app.screen, QueueScreen) and "2 runs" in lines[0]
         await typed(pilot, settled, "queue pilot", "enter")
         lines = await settled(pilot)
-        assert "queue pilot · 0 of 4 done" in lines[2]
+        assert "queue pilot · 0 of 4 reviewed" in lines[2]
         await pilot.press("escape")
         assert "queue pilot" not in (await settled(pilot))[2]
         lines = await typed(pilot, settled, "queue others", "enter")
@@ -226,7 +226,7 @@ async def test_a_filter_is_saved_listed_taken_and_forgotten(make_app: Any, settl
         file = make_app.stores[-1].workspace.root / "filters" / "alice.json"
         file.write_text('{"live": "catgory:live"}')
         lines = await typed(pilot, settled, "@live", "enter")
-        assert isinstance(app.screen, QueueScreen) and "there is no key catgory" in "\n".join(lines)
+        assert isinstance(app.screen, QueueScreen) and "unknown key catgory" in "\n".join(lines)
         await typed(pilot, settled, "forget @live", "enter")
         await settled(pilot)
         assert json.loads(file.read_text()) == {}
@@ -274,8 +274,8 @@ async def test_two_panes_an_order_leads_to_the_list_and_an_id_to_its_item(make_a
         await typed(pilot, settled, "simple_44", "enter")
         lines = await settled(pilot)
         assert isinstance(app.screen, QueueScreen) and app.focused is app.screen.query_one("#item-text")
-        assert "45/60" in "\n".join(lines) and app.screen._panes.item is not None
-        assert app.screen._panes.item.item_reviewer.displayed.detail.row.id == "simple_44"
+        assert "45/60" in "\n".join(lines) and app.screen._split.item_pane is not None
+        assert app.screen._split.item_pane.item_reviewer.displayed.detail.row.id == "simple_44"
         await typed(pilot, settled, "unsure", "enter")
         await settled(pilot)
         (journal,) = make_app.stores[-1].workspace.reviews.glob("*.jsonl")

@@ -144,6 +144,6 @@ async def test_help_opens_over_the_comparison_and_leads_back(workspace: Workspac
     async with opened(workspace, (80, 24)) as person:
         assert "? help" in (await comparing(person))[-1]
         lines = await person.press("question_mark")
-        assert "keys: compare" in "\n".join(lines) and "other verdicts" in "\n".join(lines)
+        assert "keys: compare" in "\n".join(lines) and "change verdict source" in "\n".join(lines)
         await person.press("escape")
         assert isinstance(person.app.screen, CompareScreen)

@@ -120,11 +120,11 @@ async def test_a_key_that_does_nothing_here_says_whose_it_is(make_app: Any, sett
         await pilot.press("r", "C")
         assert "C (calibration) is a key of the queue" in (await settled(pilot))[0]
         await pilot.press("a")
-        assert "a (agreement) is a key of the queue; ? lists those here" in (await settled(pilot))[0]
+        assert "a (agreement) works in the queue, not here; press ? for help" in (await settled(pilot))[0]
         await pilot.press("j")
         assert "agreement" not in (await settled(pilot))[0] and "3 runs" in (await settled(pilot))[0]
         await pilot.press("B")
-        assert "B is no key here; ? lists those here" in (await settled(pilot))[0]
+        assert "B is not available here; press ? for help" in (await settled(pilot))[0]
         await pilot.press("g", "x")
         assert "go down to one of them" in (await settled(pilot))[0]
         await pilot.press("question_mark")

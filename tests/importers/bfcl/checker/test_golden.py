@@ -12,7 +12,7 @@ PLAY = [{"name": "play", "parameters": {"properties": {"song": {}, "loud": {}}}}
 
 def test_lists_of_acceptable_values() -> None:
     answer = [{"f": {"unit": ["C", ""], "only": [""], "none": [None], "n": [1, 2]}}]
-    (call,) = parse_golden_calls(answer, "simple_python", "V4", [])
+    (call,) = parse_golden_calls(answer, "simple_python", [])
     assert call.arguments == {
         "unit": AcceptedValues(["C"], True),
         "only": AcceptedValues([], True),
@@ -23,30 +23,41 @@ def test_lists_of_acceptable_values() -> None:
 
 def test_objects_hold_alternatives_again() -> None:
     answer = [{"f": {"o": [{"unit": ["C", ""], "in": [{"deep": [1]}]}], "rows": [[{"a": [1]}]]}}]
-    (call,) = parse_golden_calls(answer, "simple_python", "V4", [])
+    (call,) = parse_golden_calls(answer, "simple_python", [])
     assert call.arguments == {
-        "o": AcceptedValues([GoldenObject({"unit": AcceptedValues(["C"], True), "in": AcceptedValues([GoldenObject({"deep": AcceptedValues([1])})])})]),
+        "o": AcceptedValues(
+            [
+                GoldenObject(
+                    {
+                        "unit": AcceptedValues(["C"], True),
+                        "in": AcceptedValues([GoldenObject({"deep": AcceptedValues([1])})]),
+                    }
+                )
+            ]
+        ),
         "rows": AcceptedValues([[GoldenObject({"a": AcceptedValues([1])})]]),
     }
 
 
 def test_what_has_no_arguments_is_shown_as_it_is() -> None:
-    (call,) = parse_golden_calls({"deck": [[], ""]}, "parallel_multiple_function", "V1", [])
+    (call,) = parse_golden_calls({"deck": [[], ""]}, "parallel_multiple_function", [])
     assert call.decode_error and call.raw == '{"deck": [[], ""]}'
 
 
 def test_v1_suffixes_are_stripped_where_a_declared_function_remains() -> None:
     calls = parse_golden_calls(
-        {"play_1": {"song": ["a"]}, "play_2": {"song": ["b"]}, "top_10": {}}, "parallel_function", "V1", PLAY
+        {"play_1": {"song": ["a"]}, "play_2": {"song": ["b"]}, "top_10": {}}, "parallel_function", PLAY
     )
     assert [(call.name, call.index) for call in calls] == [("play", 0), ("play", 1), ("top_10", 2)]
-    calls = parse_golden_calls({"play 1": {}, "play 2": {}, "top 10": {}}, "parallel_function", "V1", PLAY)
+    calls = parse_golden_calls({"play 1": {}, "play 2": {}, "top 10": {}}, "parallel_function", PLAY)
     assert [call.name for call in calls] == ["play", "play", "top 10"]
 
 
 def test_v1_objects_directly_in_objects() -> None:
-    (call,) = parse_golden_calls({"f": {"o": [{"in": {"deep": [1]}}]}}, "simple", "V1", [])
-    assert call.arguments == {"o": AcceptedValues([GoldenObject({"in": AcceptedValues([GoldenObject({"deep": AcceptedValues([1])})])})])}
+    (call,) = parse_golden_calls({"f": {"o": [{"in": {"deep": [1]}}]}}, "simple", [])
+    assert call.arguments == {
+        "o": AcceptedValues([GoldenObject({"in": AcceptedValues([GoldenObject({"deep": AcceptedValues([1])})])})])
+    }
 
 
 def test_executable_answers_are_call_strings() -> None:
@@ -56,13 +67,13 @@ def test_executable_answers_are_call_strings() -> None:
 
 
 def test_multi_turn_answers_are_numbered_by_turn() -> None:
-    calls = parse_golden_calls([["cd(folder='a')", "ls()"], [], ["pwd()"]], "multi_turn_base", "V4", [])
+    calls = parse_golden_calls([["cd(folder='a')", "ls()"], [], ["pwd()"]], "multi_turn_base", [])
     assert [(call.turn, call.index, call.name) for call in calls] == [(0, 0, "cd"), (0, 1, "ls"), (2, 0, "pwd")]
 
 
 def test_agentic_answers_are_no_calls() -> None:
-    assert parse_golden_calls(["7", "seven"], "memory_kv", "V4", []) == []
-    assert parse_golden_calls(None, "irrelevance", "V4", []) == []
+    assert parse_golden_calls(["7", "seven"], "memory_kv", []) == []
+    assert parse_golden_calls(None, "irrelevance", []) == []
 
 
 def test_the_comparison_is_as_lenient_as_the_benchmark() -> None:

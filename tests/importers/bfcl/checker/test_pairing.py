@@ -16,8 +16,8 @@ PRIMES = document("primes", ["number", "formatted"], number="integer", formatted
 
 def read(reply: str, answer: Any, *functions: Any, category: str = "simple_python") -> EvaluatedReply:
     case = DatasetItem("c_0", category, functions=list(functions), ground_truth=answer)
-    case.golden_calls = parse_golden_calls(answer, category, "V4", functions)
-    return evaluate_reply(case, {"result": reply}, [], EvaluationSettings("V4", category, DECODERS_BY_NAME["PROMPT"]))
+    case.golden_calls = parse_golden_calls(answer, category, functions)
+    return evaluate_reply(case, {"result": reply}, EvaluationSettings("V4", category, DECODERS_BY_NAME["PROMPT"]))
 
 
 def test_what_the_function_requires_is_missing_though_golden_lets_it_be_left_out() -> None:
@@ -29,7 +29,7 @@ def test_what_the_function_requires_is_missing_though_golden_lets_it_be_left_out
 
 def test_it_is_shown_as_missing_with_the_reason() -> None:
     answer = [{"primes": {"number": [450], "formatted": [True, ""]}}]
-    case_golden = parse_golden_calls(answer, "simple_python", "V4", [PRIMES])
+    case_golden = parse_golden_calls(answer, "simple_python", [PRIMES])
     reply = read("[primes(number=450)]", answer, PRIMES)
     rows = build_argument_rows(case_golden[0], reply.predicted[0], reply.pairs[0].diff)
     row = next(row for row in rows if row.path == "formatted")

@@ -15,7 +15,7 @@ from fcreview.importers.bfcl import dataset
 from fcreview.importers.bfcl.checker import evaluate
 from fcreview.importers.bfcl.checker.evaluate import EvaluatedReply, EvaluationSettings, evaluate_reply
 from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
-from fcreview.importers.registry import discover, read_plan
+from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 from tests.importers.bfcl.checker.cases import AREA
 
@@ -24,7 +24,7 @@ RESULT = "non_live/BFCL_v4_simple_python_result.json"
 
 def read(result: Any, decoder: str = "PROMPT", **more: Any) -> EvaluatedReply:
     return evaluate_reply(
-        CASE, {"result": result, **more}, [], EvaluationSettings("V4", "simple_python", DECODERS_BY_NAME[decoder])
+        CASE, {"result": result, **more}, EvaluationSettings("V4", "simple_python", DECODERS_BY_NAME[decoder])
     )
 
 
@@ -60,7 +60,7 @@ def test_no_more_replies_are_kept_than_said(monkeypatch: pytest.MonkeyPatch) -> 
 
 def items(folder: Path) -> list[Item | ImportIssue]:
     dataset._load_cached.cache_clear()
-    return [item for plan in discover([folder]).plans for item in read_plan(plan)]
+    return [item for plan in discover([folder]).plans for item in read_items(plan)]
 
 
 def test_runs_that_say_the_same_have_the_items_they_would_have_alone(

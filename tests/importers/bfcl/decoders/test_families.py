@@ -8,7 +8,7 @@ import pytest
 
 from fcreview.importers.bfcl.decoders.base import DecoderContext
 from fcreview.importers.bfcl.decoders.detect import decoding_outcome
-from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME, DECODERS, find_decoder
+from fcreview.importers.bfcl.decoders.registry import DECODERS, DECODERS_BY_NAME, find_decoder
 
 N = '{"name": "f", "arguments": {"a": 1}}'
 P = '{"name": "f", "parameters": {"a": 1}}'

@@ -25,7 +25,7 @@ import orjson
 
 from fcreview.importers.registry import discover, read_items
 from fcreview.run_plan import RunPlan
-from fcreview.store.importing.builder import LOADING_MEMORY_LIMIT, StoreBuilder, _reader
+from fcreview.store.importing.builder import LOADING_MEMORY_LIMIT, StoreBuilder, read_json_sql
 from fcreview.store.importing.run_importer import BATCH_BYTES, import_runs
 from fcreview.store.importing.staging import StagedRun, FunctionCache, stage_run
 from fcreview.store.workspace import find_workspace
@@ -121,7 +121,7 @@ def lines_alone(parts: list[StagedRun], types: dict[str, str]) -> float:
     largest = max(1 << 21, max(part.longest_item for part in parts) + 1024)
     start = process_time()
     for some in batches(parts):
-        query = f"SELECT max(hash(line)) FROM {_reader(types, largest)} line"  # noqa: S608
+        query = f"SELECT max(hash(line)) FROM {read_json_sql(types, largest)} line"  # noqa: S608
         connection.execute(query, [[os.fspath(part.items) for part in some]]).fetchall()
     taken = process_time() - start
     connection.close()
@@ -145,7 +145,7 @@ def measure_stages(path: Path, data: list[Path]) -> None:
         written = process_time() - start
         size = sum(part.items.stat().st_size for part in parts)
         start = process_time()
-        with StoreBuilder(workspace, place, keep=False) as builder:
+        with StoreBuilder(workspace, place, copy_existing=False) as builder:
             for some in batches(parts):
                 builder.load_runs(some)
             loaded = process_time() - start

@@ -104,15 +104,15 @@ def load_runs(
     told: StoreTold, runs: Sequence[RunRow], errata: Errata | None = None, *, quiet: bool = False
 ) -> Iterator[RunData]:
     """Runs with their scored items. Equal items are aggregated if the importer allows it and no errata apply."""
-    from fcreview.importers.registry import aggregates_rows, needs_part_verdicts
+    from fcreview.importers.registry import importer_for
 
     progress = Progress("scoring", lambda count: format_count(count, "item"), quiet=quiet)
     total, done = sum(row.n_items for row in runs), 0
     benchmarks = {row.info.benchmark for row in runs}
     corrected = {each for each in benchmarks if errata_for(errata, each)}
-    aggregated = {row.run for row in runs if aggregates_rows(row.info) and row.info.benchmark not in corrected}
+    aggregated = {row.run for row in runs if importer_for(row.info).aggregates_rows and row.info.benchmark not in corrected}
     counted = told.fetch_aggregated_items(
-        [row.run for row in runs if row.run in aggregated], {row.run for row in runs if needs_part_verdicts(row.info)}
+        [row.run for row in runs if row.run in aggregated], {row.run for row in runs if importer_for(row.info).needs_part_verdicts}
     )
     try:
         for row in runs:

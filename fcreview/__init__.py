@@ -1,3 +1,3 @@
-"""fcreview: read what a model did in a function-calling benchmark, judge it, leave with labels."""
+"""fcreview: review the results of function-calling benchmarks and export labels."""
 
 __version__ = "0.1.0"

@@ -18,11 +18,7 @@ import orjson
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and its missing parents, each with the permissions of its own parent.
-
-    Raises:
-        OSError: if a folder cannot be created.
-    """
+    """Create a folder and its missing parents, each with the permissions of its parent. Raises OSError on failure."""
     if path.is_dir():
         return
     if not path.parent.is_dir():
@@ -32,22 +28,14 @@ def make_folder(path: Path) -> None:
 
 
 def apply_folder_permissions(file: Path, *, group_can_write: bool = False) -> None:
-    """Let everyone who can read in the file's folder read the file.
-
-    Args:
-        file: a file that was just created.
-        group_can_write: also let everyone who can write in the folder write to the file.
-    """
+    """Let everyone who can read in a new file's folder read the file; with `group_can_write`, the same for writing."""
     mode = file.parent.stat().st_mode
     _set_permissions(file, mode & (0o666 if group_can_write else 0o644) | 0o600)
 
 
 def _set_permissions(path: Path, mode: int) -> None:
-    """Set the permission bits, unless another user owns the file or the file system has no permissions.
-
-    The set-group-id bit is kept, because it decides which group owns the files created in a folder.
-    """
-    with contextlib.suppress(OSError):
+    """Set the permission bits, but keep the set-group-id bit, which decides the group of files created in a folder."""
+    with contextlib.suppress(OSError):  # Another user owns the file, or the file system has no permissions.
         path.chmod(path.stat().st_mode & 0o7000 | mode)
 
 
@@ -74,13 +62,7 @@ def write_json(file: Path, value: Any) -> None:
 def write_atomically(file: Path, content: bytes, *, sync: bool = False) -> None:
     """Write to a temporary file and rename it to `file`, so that readers never see half of the content.
 
-    Args:
-        file: the file to create or replace.
-        content: the new content.
-        sync: wait until the content is on disk before replacing the file.
-
-    Raises:
-        OSError: if the file cannot be written.
+    With `sync`, the content is on disk before the file is replaced. Raises OSError if the file cannot be written.
     """
     temporary = file.with_suffix(f".{os.getpid()}.tmp")
     with create_file(temporary) as stream:
@@ -101,11 +83,10 @@ def create_file(path: Path) -> BinaryIO:
 def open_file(path: Path, buffering: int = -1) -> BinaryIO:
     """Open a regular file for reading.
 
-    Raises:
-        OSError: if the path is anything else. A pipe would wait for a writer, and a device might never end.
+    Raises OSError for anything else, because a pipe would wait for a writer, and a device might never end.
     """
 
-    def opener(name: str, flags: int) -> int:
+    def open_without_blocking(name: str, flags: int) -> int:
         descriptor = os.open(name, flags | os.O_NONBLOCK)
         try:
             check_regular_file(descriptor, name)
@@ -114,15 +95,11 @@ def open_file(path: Path, buffering: int = -1) -> BinaryIO:
             raise
         return descriptor
 
-    return open(path, "rb", buffering, opener=opener)
+    return open(path, "rb", buffering, opener=open_without_blocking)
 
 
 def read_file(path: Path, limit: int | None = None) -> bytes:
-    """Read a regular file.
-
-    Raises:
-        OSError: as in `open_file`, and if the file has more than `limit` bytes.
-    """
+    """Read a regular file. Raises OSError as `open_file` does, and if the file has more than `limit` bytes."""
     with open_file(path) as file:
         if limit is not None:
             check_file_size(file.fileno(), str(path), limit)

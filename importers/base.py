@@ -1,7 +1,7 @@
-"""What a benchmark's importer is: it says which files are its own, groups them into runs, and reads a run's items.
+"""The interface of a benchmark's importer.
 
-Adding a benchmark is one folder beside this file, with the modules `discovery`, `read` and `leaderboard`, and one
-line in `registry.py`.
+To add a benchmark, create a package `importers/NAME/` with the modules `discovery`, `read` and `leaderboard`, and add
+an `Importer` to `registry.IMPORTERS`. See docs/new-benchmark.md.
 """
 
 from __future__ import annotations
@@ -11,148 +11,129 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from fcreview.errors import FcreviewError
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import Metric, RunItems, ScoredItem
-from fcreview.run_plan import DiscoveredRuns, AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
-
-
-class Importer(Protocol):
-    """A benchmark plugin. `find` must be cheap (names and first lines); `read` streams."""
-
-    name: str
-    """Lower-case key as used in `--format` and in the store: `bfcl`."""
-    title: str
-    """As people write it: `BFCL`."""
-    expected_files: str
-    """The files it knows, for the message that no run was found."""
-    version: int
-    """Raised when the same files would now give other items, so that runs are read again."""
-    combines_runs: bool
-    """Whether it publishes figures over several runs of one model."""
-    aggregates_rows: bool
-    """Whether its figures look at nothing of an item but its category, setting, verdicts, error type, tokens and
-    seconds, in no order, and count a row as `Scored.times` items: then equal ones are given as one."""
-    needs_part_verdicts: bool
-    """Whether those look at verdicts on parts or on other criteria, too: what has such is then given as it is."""
-    applies_errata: bool
-    """Whether `read` heeds the golden answers of `RunPlan.errata`."""
-    applies_equivalences: bool
-    """Whether it heeds their equivalence rules, too."""
-    tags: tuple[str, ...]
-    """What reviewers are offered to tag an item with: the words of the benchmark's own error taxonomy."""
-
-    def find_runs(self, files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
-        """Which runs lie in `files`. `data` are folders given by --data, FCREVIEW_DATA or the config file.
-
-        `files` are absolute paths in a stable order, already gathered below (and, for score and dataset files,
-        around) the path that was opened.
-        """
-        ...
-
-    def read_items(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
-        """The items of a run in dataset order, with imported and rule verdicts, pairs and hashes filled in.
-
-        Never raises for bad content: an unreadable line is an `ImportIssue` with file and line. May add to
-        `plan.run` (official metrics, dataset) while reading.
-        """
-        ...
-
-    def compute_metrics(self, rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
-        """The benchmark's published tables from the run's items as one source sees them. Pure."""
-        ...
-
-    def compute_combined_metrics(self, parts: Sequence[RunItems]) -> list[Metric]:
-        """These figures, from runs of one generation and model and their items as one source sees them. Pure; none if
-        the runs do not make them up."""
-        ...
-
-    def rewrite_scores(self, plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-        """Those of the run's score files that change by what people say (`rows` are of the corrected source), and how
-        much of that has no place in them. WriteError if the benchmark has no such module."""
-        ...
-
-    def find_summary_files(self, plan: RunPlan) -> list[Path]:
-        """Files beside the scores with figures that the benchmark's own program makes of them. WriteError as above."""
-        ...
-
-    def check_golden_fix(self, run: Run, item: Item, fix: dict[str, Any]) -> str | None:
-        """What is wrong with a golden answer that people give for an item, by the benchmark's form of it and the
-        function documents; None if nothing is. WriteError as above."""
-        ...
-
-    def make_golden_template(self, run: Run, item: Item) -> dict[str, Any] | None:
-        """The golden answer that an item has, as people would give it: what a correction starts from. None if the item
-        does not hold it in full. WriteError as above."""
-        ...
-
-    def recheck(self, run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
-        """The rule verdict with another golden answer, one without a `golden_problem`; `record` is the item's own of
-        the result file, None if it has none. None where the benchmark's verdict is not recomputed. WriteError as
-        above."""
-        ...
-
-    def rewrite_golden(
-        self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
-    ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-        """The files with golden answers that change by these, `(category, id)` -> fix; which golden answers they are;
-        and what has no place in them. WriteError as above."""
-        ...
+from fcreview.run_plan import AppliedGoldenFix, DiscoveredRuns, RewrittenFile, RunPlan, Unrepresentable
 
 
 class WriteError(FcreviewError):
-    """A benchmark's files cannot be written."""
+    """Raised when the files of a benchmark cannot be rewritten."""
 
 
-@dataclass(slots=True)
-class Plugin:
-    """An importer made of a folder: `discovery.find`, `read.read`, `leaderboard.figures` and, where its files can be
-    written back, the functions of `writeback`; each loaded when it is first asked for."""
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """The importer of one benchmark, implemented by the modules of the package `importers/NAME/`.
+
+    Every method calls the function of the same name in one of the modules, which is imported on first use. The module
+    `writeback` and each of its functions are optional: the methods that call them raise `WriteError` if they are
+    missing.
+    """
 
     name: str
+    """Name of the package, value of `--format` and of `Run.benchmark`, such as `bfcl`."""
     title: str
+    """Display name, such as `BFCL`."""
     expected_files: str
+    """Description of the files that the importer recognizes, for the message that no run was found."""
     version: int = 1
+    """Version of the importer. Raise it when the same files give different items, so that runs are imported again."""
     combines_runs: bool = False
-    """Its `leaderboard` has `combined` as well."""
+    """Whether `leaderboard` defines `compute_combined_metrics`."""
     aggregates_rows: bool = False
+    """Whether `compute_metrics` accepts equal items as one `ScoredItem` with `n_items` above 1. If so, it must depend
+    only on category, setting, verdicts, error type, tokens and seconds, and not on the order of the items."""
     needs_part_verdicts: bool = False
+    """Whether `compute_metrics` also uses other criteria and the verdicts on parts. Items that have such verdicts are
+    then not aggregated."""
     applies_errata: bool = False
+    """Whether `read_items` applies the golden answers of `RunPlan.errata`."""
     applies_equivalences: bool = False
+    """Whether `read_items` applies the equivalence rules of `RunPlan.errata`."""
     tags: tuple[str, ...] = ()
+    """Error tags of the benchmark's own taxonomy, offered to annotators."""
 
-    def find_runs(self, files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
-        return cast(DiscoveredRuns, self._load_module("discovery").find_runs(files, data))
+    def find_runs(self, files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
+        """Find the runs among `files`. Reads only file names and first lines.
+
+        Args:
+            files: absolute paths of all files at and below the opened paths, in a stable order.
+            dataset_folders: folders from `--data`, FCREVIEW_DATA and the configuration file.
+        """
+        return cast(DiscoveredRuns, self._load_module("discovery").find_runs(files, dataset_folders))
 
     def read_items(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+        """Yield the items of a run with imported and recomputed verdicts, call pairs and hashes.
+
+        Bad content raises nothing: an unreadable line gives an `ImportIssue` with file and line. May add official
+        metrics and the dataset to `plan.run` while reading.
+        """
         return cast("Iterator[Item | ImportIssue]", self._load_module("read").read_items(plan))
 
-    def compute_metrics(self, rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
-        return cast("list[Metric]", self._load_module("leaderboard").compute_metrics(rows, run))
+    def compute_metrics(self, items: Sequence[ScoredItem], run: Run) -> list[Metric]:
+        """Compute the benchmark's published metrics from the items of a run, scored by one source. Pure."""
+        return cast("list[Metric]", self._load_module("leaderboard").compute_metrics(items, run))
 
-    def compute_combined_metrics(self, parts: Sequence[RunItems]) -> list[Metric]:
-        return cast("list[Metric]", self._load_module("leaderboard").compute_combined_metrics(parts)) if self.combines_runs else []
+    def compute_combined_metrics(self, runs: Sequence[RunItems]) -> list[Metric]:
+        """Compute metrics over several runs with the same model and version, scored by one source. Pure.
 
-    def rewrite_scores(self, plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-        return cast("Iterator[RewrittenFile | Unrepresentable]", self._writeback_function("rewrite_scores")(plan, rows))
+        Returns an empty list if the benchmark publishes no such metrics or a run that they need is missing.
+        """
+        if not self.combines_runs:
+            return []
+        return cast("list[Metric]", self._load_module("leaderboard").compute_combined_metrics(runs))
+
+    def rewrite_scores(self, plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+        """Yield the score files that reviews change, and the kinds of reviews that the files cannot represent.
+
+        Args:
+            plan: the run.
+            items: all items of the run, scored by the corrected source.
+        """
+        return cast(
+            "Iterator[RewrittenFile | Unrepresentable]", self._writeback_function("rewrite_scores")(plan, items)
+        )
 
     def find_summary_files(self, plan: RunPlan) -> list[Path]:
+        """Find the files with metrics that the benchmark's own program derives from the score files."""
         return cast("list[Path]", self._writeback_function("find_summary_files")(plan))
 
-    def check_golden_fix(self, run: Run, item: Item, fix: dict[str, Any]) -> str | None:
-        return cast("str | None", self._writeback_function("check_golden_fix")(run, item, fix))
+    def check_golden_fix(self, run: Run, item: Item, golden_fix: dict[str, Any]) -> str | None:
+        """Return the first error of a golden fix, or None if it is valid.
+
+        A golden fix has the form of the benchmark's own golden answers and must match the item's function docs.
+        """
+        return cast("str | None", self._writeback_function("check_golden_fix")(run, item, golden_fix))
 
     def make_golden_template(self, run: Run, item: Item) -> dict[str, Any] | None:
+        """Return the item's golden answer as a golden fix to edit, or None if the item does not contain all of it."""
         return cast("dict[str, Any] | None", self._writeback_function("make_golden_template")(run, item))
 
-    def recheck(self, run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
-        return cast("bool | None", self._writeback_function("recheck")(run, item, fix, record))
+    def recheck(self, run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bool | None:
+        """Recompute the item's verdict with another golden answer.
+
+        Args:
+            run: the run of the item.
+            item: the item as stored.
+            golden_fix: the other golden answer, without errors by `check_golden_fix`.
+            record: the item's record in the result file, or None if there is none.
+
+        Returns:
+            The verdict, or None if this verdict cannot be recomputed.
+        """
+        return cast("bool | None", self._writeback_function("recheck")(run, item, golden_fix, record))
 
     def rewrite_golden(
         self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
     ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+        """Yield the dataset files that golden fixes change, each applied fix, and the fixes that match no record.
+
+        Args:
+            plan: a run with the dataset.
+            fixes: (category, id) -> golden fix.
+        """
         return cast(
             "Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]",
             self._writeback_function("rewrite_golden")(plan, fixes),
@@ -169,7 +150,7 @@ class Plugin:
             if hasattr(module, function):
                 return cast("Callable[..., Any]", getattr(module, function))
             missing = f"{function} in {missing}"
-        raise WriteError(f"{self.title} has no way to write its own files ({missing} is missing)")
+        raise WriteError(f"fcreview cannot write the files of {self.title} ({missing} is missing)")
 
-    def _load_module(self, part: str) -> ModuleType:
-        return importlib.import_module(f"fcreview.importers.{self.name}.{part}")
+    def _load_module(self, name: str) -> ModuleType:
+        return importlib.import_module(f"fcreview.importers.{self.name}.{name}")

@@ -1,7 +1,6 @@
-"""Every benchmark that can be imported, and the decision whose files are whose.
+"""The importers of all benchmarks, and the functions that choose the importer of a file or run.
 
-Tags that reviewers are offered: the words that each benchmark's own publication has for its errors or for what makes
-an item hard. Kept apart from the importers so that knowing them loads none.
+Listing the importers loads none of their modules.
 """
 
 from __future__ import annotations
@@ -12,120 +11,128 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.errors import MALFORMED_DATA
-from fcreview.importers.base import Importer, Plugin
+from fcreview.importers.base import Importer
 from fcreview.importers.common.discovery import NOT_UTF8, escape_name, gather_files, is_utf8_name
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import Metric, RunItems, ScoredItem, metrics_by_category, tag_metrics
-from fcreview.run_plan import DiscoveredRuns, AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
+from fcreview.run_plan import AppliedGoldenFix, DiscoveredRuns, RewrittenFile, RunPlan, Unrepresentable
 
 ERROR_TAGS: Mapping[str, tuple[str, ...]] = {
-    # the release post of V1 (common mistakes), and the kinds of failure that the V4 program names
+    # release post of V1 (common mistakes), and the error types of the V4 program
     "bfcl": (
         "implicit conversion", "malformed call", "missing URL", "wrong function", "wrong count", "missing parameter",
         "unexpected parameter", "wrong type", "wrong value", "should not call", "should call", "wrong state",
         "wrong response", "wrong answer",
     ),
-    # figure 6 (normal), table 5 (special), section 4.2 (agent)
+    # figure 6 (normal), table 5 (special) and section 4.2 (agent) of the paper
     "acebench": (
         "function name", "param type", "param value", "output format", "error detection", "error correction",
         "function call error", "rule violation", "information mismanagement",
     ),
-    # metrics of section 4 and the shifts of section 3
+    # metrics in section 4 and intent shifts in section 3 of the paper
     "hammerbench": (
         "function name", "parameter hallucination", "parameter missing", "argument value", "imperfect instruction",
         "slot overriding", "external information", "intent shift",
     ),
-    # table 1: complexities of the conversations
+    # table 1 of the paper: complexities of the conversations
     "confetti": (
         "exception in execution", "failed conversation", "confirmation", "goal switching", "goal correction",
         "goal stacking", "ambiguous goal", "follow-up question", "implicit goal", "overfill", "underfill",
         "goal not supported",
     ),
-    # section 4.3.1
+    # section 4.3.1 of the paper
     "complexfuncbench": ("func_error", "param_missing", "hallucination", "value_error", "stop_early"),
 }  # fmt: skip
-"""By importer. Documented in docs/guide.md."""
+"""Error tags by importer name: terms for errors, or for what makes an item hard, from the benchmark's publication."""
 
-
-PLUGINS = (
-    Plugin(
-        "bfcl",
-        "BFCL",
-        "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
-        version=5,
-        aggregates_rows=True,
-        applies_errata=True,
-        applies_equivalences=True,
-        tags=ERROR_TAGS["bfcl"],
-    ),
-    Plugin(
-        "acebench",
-        "ACEBench",
-        "data_CATEGORY_result.json below result_en or result_zh",
-        version=3,
-        combines_runs=True,
-        applies_errata=True,
-        tags=ERROR_TAGS["acebench"],
-    ),
-    Plugin(
-        "hammerbench",
-        "HammerBench",
-        "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
-        version=3,
-        tags=ERROR_TAGS["hammerbench"],
-    ),
-    Plugin(
-        "confetti",
-        "CONFETTI",
-        "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json",
-        version=2,
-        tags=ERROR_TAGS["confetti"],
-    ),
-    Plugin(
-        "complexfuncbench",
-        "ComplexFuncBench",
-        "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
-        version=2,
-        tags=ERROR_TAGS["complexfuncbench"],
-    ),
-    Plugin(
-        "generic",
-        "Generic",
-        "JSON Lines of {id, messages, ...} or OpenAI-style chat logs",
-        version=2,
-        aggregates_rows=True,
-        needs_part_verdicts=True,
-    ),
-)
-"""Adding a benchmark is one line here and the folder of that name."""
-
-IMPORTERS: Mapping[str, Importer] = {plugin.name: plugin for plugin in PLUGINS}
+IMPORTERS: Mapping[str, Importer] = {
+    importer.name: importer
+    for importer in (
+        Importer(
+            "bfcl",
+            "BFCL",
+            "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
+            version=5,
+            aggregates_rows=True,
+            applies_errata=True,
+            applies_equivalences=True,
+            tags=ERROR_TAGS["bfcl"],
+        ),
+        Importer(
+            "acebench",
+            "ACEBench",
+            "data_CATEGORY_result.json below result_en or result_zh",
+            version=3,
+            combines_runs=True,
+            applies_errata=True,
+            tags=ERROR_TAGS["acebench"],
+        ),
+        Importer(
+            "hammerbench",
+            "HammerBench",
+            "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
+            version=3,
+            tags=ERROR_TAGS["hammerbench"],
+        ),
+        Importer(
+            "confetti",
+            "CONFETTI",
+            "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json",
+            version=2,
+            tags=ERROR_TAGS["confetti"],
+        ),
+        Importer(
+            "complexfuncbench",
+            "ComplexFuncBench",
+            "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
+            version=2,
+            tags=ERROR_TAGS["complexfuncbench"],
+        ),
+        Importer(
+            "generic",
+            "Generic",
+            "JSON Lines of {id, messages, ...} or OpenAI-style chat logs",
+            version=2,
+            aggregates_rows=True,
+            needs_part_verdicts=True,
+        ),
+    )
+}
+"""Importers by name. To add a benchmark, add an `Importer` here and the package of its name."""
 
 MAX_LISTED_FILES = 5
+"""Maximum number of unrecognized files that the notice names."""
 
 
 def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | None = None) -> DiscoveredRuns:  # noqa: A002
-    """The runs at and below `paths`, with the datasets that fit them.
+    """Find the runs at and below `paths`, with their datasets.
 
-    `data` are dataset folders; those of FCREVIEW_DATA (separated as in PATH) come after them. `format` asks one
-    importer only: KeyError if there is no such one. Files that two benchmarks take for theirs go to the surer one, with
-    an issue that names both. Nothing found is an issue of severity `error`.
+    A file that several benchmarks claim goes to the one with the highest confidence, and an issue names both. If no
+    run is found, the result has an issue of severity `error`.
+
+    Args:
+        paths: files and folders.
+        data: dataset folders, searched before those of FCREVIEW_DATA (separated as in PATH).
+        format: name of the only importer to use.
+
+    Raises:
+        KeyError: if there is no importer of that name.
     """
     importers = [IMPORTERS[format]] if format is not None else list(IMPORTERS.values())
     gathered = gather_files(paths)
     found = DiscoveredRuns(issues=list(gathered.issues))
-    folders = _existing_folders([*data, *_from_environment()], found.issues)
+    dataset_folders = _existing_folders([*data, *_folders_from_environment()], found.issues)
     plans: list[RunPlan] = []
     for importer in importers:
-        part = importer.find_runs(gathered.files, folders)
-        for plan in part.plans:
+        claims = importer.find_runs(gathered.files, dataset_folders)
+        for plan in claims.plans:
             plan.importer, plan.version = importer.name, importer.version
             if plan.run.benchmark == importer.name:
                 plan.run.title = plan.run.title or importer.title
                 plan.run.tags = plan.run.tags or list(importer.tags)
-        plans += part.plans
-        found.issues += part.issues
-        found.claimed |= part.claimed
+        plans += claims.plans
+        found.issues += claims.issues
+        found.claimed |= claims.claimed
     found.plans = _resolve_conflicts(plans, found.issues)
     _report_unclaimed_files(gathered.files, found)
     if not found.plans and not any(issue.severity == "error" for issue in found.issues):
@@ -134,28 +141,31 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """The items of a run, by the importer that found it. A top-level function: it can be sent to another process."""
-    spoken: set[str] = set()
-    last = ""
-    for one in IMPORTERS[plan.importer or plan.run.benchmark].read_items(plan):
-        if one.file != last:
-            last = one.file
-            spoken.add(last)
-        yield one
+    """Yield the items and issues of a run. A result file that gives neither is itself an issue.
+
+    This is a top-level function, so it can be sent to another process.
+    """
+    files_with_records: set[str] = set()
+    last_file = ""
+    for entry in IMPORTERS[plan.importer or plan.run.benchmark].read_items(plan):
+        if entry.file != last_file:
+            last_file = entry.file
+            files_with_records.add(last_file)
+        yield entry
     for path in plan.results:
-        if str(path) not in spoken:
-            yield ImportIssue(str(path), None, "holds no records")
+        if str(path) not in files_with_records:
+            yield ImportIssue(str(path), None, "no records in this file")
 
 
-def _from_environment() -> list[Path]:
+def _folders_from_environment() -> list[Path]:
     return [Path(part) for part in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if part]
 
 
-def _existing_folders(data: Sequence[Path], issues: list[ImportIssue]) -> list[Path]:
-    """The dataset folders that exist, as absolute paths."""
+def _existing_folders(folders: Sequence[Path], issues: list[ImportIssue]) -> list[Path]:
+    """Return the folders that exist as absolute paths. Each of the others gives an issue."""
     found = []
-    for folder in data:
-        path = Path(os.path.abspath(os.path.expanduser(folder)))  # noqa: PTH100, PTH111 - `~x` may be nobody
+    for folder in folders:
+        path = Path(os.path.abspath(os.path.expanduser(folder)))  # noqa: PTH100, PTH111 (keeps the `~x` of an unknown user)
         if not is_utf8_name(str(path)):
             issues.append(ImportIssue(escape_name(str(path)), None, NOT_UTF8, severity="error"))
         elif path.is_dir():
@@ -166,115 +176,107 @@ def _existing_folders(data: Sequence[Path], issues: list[ImportIssue]) -> list[P
 
 
 def _resolve_conflicts(plans: Sequence[RunPlan], issues: list[ImportIssue]) -> list[RunPlan]:
-    """The plans without those whose result files a surer plan of another benchmark has."""
+    """Drop each plan with a result file that a plan of another benchmark claims with higher confidence."""
     owner: dict[Path, RunPlan] = {}
-    kept: list[RunPlan] = []
+    accepted: list[RunPlan] = []
     for plan in sorted(plans, key=lambda plan: -plan.confidence):
-        rivals = [owner[path] for path in plan.results or plan.scores if path in owner]
-        rival = next((other for other in rivals if other.run.benchmark != plan.run.benchmark), None)
+        owners = [owner[path] for path in plan.results or plan.scores if path in owner]
+        rival = next((other for other in owners if other.run.benchmark != plan.run.benchmark), None)
         if rival is None:
-            kept.append(plan)
+            accepted.append(plan)
             owner.update((path, plan) for path in plan.results or plan.scores)
             continue
         what = (
-            f"could be {rival.run.benchmark} ({rival.reason}) or {plan.run.benchmark} ({plan.reason}); "
-            f"taken for {rival.run.benchmark}, --format chooses another"
+            f"Ambiguous input: {rival.run.benchmark} ({rival.reason}) or {plan.run.benchmark} ({plan.reason}). "
+            f"Imported as {rival.run.benchmark}; use --format to choose."
         )
         issues.append(ImportIssue(plan.run.path, None, what))
-    return [plan for plan in plans if any(plan is other for other in kept)]
+    return [plan for plan in plans if any(plan is other for other in accepted)]
 
 
 def _report_unclaimed_files(files: Sequence[Path], found: DiscoveredRuns) -> None:
-    """One notice for all JSON files that no benchmark knows."""
-    rest = [path for path in files if path.suffix in (".json", ".jsonl") and path not in found.claimed]
-    if not rest:
+    """Add one notice for all JSON files that no importer recognizes."""
+    unclaimed = [path for path in files if path.suffix in (".json", ".jsonl") and path not in found.claimed]
+    if not unclaimed:
         return
-    shown = ", ".join(path.name for path in rest[:MAX_LISTED_FILES])
-    more = f" and {len(rest) - MAX_LISTED_FILES} more" if len(rest) > MAX_LISTED_FILES else ""
-    what = f"{len(rest)} JSON files are of no known benchmark and were not read: {shown}{more}"
-    found.issues.append(
-        ImportIssue(os.path.commonpath([str(path.parent) for path in rest]), None, what, severity="notice")
-    )
+    names = ", ".join(path.name for path in unclaimed[:MAX_LISTED_FILES])
+    more = f" and {len(unclaimed) - MAX_LISTED_FILES} more" if len(unclaimed) > MAX_LISTED_FILES else ""
+    what = f"JSON files skipped because no importer recognizes them: {len(unclaimed)} ({names}{more})"
+    folder = os.path.commonpath([str(path.parent) for path in unclaimed])
+    found.issues.append(ImportIssue(folder, None, what, severity="notice"))
 
 
 def _nothing_found_issue(paths: Sequence[Path], importers: Sequence[Importer]) -> ImportIssue:
-    looked = "; ".join(f"{importer.title}: {importer.expected_files}" for importer in importers)
-    where = ", ".join(str(path) for path in paths)
-    return ImportIssue(where, None, f"nothing that a benchmark writes. Looked for {looked}", severity="error")
+    expected = "; ".join(f"{importer.title}: {importer.expected_files}" for importer in importers)
+    what = f"no benchmark results found. Expected files: {expected}"
+    return ImportIssue(", ".join(map(str, paths)), None, what, severity="error")
 
 
-def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """The run's published figures from items as one source sees them, by its benchmark's importer, else by the generic
-    one; and how often people gave each tag."""
-    importer = _importer_for(run)
+def importer_for(run: Run) -> Importer:
+    """Return the importer of the run's benchmark, or the generic importer for a benchmark without one."""
+    return IMPORTERS.get(run.benchmark) or IMPORTERS["generic"]
+
+
+def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
+    """Compute the run's published metrics and the counts of error tags from items that one source scored.
+
+    Falls back to pass rates by category if the benchmark's metrics cannot be computed from these items.
+    """
     try:
-        found = importer.compute_metrics(rows, run)
-    except MALFORMED_DATA as error:  # values of another form than the benchmark's: pass rates can always be told
-        found = metrics_by_category(rows)
-        found[0].note = f"its own figures cannot be made: the data is not of the expected form ({error})"[:200]
-    return [*found, *tag_metrics(rows, run.tags)]
+        found = importer_for(run).compute_metrics(items, run)
+    except MALFORMED_DATA as error:
+        found = metrics_by_category(items)
+        found[0].note = f"only pass rates: unexpected data format in the benchmark's own metrics ({error})"[:200]
+    return [*found, *tag_metrics(items, run.tags)]
 
 
-def aggregates_rows(run: Run) -> bool:
-    """Whether the run's figures may use rows that stand for several items; see `Importer.aggregates_rows`."""
-    return _importer_for(run).aggregates_rows
-
-
-def needs_part_verdicts(run: Run) -> bool:
-    """Whether figures also use verdicts on parts and on other criteria; see `Importer.needs_part_verdicts`."""
-    return _importer_for(run).needs_part_verdicts
-
-
-def _importer_for(run: Run) -> Importer:
-    return IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"]
-
-
-def compute_combined_metrics(parts: Sequence[RunItems]) -> list[Metric]:
-    """Figures over runs of one model and benchmark; none where the benchmark publishes none."""
-    importer = IMPORTERS.get(parts[0].run.benchmark) if parts else None
+def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
+    """Compute metrics over runs of one benchmark and model. Returns an empty list if there are none."""
+    importer = IMPORTERS.get(runs[0].run.benchmark) if runs else None
     try:
-        return importer.compute_combined_metrics(parts) if importer is not None else []
-    except MALFORMED_DATA:  # the figures of each run say why
+        return importer.compute_combined_metrics(runs) if importer is not None else []
+    except MALFORMED_DATA:  # the metrics of each run report the error
         return []
 
 
-def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-    """See `Importer.rewrite`."""
-    return IMPORTERS[plan.importer].rewrite_scores(plan, rows)
+def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Yield the score files that reviews change; see `Importer.rewrite_scores`."""
+    return IMPORTERS[plan.importer].rewrite_scores(plan, items)
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
+    """Find the files derived from the score files; see `Importer.find_summary_files`."""
     return IMPORTERS[plan.importer].find_summary_files(plan)
 
 
-def check_golden_fix(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
-    """See `Importer.golden_problem`."""
-    return _of(run).check_golden_fix(run, item, fix)
+def check_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> str | None:
+    """Return the first error of a golden fix, or None; see `Importer.check_golden_fix`."""
+    return importer_for(run).check_golden_fix(run, item, golden_fix)
 
 
 def make_golden_template(run: Run, item: Item) -> dict[str, Any] | None:
-    """See `Importer.golden_template`."""
-    return _of(run).make_golden_template(run, item)
+    """Return the golden answer as a golden fix to edit, or None; see `Importer.make_golden_template`."""
+    return importer_for(run).make_golden_template(run, item)
 
 
-def recheck(run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
-    """The rule verdict with another golden answer. None where it is not recomputed, or not so that the golden answer
-    that stands would give the verdict that stands: what the store holds is then not all that the verdict rests on."""
-    template = make_golden_template(run, item)
+def recheck(run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bool | None:
+    """Recompute the item's verdict with another golden answer; see `Importer.recheck`.
+
+    Returns None if the verdict cannot be recomputed, or if recomputing it with the present golden answer does not
+    reproduce the stored verdict. In that case the verdict depends on data that the store does not have.
+    """
+    importer = importer_for(run)
+    template = importer.make_golden_template(run, item)
     try:
-        if template is not None and _of(run).recheck(run, item, template, record) != item.rule:
+        if template is not None and importer.recheck(run, item, template, record) != item.rule:
             return None
-        return _of(run).recheck(run, item, fix, record)
+        return importer.recheck(run, item, golden_fix, record)
     except MALFORMED_DATA:
         return None
-
-
-def _of(run: Run) -> Importer:
-    return IMPORTERS[run.benchmark if run.benchmark in IMPORTERS else "generic"]
 
 
 def rewrite_golden(
     plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """See `Importer.rewrite_golden`."""
+    """Yield the dataset files that golden fixes change; see `Importer.rewrite_golden`."""
     return IMPORTERS[plan.importer].rewrite_golden(plan, fixes)

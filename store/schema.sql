@@ -1,6 +1,6 @@
--- The store: what was imported. It can be rebuilt from the benchmark's files at any time; reviews are not in it.
--- `item_rows` and the small tables are physical; people query the views.
--- An item's key is run * 2^32 + seq.
+-- The store contains the imported runs, and can be rebuilt from the benchmark's files at any time. Reviews are not in it.
+-- Users query the views; `item_rows` is their base table.
+-- The number of an item is run * 2^32 + seq.
 
 CREATE TABLE meta (key VARCHAR PRIMARY KEY, value VARCHAR);
 
@@ -8,14 +8,14 @@ CREATE TABLE runs (
     run INTEGER PRIMARY KEY,
     key VARCHAR NOT NULL,            -- benchmark, generation, language, model and path as a JSON list
     benchmark VARCHAR, generation VARCHAR, language VARCHAR, model VARCHAR,
-    path VARCHAR,                    -- relative to the workspace's place where it lies below it, else absolute
+    path VARCHAR,                    -- relative to the folder that contains .fcreview/ if below it, else absolute
     dataset VARCHAR,
-    needs_dataset BOOLEAN,           -- false where questions and golden answers stand in the results
-    title VARCHAR,                   -- the benchmark as people write it
-    tags VARCHAR[],                  -- the benchmark's own words for errors, offered to reviewers
+    needs_dataset BOOLEAN,           -- false if the result files contain questions and golden answers
+    title VARCHAR,                   -- display name of the benchmark
+    tags VARCHAR[],                  -- error tags of the benchmark, suggested to annotators
     settings JSON,
     official_metrics JSON,
-    version INTEGER,                 -- of the importer that read it
+    version INTEGER,                 -- RunPlan.import_fingerprint; another value means that the run is read again
     n_items INTEGER,
     imported_at VARCHAR              -- UTC, ISO 8601
 );
@@ -29,7 +29,7 @@ CREATE TABLE sources (
     hash VARCHAR                     -- blake2b-16 of the content, hex
 );
 
--- Lists are written with zstd, see building.py; what queues read and filter has the faster kinds.
+-- Lists are compressed with zstd (see importing/builder.py), columns that queues read and filter with faster methods.
 CREATE TABLE item_rows (
     item BIGINT, run INTEGER, seq INTEGER,
     id VARCHAR USING COMPRESSION fsst, category VARCHAR USING COMPRESSION dictionary,
@@ -39,7 +39,7 @@ CREATE TABLE item_rows (
     rule_note VARCHAR USING COMPRESSION dictionary,
     n_turns INTEGER, n_steps INTEGER, n_golden INTEGER, n_predicted INTEGER, n_issues INTEGER,
     tokens_in BIGINT, tokens_out BIGINT, latency DOUBLE,
-    seconds DOUBLE[],                -- of each step, where several are told; latency is their sum
+    seconds DOUBLE[],                -- latency of each step, if the benchmark has it; `latency` is the sum
     setting VARCHAR USING COMPRESSION dictionary,
     diff_function VARCHAR USING COMPRESSION dictionary, diff_argument VARCHAR USING COMPRESSION dictionary,
     first_difference VARCHAR USING COMPRESSION fsst,
@@ -60,9 +60,9 @@ CREATE TABLE item_rows (
 CREATE TABLE functions (hash VARCHAR, name VARCHAR, document JSON);
 
 CREATE TABLE import_issues (
-    run INTEGER,                     -- null: of the search for runs, not of one run
-    item BIGINT,                     -- null: of a file
-    id VARCHAR,                      -- the benchmark's id of the item
+    run INTEGER,                     -- null if the issue belongs to the search for runs
+    item BIGINT,                     -- null if the issue belongs to a file
+    id VARCHAR,                      -- id of the item in the benchmark
     file VARCHAR, line BIGINT, what VARCHAR, raw VARCHAR, severity VARCHAR
 );
 

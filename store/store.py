@@ -87,7 +87,7 @@ class Store:
         """Whether `lock_configuration` was called."""
         self._queue_items = QueueItemTable(connection, workspace)
         self._suspects = SuspectTable(connection)
-        self._orders = ViewOrders(connection, self._queue_items, self._suspects.load, annotator, blind=blind)
+        self._orders = ViewOrders(connection, self._queue_items, self._suspects.load_suspects, annotator, blind=blind)
         self._runs = fetch_run_infos(connection, workspace)
         self._run_names = build_run_names(self._runs)
 
@@ -136,7 +136,7 @@ class Store:
 
     def find_position(self, view: View, item: int) -> int | None:
         """Return the position of the item in the view, from 0; None if the item is not in the view."""
-        return self._query(lambda: self._orders.position(view, item))
+        return self._query(lambda: self._orders.find_position(view, item))
 
     def measure_columns(self, view: View) -> ColumnWidths:
         """Measure the columns of all rows in the view."""
@@ -231,7 +231,7 @@ class Store:
 
     def load_queue(self, name: str) -> QueueFile:
         """Read a queue file, so that views can use it. Raises: QueueError if it is missing or invalid."""
-        return self._query(lambda: self._queue_items.load(name))
+        return self._query(lambda: self._queue_items.load_queue(name))
 
     def load_suspects(self, view: View) -> None:
         """Find the suspects in the view's runs, so that views can use the queue `suspects`. Takes a second or more.
@@ -239,7 +239,7 @@ class Store:
         Raises: StoreError in blind mode.
         """
         self._raise_if_blind("the queue of suspects")
-        self._query(lambda: self._suspects.load(view))
+        self._query(lambda: self._suspects.load_suspects(view))
 
     def create_queue(self, request: QueueRequest) -> QueueFile:
         """Sample a queue from the items of a view, without writing a file. Raises the errors of `create_queue`."""
@@ -367,8 +367,8 @@ class Store:
     def _build_detail(self, row: QueueRow, item: Item) -> ItemDetail:
         run = self._runs[row.run]
         key = ItemKey(run.benchmark, run.generation, run.language, run.model, item.category, item.id)
-        opinions = self.reviews.opinions(key, item.prediction_hash, item.golden_hash)
-        detail = ItemDetail(row, key, run, item, opinions, self.reviews.history(key))
+        opinions = self.reviews.events.opinions_on(key, item.prediction_hash, item.golden_hash)
+        detail = ItemDetail(row, key, run, item, opinions, self.reviews.events.history_of(key))
         detail = repeat_items.restrict_detail_to_repetition(detail, self.reviews)
         if self.blind and row.you is None:
             item_detail.hide_detail_verdicts(detail, self.annotator)

@@ -127,12 +127,12 @@ class Workspace:
 
     @property
     def errata(self) -> Path:
-        """The errata that the import applies to runs. The file may be missing."""
+        """The file with the errata that the import applies to runs. It may be missing."""
         return self.root / "errata.jsonl"
 
     @property
     def rules(self) -> Path:
-        """Equivalence rules that were accepted in this workspace, to be added to the next errata file."""
+        """The file with the equivalence rules that were accepted in this workspace, for the next errata."""
         return self.root / "rules.jsonl"
 
     @property

@@ -58,16 +58,16 @@ RUN_LIST_ACTIONS = [
     Action("runs.reverse", "S", "reverse", "reverse the order", has_hint=False),
     Action("runs.grouping", "tab", "grouping", "group"),
     Action("runs.find", "slash", "find", "find"),
-    Action("runs.compare", "x", "mark", "compare", help="mark a run; mark a second run to compare the two"),
+    Action("runs.compare", "x", "mark", "compare", help="mark a run, then another to compare both"),
     Action("runs.unfold", "right,l", "unfold(True)", "unfold", has_hint=False),
     Action("runs.refold", "left,h", "unfold(False)", "fold", has_hint=False),
 ]
 
 RUN_SEARCH_ACTIONS = [
-    Action("find.done", "enter", "screen.found(True)", "apply"),
+    Action("find.done", "enter", "screen.end_search(True)", "apply"),
     Action("find.down", "down", "screen.move(1)", "move down", has_hint=False),
     Action("find.up", "up", "screen.move(-1)", "move up", has_hint=False),
-    Action("find.cancel", "escape", "screen.found(False)", "show all runs"),
+    Action("find.cancel", "escape", "screen.end_search(False)", "show all runs"),
 ]
 """Keys of the search box above the list of runs. All other keys type text."""
 
@@ -85,8 +85,8 @@ LIST_ACTIONS = [
     Action("list.up", "k,up", "move(-1)", "move to the previous line", has_hint=False),
     Action("list.page_down", "pagedown,space", "move_page(1)", "page down", has_hint=False),
     Action("list.page_up", "pageup", "move_page(-1)", "page up", has_hint=False),
-    Action("list.half_down", "d", "move_half(1)", "half a page down", has_hint=False),
-    Action("list.half_up", "u", "move_half(-1)", "half a page up", has_hint=False),
+    Action("list.half_down", "d", "move_half(1)", "scroll half a page down", has_hint=False),
+    Action("list.half_up", "u", "move_half(-1)", "scroll half a page up", has_hint=False),
     Action("list.first", "g,home", "move_to(0)", "go to the first line", has_hint=False),
     Action("list.last", "G,end", "move_to(-1)", "go to the last line", has_hint=False),
 ]
@@ -210,7 +210,9 @@ ITEM_TEXT_ACTIONS = [
     Action("item.next_turn", "J", "turn(1)", "move to the next turn", has_hint=False),
     Action("item.previous_turn", "K", "turn(-1)", "move to the previous turn", has_hint=False),
     Action("item.arguments", "a", "arguments", "move to the arguments of the call", has_hint=False),
-    Action("item.aside", "tab", "aside", "go to the list; without a list, move to the arguments", has_hint=False),
+    Action(
+        "item.aside", "tab", "focus_list", "go to the list, or to the arguments if there is no list", has_hint=False
+    ),
     Action("item.page_down", "pagedown", "page(1)", "page down", has_hint=False),
     Action("item.page_up", "pageup", "page(-1)", "page up", has_hint=False),
     Action("item.top", "home", "edge(-1)", "go to the top", has_hint=False),
@@ -260,7 +262,7 @@ GOLDEN_EDITOR_ACTIONS = [
     Action("golden.edit", "tab,i", "edit", "edit text"),
     Action("golden.editor", "v", "editor", "open $EDITOR"),
     Action("golden.reason", "n", "reason", "reason"),
-    Action("golden.start", "o", "start", "reset to dataset"),
+    Action("golden.start", "o", "start", "restore original"),
     Action("golden.cancel", "escape,q", "cancel", "cancel"),
 ]
 
@@ -275,13 +277,13 @@ COPY_ACTIONS = [
     Action("copy.diff", "d", "take('diff')", "diff"),
     Action("copy.markdown", "m", "take('markdown')", "Markdown"),
     Action("copy.json", "j", "take('json')", "reproduction JSON"),
-    Action("copy.command", "l", "take('command')", "command to open it"),
+    Action("copy.command", "l", "take('command')", "fcreview command"),
     Action("copy.cancel", "escape,q", "cancel", "back"),
 ]
 
 NOTE_ACTIONS = [
     Action("note.save", "enter", "screen.save", "save"),
-    Action("note.line", "down", "line", "new line (on the last line)"),
+    Action("note.line", "down", "new_line", "new line (on the last line)"),
     Action("note.cancel", "escape", "screen.cancel", "cancel"),
 ]
 
@@ -306,10 +308,10 @@ OVERRIDE_REASON_ACTIONS = [
 
 TAG_ACTIONS = [
     Action("tags.save", "enter", "save", "save"),
-    Action("tags.toggle", "space", "set", "set or clear"),
+    Action("tags.toggle", "space", "toggle_tag", "set or clear"),
     Action("tags.new", "n,slash", "new", "new tag"),
     *(
-        Action(f"tags.set_{at}", str(at), f"number({at})", f"set or clear tag {at}", has_hint=False)
+        Action(f"tags.set_{at}", str(at), f"toggle_number({at})", f"set or clear tag {at}", has_hint=False)
         for at in range(1, 10)
     ),
     Action("tags.down", "j,down", "move(1)", "move down", has_hint=False),

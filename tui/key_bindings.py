@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 def make_bindings(*tables: Sequence[Action]) -> list[BindingType]:
     """Return the actions of these tables as Textual bindings with their default keys."""
     return [
-        Binding(
-            action.keys, action.action, action.label, show=action.has_hint, id=action.id, priority=action.priority
-        )
+        Binding(action.keys, action.action, action.label, show=action.has_hint, id=action.id, priority=action.priority)
         for table in tables
         for action in table
     ]
@@ -104,7 +102,7 @@ def unavailable_key_message(app: App[Any], key: str) -> str:
     for table, place in ((QUEUE_ACTIONS, "in the queue"), (ITEM_ACTIONS, "on an item")):
         for action in table:
             if key in keys_for(app, [action]):
-                return f"{name} ({action.label}) works {place}, not here{help_hint}"
+                return f"{name} ({action.label}) works {place}{help_hint}"
     return f"{name} is not available here{help_hint}"
 
 

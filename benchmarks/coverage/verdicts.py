@@ -167,7 +167,7 @@ def composed(setting: Setting, key: MetricKey, size: int, repetitions: int) -> s
     everything = np.arange(len(setting.truth))
     truth = dict(enumerate(setting.truth.tolist()))
     before = [replace(row, valid=bool(flag)) for row, flag in zip(setting.rows, setting.automatic, strict=True)]
-    value = MetricCalculator(before, before, setting.figures).with_verdicts(truth)[key]
+    value = MetricCalculator(before, before, setting.figures).with_verdicts(truth.items())[key]
     hits, width = 0, 0.0
     for repetition in range(repetitions):
         sample = set(_some(np.random.default_rng([size, repetition]), everything, size).tolist())

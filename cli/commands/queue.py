@@ -282,7 +282,7 @@ def _drawn(session: WorkspaceSession, row: RunRow, known: RunSampleStatus, targe
     draws = draw_metrics(run)
     if draws is None:
         raise CommandError("no item of the queue is reviewed yet: review some first")
-    depends = MetricDependencies(run, [AnswerModel(run.automatic_items, run.statuses, asked) for asked in run.criterion_answers], sampled=True)
+    depends = MetricDependencies(run, [AnswerModel(run.automatic_items, run.statuses, asked) for asked in run.criterion_answers], is_sampled=True)
     if criteria := depends.criteria(figure.key):
         raise CommandError(
             f"{figure.name} depends on {' and '.join(criteria)}, but extend supports metrics of item verdicts only. Use"

@@ -27,8 +27,8 @@ from fcreview.matching.clusters import (
     draw_bar,
     group_clusters,
     explain_error_type,
-    select_informative,
-    subdivisions,
+    select_named_clusters,
+    SUBDIVISIONS,
     describe_cluster,
     group_by_shared_name,
 )
@@ -209,8 +209,8 @@ def find_places(group: ClusterGroup, by: int = BY_ERROR_TYPE) -> list[FailingPla
 
     A place is a function with an argument (or another pair of fields), or an argument in several functions.
     """
-    outer, inner = subdivisions(by)
-    named_clusters = select_informative(group.clusters, by)
+    outer, inner = SUBDIVISIONS[by]
+    named_clusters = select_named_clusters(group.clusters, by)
     found = [FailingPlace(describe_cluster(each, by), each.count, _others(each)) for each in named_clusters if each.count > 1]
     for name, of in group_by_shared_name((each for each in named_clusters if each.count == 1), inner).items():
         where = f"{format_count(len(of), GROUPINGS[outer])} · {sanitize(name)}"

@@ -1,9 +1,13 @@
-"""Equivalence rules: what counts as the same argument, within a scope. A closed grammar of words and JSON values.
+"""Equivalence rules: what counts as the same argument, although the benchmark's own comparison says otherwise.
 
-`KIND [in ARGUMENT] [of FUNCTION] [on BENCHMARK]`, KIND being one of `number-equal`, `default-omittable`, `ignore-case`,
-`power-notation` and `accept VALUE for VALUE`; a value is JSON, or a bare word, which is a text.
+A rule is written `KIND [in ARGUMENT] [of FUNCTION] [on BENCHMARK]`. A value in a rule is JSON, or a bare word, which is
+a string. The kinds:
 
-Whether an argument is right by equivalence rules, where the benchmark's own comparison says it is not. Pure.
+* `number-equal`: numbers are equal whatever their type, such as 5.0 and 5.
+* `default-omittable`: an argument may be omitted if its documented default is the golden value.
+* `ignore-case`: strings are equal whatever their case.
+* `power-notation`: `x^2` equals `x**2`.
+* `accept VALUE for VALUE`: the first value is accepted for the second, golden one.
 """
 
 from __future__ import annotations
@@ -16,49 +20,47 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fcreview.corrections.erratum import ErrataError
-from fcreview.matching import diff as exact
+from fcreview.matching.diff import is_same_value
 from fcreview.model.function_schema import NO_DEFAULT, Parameter
 
-RULE_DESCRIPTIONS = {
-    "number-equal": "numbers are equal whatever their type: 5.0 for 5",
-    "default-omittable": "an argument may be left out if the default its document states is golden",
-    "ignore-case": "texts are equal whatever their case",
-    "power-notation": "x^2 is x**2",
-    "accept": "one value for another",
-}
-"""Every kind, and what it says."""
+RULE_KINDS = ("number-equal", "default-omittable", "ignore-case", "power-notation", "accept")
 RULE_PHRASES = {
     "a default may be left out": "default-omittable",
     "ignore case": "ignore-case",
     "x^2 is x**2": "power-notation",
 }
-"""What people say for some kinds."""
+"""Phrase that is accepted instead of a kind -> kind."""
 RULE_GRAMMAR = (
-    "number-equal, default-omittable, ignore-case, power-notation or accept VALUE for VALUE;"
+    "number-equal, default-omittable, ignore-case, power-notation or accept VALUE for VALUE,"
     " then [in ARGUMENT] [of FUNCTION] [on BENCHMARK]"
 )
-_SCOPE = {"in": "argument", "of": "function", "on": "benchmark"}
+"""Syntax of a rule, for messages."""
+_SCOPE_FIELDS = {"in": "argument", "of": "function", "on": "benchmark"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EquivalenceRule:
-    """Two are one if they say the same: `accept 1 for 0` and `accept 1.0 for 0` do not, and values may be lists."""
+    """An equivalence rule. Rules are equal if their texts are: `accept 1 for 0` differs from `accept 1.0 for 0`."""
 
     kind: str
-    """One of `MEANS`."""
+    """One of `RULE_KINDS`."""
     benchmark: str = ""
-    """As in `--format`; empty for any, as the next two."""
+    """Name of the benchmark that the rule is limited to, as in `--format`; empty for all."""
     function: str = ""
+    """Function that the rule is limited to; empty for all."""
     argument: str = ""
+    """Argument that the rule is limited to; empty for all."""
     given: Any = None
-    """Of `accept`: what is accepted ..."""
+    """Predicted value that an `accept` rule accepts."""
     wanted: Any = None
-    """... for this golden value."""
+    """Golden value for which an `accept` rule accepts `given`."""
     who: str = ""
-    """Accepted it, on the date (ISO 8601)."""
+    """Name of the annotator who accepted the rule."""
     date: str = ""
+    """Date on which the rule was accepted, ISO 8601."""
 
     def applies_to(self, function: str, argument: str) -> bool:
+        """Whether an argument of a function is in the scope of the rule."""
         return self.function in ("", function) and self.argument in ("", argument)
 
     def __eq__(self, other: object) -> bool:
@@ -68,70 +70,75 @@ class EquivalenceRule:
         return hash(str(self))
 
     def __str__(self) -> str:
-        values = f" {_shown(self.given)} for {_shown(self.wanted)}" if self.kind == "accept" else ""
-        scope = [f" {word} {_shown(name)}" for word, field in _SCOPE.items() if (name := getattr(self, field))]
+        values = f" {_format_value(self.given)} for {_format_value(self.wanted)}" if self.kind == "accept" else ""
+        scope = [
+            f" {word} {_format_value(name)}" for word, each in _SCOPE_FIELDS.items() if (name := getattr(self, each))
+        ]
         return self.kind + values + "".join(scope)
 
     def as_json(self) -> dict[str, Any]:
-        """`{"rule", "benchmark", "function", "argument", "who", "date"}`, of `accept` also `given` and `wanted`."""
-        found = asdict(self)
-        found["rule"] = found.pop("kind")
-        return found if self.kind == "accept" else {k: v for k, v in found.items() if k not in ("given", "wanted")}
+        """Return {rule, benchmark, function, argument, who, date}; an `accept` rule also has given and wanted."""
+        values = asdict(self)
+        values["rule"] = values.pop("kind")
+        if self.kind != "accept":
+            del values["given"], values["wanted"]
+        return values
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> EquivalenceRule:
+        """Build from the result of `as_json`. Raises ErrataError if a field is missing or has another type."""
         kind = raw.get("rule")
-        if not isinstance(kind, str) or kind not in RULE_DESCRIPTIONS:
-            raise ErrataError(f"no rule {kind!r}: there are {', '.join(RULE_DESCRIPTIONS)}")
-        scope = {name: raw.get(name, "") for name in (*_SCOPE.values(), "who", "date")}
-        if not all(isinstance(name, str) for name in scope.values()):
-            raise ErrataError("benchmark, function, argument, who and date of a rule are texts")
+        if not isinstance(kind, str) or kind not in RULE_KINDS:
+            raise ErrataError(f"unknown rule {kind!r} (known: {', '.join(RULE_KINDS)})")
+        texts = {name: raw.get(name, "") for name in (*_SCOPE_FIELDS.values(), "who", "date")}
+        if not all(isinstance(text, str) for text in texts.values()):
+            raise ErrataError("benchmark, function, argument, who and date of a rule must be strings")
         if kind == "accept" and not {"given", "wanted"} <= raw.keys():
-            raise ErrataError("a rule 'accept' has given and wanted")
-        return cls(kind, **scope, given=raw.get("given"), wanted=raw.get("wanted"))
+            raise ErrataError("an accept rule needs given and wanted")
+        return cls(kind, **texts, given=raw.get("given"), wanted=raw.get("wanted"))
 
 
 def parse_rule(text: str) -> EquivalenceRule:
-    """ErrataError for what is no rule."""
-    left = text.strip()
-    spoken = next((said for said in RULE_PHRASES if left == said or left.startswith(f"{said} ")), None)
-    kind, _, left = left.partition(" ") if spoken is None else (RULE_PHRASES[spoken], "", left[len(spoken) :])
-    if kind not in RULE_DESCRIPTIONS:
-        raise ErrataError(f"no rule {text!r}: a rule is {RULE_GRAMMAR}")
+    """Parse a rule such as `ignore-case in city of get_weather`. Raises ErrataError if the text is not a rule."""
+    rest = text.strip()
+    phrase = next((each for each in RULE_PHRASES if rest == each or rest.startswith(f"{each} ")), None)
+    kind, _, rest = rest.partition(" ") if phrase is None else (RULE_PHRASES[phrase], "", rest[len(phrase) :])
+    if kind not in RULE_KINDS:
+        raise ErrataError(f"invalid rule {text!r}. Use {RULE_GRAMMAR}.")
     values: dict[str, Any] = {}
     if kind == "accept":
-        values["given"], left = _value(left, text)
-        word, _, left = left.strip().partition(" ")
+        values["given"], rest = _parse_value(rest, text)
+        word, _, rest = rest.strip().partition(" ")
         if word != "for":
-            raise ErrataError(f"no rule {text!r}: accept VALUE for VALUE")
-        values["wanted"], left = _value(left, text)
+            raise ErrataError(f"invalid rule {text!r}. Use accept VALUE for VALUE.")
+        values["wanted"], rest = _parse_value(rest, text)
     scope: dict[str, str] = {}
-    while left.strip():
-        word, _, left = left.strip().partition(" ")
-        if word not in _SCOPE or _SCOPE[word] in scope or not left.strip():
-            raise ErrataError(f"no rule {text!r}: at {word!r}; a rule is {RULE_GRAMMAR}")
-        name, left = _value(left, text)
-        scope[_SCOPE[word]] = name if isinstance(name, str) else json.dumps(name)
+    while rest.strip():
+        word, _, rest = rest.strip().partition(" ")
+        if word not in _SCOPE_FIELDS or _SCOPE_FIELDS[word] in scope or not rest.strip():
+            raise ErrataError(f"invalid rule {text!r} at {word!r}. Use {RULE_GRAMMAR}.")
+        name, rest = _parse_value(rest, text)
+        scope[_SCOPE_FIELDS[word]] = name if isinstance(name, str) else json.dumps(name)
     return EquivalenceRule(kind, **scope, **values)
 
 
-def _value(left: str, text: str) -> tuple[Any, str]:
-    """A value at the head, and what follows it."""
-    left = left.strip()
-    if not left:
-        raise ErrataError(f"no rule {text!r}: a value or a name is missing at the end")
+def _parse_value(rest: str, rule_text: str) -> tuple[Any, str]:
+    """Parse the value at the beginning of `rest`. Returns the value and the text after it."""
+    rest = rest.strip()
+    if not rest:
+        raise ErrataError(f"invalid rule {rule_text!r}: a value or a name is missing at the end")
     try:
-        value, end = json.JSONDecoder().raw_decode(left)
-        if end == len(left) or left[end] == " ":
-            return value, left[end:]
+        value, end = json.JSONDecoder().raw_decode(rest)
+        if end == len(rest) or rest[end] == " ":
+            return value, rest[end:]
     except (ValueError, RecursionError):
         pass
-    word, _, rest = left.partition(" ")
+    word, _, rest = rest.partition(" ")
     return word, rest
 
 
-def _shown(value: Any) -> str:
-    """So that it is read back as what it is."""
+def _format_value(value: Any) -> str:
+    """Format a value so that `_parse_value` returns it: a bare word if possible, else JSON."""
     text = json.dumps(value, ensure_ascii=False)
     if isinstance(value, str) and value and " " not in value and not any(c in '"\\' for c in value):
         return value if not _is_json(value) and value.isprintable() else text
@@ -146,18 +153,20 @@ def _is_json(word: str) -> bool:
     return True
 
 
-DEEP = 50
-_POWER = re.compile(r"[ ]*(?:\*\*|\^)[ ]*")
-OMITTED = ""
-"""Among the accepted values of a field inside an object: it may be left out."""
+_MAX_DEPTH = 50
+_POWER_OPERATOR = re.compile(r"[ ]*(?:\*\*|\^)[ ]*")
+_OMITTED = ""
+"""Accepted value of an object's field that may be omitted."""
 
 
 def is_equivalent(rules: Sequence[EquivalenceRule], wanted: Any, given: Any, depth: int = 0) -> bool:
-    """Whether `given` is what golden wants, exactly or by one of the rules at each place. Lists go element by element;
-    of objects `wanted` has either a list of accepted values for each field or a value."""
-    if exact.is_same_value(wanted, given) or any(_by(rule, wanted, given) for rule in rules):
+    """Whether a predicted value equals the golden value, exactly or by one of the rules at each nested value.
+
+    A field of a golden object is either a value or a list of accepted values.
+    """
+    if is_same_value(wanted, given) or any(_accepts(rule, wanted, given) for rule in rules):
         return True
-    if depth >= DEEP:
+    if depth >= _MAX_DEPTH:
         return False
     if isinstance(wanted, (list, tuple)) and isinstance(given, (list, tuple)):
         return len(wanted) == len(given) and all(
@@ -166,46 +175,43 @@ def is_equivalent(rules: Sequence[EquivalenceRule], wanted: Any, given: Any, dep
     if isinstance(wanted, Mapping) and isinstance(given, Mapping):
         fields = {name: one if isinstance(one, list) else [one] for name, one in wanted.items()}
         return given.keys() <= fields.keys() and all(
-            any(is_equivalent(rules, one, given[name], depth + 1) for one in any_of) if name in given else OMITTED in any_of
-            for name, any_of in fields.items()
+            any(is_equivalent(rules, one, given[name], depth + 1) for one in accepted)
+            if name in given
+            else _OMITTED in accepted
+            for name, accepted in fields.items()
         )
     return False
 
 
 def can_be_omitted(rules: Sequence[EquivalenceRule], parameter: Parameter, accepted: Sequence[Any]) -> bool:
-    """Whether a rule lets the argument be left out: its stated default is one of the accepted values, or says so."""
+    """Whether a rule allows omitting an argument, because its documented default is one of the accepted values."""
     if parameter.default is NO_DEFAULT or not any(rule.kind == "default-omittable" for rule in rules):
         return False
-    said = str(parameter.default).casefold()
+    default_text = str(parameter.default).casefold()
     return any(
-        is_equivalent(_NUMBERS, one, parameter.default) or (isinstance(one, (str, bool, int, float)) and _word(one) == said)
+        is_equivalent(_NUMBER_EQUAL, one, parameter.default)
+        or (isinstance(one, (str, bool, int, float)) and str(one).casefold() == default_text)
         for one in accepted
     )
 
 
-_NUMBERS = (EquivalenceRule("number-equal"),)
+_NUMBER_EQUAL = (EquivalenceRule("number-equal"),)
 
 
-def _word(value: Any) -> str:
-    return str(value).casefold()
-
-
-def _by(rule: EquivalenceRule, wanted: Any, given: Any) -> bool:
+def _accepts(rule: EquivalenceRule, wanted: Any, given: Any) -> bool:
+    """Whether the rule accepts a predicted value for a golden value, without looking at nested values."""
+    are_strings = isinstance(wanted, str) and isinstance(given, str)
     match rule.kind:
         case "number-equal":
             return _is_number(wanted) and _is_number(given) and bool(wanted == given)
         case "ignore-case":
-            return isinstance(wanted, str) and isinstance(given, str) and wanted.casefold() == given.casefold()
+            return are_strings and wanted.casefold() == given.casefold()
         case "power-notation":
-            return isinstance(wanted, str) and isinstance(given, str) and _powers(wanted) == _powers(given)
+            return are_strings and _POWER_OPERATOR.sub("^", wanted) == _POWER_OPERATOR.sub("^", given)
         case "accept":
-            return exact.is_same_value(rule.wanted, wanted) and exact.is_same_value(rule.given, given)
+            return is_same_value(rule.wanted, wanted) and is_same_value(rule.given, given)
     return False
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _powers(text: str) -> str:
-    return _POWER.sub("^", text)

@@ -1,15 +1,15 @@
-"""Errata as a file, JSON Lines: `{"format": "fcreview-errata", "version": 1, "date", "who", "goldens", "rules",
-"digest"}`, then a line an entry (`"kind": "golden"`) and a line a rule (`"kind": "rule"`).
+"""Errata files, as JSON Lines: a header, a line for each corrected golden answer, and a line for each equivalence rule.
 
-The digest (blake2b-32, hex) is over the header without it and every byte behind it: it shows that nothing was changed
-since, by accident or by hand. It is no proof of who wrote it: for that, sign the file with a tool of your own.
+The header is `{"format": "fcreview-errata", "version": 1, "date", "who", "goldens", "rules", "digest"}`. An entry has
+`"kind": "golden"`, a rule has `"kind": "rule"`.
 
-The union of two files of errata: every correction and rule once; what contradicts each other is told. Pure.
+The digest (blake2b-32, hex) covers the header without it and all bytes after the header. It reveals accidental and
+manual changes, but does not prove who wrote the file: for that, sign the file with another tool.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
@@ -25,105 +25,113 @@ FORMAT, VERSION = "fcreview-errata", 1
 
 @dataclass(frozen=True, slots=True)
 class Errata:
-    """What runs are read with. Small and picklable."""
+    """Corrected golden answers and equivalence rules that apply to an import. Small and picklable."""
 
     entries: dict[ErrataKey, ErrataEntry] = field(default_factory=dict)
     rules: tuple[EquivalenceRule, ...] = ()
     digest: str = ""
     date: str = ""
+    """ISO 8601."""
     who: str = ""
+    """Author of the file."""
     path: str = ""
-    """Where it was read."""
+    """File that the errata were read from."""
 
     def for_benchmark(self, benchmark: str, *, rules: bool = True) -> Errata | None:
-        """What of it concerns a benchmark, or only its golden answers; None if nothing does. The digest is of that
-        part."""
+        """Select the entries for a benchmark, and with `rules` its rules too. Returns None if there are none.
+
+        The digest of the result covers only the selected part.
+        """
         entries = {key: one for key, one in self.entries.items() if one.benchmark == benchmark}
-        rules_of = tuple(rule for rule in self.rules if rules and rule.benchmark in ("", benchmark))
-        if not entries and not rules_of:
+        selected_rules = tuple(rule for rule in self.rules if rules and rule.benchmark in ("", benchmark))
+        if not entries and not selected_rules:
             return None
-        body = b"".join(_lines([*entries.values()], rules_of))
-        return Errata(entries, rules_of, _hash(body), self.date, self.who, self.path)
+        body = b"".join(_serialize_lines([*entries.values()], selected_rules))
+        return Errata(entries, selected_rules, _hash(body), self.date, self.who, self.path)
 
     def with_rules(self, *rules: EquivalenceRule) -> Errata:
-        """With further rules; of no file."""
-        every = tuple(dict.fromkeys([*self.rules, *rules]))
-        return Errata(self.entries, every, _hash(b"".join(_lines([*self.entries.values()], every))), path=self.path)
+        """Return a copy with further rules. It has a new digest and no date or author."""
+        combined = tuple(dict.fromkeys([*self.rules, *rules]))
+        body = b"".join(_serialize_lines([*self.entries.values()], combined))
+        return Errata(self.entries, combined, _hash(body), path=self.path)
 
 
 def serialize_errata(entries: Sequence[ErrataEntry], rules: Sequence[EquivalenceRule], date: str, who: str) -> bytes:
-    """The file. `date` is ISO 8601."""
-    body = b"".join(_lines(entries, rules))
+    """Return the content of an errata file. `date` is ISO 8601."""
+    body = b"".join(_serialize_lines(entries, rules))
     header = {"format": FORMAT, "version": VERSION, "date": date, "who": who}
     header |= {"goldens": len(entries), "rules": len(rules)}
-    return _line({**header, "digest": _digest(header, body)}) + body
+    return _serialize_line({**header, "digest": _digest(header, body)}) + body
 
 
 def parse_errata(raw: bytes, name: str = "") -> Errata:
-    """ErrataError, with the line, for what is no such file, was changed, or names an item twice."""
+    """Parse the content of an errata file. `name` is the file's name, for messages.
+
+    Raises ErrataError, with the line, if the content has another format, was changed, or names an item twice.
+    """
     first, _, body = raw.partition(b"\n")
-    header = _object(first, f"{name}:1")
+    header = _parse_object(first, f"{name}:1")
     if header.get("format") != FORMAT or header.get("version") != VERSION:
-        raise ErrataError(f"{name}:1: no errata of format {FORMAT}, version {VERSION}")
+        raise ErrataError(f"{name}:1: not an errata file of format {FORMAT}, version {VERSION}")
     stated = header.pop("digest", None)
     if stated != _digest(header, body):
-        raise ErrataError(f"{name}: changed since it was written: its digest does not fit")
+        raise ErrataError(f"{name}: changed since it was written (its digest does not match)")
     entries: dict[ErrataKey, ErrataEntry] = {}
     rules: list[EquivalenceRule] = []
     for number, line in enumerate(body.split(b"\n"), 2):
         where = f"{name}:{number}"
         if not line.strip():
             continue
-        record = _object(line, where)
+        record = _parse_object(line, where)
         try:
             if record.get("kind") == "rule":
                 rules.append(EquivalenceRule.from_json(record))
                 continue
             if record.get("kind") != "golden":
-                raise ErrataError(f"kind {record.get('kind')!r}: there are golden and rule")
+                raise ErrataError(f"kind must be golden or rule, not {record.get('kind')!r}")
             entry = ErrataEntry.from_json(record, number)
         except ErrataError as error:
             raise ErrataError(f"{where}: {error}") from None
         if entry.key in entries:
-            raise ErrataError(f"{where}: {entry.id} stands in line {entries[entry.key].line} already")
+            raise ErrataError(f"{where}: duplicate entry for {entry.id}, first in line {entries[entry.key].line}")
         entries[entry.key] = entry
     date, who = (str(header.get(key, "")) for key in ("date", "who"))
     return Errata(entries, tuple(rules), str(stated), date, who, name)
 
 
 def serialize_rules(rules: Sequence[EquivalenceRule]) -> bytes:
-    """A workspace's accepted rules: the lines that errata have of them."""
-    return b"".join(_lines([], rules))
+    """Return the rules of a workspace as lines, in the form that they have in an errata file."""
+    return b"".join(_serialize_lines([], rules))
 
 
 def parse_rules(raw: bytes, name: str) -> list[EquivalenceRule]:
-    """ErrataError for a line that is no rule: what was accepted does not silently get lost."""
-    found = []
+    """Parse the result of `serialize_rules`. Raises ErrataError with the file's `name` if a line is not a rule."""
+    rules = []
     for number, line in enumerate(raw.split(b"\n"), 1):
         if line.strip():
             try:
-                found.append(EquivalenceRule.from_json(_object(line, f"{name}:{number}")))
+                rules.append(EquivalenceRule.from_json(_parse_object(line, f"{name}:{number}")))
             except ErrataError as error:
                 raise ErrataError(f"{name}:{number}: {error}") from None
-    return found
+    return rules
 
 
-def _lines(entries: Sequence[ErrataEntry], rules: Sequence[EquivalenceRule]) -> Iterator[bytes]:
-    yield from (_line(one.as_json()) for one in entries)
-    yield from (_line({"kind": "rule", **rule.as_json(), "says": str(rule)}) for rule in rules)
+def _serialize_lines(entries: Sequence[ErrataEntry], rules: Sequence[EquivalenceRule]) -> Iterator[bytes]:
+    yield from (_serialize_line(one.as_json()) for one in entries)
+    yield from (_serialize_line({"kind": "rule", **rule.as_json(), "says": str(rule)}) for rule in rules)
 
 
-def _line(value: Any) -> bytes:
+def _serialize_line(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _object(line: bytes, where: str) -> dict[str, Any]:
+def _parse_object(line: bytes, where: str) -> dict[str, Any]:
     try:
         value = orjson.loads(line)
     except ValueError:
-        raise ErrataError(f"{where}: no JSON") from None
+        raise ErrataError(f"{where}: not JSON") from None
     if not isinstance(value, dict):
-        raise ErrataError(f"{where}: no JSON object")
+        raise ErrataError(f"{where}: not a JSON object")
     if is_nested_deeper(value, MAX_DEPTH):
         raise ErrataError(f"{where}: nested deeper than {MAX_DEPTH} levels")
     return value
@@ -139,59 +147,65 @@ def _hash(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MergedErrataFile:
+    """Result of `combine_errata`."""
+
     content: bytes | None
-    """All of it as one file; None if nothing is to be added."""
+    """Content of the combined file; None if the other errata add nothing."""
     n_new: int
-    """Golden answers that were not here."""
+    """Number of corrections that only the other errata have."""
     n_known: int
-    """Golden answers that both have; reasons and names of either side are kept."""
+    """Number of corrections that both have. Their reasons and annotators are combined."""
     n_new_rules: int
-    """Rules that were not here."""
+    """Number of rules that only the other errata have."""
     conflicts: tuple[ErrataKey, ...]
-    """Items that the two correct otherwise, or whose question or old answer is another one: what is here stays."""
+    """Items with different corrections, questions or old golden answers. Your own entry is kept."""
 
 
-def combine_errata(here: Errata, there: Errata) -> MergedErrataFile:
-    """What `here` is with the errata of `there`. The other way round gives the same but for conflicts and order."""
-    entries = dict(here.entries)
-    new, known, conflicts = 0, 0, []
-    for key, entry in there.entries.items():
-        mine = entries.get(key)
-        if mine is None:
+def combine_errata(own: Errata, other: Errata) -> MergedErrataFile:
+    """Combine two sets of errata. Swapping them gives the same result except for conflicts and order."""
+    entries = dict(own.entries)
+    n_new, n_known, conflicts = 0, 0, []
+    for key, entry in other.entries.items():
+        own_entry = entries.get(key)
+        if own_entry is None:
             entries[key] = entry
-            new += 1
-        elif _alike(mine, entry):
-            entries[key] = _both(mine, entry)
-            known += 1
+            n_new += 1
+        elif _is_same_correction(own_entry, entry):
+            entries[key] = _combine_entries(own_entry, entry)
+            n_known += 1
         else:
             conflicts.append(key)
-    rules = tuple(dict.fromkeys([*here.rules, *there.rules]))
-    same = [*map(_said, entries.values())] == [*map(_said, here.entries.values())] and len(rules) == len(here.rules)
-    who = ", ".join(_union(here.who.split(", "), there.who.split(", ")))
-    file = None if same else serialize_errata([*entries.values()], rules, max(here.date, there.date), who)
-    return MergedErrataFile(file, new, known, len(rules) - len(here.rules), tuple(conflicts))
+    rules = tuple(dict.fromkeys([*own.rules, *other.rules]))
+    n_new_rules = len(rules) - len(own.rules)
+    is_unchanged = list(map(_entry_json, entries.values())) == list(map(_entry_json, own.entries.values()))
+    content = None
+    if not is_unchanged or n_new_rules:
+        who = ", ".join(_remove_duplicates(*own.who.split(", "), *other.who.split(", ")))
+        content = serialize_errata([*entries.values()], rules, max(own.date, other.date), who)
+    return MergedErrataFile(content, n_new, n_known, n_new_rules, tuple(conflicts))
 
 
-def _alike(one: ErrataEntry, other: ErrataEntry) -> bool:
-    """Whether both correct the same answer to the same question in the same way."""
-    return [canonical_json(each) for each in (one.question_hash, one.old, one.new)] == [
-        canonical_json(each) for each in (other.question_hash, other.old, other.new)
-    ]
-
-
-def _both(one: ErrataEntry, other: ErrataEntry) -> ErrataEntry:
-    """With what either says of it, and the evidence of more runs."""
-    return replace(
-        one,
-        reasons=_union(one.reasons, other.reasons),
-        settled_by=_union(one.settled_by, other.settled_by),
-        evidence=max(one.evidence, other.evidence, key=lambda evidence: evidence.runs),
+def _is_same_correction(first: ErrataEntry, second: ErrataEntry) -> bool:
+    """Whether both entries correct the same golden answer to the same question in the same way."""
+    return all(
+        canonical_json(getattr(first, name)) == canonical_json(getattr(second, name))
+        for name in ("question_hash", "old", "new")
     )
 
 
-def _union(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each for each in (*one, *other) if each))
+def _combine_entries(first: ErrataEntry, second: ErrataEntry) -> ErrataEntry:
+    """Combine the reasons and annotators of two entries, and keep the evidence of more runs."""
+    return replace(
+        first,
+        reasons=_remove_duplicates(*first.reasons, *second.reasons),
+        settled_by=_remove_duplicates(*first.settled_by, *second.settled_by),
+        evidence=max(first.evidence, second.evidence, key=lambda evidence: evidence.runs),
+    )
 
 
-def _said(entry: ErrataEntry) -> bytes:
+def _remove_duplicates(*texts: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, texts)))
+
+
+def _entry_json(entry: ErrataEntry) -> bytes:
     return canonical_json(entry.as_json())

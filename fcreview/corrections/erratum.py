@@ -1,4 +1,4 @@
-"""One corrected golden answer: of which item, what it was, what it is, why, and who says so."""
+"""One correction of a golden answer in an errata file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fcreview.model.json_value import json_hash
 
 
 class ErrataError(FcreviewError):
-    """A file of errata, or a rule, that cannot be used; the message says where and why."""
+    """Raised for an invalid errata file or equivalence rule. The message says where and why."""
 
 
 ErrataKey = tuple[str, str, str, str, str]
@@ -21,88 +21,95 @@ ErrataKey = tuple[str, str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the runs that were at hand made of the item by the old golden answer, by the benchmark's own verdict."""
+    """Official verdicts of the available runs on an item, by the old golden answer."""
 
     runs: int = 0
+    """Number of runs that contain the item."""
     passed: int = 0
+    """Number of runs that pass."""
     failed: tuple[str, ...] = ()
-    """Models."""
+    """Models of the runs that fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrataEntry:
+    """A corrected golden answer, with the reasons and the annotators who decided on it."""
+
     benchmark: str
     generation: str
     language: str
     category: str
     id: str
     question_hash: str
-    """See `question_hash`."""
+    """Result of `hash_question`."""
     old: Any
-    """The golden answer as the dataset's file has it: any JSON."""
+    """Golden answer in the dataset; any JSON."""
     new: Any
+    """Corrected golden answer; any JSON."""
     question: str = ""
-    """What users say, for readers of the file."""
+    """Messages of the user, for readers of the file."""
     reasons: tuple[str, ...] = ()
     settled_by: tuple[str, ...] = ()
+    """Names of the annotators who decided on the correction."""
     decided_by: str = ""
     """`adjudication`, `unanimous` or `majority`."""
     file: str = ""
-    """The dataset's file, for its maintainers."""
+    """Dataset file that contains the golden answer, for its maintainers."""
     title: str = ""
-    """The benchmark as people write it: `BFCL V1`."""
+    """Display name of the benchmark, such as `BFCL V1`."""
     evidence: Evidence = field(default_factory=Evidence)
     line: int = 0
-    """Where it stands in the file of errata, from 1."""
+    """Line in the errata file, from 1."""
 
     @property
     def key(self) -> ErrataKey:
+        """Identity of the item."""
         return self.benchmark, self.generation, self.language, self.category, self.id
 
     def as_json(self) -> dict[str, Any]:
-        """`{"kind": "golden", "benchmark", ..., "evidence": {"runs", "passed", "failed"}}`: all fields but `line`."""
-        found = {"kind": "golden", **asdict(self)}
-        del found["line"]
-        return found
+        """Return all fields but `line`: `{"kind": "golden", "benchmark", ..., "evidence": {"runs", ...}}`."""
+        values = {"kind": "golden", **asdict(self)}
+        del values["line"]
+        return values
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any], line: int) -> ErrataEntry:
-        """ErrataError without the line's place if a field is missing or of another kind."""
-        given = {name: raw[name] for name in _TEXTS if isinstance(raw.get(name), str)}
-        lacking = [name for name in _NEEDED if name not in (given if name in _TEXTS else raw)]
-        if lacking:
-            raise ErrataError(f"{lacking[0]} is missing, or no text")
-        said = raw.get("evidence")
-        proof = said if isinstance(said, Mapping) else {}
+        """Build from the result of `as_json`. Raises ErrataError if a required field is missing or not a string."""
+        texts = {name: raw[name] for name in _STRING_FIELDS if isinstance(raw.get(name), str)}
+        missing = [name for name in _REQUIRED_FIELDS if name not in (texts if name in _STRING_FIELDS else raw)]
+        if missing:
+            raise ErrataError(f"{missing[0]} is missing or not a string")
+        stored = raw.get("evidence")
+        proof = stored if isinstance(stored, Mapping) else {}
         runs, passed = (n if type(n := proof.get(name)) is int else 0 for name in ("runs", "passed"))
-        evidence = Evidence(runs, passed, _texts(proof.get("failed")))
-        reasons, settled_by = _texts(raw.get("reasons")), _texts(raw.get("settled_by"))
         return cls(
-            **given,
-            reasons=reasons,
-            settled_by=settled_by,
+            **texts,
             old=raw["old"],
             new=raw["new"],
-            evidence=evidence,
+            reasons=_select_strings(raw.get("reasons")),
+            settled_by=_select_strings(raw.get("settled_by")),
+            evidence=Evidence(runs, passed, _select_strings(proof.get("failed"))),
             line=line,
         )
 
 
-_TEXTS = tuple(one.name for one in fields(ErrataEntry) if one.type == "str")
-_NEEDED = ("benchmark", "generation", "language", "category", "id", "question_hash", "old", "new")
+_STRING_FIELDS = tuple(one.name for one in fields(ErrataEntry) if one.type == "str")
+_REQUIRED_FIELDS = ("benchmark", "generation", "language", "category", "id", "question_hash", "old", "new")
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def _select_strings(value: Any) -> tuple[str, ...]:
     return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
 
 
 def hash_question(messages: Iterable[Message]) -> str:
-    """blake2b-8 hex of what users say to open the turns, as JSON `[[turn, text], ...]`: the same in every run, and
-    whatever system message a runner puts before it."""
-    said = [[one.turn, one.content] for one in messages if one.role == "user" and one.step == -1]
-    return json_hash(said, 8)
+    """Hash the user messages that open the turns: blake2b-8 hex of the JSON `[[turn, text], ...]`.
+
+    The hash is the same in every run, because it does not cover the system message of the benchmark's runner.
+    """
+    opening = [[one.turn, one.content] for one in messages if one.role == "user" and one.step == -1]
+    return json_hash(opening, 8)
 
 
 def join_user_messages(messages: Iterable[Message]) -> str:
-    """What users say, a blank line between."""
+    """Join the user messages with blank lines."""
     return "\n\n".join(one.content for one in messages if one.role == "user")

@@ -1,107 +1,108 @@
-"""One question of a benchmark with what all runs answered: what suspicion is made of."""
+"""Input and result of the audit: a question with the answers of all runs, the runs, and reasons to suspect it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from fcreview.model.item import Call, CallPair
-
-
-class QuestionKey(NamedTuple):
-    """Which question, whoever answered it."""
-
-    benchmark: str
-    generation: str
-    language: str
-    category: str
-    id: str
+from fcreview.stats.run_comparison import QuestionKey
 
 
 @dataclass(slots=True)
 class DistinctAnswer:
-    """One answer, and the runs that gave it. Calls and pairs only of answers that fail or differ from golden."""
+    """An answer to a question and the runs that gave it.
+
+    `calls` and `pairs` are empty for passing answers without differences.
+    """
 
     runs: list[int]
     passed: bool | None
-    """By the benchmark: official, else rule, else judge."""
+    """Official verdict, else recomputed verdict, else judge verdict."""
     has_verdict_conflict: bool = False
-    """The official and the recomputed verdict differ."""
+    """Whether the official and the recomputed verdict differ."""
     calls: list[Call] = field(default_factory=list)
+    """Predicted calls."""
     pairs: list[CallPair] = field(default_factory=list)
     items: list[int] = field(default_factory=list)
-    """Where the store has it, one a run."""
+    """Number of the item in the store, one for each run."""
 
     @property
     def is_readable(self) -> bool:
+        """Whether all calls could be decoded."""
         return all(call.decode_error is None and call.arguments is not None for call in self.calls)
 
 
 @dataclass(slots=True)
 class AuditedQuestion:
-    """A question, its golden answer, and the answers of all runs in scope."""
+    """A question with its golden answer and the answers of all runs."""
 
     key: QuestionKey
     text: str
-    """All that was said up to the user's last message."""
+    """Messages up to the last user message."""
     golden: list[Call]
     functions: list[dict[str, Any]]
+    """Function docs as JSON."""
     group: str | None = None
-    """Of the conversation that several items belong to."""
+    """Conversation that the question is part of."""
     is_self_contained: bool = True
-    """Nothing but the question is needed: the golden calls do not depend on what tools return."""
+    """Whether the question is sufficient for the answer, because the golden calls do not depend on tool results."""
     answers: list[DistinctAnswer] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
-    """Settled in the workspace: how many runs' answers have each fault. A case has one vote, see `learning`."""
+    """Fault -> number of items of this question to which annotators assigned it, by agreement or adjudication."""
 
     @property
     def runs(self) -> list[int]:
+        """Runs that answered the question."""
         return [run for answer in self.answers for run in answer.runs]
 
     @property
     def failing_answers(self) -> list[DistinctAnswer]:
+        """Answers with a failing verdict."""
         return [answer for answer in self.answers if answer.passed is False]
 
     @property
     def n_failing(self) -> int:
+        """Number of runs that fail."""
         return sum(len(answer.runs) for answer in self.failing_answers)
 
 
 @dataclass(frozen=True, slots=True)
 class RunProfile:
-    """A run, and how often it passes."""
+    """Model and pass rates of a run."""
 
     model: str
     family: str
     pass_rate: float
-    """Share of all its verdicts that are passes, 0 to 1."""
+    """Share of passing verdicts, 0 to 1, smoothed (`smooth_rate`)."""
     pass_rate_by_category: Mapping[str, float] = field(default_factory=dict)
-    """The same by category, drawn towards a half where there are few items."""
+    """Category -> share of passing verdicts, smoothed."""
     conflict_rate: float = 0.0
-    """Share of its items on which the official and the recomputed verdict differ."""
+    """Share of items on which the official and the recomputed verdict differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlternativeAnswer:
-    """A competing answer and who gave it."""
+    """An answer that competes with the golden answer."""
 
     answer: str
-    """In words, for a place or the whole: `unit: "km"`, `without mode`. Not safe to draw before `sanitise.visible`."""
+    """Text of the different part, not sanitized: `unit: "km"`, `without mode`."""
     models: tuple[str, ...] = ()
+    """Models that gave the answer; empty if it follows from the golden answer alone."""
     families: tuple[str, ...] = ()
     runs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One piece of evidence."""
+    """A reason to suspect the golden answer, the question, the function docs or the checker."""
 
     kind: str
-    """A key of `score.CHANCES`."""
+    """Key of `REASON_CHANCES`."""
     strength: float
-    """How clearly it is there, 0 to 1."""
+    """Strength of the evidence, 0 to 1."""
     text: str
-    """Why, in words. Not safe to draw before `sanitise.visible`."""
+    """Explanation, not sanitized."""
     alternative: AlternativeAnswer | None = None

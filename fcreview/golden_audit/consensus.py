@@ -1,5 +1,5 @@
-"""What the runs together say: good runs fail, independent models agree on another answer, strong ones fail where weak
-ones pass."""
+"""Evidence from the runs together: good runs fail, independent models agree on another answer, or stronger runs fail
+where weaker runs pass."""
 
 from __future__ import annotations
 
@@ -10,87 +10,99 @@ from fcreview.golden_audit.evidence import QuestionEvidence, SharedDifference
 from fcreview.model.wording import format_count
 
 MIN_FAMILIES = 2
-"""So many must agree: one family agrees with itself."""
+"""Number of model families that must agree. Models of one family are not independent."""
 MAX_CONFLICT_RATE = 0.02
-"""Share of a run's items on which official and recomputed verdict may differ for that to be the item's fault."""
+"""Maximum share of a run's items on which official and recomputed verdicts differ. Beyond it, fcreview probably
+misreads the run."""
 
 
-def find_consensus_reasons(seen: QuestionEvidence) -> list[Reason]:
-    return [*_failing(seen), *_agreement(seen), *_reversed(seen), *_contradiction(seen)]
+def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:
+    """Find all reasons of this module."""
+    return [
+        *_find_failures(evidence),
+        *_find_agreement(evidence),
+        *_find_reversed_ranking(evidence),
+        *_find_verdict_conflicts(evidence),
+    ]
 
 
-def _failing(seen: QuestionEvidence) -> list[Reason]:
-    failing = [run for answer, _ in seen.differences for run in answer.runs]
-    share = seen.run_weights.share(failing)
+def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
+    """Failures count by the weight of the runs."""
+    failing = [run for answer, _ in evidence.differences for run in answer.runs]
+    share = evidence.run_weights.share(failing)
     if not share:
         return []
-    best = max(failing, key=lambda run: seen.run_profiles[run].pass_rate if run in seen.run_profiles else 0.0)
-    witness = seen.run_profiles[best]
-    text = f"{len(failing)} of {format_count(len(seen.run_weights.bits), 'readable answer')} fail"
-    return [
-        Reason("failing", share, f"{text}, that of {witness.model} among them, which passes {100 * witness.pass_rate:.0f} %")
-    ]
+    profiles = evidence.run_profiles
+    best = profiles[max(failing, key=lambda run: profiles[run].pass_rate if run in profiles else 0.0)]
+    answers = format_count(len(evidence.run_weights.bits), "readable answer")
+    text = (
+        f"{len(failing)} of {answers} fail, including {best.model}, which passes {100 * best.pass_rate:.0f} % overall"
+    )
+    return [Reason("failing", share, text)]
 
 
-def _agreement(seen: QuestionEvidence) -> list[Reason]:
-    """The difference that most independent voices share."""
-    several = [each for each in seen.shared_differences if len(seen.run_weights.families_of(each.runs)) >= MIN_FAMILIES]
+def _find_agreement(evidence: QuestionEvidence) -> list[Reason]:
+    """Find the difference that has the most weight among those of several model families."""
+    weights = evidence.run_weights
+    several = [each for each in evidence.shared_differences if len(weights.families_of(each.runs)) >= MIN_FAMILIES]
     if not several:
         return []
-    best = max(several, key=lambda each: seen.run_weights.share(each.runs))
-    return [
-        Reason("agreement", seen.run_weights.share(best.runs), _agree(seen, best), seen.build_alternative(best.difference, best.runs))
-    ]
+    best = max(several, key=lambda each: weights.share(each.runs))
+    alternative = evidence.build_alternative(best.difference, best.runs)
+    return [Reason("agreement", weights.share(best.runs), _agreement_text(evidence, best), alternative)]
 
 
-def _agree(seen: QuestionEvidence, shared: SharedDifference) -> str:
-    families = seen.run_weights.families_of(shared.runs)
-    everybody = len(set(seen.run_weights.families.values()))
-    models = seen.run_weights.models_of(shared.runs)
-    golden = f"; golden has {shared.difference.golden_label}" if shared.difference.path else ""
-    return (
-        f"{len(families)} of {format_count(everybody, 'model family', 'model families')} ({format_count(len(models), 'model')})"
-        f" agree: {seen.build_alternative(shared.difference, shared.runs).answer}{golden}"
-    )
+def _agreement_text(evidence: QuestionEvidence, shared: SharedDifference) -> str:
+    weights = evidence.run_weights
+    n_families = format_count(len(set(weights.families.values())), "model family", "model families")
+    n_models = format_count(len(weights.models_of(shared.runs)), "model")
+    answer = evidence.build_alternative(shared.difference, shared.runs).answer
+    golden = f"; golden answer has {shared.difference.golden_label}" if shared.difference.path else ""
+    return f"{len(weights.families_of(shared.runs))} of {n_families} ({n_models}) agree: {answer}{golden}"
 
 
-def _reversed(seen: QuestionEvidence) -> list[Reason]:
-    """Twice the probability that a failing run is better than a passing one, less one; families count once."""
-    failed = {run for answer, _ in seen.differences for run in answer.runs if run in seen.run_weights.bits}
-    passed = seen.run_weights.bits.keys() - failed
-    sides = [set(map(seen.run_weights.families.__getitem__, side)) for side in (failed, passed)]
+def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
+    """Find whether failing runs are better than passing runs.
+
+    The strength is 2 p - 1, where p is the probability that a failing run is better than a passing one. Each model
+    family has the same weight.
+    """
+    weights, profiles = evidence.run_weights, evidence.run_profiles
+    failed = {run for answer, _ in evidence.differences for run in answer.runs if run in weights.bits}
+    passed = weights.bits.keys() - failed
+    sides = [Counter(weights.families[run] for run in side) for side in (failed, passed)]
     fewest = min(map(len, sides))
     if fewest < MIN_FAMILIES:
         return []
-    weight = {run: 1 / members for side in (failed, passed) for run, members in _members(seen, side).items()}
+    weight = {
+        run: 1 / family_sizes[weights.families[run]]
+        for side, family_sizes in zip((failed, passed), sides, strict=True)
+        for run in side
+    }
     better = sum(
-        weight[one] * weight[other] * _above(seen.run_profiles[one].pass_rate, seen.run_profiles[other].pass_rate)
+        weight[one] * weight[other] * _win_probability(profiles[one].pass_rate, profiles[other].pass_rate)
         for one in failed
         for other in passed
     )
     strength = (2 * better / (len(sides[0]) * len(sides[1])) - 1) * min(1.0, fewest / 3)
     if strength <= 0:
         return []
-    best = max(failed, key=lambda run: seen.run_profiles[run].pass_rate)
-    worst = min(passed, key=lambda run: seen.run_profiles[run].pass_rate)
-    text = f"{seen.run_profiles[best].model} fails, {seen.run_profiles[worst].model} passes"
-    return [Reason("reversed", strength, f"strong runs fail where weak ones pass: {text}")]
+    best = profiles[max(failed, key=lambda run: profiles[run].pass_rate)].model
+    worst = profiles[min(passed, key=lambda run: profiles[run].pass_rate)].model
+    return [Reason("reversed", strength, f"stronger runs fail and weaker runs pass: {best} fails, {worst} passes")]
 
 
-def _members(seen: QuestionEvidence, side: set[int] | frozenset[int]) -> dict[int, int]:
-    counts = Counter(seen.run_weights.families[run] for run in side)
-    return {run: counts[seen.run_weights.families[run]] for run in side}
-
-
-def _above(one: float, other: float) -> float:
+def _win_probability(one: float, other: float) -> float:
+    """Return 1 if the first rate is higher, 0 if it is lower, and 1/2 if both are equal."""
     return 1.0 if one > other else 0.5 if one == other else 0.0
 
 
-def _contradiction(seen: QuestionEvidence) -> list[Reason]:
-    """Official and recomputed verdicts differ, for runs where they seldom do: else it is the run that is misread."""
-    runs = [run for answer in seen.question.answers if answer.has_verdict_conflict for run in answer.runs]
-    telling = [run for run in runs if run in seen.run_profiles and seen.run_profiles[run].conflict_rate <= MAX_CONFLICT_RATE]
-    if not telling:
+def _find_verdict_conflicts(evidence: QuestionEvidence) -> list[Reason]:
+    """Find answers with different official and recomputed verdicts, in runs where that is rare."""
+    runs = [run for answer in evidence.question.answers if answer.has_verdict_conflict for run in answer.runs]
+    profiles = evidence.run_profiles
+    rare = [run for run in runs if run in profiles and profiles[run].conflict_rate <= MAX_CONFLICT_RATE]
+    if not rare:
         return []
-    text = f"official and recomputed verdict differ on {format_count(len(telling), 'answer')}"
-    return [Reason("contradiction", len(telling) / len(seen.question.runs), text)]
+    text = f"official and recomputed verdicts differ on {format_count(len(rare), 'answer')}"
+    return [Reason("contradiction", len(rare) / len(evidence.question.runs), text)]

@@ -1,11 +1,5 @@
-"""Failures for which the golden answer or the checker is to blame rather than the model: a default left out or given, a
-notation, a unit, a short name, a value that the golden answer of another item accepts.
-
-Golden answers that break their own function's document, or ask for more than it does.
-
-What golden answers of other items do with the same argument: whether it may be left out, which shape it has, what
-else is accepted with a value; and the same question with another golden answer.
-"""
+"""Evidence from the golden answers: conflicts with the function docs, deviations from other items of the dataset, and
+failures that differ from the golden answer only in ways that do not matter."""
 
 from __future__ import annotations
 
@@ -15,9 +9,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.golden_audit.case import AlternativeAnswer, AuditedQuestion, QuestionKey, Reason
+from fcreview.golden_audit.case import AlternativeAnswer, AuditedQuestion, Reason
 from fcreview.golden_audit.evidence import GoldenArgument, QuestionEvidence
 from fcreview.golden_audit.facts import (
+    CASE_DIFFERS,
+    SAME_NUMBER,
+    SAME_UNIT,
+    SAME_WORDS,
+    SINGLE_VALUE,
     AnswerDifference,
     describe_equivalence,
     is_initials,
@@ -30,383 +29,393 @@ from fcreview.model.function_schema import NO_DEFAULT, Parameter, find_schema
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
 from fcreview.model.json_value import abbreviate, split_path, to_json_text
 from fcreview.model.wording import format_count
+from fcreview.stats.run_comparison import QuestionKey
 
 EMPTY_VALUES: tuple[Any, ...] = ("", [], {}, None)
 
 
-def find_explained_failures(seen: QuestionEvidence, siblings: GoldenAnswerIndex) -> list[Reason]:
-    """Of answers every difference of which is explained."""
-    found: defaultdict[str, list[int]] = defaultdict(list)
+def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
+    """Find failing answers that may be right because all their differences have an explanation."""
+    runs_of: defaultdict[str, list[int]] = defaultdict(list)
     examples: dict[str, AnswerDifference] = {}
-    whole: list[int] = []
-    for answer, places in seen.differences:
-        words = [(explain_difference(seen, siblings, place), place) for place in places]
-        why = [(word, place) for word, place in words if word]
-        if len(why) == len(words):
-            whole += answer.runs
-            for word, place in why:
-                found[word] += answer.runs
-                examples.setdefault(word, place)
-    if not whole:
+    explained_runs: list[int] = []
+    for answer, differences in evidence.differences:
+        explanations = [explain_difference(evidence, index, difference) for difference in differences]
+        if not all(explanations):
+            continue
+        explained_runs += answer.runs
+        for explanation, difference in zip(explanations, differences, strict=True):
+            if explanation:
+                runs_of[explanation] += answer.runs
+                examples.setdefault(explanation, difference)
+    if not explained_runs:
         return []
-    word, runs = max(found.items(), key=lambda each: seen.run_weights.share(set(each[1])))
-    runs = sorted(set(runs))
-    text = f"{format_count(len(runs), 'failing answer')} may be right: {examples[word].label} is {word}"
-    return [Reason("explained", seen.run_weights.share(whole), text, seen.build_alternative(examples[word], runs))]
+    weights = evidence.run_weights
+    explanation = max(runs_of, key=lambda each: weights.share(set(runs_of[each])))
+    runs, example = sorted(set(runs_of[explanation])), examples[explanation]
+    text = f"{format_count(len(runs), 'failing answer')} may be right: {example.label}, {explanation}"
+    return [Reason("explained", weights.share(explained_runs), text, evidence.build_alternative(example, runs))]
 
 
-def explain_difference(seen: QuestionEvidence, siblings: GoldenAnswerIndex, place: AnswerDifference) -> str | None:
-    """Why the difference may be none, in words."""
-    if not place.path:
+def explain_difference(
+    evidence: QuestionEvidence, index: GoldenAnswerIndex, difference: AnswerDifference
+) -> str | None:
+    """Explain why a difference may not matter, as text that follows its label; None if it does."""
+    if not difference.path:
         return None
-    parameter = seen.find_parameter(place.function, str(split_path(place.path)[0]))
-    default = parameter.default if parameter else NO_DEFAULT
-    top = len(split_path(place.path)) == 1
-    if place.predicted is NO_VALUE:
-        if top and default is not NO_DEFAULT and any(is_documented_default(value, default) for value in list_accepted_values(place.golden)):
-            return "leaving it at its documented default, which golden demands"
+    name, *inside = split_path(difference.path)
+    parameter = evidence.find_parameter(difference.function, str(name))
+    default = parameter.default if parameter and not inside else NO_DEFAULT
+    accepted = list_accepted_values(difference.golden)
+    if difference.predicted is NO_VALUE:
+        if default is not NO_DEFAULT and any(is_documented_default(value, default) for value in accepted):
+            return "whose documented default is the golden value"
         return None
-    if place.golden is NO_VALUE:
-        if top and default is not NO_DEFAULT and is_documented_default(place.predicted, default):
-            return "its documented default, which golden leaves out"
-        return "empty, where golden leaves it out" if place.predicted in EMPTY_VALUES else None
-    for value in list_accepted_values(place.golden):
-        if word := describe_equivalence(value, place.predicted):
-            return f"{place.golden_label}: {word}"
-    other = siblings.find_item_accepting_both(str(split_path(place.path)[0]), list_accepted_values(place.golden), place.predicted)
-    return f"accepted beside {place.golden_label} in {other}" if other and other != seen.question.key.id else None
+    if difference.golden is NO_VALUE:
+        if default is not NO_DEFAULT and is_documented_default(difference.predicted, default):
+            return "the documented default, which the golden answer omits"
+        return "empty, where the golden answer omits it" if difference.predicted in EMPTY_VALUES else None
+    for value in accepted:
+        if equivalence := describe_equivalence(value, difference.predicted):
+            return f"golden {difference.golden_label} ({equivalence})"
+    item = index.find_item_accepting_both(str(name), accepted, difference.predicted)
+    if item and item != evidence.question.key.id:
+        return f"which {item} accepts as well as {difference.golden_label}"
+    return None
 
 
 def list_accepted_values(golden: Any) -> list[Any]:
+    """Return the values that a golden argument accepts; a plain value accepts itself."""
     return golden.any_of if isinstance(golden, AcceptedValues) else [golden]
 
 
 def is_documented_default(value: Any, default: Any) -> bool:
-    """Whether a value is what the document states as default, which may be a text in a description."""
+    """Whether a value is the documented default, which may be text from a description."""
     if type(value) is type(default) and value == default:
         return True
     if isinstance(value, bool) or isinstance(default, bool):
         return str(value).lower() == str(default).lower()
-    if describe_equivalence(value, default) in _SAME:
+    if describe_equivalence(value, default) in _SAME_DEFAULT:
         return True
-    return (
-        isinstance(value, list)
-        and isinstance(default, str)
-        and default.startswith("[")
-        and (_listed(default) == [str(one) for one in value])
-    )
+    if not (isinstance(value, list) and isinstance(default, str) and default.startswith("[")):
+        return False
+    elements = [part.strip().strip("'\"") for part in default.strip("[]").split(",") if part.strip()]
+    return elements == [str(element) for element in value]
 
 
-_SAME = (
-    "only case, blanks or marks differ",
-    "the same number, written otherwise",
-    "one value, in a list or bare",
-    "the same words in another form",
-    "the same unit",
-)
-
-
-def _listed(text: str) -> list[str]:
-    return [part.strip().strip("'\"") for part in text.strip("[]").split(",") if part.strip()]
-
-
-_NAME = re.compile(r"[A-Za-z_$][\w$.]{2,}")
+_SAME_DEFAULT = (CASE_DIFFERS, SAME_NUMBER, SINGLE_VALUE, SAME_WORDS, SAME_UNIT)
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$.]{2,}")
 MAX_BRACKET_TEXT = 100
-"""Characters of a text whose marks are counted; a longer one is prose."""
+"""Maximum length, in characters, of texts in which brackets must match. Longer texts are prose."""
 PARTIAL_STRENGTH = 0.5
-"""How clear it is where only some of the accepted values are at fault."""
+"""Strength of a conflict of some accepted values, when others have none."""
 
 
-def find_function_doc_conflicts(seen: QuestionEvidence) -> list[Reason]:
-    found = [*_functions(seen)]
-    for each in seen.golden_arguments:
-        found += [
-            *(_default(each) if seen.is_required(each.call, each.name) else ()),
-            *_left_out(each),
-            *_contract(each),
-            *_notation(each),
-            *_loose(each),
-        ]
-    return found
+def find_function_doc_conflicts(evidence: QuestionEvidence) -> list[Reason]:
+    """Find conflicts of the golden answer with the function docs."""
+    reasons = [*_check_golden_calls(evidence)]
+    for argument in evidence.golden_arguments:
+        if evidence.is_required(argument.call, argument.name):
+            reasons += _check_required_default(argument)
+        reasons += _check_omission(argument)
+        reasons += _check_accepted_values(argument)
+        reasons += _check_notation(argument)
+        reasons += _check_strings(argument)
+    return reasons
 
 
-def _functions(seen: QuestionEvidence) -> Iterable[Reason]:
-    if not any(document.lists_parameters for document in seen.function_schemas):
+def _check_golden_calls(evidence: QuestionEvidence) -> Iterable[Reason]:
+    """Find calls of undocumented functions and calls without a required argument."""
+    if not any(schema.lists_parameters for schema in evidence.function_schemas):
         return
-    for call in seen.question.golden:
-        document = find_schema(call.name, seen.function_schemas)
-        if document is None:
-            yield Reason("contract", 1.0, f"golden calls {call.name}, of which there is no document")
-        elif document.lists_parameters and call.arguments is not None:
-            missing = [
-                each.name for each in document.parameters.values() if each.required and each.name not in call.arguments
-            ]
-            if missing and seen.question.group is None:  # in a conversation it may not have been said yet
-                yield Reason("contract", 1.0, f"golden leaves out {missing[0]} of {call.name}, which is required")
+    for call in evidence.question.golden:
+        schema = find_schema(call.name, evidence.function_schemas)
+        if schema is None:
+            yield Reason("contract", 1.0, f"golden answer calls {call.name}, which has no function docs")
+        elif schema.lists_parameters and call.arguments is not None:
+            missing = [p.name for p in schema.parameters.values() if p.required and p.name not in call.arguments]
+            if missing and evidence.question.group is None:  # in a conversation, the user may not have named it yet
+                text = f"golden answer omits {missing[0]} of {call.name}, which is required"
+                yield Reason("contract", 1.0, text)
 
 
-def _default(each: GoldenArgument) -> Iterable[Reason]:
-    """An optional argument whose default is golden's value, yet golden does not accept that it is left out."""
-    parameter = each.parameter
-    if parameter is None or parameter.required or parameter.default is NO_DEFAULT or each.accept.optional:
+def _check_required_default(argument: GoldenArgument) -> Iterable[Reason]:
+    """Find an optional argument that the golden answer requires although the value is its default."""
+    parameter, accept = argument.parameter, argument.accept
+    if parameter is None or parameter.required or parameter.default is NO_DEFAULT or accept.optional:
         return
-    if any(is_documented_default(value, parameter.default) for value in each.accept.any_of):
-        text = f"golden demands {each.label}, though {abbreviate(parameter.default, 40)} is its documented default"
-        yield Reason("default", 1.0, text, AlternativeAnswer(f"without {each.name}"))
+    if any(is_documented_default(value, parameter.default) for value in accept.any_of):
+        default = abbreviate(parameter.default, 40)
+        text = f"golden answer requires {argument.label} although its documented default is {default}"
+        yield Reason("default", 1.0, text, AlternativeAnswer(f"without {argument.name}"))
 
 
-def _left_out(each: GoldenArgument) -> Iterable[Reason]:
-    """An argument that golden lets be left out, but not be given as it then is."""
-    parameter, accept = each.parameter, each.accept
+def _check_omission(argument: GoldenArgument) -> Iterable[Reason]:
+    """Find an argument that may be omitted, while its default may not be given."""
+    parameter, accept = argument.parameter, argument.accept
     if parameter is None or not accept.optional or parameter.required:
         return
-    if accept.any_of and parameter.default is not NO_DEFAULT:
-        default_too = (
-            is_documented_default(value, parameter.default) or describe_equivalence(value, parameter.default) for value in accept.any_of
-        )
-        if not any(default_too):
-            default, other = abbreviate(parameter.default, 30), abbreviate(accept.any_of[0], 30)
-            text = f"golden lets {each.label} be left out, which means {default}, yet else accepts {other}"
-            yield Reason("left out", 1.0, text)
-    elif not accept.any_of:
-        yield Reason("left out", PARTIAL_STRENGTH, f"golden accepts no value of {each.label}, only leaving it out")
+    default = parameter.default
+    if not accept.any_of:
+        text = f"golden answer accepts no value of {argument.label}, only its omission"
+        yield Reason("left out", PARTIAL_STRENGTH, text)
+    elif default is not NO_DEFAULT and not any(
+        is_documented_default(value, default) or describe_equivalence(value, default) for value in accept.any_of
+    ):
+        values = f"which means {abbreviate(default, 30)}, but otherwise accepts {abbreviate(accept.any_of[0], 30)}"
+        yield Reason("left out", 1.0, f"golden answer allows omitting {argument.label}, {values}")
 
 
-def _contract(each: GoldenArgument) -> Iterable[Reason]:
-    parameter, values = each.parameter, each.accept.any_of
+def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:
+    """Find an undocumented argument, a required argument that may be omitted, and values of the wrong type."""
+    parameter, values = argument.parameter, argument.accept.any_of
     if parameter is None:
-        yield Reason("contract", 1.0, f"the document of {each.call.name} has no {each.name}, golden has")
+        text = f"golden answer has {argument.name}, which the function docs of {argument.call.name} do not list"
+        yield Reason("contract", 1.0, text)
         return
-    if each.accept.optional and parameter.required:
-        yield Reason("contract", PARTIAL_STRENGTH, f"golden lets {each.label} be left out, the document requires it")
-    faults = [fault for value in values if not _variable(value, parameter) and (fault := describe_value_conflict(value, parameter))]
-    if faults:
-        clear = 1.0 if len(faults) == len(values) else PARTIAL_STRENGTH
-        yield Reason("contract", clear, f"golden's {each.label} {faults[0]}")
+    if argument.accept.optional and parameter.required:
+        text = f"golden answer allows omitting {argument.label}, which the function docs require"
+        yield Reason("contract", PARTIAL_STRENGTH, text)
+    conflicts = [
+        conflict
+        for value in values
+        if not _is_variable_name(value, parameter) and (conflict := describe_value_conflict(value, parameter))
+    ]
+    if conflicts:
+        strength = 1.0 if len(conflicts) == len(values) else PARTIAL_STRENGTH
+        yield Reason("contract", strength, f"golden value of {argument.label} {conflicts[0]}")
 
 
-def _variable(value: Any, parameter: Parameter) -> bool:
-    """A bare name where a list or an object is asked: `myItems`, as in tasks on code."""
-    return parameter.kind in ("list", "object") and isinstance(value, str) and bool(_NAME.fullmatch(value))
+def _is_variable_name(value: Any, parameter: Parameter) -> bool:
+    """Whether a value is an identifier where a list or an object is documented, as in questions about code."""
+    return parameter.kind in ("list", "object") and isinstance(value, str) and bool(_IDENTIFIER.fullmatch(value))
 
 
 def describe_value_conflict(value: Any, parameter: Parameter) -> str | None:
-    """What a golden value has against its parameter's document, in words."""
+    """Describe how a golden value conflicts with the function docs, as text that follows its name; None if not."""
     if value in ("", None):
         return None
-    kind = json_type_of(value)
-    if parameter.kind and not _fits(kind, parameter.kind, value):
-        return f"is {_a(kind)}, {abbreviate(value, 40)}; the document says {parameter.kind}"
-    if isinstance(value, list) and parameter.item_kind:
-        wrong = next((one for one in value if not _fits(json_type_of(one), parameter.item_kind, one)), None)
+    json_type = json_type_of(value)
+    if parameter.kind and not _is_allowed_type(json_type, parameter.kind, value):
+        return f"is {_with_article(json_type)}, {abbreviate(value, 40)}; the function docs require {parameter.kind}"
+    if isinstance(value, list) and (element_type := parameter.item_kind):
+        wrong = next((each for each in value if not _is_allowed_type(json_type_of(each), element_type, each)), None)
         if wrong is not None:
-            return f"holds {_a(json_type_of(wrong))}, {abbreviate(wrong, 40)}; the document says {parameter.item_kind}"
+            found = f"contains {_with_article(json_type_of(wrong))}, {abbreviate(wrong, 40)}"
+            return f"{found}; the function docs require elements of type {element_type}"
     if parameter.choices:
-        parts = value if isinstance(value, list) else [value]
-        wrong = next((one for one in parts if isinstance(one, (str, int)) and one not in parameter.choices), None)
+        elements = value if isinstance(value, list) else [value]
+        wrong = next(
+            (each for each in elements if isinstance(each, (str, int)) and each not in parameter.choices), None
+        )
         if wrong is not None:
-            return f"is {abbreviate(wrong, 40)}, none of the documented choices"
+            return f"is {abbreviate(wrong, 40)}, which is not a documented value"
     return None
 
 
 def json_type_of(value: Any) -> str:
-    """In the words of `JSON_TYPES`."""
+    """Return the type of a golden value as a value of `JSON_TYPES`, or `null`."""
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, (dict, GoldenObject)):
         return "object"
-    kinds = {str: "string", int: "integer", float: "number", list: "list"}
-    return kinds.get(type(value), "null")
+    return {str: "string", int: "integer", float: "number", list: "list"}.get(type(value), "null")
 
 
-def _fits(kind: str, documented: str, value: Any) -> bool:
-    """A whole number is a number; a float without a fraction passes for a whole one."""
-    if kind == documented or kind == "null":
+def _is_allowed_type(json_type: str, documented: str, value: Any) -> bool:
+    """Whether a type conforms to the documented one. Floats without a fraction are also integers."""
+    if json_type in (documented, "null"):
         return True
     if documented == "number":
-        return kind == "integer"
-    return documented == "integer" and kind == "number" and float(value).is_integer()
+        return json_type == "integer"
+    return documented == "integer" and json_type == "number" and float(value).is_integer()
 
 
-def _a(kind: str) -> str:
-    return f"an {kind}" if kind[0] in "aeio" else f"a {kind}"
+def _with_article(json_type: str) -> str:
+    return f"an {json_type}" if json_type[0] in "aeio" else f"a {json_type}"
 
 
-def _notation(each: GoldenArgument) -> Iterable[Reason]:
-    """A formula that golden takes in one notation only."""
-    formulas = [value for value in each.accept.any_of if isinstance(value, str) and is_power_formula(value)]
-    if not formulas or each.parameter is None:
+def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
+    """Find a formula that is accepted in one notation only, or mixes two."""
+    formulas = [value for value in argument.accept.any_of if isinstance(value, str) and is_power_formula(value)]
+    if not formulas or argument.parameter is None:
         return
-    mixed = next((value for value in formulas if "^" in value and "**" in value), None)
+    mixed = next((formula for formula in formulas if "^" in formula and "**" in formula), None)
     if mixed:
-        yield Reason("notation", 1.0, f"golden's {each.label} mixes two notations: {abbreviate(mixed, 60)}")
-    elif len({"**" in value for value in formulas}) == 1 and "^" in formulas[0]:
-        other = formulas[0].replace("^", "**")
-        text = f"golden takes {each.label} as {abbreviate(formulas[0], 40)} only, not in the notation of code"
-        yield Reason("notation", 1.0, text, AlternativeAnswer(f"{each.name}: {abbreviate(other, 60)}"))
+        text = f"golden value of {argument.label} mixes two notations: {abbreviate(mixed, 60)}"
+        yield Reason("notation", 1.0, text)
+    elif "^" in formulas[0] and not any("**" in formula for formula in formulas):
+        other = AlternativeAnswer(f"{argument.name}: {abbreviate(formulas[0].replace('^', '**'), 60)}")
+        text = f"golden answer accepts {argument.label} only as {abbreviate(formulas[0], 40)}, not with **"
+        yield Reason("notation", 1.0, text, other)
 
 
-def _loose(each: GoldenArgument) -> Iterable[Reason]:
-    """Accepted texts that are damaged, or that name different parts of a third: San Francisco, or only CA."""
-    texts = [value for value in each.accept.any_of if isinstance(value, str) and value]
-    damaged = next((text for text in texts if _damaged(text)), None)
+def _check_strings(argument: GoldenArgument) -> Iterable[Reason]:
+    """Find accepted strings that are damaged, or that name different parts of a third: `San Francisco` and `CA`."""
+    strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
+    damaged = next((string for string in strings if _is_damaged(string)), None)
     if damaged:
-        yield Reason("loose", 1.0, f"golden accepts a damaged text for {each.label}: {abbreviate(damaged, 60)}")
+        text = f"golden answer accepts a damaged string for {argument.label}: {abbreviate(damaged, 60)}"
+        yield Reason("loose", 1.0, text)
         return
-    for long in texts:
-        parts = [text for text in texts if "," in long and is_short_for(text, long)]
-        apart = [(one, other) for one in parts for other in parts if not _overlap(one, other)]
-        if apart:
-            one, other = min(apart, key=lambda pair: len(pair[0]))
-            text = (
-                f"golden accepts for {each.label} both {abbreviate(one, 40)} and {abbreviate(other, 40)}, which are not the same"
-            )
+    for whole in strings:
+        parts = [string for string in strings if "," in whole and is_short_for(string, whole)]
+        different = [(one, other) for one in parts for other in parts if not _is_overlapping(one, other)]
+        if different:
+            one, other = (abbreviate(part, 40) for part in min(different, key=lambda pair: len(pair[0])))
+            text = f"golden answer accepts both {one} and {other} for {argument.label}, which are not the same"
             yield Reason("loose", 1.0, text)
             return
 
 
-def _overlap(one: str, other: str) -> bool:
+def _is_overlapping(one: str, other: str) -> bool:
     if is_initials(one, other) or is_initials(other, one):
         return True
     return normalize_text(one) in normalize_text(other) or normalize_text(other) in normalize_text(one)
 
 
-def _damaged(text: str) -> bool:
-    """A mark that opens and never closes, quotation marks or blanks around it."""
+def _is_damaged(text: str) -> bool:
+    """Whether a text has spaces or quotation marks around it, or unmatched brackets or quotation marks."""
     if text != text.strip() and text.strip():
         return True
     if len(text) > 2 and text[0] == text[-1] and text[0] in "'\"":
         return True
-    if len(text) <= MAX_BRACKET_TEXT and any(text.count(opening) != text.count(closing) for opening, closing in ("()", "[]", "{}")):
+    if len(text) <= MAX_BRACKET_TEXT and any(text.count(pair[0]) != text.count(pair[1]) for pair in ("()", "[]", "{}")):
         return True
     return text.count('"') % 2 == 1 or (text.startswith("'") and text.count("'") % 2 == 1)
 
 
 MIN_OTHER_ITEMS = 3
-"""Other items that must do alike before one that does not stands out."""
+"""Number of other items that must agree before an item that deviates from them is suspect."""
 MAJORITY = 0.75
+"""Share of other items that must agree."""
 
 
 @dataclass(slots=True)
 class ArgumentUsage:
-    """How golden answers use one argument of one function, each item counted once."""
+    """How golden answers use one argument of one function. Each item counts once."""
 
     optional: Counter[bool] = field(default_factory=Counter)
+    """Whether the argument may be omitted -> number of items."""
     types: Counter[str] = field(default_factory=Counter)
+    """JSON type of the first accepted value -> number of items."""
 
 
 class GoldenAnswerIndex:
-    """An index over the golden answers of all cases of one dataset."""
+    """Index of the golden answers of one dataset."""
 
-    def __init__(self, cases: Iterable[AuditedQuestion]) -> None:
-        self._uses: defaultdict[tuple[str, str], ArgumentUsage] = defaultdict(ArgumentUsage)
-        self._together: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-        """(argument, value) -> other values accepted with it, in plain form, and an item where they are."""
-        self._asked: defaultdict[tuple[str, ...], dict[str, QuestionKey]] = defaultdict(dict)
-        """Question and functions -> golden answers, in plain form, and the item that has it. Not of conversations."""
-        self._plain: dict[QuestionKey, tuple[tuple[str, ...], str]] = {}
-        """What is asked and golden, of each case that can be compared."""
-        for case in cases:
-            self._add(case)
+    def __init__(self, questions: Iterable[AuditedQuestion]) -> None:
+        self._usage: defaultdict[tuple[str, str], ArgumentUsage] = defaultdict(ArgumentUsage)
+        """(function, argument) -> usage."""
+        self._accepted_with: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+        """(argument, normalized value) -> {other normalized value that is accepted with it: id of an item}."""
+        self._golden_of_content: defaultdict[tuple[str, ...], dict[str, QuestionKey]] = defaultdict(dict)
+        """Question and functions -> {canonical golden answer: key of an item}. Without conversations."""
+        self._content_of_question: dict[QuestionKey, tuple[tuple[str, ...], str]] = {}
+        """Key -> (question and functions, canonical golden answer), of questions that can be compared."""
+        for question in questions:
+            self._add(question)
 
-    def _add(self, case: AuditedQuestion) -> None:
-        seen: set[tuple[str, str, str]] = set()
-        for call in case.golden:
+    def _add(self, question: AuditedQuestion) -> None:
+        counted: set[tuple[str, str, bool | str]] = set()
+        for call in question.golden:
             for name, accept in (call.arguments or {}).items():
                 if isinstance(accept, AcceptedValues):
-                    self._use(case.key.id, call.name, name, accept, seen)
-        if _comparable(case):
-            self._plain[case.key] = (_asked(case), _plain_golden(case.golden))
-            asked, golden = self._plain[case.key]
-            self._asked[asked].setdefault(golden, case.key)
+                    self._count_usage(call.name, name, accept, counted)
+                    self._index_strings(question.key.id, name, accept)
+        # The same words in a conversation may belong to another step of it.
+        is_comparable = question.golden and question.is_self_contained and question.group is None
+        if is_comparable and (text := normalize_text(question.text)):
+            content = (text, *sorted(str(raw.get("name")) for raw in question.functions))
+            golden = _canonical_golden(question.golden)
+            self._content_of_question[question.key] = content, golden
+            self._golden_of_content[content].setdefault(golden, question.key)
 
-    def _use(self, item: str, function: str, name: str, accept: AcceptedValues, seen: set[tuple[str, str, str]]) -> None:
-        uses = self._uses[function, name]
-        for what in (str(accept.optional), _kind(accept)):
-            if (function, name, what) not in seen:
-                seen.add((function, name, what))
-                if what in ("True", "False"):
-                    uses.optional[accept.optional] += 1
-                elif what:
-                    uses.types[what] += 1
+    def _count_usage(
+        self, function: str, name: str, accept: AcceptedValues, counted: set[tuple[str, str, bool | str]]
+    ) -> None:
+        usage = self._usage[function, name]
+        if (function, name, accept.optional) not in counted:
+            usage.optional[accept.optional] += 1
+        json_type = _accepted_type(accept)
+        if json_type and (function, name, json_type) not in counted:
+            usage.types[json_type] += 1
+        counted |= {(function, name, accept.optional), (function, name, json_type)}
+
+    def _index_strings(self, item: str, name: str, accept: AcceptedValues) -> None:
         texts = [normalize_text(value) for value in accept.any_of if isinstance(value, str) and value]
         if 1 < len(texts) <= 20:
             for one in texts:
-                together = self._together[name, one]
                 for other in texts:
-                    together.setdefault(other, item)
+                    self._accepted_with[name, one].setdefault(other, item)
 
-    def find_item_accepting_both(self, name: str, golden: Iterable[Any], given: Any) -> str | None:
-        """An item whose golden answer accepts both the given text and one of golden's, for an argument of this name."""
-        if not isinstance(given, str):
+    def find_item_accepting_both(self, name: str, accepted: Iterable[Any], predicted: Any) -> str | None:
+        """Find an item that accepts the predicted string and one of the accepted ones for an argument of this name."""
+        if not isinstance(predicted, str):
             return None
-        like = normalize_text(given)
-        for value in golden:
-            if isinstance(value, str) and (found := self._together.get((name, normalize_text(value)), {}).get(like)):
-                return found
+        for value in accepted:
+            if isinstance(value, str):
+                others = self._accepted_with.get((name, normalize_text(value)), {})
+                if item := others.get(normalize_text(predicted)):
+                    return item
         return None
 
     def usage(self, function: str, name: str) -> ArgumentUsage:
-        return self._uses[function, name]
+        """Return how the golden answers use an argument."""
+        return self._usage[function, name]
 
-    def find_conflicting_item(self, case: AuditedQuestion) -> str | None:
-        """An item with the same question and functions, and another golden answer."""
-        if case.key not in self._plain:
+    def find_conflicting_item(self, question: AuditedQuestion) -> str | None:
+        """Find an item with the same question and functions and another golden answer."""
+        if question.key not in self._content_of_question:
             return None
-        asked, own = self._plain[case.key]
-        return next((key.id for golden, key in self._asked[asked].items() if golden != own), None)
+        content, own = self._content_of_question[question.key]
+        return next((key.id for golden, key in self._golden_of_content[content].items() if golden != own), None)
 
 
-def find_deviations_from_other_items(seen: QuestionEvidence, siblings: GoldenAnswerIndex) -> list[Reason]:
-    found: list[Reason] = []
-    for call in seen.question.golden:
+def find_deviations_from_other_items(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
+    """Find arguments that other items treat differently, and an item with the same question and another answer."""
+    reasons: list[Reason] = []
+    for call in evidence.question.golden:
         for name, accept in (call.arguments or {}).items():
             if isinstance(accept, AcceptedValues):
-                found += _apart(call, name, accept, siblings.usage(call.name, name), seen)
-    other = siblings.find_conflicting_item(seen.question)
+                reasons += _compare_usage(call, name, accept, index.usage(call.name, name), evidence)
+    other = index.find_conflicting_item(evidence.question)
     if other:
-        found.append(Reason("siblings", 1.0, f"{other} asks the same and has another golden answer"))
-    return found
+        reasons.append(Reason("siblings", 1.0, f"{other} has the same question and another golden answer"))
+    return reasons
 
 
-def _apart(call: Call, name: str, accept: AcceptedValues, uses: ArgumentUsage, seen: QuestionEvidence) -> Iterable[Reason]:
-    words = f"{name} of {call.name}"
-    parameter = seen.find_parameter(call.name, name)
-    leaves = uses.optional[True]
-    free = not accept.optional and not (parameter and parameter.required)
-    if free and leaves >= max(MIN_OTHER_ITEMS, MAJORITY * uses.optional.total()):
-        yield Reason("siblings", 0.7, f"golden demands {words}, {leaves} other items let it be left out")
-    kind = _kind(accept)
-    if kind and uses.types.total() > MIN_OTHER_ITEMS:
-        usual, count = uses.types.most_common(1)[0]
-        if usual != kind and count >= MAJORITY * uses.types.total() and {usual, kind} != {"integer", "number"}:
-            text = (
-                f"golden's {words} is of kind {kind}, {abbreviate(accept.any_of[0], 40)}; {count} other items have {usual}"
-            )
+def _compare_usage(
+    call: Call, name: str, accept: AcceptedValues, usage: ArgumentUsage, evidence: QuestionEvidence
+) -> Iterable[Reason]:
+    label = f"{name} of {call.name}"
+    parameter = evidence.find_parameter(call.name, name)
+    n_optional = usage.optional[True]
+    is_optional = not (parameter and parameter.required)
+    if is_optional and not accept.optional and n_optional >= max(MIN_OTHER_ITEMS, MAJORITY * usage.optional.total()):
+        text = f"golden answer requires {label}, which {n_optional} other items allow omitting"
+        yield Reason("siblings", 0.7, text)
+    own = _accepted_type(accept)
+    if own and usage.types.total() > MIN_OTHER_ITEMS:
+        usual, count = usage.types.most_common(1)[0]
+        if usual != own and count >= MAJORITY * usage.types.total() and {usual, own} != {"integer", "number"}:
+            value = f"{_with_article(own)}, {abbreviate(accept.any_of[0], 40)}"
+            text = f"golden value of {label} is {value}; {count} other items have {_with_article(usual)}"
             yield Reason("siblings", 1.0, text)
 
 
-def _comparable(case: AuditedQuestion) -> bool:
-    """A question of its own: in a conversation the same words may stand for another step of it."""
-    return bool(case.golden and case.is_self_contained and case.group is None and normalize_text(case.text))
-
-
-def _kind(accept: AcceptedValues) -> str:
+def _accepted_type(accept: AcceptedValues) -> str:
     return json_type_of(accept.any_of[0]) if accept.any_of else ""
 
 
-def _asked(case: AuditedQuestion) -> tuple[str, ...]:
-    return (normalize_text(case.text), *sorted(str(raw.get("name")) for raw in case.functions))
-
-
-def _plain_golden(golden: Iterable[Call]) -> str:
-    """Names and values as text: order of calls and alternatives does not matter."""
-    parts = []
+def _canonical_golden(golden: Iterable[Call]) -> str:
+    """Return names and accepted values as text that does not depend on the order of calls, arguments and values."""
+    calls = []
     for call in golden:
         arguments = {
             name: [*sorted(normalize_text(to_json_text(value)) for value in accept.any_of), str(accept.optional)]
             for name, accept in (call.arguments or {}).items()
             if isinstance(accept, AcceptedValues)
         }
-        parts.append(to_json_text({call.name: dict(sorted(arguments.items()))}))
-    return "\n".join(sorted(parts))
+        calls.append(to_json_text({call.name: dict(sorted(arguments.items()))}))
+    return "\n".join(sorted(calls))

@@ -1,4 +1,4 @@
-"""What every feature looks at, worked out once a case."""
+"""Evidence about one question, prepared for all checks of the audit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fcreview.model.item import AcceptedValues, Call
 
 @dataclass(frozen=True, slots=True)
 class SharedDifference:
-    """A difference that answers have alike, and the runs that have it."""
+    """A difference from the golden answer and the runs that have it."""
 
     difference: AnswerDifference
     runs: tuple[int, ...]
@@ -28,88 +28,99 @@ class SharedDifference:
 
 @dataclass(frozen=True, slots=True)
 class GoldenArgument:
-    """One argument of a golden call, with what is written of it."""
+    """An argument of a golden call, with its function docs."""
 
     call: Call
     name: str
     accept: AcceptedValues
     function_schema: FunctionSchema
     parameter: Parameter | None
+    """None if the function docs do not list the argument."""
 
     @property
     def label(self) -> str:
-        """`argument unit of convert`."""
+        """Name in messages: `unit of convert`."""
         return f"{self.name} of {self.call.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionEvidence:
-    """One case, ready to be judged."""
+    """A question, and what the answers of the runs and the function docs say about it."""
 
     question: AuditedQuestion
     run_weights: RunWeights
     run_profiles: Mapping[int, RunProfile]
     function_schemas: Sequence[FunctionSchema]
     differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]]
-    """Of the failing answers that can be read and have something to compare; not what passes in another answer."""
+    """Readable failing answers with their differences. Differences that another answer passes with are excluded, and
+    answers without other differences are omitted."""
     shared_differences: Sequence[SharedDifference]
     passing_differences: frozenset[tuple[Any, ...]]
-    """`Place.alike` of what differs from golden in answers that pass."""
+    """`AnswerDifference.match_key` of the differences of passing answers."""
     golden_arguments: Sequence[GoldenArgument]
-    """Every golden argument whose function has a document that says which parameters there are."""
+    """Arguments of golden calls whose function docs list parameters."""
 
     def find_parameter(self, function: str, argument: str) -> Parameter | None:
-        document = find_schema(function, self.function_schemas)
-        return document.parameters.get(argument) if document else None
+        """Return the documented parameter; None if the function docs do not list it."""
+        schema = find_schema(function, self.function_schemas)
+        return schema.parameters.get(argument) if schema else None
 
     def is_required(self, call: Call, argument: str) -> bool:
-        """Whether an answer without the argument fails, as far as answers tell."""
+        """Whether no answer that omits the argument passes."""
         return (call.turn, call.index, call.name, argument, "-", "") not in self.passing_differences
 
-    def build_alternative(self, place: AnswerDifference, runs: Iterable[int]) -> AlternativeAnswer:
-        given = list(runs)
-        several = sum(call.name == place.function for call in self.question.golden) > 1 and bool(place.path)
-        words = f"call {place.golden_index + 1}, {place.label}" if several else place.label
-        return AlternativeAnswer(words, self.run_weights.models_of(given), self.run_weights.families_of(given), tuple(given))
+    def build_alternative(self, difference: AnswerDifference, runs: Iterable[int]) -> AlternativeAnswer:
+        """Build the competing answer of these runs. Names the call if several golden calls have the same function."""
+        runs = tuple(runs)
+        several = sum(call.name == difference.function for call in self.question.golden) > 1 and bool(difference.path)
+        text = f"call {difference.golden_index + 1}, {difference.label}" if several else difference.label
+        return AlternativeAnswer(text, self.run_weights.models_of(runs), self.run_weights.families_of(runs), runs)
 
 
 def collect_evidence(
-    case: AuditedQuestion, witnesses: Mapping[int, RunProfile], read: Callable[[dict[str, Any]], FunctionSchema]
+    question: AuditedQuestion,
+    run_profiles: Mapping[int, RunProfile],
+    read_schema: Callable[[dict[str, Any]], FunctionSchema],
 ) -> QuestionEvidence:
-    """`read` gives the document of a raw one, each once."""
-    heard = compute_run_weights(case, witnesses)
-    passing = frozenset(place.match_key for answer in case.answers if answer.passed for place in find_differences(case, answer))
-    differences = [
-        (answer, kept)
-        for answer in case.failing_answers
-        if answer.is_readable and (kept := [place for place in find_differences(case, answer) if place.match_key not in passing])
-    ]
+    """Collect the evidence about a question. `read_schema` parses function docs (`cached_schema_reader`)."""
+    weights = compute_run_weights(question, run_profiles)
+    passing = frozenset(
+        difference.match_key
+        for answer in question.answers
+        if answer.passed
+        for difference in find_differences(question, answer)
+    )
+    differences = []
+    for answer in question.failing_answers:
+        found = find_differences(question, answer) if answer.is_readable else []
+        if remaining := [difference for difference in found if difference.match_key not in passing]:
+            differences.append((answer, remaining))
     shared = [
-        SharedDifference(place, tuple(run for run in runs if run in heard.bits)) for place, runs in group_equal_differences(differences).values()
+        SharedDifference(difference, tuple(run for run in runs if run in weights.bits))
+        for difference, runs in group_equal_differences(differences)
     ]
-    documents = [read(raw) for raw in case.functions]
-    arguments = _wanted(case.golden, documents)
-    return QuestionEvidence(case, heard, witnesses, documents, differences, shared, passing, arguments)
+    schemas = [read_schema(raw) for raw in question.functions]
+    arguments = _list_golden_arguments(question.golden, schemas)
+    return QuestionEvidence(question, weights, run_profiles, schemas, differences, shared, passing, arguments)
 
 
-def _wanted(golden: Sequence[Call], documents: Sequence[FunctionSchema]) -> list[GoldenArgument]:
-    found = []
+def _list_golden_arguments(golden: Sequence[Call], schemas: Sequence[FunctionSchema]) -> list[GoldenArgument]:
+    arguments = []
     for call in golden:
-        document = find_schema(call.name, documents)
-        if document is None or not document.lists_parameters:
-            continue
-        for name, accept in (call.arguments or {}).items():
-            found.append(GoldenArgument(call, name, accept, document, document.parameters.get(name)))
-    return found
+        schema = find_schema(call.name, schemas)
+        if schema is not None and schema.lists_parameters:
+            for name, accept in (call.arguments or {}).items():
+                arguments.append(GoldenArgument(call, name, accept, schema, schema.parameters.get(name)))
+    return arguments
 
 
 def cached_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:
-    """Reads function documents; the same object once."""
-    known: dict[int, tuple[dict[str, Any], FunctionSchema]] = {}
+    """Return a function that parses function docs and returns the same schema for the same object."""
+    cache: dict[int, tuple[dict[str, Any], FunctionSchema]] = {}
 
-    def read(raw: dict[str, Any]) -> FunctionSchema:
-        if id(raw) not in known:
-            known[id(raw)] = (raw, read_function_schema(raw))
-        return known[id(raw)][1]
+    def read_schema(raw: dict[str, Any]) -> FunctionSchema:
+        if id(raw) not in cache:
+            cache[id(raw)] = (raw, read_function_schema(raw))  # keeps `raw` alive, so that its id stays unique
+        return cache[id(raw)][1]
 
-    return read
+    return read_schema

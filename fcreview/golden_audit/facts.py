@@ -1,15 +1,8 @@
-"""Which models are of one family: what they have in common they learned together, so they are one witness.
+"""Facts that the checks of the audit use: model families, values with the same meaning, differences, and run weights.
 
-Two values that mean the same, written otherwise: number or text, formulas, dates, units, short names.
-
-Where a failing answer differs from the golden one, in a form that tells when two answers differ alike.
-
-How much a run's answer says: a failure speaks the louder the more seldom the run fails on such questions, and runs
-of one family share one voice.
-
-A failing run's voice is the surprise of its failure in bits, log2(1 / share of failures in the category): a run that
-passes 90 % has 3.3 bits, one that passes 50 % has one, one that cannot make two calls at once next to none where two
-are asked. Divided by the family's runs on the question, so a family has the mean of its members' voices.
+The weight of a run is the information of its failure in bits, log2(1 / share of failures in the category): 3.3 bits for
+a run that passes 90 %, 1 bit at 50 %, and almost none for a run that always fails in the category. It is divided by the
+number of runs of the same model family, so that a family has the mean weight of its members.
 """
 
 from __future__ import annotations
@@ -28,7 +21,7 @@ from fcreview.matching.first_difference import NO_VALUE, find_values_at
 from fcreview.model.item import AcceptedValues, Call, CallPair, GoldenObject
 from fcreview.model.json_value import abbreviate, abbreviate_golden, split_path, to_json_text
 
-_MEMBERS = {
+_NAMES_OF_FAMILY = {
     "gpt": ("gpt", "chatgpt", "o1", "o3", "o4", "davinci"),
     "claude": ("claude",),
     "gemini": ("gemini", "gemma", "palm", "bison"),
@@ -38,25 +31,25 @@ _MEMBERS = {
     "cohere": ("command", "aya", "c4ai"),
     "nova": ("nova", "titan"),
 }
-"""Names of one maker's models that do not begin alike."""
-_FAMILY = {name: family for family, names in _MEMBERS.items() for name in names}
+"""Family -> first words of its model names."""
+_FAMILY_OF_NAME = {name: family for family, names in _NAMES_OF_FAMILY.items() for name in names}
 _WORD = re.compile(r"[a-z]+(?:\d(?=[-_.]|$))?")
 _MAKERS = ("meta", "open", "openai", "anthropic", "google", "nvidia", "databricks", "cohere", "amazon", "microsoft")
 
 
 @lru_cache(1 << 12)
 def model_family(model: str) -> str:
-    """`gpt` of `gpt-4o-2024-08-06-FC`, `llama` of `meta-llama_Meta-Llama-3-70B-Instruct`, else the name's first word
-    that is no maker's: `functionary` of `meetkai/functionary-small`. Of a fine-tuned model it is the tuner's name."""
-    own = re.split(r"[/_]", model.lower(), maxsplit=1)[-1] if re.search(r"[/_]", model) else model.lower()
-    words = [word for word in _WORD.findall(own) if word not in _MAKERS]
-    if words and (known := _known(words[0])):
-        return known
-    return str(words[0]).rstrip("0123456789") if words else own or "unnamed"
+    """Return the family of a model.
 
-
-def _known(word: str) -> str | None:
-    return _FAMILY.get(word, _FAMILY.get(word.rstrip("0123456789")))
+    Examples: `gpt` for `gpt-4o-2024-08-06-FC`, `llama` for `meta-llama_Meta-Llama-3-70B-Instruct`. For unknown families
+    it is the first word of the name that is not a maker: `functionary` for `meetkai/functionary-small`.
+    """
+    name = re.split(r"[/_]", model.lower(), maxsplit=1)[-1]
+    word = next((word for word in _WORD.findall(name) if word not in _MAKERS), None)
+    if word is None:
+        return name or "unnamed"
+    base = word.rstrip("0123456789")
+    return _FAMILY_OF_NAME.get(word) or _FAMILY_OF_NAME.get(base) or base
 
 
 _UNITS = (
@@ -83,47 +76,57 @@ _UNITS = (
     ("us", "usa", "united states", "united states of america", "america"),
     ("uk", "united kingdom", "great britain"),
 )
-_UNIT = {name: group[0] for group in _UNITS for name in group}
+_UNIT_OF_NAME = {name: group[0] for group in _UNITS for name in group}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_ISO = re.compile(r"^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:T00:00(?::00)?Z?)?$")
-_TURNED = re.compile(r"^(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})$")
-_NAMED = re.compile(r"^(?:(\d{1,2})(?:st|nd|rd|th)?\s+)?([a-z]{3,9})\.?\s+(?:(\d{1,2})(?:st|nd|rd|th)?,?\s+)?(\d{4})$")
-_LAMBDA = re.compile(r"^\s*(?:lambda\s+\w+\s*:|[a-z]\s*\(\s*\w\s*\)\s*=|y\s*=)\s*")
+_ISO_DATE = re.compile(r"^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:T00:00(?::00)?Z?)?$")
+_YEAR_LAST_DATE = re.compile(r"^(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})$")
+_MONTH_NAME_DATE = re.compile(
+    r"^(?:(\d{1,2})(?:st|nd|rd|th)?\s+)?([a-z]{3,9})\.?\s+(?:(\d{1,2})(?:st|nd|rd|th)?,?\s+)?(\d{4})$"
+)
+_FUNCTION_PREFIX = re.compile(r"^\s*(?:lambda\s+\w+\s*:|[a-z]\s*\(\s*\w\s*\)\s*=|y\s*=)\s*")
 _POWER = re.compile(r"[\w)]\s*(?:\^|\*\*)\s*[-\w(]")
-_MARKS = re.compile(r"[^a-z0-9+<>=%]+")
+_PUNCTUATION = re.compile(r"[^a-z0-9+<>=%]+")
 MAX_LIST_DEPTH = 2
+"""Depth to which lists are compared element by element."""
 MAX_LIST_LENGTH = 50
-"""Elements of lists that are compared in any order."""
-_LONGEST = 400
-"""Characters of a text that is looked at closely."""
+"""Maximum length of lists that are compared in any order."""
+_MAX_TEXT_LENGTH = 400
+"""Maximum length, in characters, of texts that are compared in all forms."""
+CASE_DIFFERS = "only case, spaces or punctuation differ"
+SAME_NUMBER = "same number in another notation"
+SAME_UNIT = "same unit"
+SAME_WORDS = "same words in another form"
+SINGLE_VALUE = "same value, with or without a list around it"
 
 
-def describe_equivalence(golden: Any, given: Any, depth: int = 0) -> str | None:
-    """How two values that are not equal may mean the same, in words; None if they do not seem to. Lists are looked into
-    to `DEEPEST`."""
-    if isinstance(golden, str) and isinstance(given, str):
-        return _texts(golden, given)
-    if isinstance(golden, list) or isinstance(given, (list, tuple)):
-        return _lists(golden, given, depth + 1) if depth < MAX_LIST_DEPTH else None
-    if isinstance(golden, bool) or isinstance(given, bool):
-        same = {str(golden).lower(), str(given).lower()} in ({"true"}, {"false"})
-        return "true or false as a text" if same else None
-    one, other = parse_number(golden), parse_number(given)
+def describe_equivalence(golden: Any, predicted: Any, depth: int = 0) -> str | None:
+    """Describe why two values that are not equal may mean the same; None if they do not seem to.
+
+    `depth`: number of lists that contain the values.
+    """
+    if isinstance(golden, str) and isinstance(predicted, str):
+        return _describe_text_equivalence(golden, predicted)
+    if isinstance(golden, list) or isinstance(predicted, (list, tuple)):
+        return _describe_list_equivalence(golden, predicted, depth + 1) if depth < MAX_LIST_DEPTH else None
+    if isinstance(golden, bool) or isinstance(predicted, bool):
+        is_same = {str(golden).lower(), str(predicted).lower()} in ({"true"}, {"false"})
+        return "true or false as a string" if is_same else None
+    one, other = parse_number(golden), parse_number(predicted)
     if one is None or other is None:
         return None
-    if _near(one, other):
-        return "the same number, written otherwise"
-    if _near(one, other * 100) or _near(one * 100, other):
-        return "a share as a number or in percent"
+    if _is_close(one, other):
+        return SAME_NUMBER
+    if _is_close(one, other * 100) or _is_close(one * 100, other):
+        return "same share as a number or in percent"
     return None
 
 
-def _near(one: float, other: float) -> bool:
+def _is_close(one: float, other: float) -> bool:
     return abs(one - other) <= 1e-9 * max(abs(one), abs(other))
 
 
 def parse_number(value: Any) -> float | None:
-    """Of a number, or a text that is one: `5`, `"1,000"`, `"$5"`, `"5%"` (a twentieth)."""
+    """Convert a number or a numeric string to a float: `5`, `"1,000"`, `"$5"`, `"5%"` (0.05). None for other values."""
     if isinstance(value, bool):
         return None
     try:
@@ -137,87 +140,91 @@ def parse_number(value: Any) -> float | None:
     return None
 
 
-def _texts(golden: str, given: str) -> str | None:
-    if len(golden) > _LONGEST or len(given) > _LONGEST:
-        return "only case, blanks or marks differ" if normalize_text(golden) == normalize_text(given) else None
-    forms = (_FORMULA, *_FORMS) if is_power_formula(golden) else _FORMS
-    for words, form in forms:
-        one = form(golden)
-        if one is not None and one == form(given):
-            return words
-    if is_short_for(golden, given) or is_short_for(given, golden):
+def _describe_text_equivalence(golden: str, predicted: str) -> str | None:
+    if len(golden) > _MAX_TEXT_LENGTH or len(predicted) > _MAX_TEXT_LENGTH:
+        return CASE_DIFFERS if normalize_text(golden) == normalize_text(predicted) else None
+    for description, canonical_form in (_FORMULA_FORM, *_TEXT_FORMS) if is_power_formula(golden) else _TEXT_FORMS:
+        form = canonical_form(golden)
+        if form is not None and form == canonical_form(predicted):
+            return description
+    if is_short_for(golden, predicted) or is_short_for(predicted, golden):
         return "one is short for the other"
     return None
 
 
 @lru_cache(1 << 16)
 def normalize_text(text: str) -> str:
-    """Letters and digits in lower case, without accents."""
+    """Return the letters and digits of a text in lower case, without accents."""
     if text.isascii():
-        return _MARKS.sub("", text.lower())
-    apart = unicodedata.normalize("NFKD", text).casefold()
-    return "".join(char for char in apart if char.isalnum() or char in "+<>=%")
+        return _PUNCTUATION.sub("", text.lower())
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(char for char in decomposed if char.isalnum() or char in "+<>=%")
 
 
-def _number_text(text: str) -> str | None:
+def _canonical_number(text: str) -> str | None:
     value = parse_number(text)
     return None if value is None else repr(value)
 
 
 def normalize_formula(text: str) -> str | None:
-    """A formula in one notation: `3x^2 + 2x` and `lambda x: 3*x**2 + 2*x` alike; None if it is none."""
+    """Return a formula in one notation, the same for `3x^2 + 2x` and `lambda x: 3*x**2 + 2*x`; None for other texts."""
     if not any(mark in text for mark in "^*+-/=") or not re.search(r"[\dxyzt]", text):
         return None
-    bare = _LAMBDA.sub("", text.lower())
-    bare = re.sub(r"\*\*|\^", "⌃", bare)
-    return re.sub(r"[\s*]|(?<=⌃)\((?=\w\))|(?<=⌃\w)\)", "", bare).strip("'\"") or None
+    body = _FUNCTION_PREFIX.sub("", text.lower())
+    body = re.sub(r"\*\*|\^", "⌃", body)
+    return re.sub(r"[\s*]|(?<=⌃)\((?=\w\))|(?<=⌃\w)\)", "", body).strip("'\"") or None
 
 
 def is_power_formula(text: str) -> bool:
-    """Whether it is a formula that raises something to a power; `m^2` is a unit."""
-    return bool(_POWER.search(text)) and re.split(r"\^|\*\*", text.lower(), maxsplit=1)[0].strip() not in _UNIT
+    """Whether a text is a formula with a power. A unit such as `m^2` is not."""
+    base = re.split(r"\^|\*\*", text.lower(), maxsplit=1)[0].strip()
+    return bool(_POWER.search(text)) and base not in _UNIT_OF_NAME
 
 
-def _unit(text: str) -> str | None:
-    return _UNIT.get(re.sub(r"[^a-z ]", "", text.lower().replace("°", "")).strip())
+def _canonical_unit(text: str) -> str | None:
+    return _UNIT_OF_NAME.get(re.sub(r"[^a-z ]", "", text.lower().replace("°", "")).strip())
 
 
 def to_iso_date(text: str) -> str | None:
-    """`2020-01-31` for a day in the usual notations (month first, where a day could be either); None for other text."""
+    """Convert a date in a usual notation to `2020-01-31`; None for other texts.
+
+    In ambiguous dates the month comes first.
+    """
     text = text.strip().lower()
-    if found := _ISO.match(text):
+    if found := _ISO_DATE.match(text):
         return "-".join(part.zfill(2) for part in found.groups())
-    if found := _TURNED.match(text):
+    if found := _YEAR_LAST_DATE.match(text):
         month, day, year = found.groups()
         month, day = (day, month) if int(month) > 12 else (month, day)
         return f"{year}-{month.zfill(2)}-{day.zfill(2)}"
-    if found := _NAMED.match(text):
+    if found := _MONTH_NAME_DATE.match(text):
         before, name, after, year = found.groups()
         if name[:3] in _MONTHS:
             return f"{year}-{_MONTHS.index(name[:3]) + 1:02d}-{(before or after or '0').zfill(2)}"
     return None
 
 
-def _singular(text: str) -> str | None:
-    words = re.findall(r"\w+", text.lower())
-    kept = [re.sub(r"(?<=[a-z]{2})(?:es|s|ing|ed|e)$", "", word) for word in words if word not in _SMALL]
-    return " ".join(kept) or None
+def _stem_words(text: str) -> str | None:
+    """Return the words of a text without articles, prepositions and endings such as `s` and `ing`."""
+    words = (word for word in re.findall(r"\w+", text.lower()) if word not in _STOP_WORDS)
+    return " ".join(re.sub(r"(?<=[a-z]{2})(?:es|s|ing|ed|e)$", "", word) for word in words) or None
 
 
-_SMALL = {"the", "a", "an", "of", "in", "and", "for", "to", "on", "at"}
-_FORMULA = ("the same formula in another notation", normalize_formula)
-_FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
-    ("only case, blanks or marks differ", lambda text: normalize_text(text) or None),
-    ("the same number, written otherwise", _number_text),
-    _FORMULA,
-    ("the same day in another notation", to_iso_date),
-    ("the same unit", _unit),
-    ("the same words in another form", _singular),
+_STOP_WORDS = {"the", "a", "an", "of", "in", "and", "for", "to", "on", "at"}
+_FORMULA_FORM = ("same formula in another notation", normalize_formula)
+_TEXT_FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
+    (CASE_DIFFERS, lambda text: normalize_text(text) or None),
+    (SAME_NUMBER, _canonical_number),
+    _FORMULA_FORM,
+    ("same date in another notation", to_iso_date),
+    (SAME_UNIT, _canonical_unit),
+    (SAME_WORDS, _stem_words),
 )
+"""Descriptions and the functions that return the same canonical form for texts that match it."""
 
 
 def is_short_for(short: str, long: str) -> bool:
-    """`CA` or `San Francisco` for `San Francisco, CA`, `NYC` for `New York City`."""
+    """Whether a text is a part or the initials of another: `CA` of `San Francisco, CA`, `NYC` of `New York City`."""
     few, many = re.findall(r"\w+", short.lower()), re.findall(r"\w+", long.lower())
     if not few or len(few) > len(many) or normalize_text(short) == normalize_text(long):
         return False
@@ -227,196 +234,202 @@ def is_short_for(short: str, long: str) -> bool:
 
 
 def is_initials(short: str, long: str) -> bool:
-    """`ny` of `New York`."""
+    """Whether a text consists of the initials of another: `ny` of `New York`."""
     words = re.findall(r"\w+", long.lower())
     return len(words) > 1 and normalize_text(short) == "".join(word[0] for word in words)
 
 
-def _lists(golden: Any, given: Any, depth: int) -> str | None:
-    if isinstance(golden, list) and isinstance(given, (list, tuple)):
-        return _elements(golden, list(given), depth) if len(golden) == len(given) <= MAX_LIST_LENGTH else None
-    one, other = (golden, given) if isinstance(golden, list) else (given, golden)
-    if len(one) == 1 and (one[0] == other or describe_equivalence(one[0], other, depth)):
-        return "one value, in a list or bare"
-    if isinstance(other, str) and all(isinstance(each, str) for each in one):
-        return "a list as a text" if normalize_text("".join(one)) == normalize_text(other) else None
+def _describe_list_equivalence(golden: Any, predicted: Any, depth: int) -> str | None:
+    if isinstance(golden, list) and isinstance(predicted, (list, tuple)):
+        if len(golden) == len(predicted) <= MAX_LIST_LENGTH:
+            return _describe_element_equivalence(golden, list(predicted), depth)
+        return None
+    elements, value = (golden, predicted) if isinstance(golden, list) else (predicted, golden)
+    if len(elements) == 1 and (elements[0] == value or describe_equivalence(elements[0], value, depth)):
+        return SINGLE_VALUE
+    if isinstance(value, str) and all(isinstance(element, str) for element in elements):
+        return "a list as a string" if normalize_text("".join(elements)) == normalize_text(value) else None
     return None
 
 
-def _elements(golden: list[Any], given: list[Any], depth: int) -> str | None:
-    left = list(given)
-    words = None
+def _describe_element_equivalence(golden: list[Any], predicted: list[Any], depth: int) -> str | None:
+    remaining = list(predicted)
+    description = None
     for value in golden:
-        if value in left:
-            left.remove(value)
+        if value in remaining:
+            remaining.remove(value)
             continue
-        alike = ((word, at) for at, each in enumerate(left) if (word := describe_equivalence(value, each, depth)))
-        words, at = next(alike, (None, -1))
-        if words is None:
+        for at, other in enumerate(remaining):
+            if description := describe_equivalence(value, other, depth):
+                del remaining[at]
+                break
+        else:
             return None
-        del left[at]
-    if words is None and all(one == other for one, other in zip(golden, given, strict=True)):
-        words = "the same numbers, whole or with a fraction"
-    return words or "the same elements in another order"
+    if description is None and golden == predicted:
+        return "same numbers as integers or floats"
+    return description or "same elements in another order"
 
 
 MAX_DIFFERENCES = 30
-"""Places of one answer: who differs in more has another answer altogether."""
+"""Maximum number of differences of an answer. An answer with more is a different answer altogether."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerDifference:
-    """One difference."""
+    """A difference between a predicted answer and the golden answer."""
 
     turn: int
     golden_index: int
-    """Of the golden call in its turn; -1 for a call that golden does not have."""
+    """`Call.index` of the golden call, or -1 for a call that the golden answer does not have."""
     function: str
     path: str
-    """Empty for the call as a whole."""
+    """Path in the arguments; empty if whole calls differ."""
     state: str
+    """`DiffState` of the argument or call."""
     predicted: Any
-    """What the answer has there; NOTHING if it has nothing."""
+    """Predicted value, or `NO_VALUE`."""
     golden: Any
-    """What golden has there: an `Accept`, a value, or NOTHING."""
+    """Golden value, as `AcceptedValues` or a plain value, or `NO_VALUE`."""
 
     @property
     def match_key(self) -> tuple[Any, ...]:
-        """The same for answers that differ alike here."""
-        text = "" if self.predicted is NO_VALUE else normalize_text(to_json_text(self.predicted)) or to_json_text(self.predicted)
-        return (self.turn, self.golden_index, self.function, self.path, "-" if self.predicted is NO_VALUE else "", text)
+        """Key that equal differences of several answers share."""
+        omitted = self.predicted is NO_VALUE
+        text = "" if omitted else normalize_text(to_json_text(self.predicted)) or to_json_text(self.predicted)
+        return (self.turn, self.golden_index, self.function, self.path, "-" if omitted else "", text)
 
     @property
     def label(self) -> str:
-        """`unit: "km"`, `without unit`, `no call of f`."""
+        """Text of the predicted side: `unit: "km"`, `without unit`, `no call of f`."""
         if not self.path:
             if self.state == "-":
                 return f"no call of {self.function}"
-            return f"{self.function}({_inside(self.predicted)})"
-        return f"without {self.path}" if self.predicted is NO_VALUE else f"{self.path}: {abbreviate(self.predicted, 80)}"
+            return f"{self.function}({_format_arguments(self.predicted)})"
+        if self.predicted is NO_VALUE:
+            return f"without {self.path}"
+        return f"{self.path}: {abbreviate(self.predicted, 80)}"
 
     @property
     def golden_label(self) -> str:
-        """What golden has there, in words: `"km" or 2 more`, `nothing`."""
-        nothing = self.golden is NO_VALUE or (isinstance(self.golden, AcceptedValues) and not self.golden.any_of)
-        return "nothing" if nothing else abbreviate_golden(self.golden)
+        """Text of the golden side: `"km" or 2 more`, `no value`."""
+        accepts_none = isinstance(self.golden, AcceptedValues) and not self.golden.any_of
+        return "no value" if self.golden is NO_VALUE or accepts_none else abbreviate_golden(self.golden)
 
 
-def _inside(arguments: Any) -> str:
+def _format_arguments(arguments: Any) -> str:
     if not isinstance(arguments, dict):
         return "…"
     text = ", ".join(f"{name}={abbreviate(value, 30)}" for name, value in list(arguments.items())[:6])
     return text if len(text) <= 100 else text[:99] + "…"
 
 
-def find_differences(case: AuditedQuestion, answer: DistinctAnswer) -> list[AnswerDifference]:
-    """What is neither equal nor equal by the benchmark's normalisation."""
-    golden, given = _by_place(case.golden), _by_place(answer.calls)
-    found: list[AnswerDifference] = []
+def find_differences(question: AuditedQuestion, answer: DistinctAnswer) -> list[AnswerDifference]:
+    """Find the differences that the benchmark's normalisation does not remove, at most `MAX_DIFFERENCES`."""
+    golden = {(call.turn, call.index): call for call in question.golden}
+    predicted = {(call.turn, call.index): call for call in answer.calls}
+    differences: list[AnswerDifference] = []
     for pair in answer.pairs:
-        one = golden.get((pair.turn, pair.golden)) if pair.golden is not None else None
-        other = given.get((pair.turn, pair.predicted)) if pair.predicted is not None else None
-        found += _of_pair(pair, one, other)
-        if len(found) > MAX_DIFFERENCES:
+        golden_call = None if pair.golden is None else golden.get((pair.turn, pair.golden))
+        predicted_call = None if pair.predicted is None else predicted.get((pair.turn, pair.predicted))
+        differences += _find_pair_differences(pair, golden_call, predicted_call)
+        if len(differences) > MAX_DIFFERENCES:
             break
-    return found[:MAX_DIFFERENCES]
+    return differences[:MAX_DIFFERENCES]
 
 
-def _by_place(calls: Sequence[Call]) -> dict[tuple[int, int], Call]:
-    return {(call.turn, call.index): call for call in calls}
-
-
-def _of_pair(pair: CallPair, golden: Call | None, given: Call | None) -> list[AnswerDifference]:
-    at = -1 if pair.golden is None else pair.golden
-    if golden is None or given is None:
-        whole = NO_VALUE if given is None else given.arguments
-        return [AnswerDifference(pair.turn, at, pair.name, "", pair.state, whole, NO_VALUE)]
-    other = next((one for one in pair.diff if not one.path and one.state == "!"), None)
-    if other is not None:
-        return [AnswerDifference(pair.turn, at, given.name, "", "!", given.arguments, NO_VALUE)]
+def _find_pair_differences(pair: CallPair, golden: Call | None, predicted: Call | None) -> list[AnswerDifference]:
+    index = -1 if pair.golden is None else pair.golden
+    if golden is None or predicted is None:
+        arguments = NO_VALUE if predicted is None else predicted.arguments
+        return [AnswerDifference(pair.turn, index, pair.name, "", pair.state, arguments, NO_VALUE)]
+    if any(not diff.path and diff.state == "!" for diff in pair.diff):  # the functions differ
+        return [AnswerDifference(pair.turn, index, predicted.name, "", "!", predicted.arguments, NO_VALUE)]
     found: dict[str, AnswerDifference] = {}
-    for one in pair.diff:
-        if one.state == "~":
+    for diff in pair.diff:
+        if diff.state == "~":
             continue
-        name, *inside = split_path(one.path)
-        left = (golden.arguments or {}).get(str(name), NO_VALUE)
-        right = (given.arguments or {}).get(str(name), NO_VALUE)
-        if _whole(left) or one.state in "+-" or not inside:  # a list or scalar is one answer, an object many
-            found.setdefault(str(name), AnswerDifference(pair.turn, at, pair.name, str(name), one.state, right, left))
-        else:
+        name, *inside = split_path(diff.path)
+        path, left = str(name), (golden.arguments or {}).get(str(name), NO_VALUE)
+        right = (predicted.arguments or {}).get(str(name), NO_VALUE)
+        if inside and diff.state not in "+-" and _has_objects(left):  # in objects, each field is a difference
+            path = diff.path
             left, right = find_values_at(left, right, inside)
-            found.setdefault(one.path, AnswerDifference(pair.turn, at, pair.name, one.path, one.state, right, left))
+        found.setdefault(path, AnswerDifference(pair.turn, index, pair.name, path, diff.state, right, left))
     return list(found.values())
 
 
-def _whole(golden: Any) -> bool:
-    """Whether an argument is compared as one value."""
+def _has_objects(golden: Any) -> bool:
+    """Whether an accepted value is an object or a list of objects."""
     values = golden.any_of if isinstance(golden, AcceptedValues) else [golden]
-    return not any(isinstance(value, GoldenObject) or _holds_fields(value) for value in values)
+    return any(
+        isinstance(value, GoldenObject)
+        or (isinstance(value, list) and any(isinstance(element, (GoldenObject, dict)) for element in value))
+        for value in values
+    )
 
 
-def _holds_fields(value: Any) -> bool:
-    return isinstance(value, list) and any(isinstance(one, (GoldenObject, dict)) for one in value)
-
-
-def group_equal_differences(found: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]]) -> dict[tuple[Any, ...], tuple[AnswerDifference, list[int]]]:
-    """Places that several answers have alike: one of them, and the runs that have it."""
-    groups: dict[tuple[Any, ...], tuple[AnswerDifference, list[int]]] = {}
+def group_equal_differences(
+    differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]],
+) -> list[tuple[AnswerDifference, list[int]]]:
+    """Return each difference once, with the sorted runs that have it."""
+    first: dict[tuple[Any, ...], AnswerDifference] = {}
     runs: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
-    for answer, each in found:
-        for place in each:
-            groups.setdefault(place.match_key, (place, []))
-            runs[place.match_key].update(answer.runs)
-    return {alike: (place, sorted(runs[alike])) for alike, (place, _) in groups.items()}
+    for answer, found in differences:
+        for difference in found:
+            first.setdefault(difference.match_key, difference)
+            runs[difference.match_key].update(answer.runs)
+    return [(difference, sorted(runs[key])) for key, difference in first.items()]
 
 
 ABSENT_RUN_BITS = 3.0
-"""Bits of a run that is not there and has no opinion: so one failing run is no unanimity."""
+"""Weight, in bits, added to the total of all runs, so that a single failing run is not unanimous."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunWeights:
-    """Of the runs that answered one case."""
+    """Weights of the runs that answered a question. All mappings are by run number."""
 
     bits: Mapping[int, float]
-    """Bits, by run."""
+    """Weight in bits."""
     families: Mapping[int, str]
     models: Mapping[int, str]
 
     def share(self, runs: Iterable[int]) -> float:
-        """What part of all voices these are, 0 to below 1."""
+        """Return the share of these runs in the total weight, from 0 to below 1."""
         return sum(self.bits.get(run, 0.0) for run in runs) / (sum(self.bits.values()) + ABSENT_RUN_BITS)
 
     def models_of(self, runs: Iterable[int]) -> tuple[str, ...]:
+        """Return the models of these runs, sorted."""
         return tuple(sorted({self.models[run] for run in runs}))
 
     def families_of(self, runs: Iterable[int]) -> tuple[str, ...]:
+        """Return the model families of these runs, sorted."""
         return tuple(sorted({self.families[run] for run in runs}))
 
 
-def compute_run_weights(case: AuditedQuestion, witnesses: Mapping[int, RunProfile]) -> RunWeights:
-    """Of every run with a verdict whose answer could be read."""
-    heard = [
+def compute_run_weights(question: AuditedQuestion, run_profiles: Mapping[int, RunProfile]) -> RunWeights:
+    """Compute the weights of the runs that have a verdict and, if they fail, a readable answer."""
+    runs = [
         run
-        for answer in case.answers
+        for answer in question.answers
         if answer.passed is not None and (answer.passed or answer.is_readable)
         for run in answer.runs
-        if run in witnesses
+        if run in run_profiles
     ]
-    members = Counter(witnesses[run].family for run in heard)
-    bits = {run: failure_bits(witnesses[run].pass_rate_by_category.get(case.key.category, 0.5)) for run in heard}
+    families = {run: run_profiles[run].family for run in runs}
+    size = Counter(run_profiles[run].family for run in runs)
+    category = question.key.category
+    bits = {run: failure_bits(run_profiles[run].pass_rate_by_category.get(category, 0.5)) for run in runs}
     return RunWeights(
-        {run: bits[run] / members[witnesses[run].family] for run in heard},
-        {run: witnesses[run].family for run in heard},
-        {run: witnesses[run].model for run in heard},
+        {run: bits[run] / size[families[run]] for run in runs}, families, {run: run_profiles[run].model for run in runs}
     )
 
 
-def failure_bits(rate: float) -> float:
-    """Bits of a failure of a run that passes at this rate."""
-    return -log2(max(1.0 - rate, 1e-3))
+def failure_bits(pass_rate: float) -> float:
+    """Return the information, in bits, of a failure by a run with this pass rate."""
+    return -log2(max(1.0 - pass_rate, 1e-3))
 
 
 def smooth_rate(passed: int, known: int) -> float:
-    """The rate drawn towards a half by two more items, of which one passes."""
+    """Return a pass rate, moved towards 1/2 by two additional items, one of which passes."""
     return (passed + 1) / (known + 2)

@@ -1,4 +1,4 @@
-"""Texts of golden answers that are not in the format that the function's document asks for."""
+"""Golden strings that do not have the format that the function docs state."""
 
 from __future__ import annotations
 
@@ -11,49 +11,52 @@ from fcreview.golden_audit.case import Reason
 from fcreview.golden_audit.evidence import GoldenArgument, QuestionEvidence
 from fcreview.model.json_value import abbreviate
 
-_DATE = re.compile(r"\b(?:YYYY|MM|DD)(?:([-/.])(?:YYYY|MM|DD)){1,2}(?![\w:])", re.IGNORECASE)
-_PLACE = re.compile(r"\bformat(?:ted)?\b.{0,30}\bcity,\s*state\b|\bcity,\s*state\b.{0,10}\bformat\b", re.IGNORECASE)
-_SIZES = {"yyyy": r"\d{4}", "mm": r"\d{1,2}", "dd": r"\d{1,2}"}
+_DATE_FORMAT = re.compile(r"\b(?:YYYY|MM|DD)(?:([-/.])(?:YYYY|MM|DD)){1,2}(?![\w:])", re.IGNORECASE)
+_CITY_STATE = re.compile(
+    r"\bformat(?:ted)?\b.{0,30}\bcity,\s*state\b|\bcity,\s*state\b.{0,10}\bformat\b", re.IGNORECASE
+)
+_DIGITS = {"yyyy": r"\d{4}", "mm": r"\d{1,2}", "dd": r"\d{1,2}"}
 
 
-def find_format_conflicts(seen: QuestionEvidence) -> Iterable[Reason]:
-    """Where no accepted text is in the documented format."""
-    for each in seen.golden_arguments:
-        texts = [value for value in each.accept.any_of if isinstance(value, str) and value]
-        asked = _asked(each) if texts else None
-        if asked and not any(asked.pattern.search(text) or _named(text, each) for text in texts):
-            text = f"golden's {each.label} is {abbreviate(texts[0], 40)}; the document asks for the format {asked.name}"
-            yield Reason("contract", asked.strength, text)
+def find_format_conflicts(evidence: QuestionEvidence) -> Iterable[Reason]:
+    """Find arguments with no accepted string in the documented format."""
+    for argument in evidence.golden_arguments:
+        strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
+        if not strings or argument.parameter is None or argument.parameter.kind != "string":
+            continue
+        documented = _parse_format(argument.parameter.description)
+        if documented and not any(
+            documented.pattern.search(string) or _is_documented_value(string, argument) for string in strings
+        ):
+            value = abbreviate(strings[0], 40)
+            text = f"golden value of {argument.label} is {value}, not in the documented format {documented.name}"
+            yield Reason("contract", documented.strength, text)
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentedFormat:
+    """A format that function docs require."""
+
     name: str
     pattern: re.Pattern[str]
-    """Found in a text that is in the format."""
+    """Matches in strings of this format."""
     strength: float
-    """How clear a breach is: abroad there are cities without a state."""
+    """Strength of a violation as a reason. It is lower for `City, State`, because some cities have no state."""
 
 
-def _asked(each: GoldenArgument) -> DocumentedFormat | None:
-    if each.parameter is None or each.parameter.kind != "string":
-        return None
-    return _format_in(each.parameter.description)
-
-
-def _named(text: str, each: GoldenArgument) -> bool:
-    """What the document itself names, `dontcare` or a default; or a text that names a format."""
-    written = f"{each.parameter.description} {each.parameter.default}" if each.parameter else ""
-    return text.casefold() in written.casefold() or bool(_DATE.search(text)) or "YYYY" in text
+def _is_documented_value(string: str, argument: GoldenArgument) -> bool:
+    """Whether the function docs mention the string (`dontcare`, a default), or the string is itself a format."""
+    docs = f"{argument.parameter.description} {argument.parameter.default}" if argument.parameter else ""
+    return string.casefold() in docs.casefold() or bool(_DATE_FORMAT.search(string)) or "YYYY" in string
 
 
 @lru_cache(1 << 12)
-def _format_in(description: str) -> DocumentedFormat | None:
-    if _PLACE.search(description):
+def _parse_format(description: str) -> DocumentedFormat | None:
+    if _CITY_STATE.search(description):
         return DocumentedFormat("City, State", re.compile(r"\w.*, *\w"), 0.5)
-    found = _DATE.search(description)
-    if not found or len(_DATE.findall(description)) > 1:  # it leaves the choice
+    found = _DATE_FORMAT.search(description)
+    if not found or len(_DATE_FORMAT.findall(description)) > 1:  # several formats are allowed
         return None
     parts = re.split(r"([-/.])", found.group())
-    like = "".join(_SIZES.get(part.lower(), re.escape(part)) for part in parts)
-    return DocumentedFormat(found.group(), re.compile(like), 1.0)
+    pattern = "".join(_DIGITS.get(part.lower(), re.escape(part)) for part in parts)
+    return DocumentedFormat(found.group(), re.compile(pattern), 1.0)

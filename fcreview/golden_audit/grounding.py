@@ -1,4 +1,4 @@
-"""Numbers and names of the golden answer that neither the question nor the function's document speaks of."""
+"""Golden numbers and names that neither the question nor the function docs mention."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fcreview.model.function_schema import NO_DEFAULT
 from fcreview.model.item import AcceptedValues, GoldenObject
 from fcreview.model.json_value import abbreviate, to_json_text
 
-_COUNTED = (
+_COUNTING_WORDS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty"
 )
@@ -44,97 +44,95 @@ OTHER_NUMBER_WORDS = {
     "month": 30.0,
     "year": 12.0,
 }
-NUMBER_WORDS = {word: float(value) for value, word in enumerate(_COUNTED.split())} | OTHER_NUMBER_WORDS
+NUMBER_WORDS = {word: float(value) for value, word in enumerate(_COUNTING_WORDS.split())} | OTHER_NUMBER_WORDS
 UNIT_SCALES = (1.0, 100.0, 0.01, 1000.0, 0.001, 1e6, 12.0, 60.0, 3600.0)
-"""Percent, thousands, millions, dozens and months, minutes: a number in the question in another size."""
+"""Factors between units: percent, thousands, millions, dozens and months, minutes, hours."""
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{3,}")
 STEM_LENGTH = 4
-"""Letters by which words are compared: `predict` and `prediction`."""
+"""Number of letters by which words are compared, so that `predict` matches `prediction`."""
 
 
-def find_ungrounded_values(seen: QuestionEvidence) -> list[Reason]:
-    if not seen.question.is_self_contained or not seen.question.text.strip():
+def find_ungrounded_values(evidence: QuestionEvidence) -> list[Reason]:
+    """Find arguments whose accepted values the question and the function docs do not mention."""
+    if not evidence.question.is_self_contained or not evidence.question.text.strip():
         return []
-    question = TextContent(seen.question.text)
-    found: list[Reason] = []
-    for each in seen.golden_arguments:
-        found += _of(each, question, seen)
-    return found
+    content = TextContent(evidence.question.text)
+    return [reason for argument in evidence.golden_arguments for reason in _check_argument(argument, content, evidence)]
 
 
 class TextContent:
-    """What a text speaks of."""
+    """Numbers and words that a text mentions.
+
+    Attributes:
+        text: The text, case-folded.
+        numbers: Numbers in digits or words.
+        scaled: The numbers in all units of `UNIT_SCALES`, rounded to 9 digits, as strings.
+        stems: First letters of the words.
+    """
 
     __slots__ = ("numbers", "scaled", "stems", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text.casefold()
         self.numbers = find_numbers(self.text)
-        self.scaled = {_rounded(one * scale) for one in self.numbers for scale in UNIT_SCALES}
+        self.scaled = {f"{number * scale:.9g}" for number in self.numbers for scale in UNIT_SCALES}
         self.stems = {word[:STEM_LENGTH] for word in _WORD.findall(self.text)}
 
     def has_number(self, value: float) -> bool:
-        """Whether it has the number, whatever its sign and size."""
-        return _rounded(abs(value)) in self.scaled
+        """Whether the text has the number, with any sign and in any unit."""
+        return f"{abs(value):.9g}" in self.scaled
 
     def has_words(self, text: str) -> bool:
-        """Whether it has any word of the text, or the text itself as in writing without blanks."""
-        low = text.casefold()
-        words = _WORD.findall(low)
-        if low in self.text or not words:
+        """Whether the text has a word of another text. Non-ASCII words match by two letters, as in unspaced scripts."""
+        folded = text.casefold()
+        words = _WORD.findall(folded)
+        if folded in self.text or not words:
             return True
-        return any(word[:STEM_LENGTH] in self.stems or (not word.isascii() and _shares(word, self.text)) for word in words)
+        return any(word[:STEM_LENGTH] in self.stems or self._shares_letters(word) for word in words)
 
-
-def _rounded(value: float) -> str:
-    return f"{value:.9g}"
-
-
-def _shares(word: str, text: str) -> bool:
-    return any(word[at : at + 2] in text for at in range(len(word) - 1))
+    def _shares_letters(self, word: str) -> bool:
+        return not word.isascii() and any(word[at : at + 2] in self.text for at in range(len(word) - 1))
 
 
 def find_numbers(text: str) -> set[float]:
-    found = {value for part in _NUMBER.findall(text) if (value := parse_number(part)) is not None}
-    return found | {NUMBER_WORDS[word] for word in re.findall(r"[a-z]+", text) if word in NUMBER_WORDS}
+    """Find the numbers in a lower-case text, in digits or words."""
+    numbers = {value for part in _NUMBER.findall(text) if (value := parse_number(part)) is not None}
+    return numbers | {NUMBER_WORDS[word] for word in re.findall(r"[a-z]+", text) if word in NUMBER_WORDS}
 
 
-def _of(each: GoldenArgument, question: TextContent, seen: QuestionEvidence) -> Iterable[Reason]:
-    accept, parameter = each.accept, each.parameter
-    if parameter is None or parameter.choices or not accept.any_of or _any_default(each):
+def _check_argument(argument: GoldenArgument, question: TextContent, evidence: QuestionEvidence) -> Iterable[Reason]:
+    accept, parameter = argument.accept, argument.parameter
+    if parameter is None or parameter.choices or not accept.any_of:
         return
-    if not all(_loose_ends(value, question) for value in accept.any_of):
+    if accept.optional and parameter.default is not NO_DEFAULT:
         return
-    document = TextContent(f"{parameter.name.replace('_', ' ')} {parameter.description} {each.function_schema.description}")
-    ungrounded = [value for value in accept.any_of if _loose_ends(value, question, document)]
-    if len(ungrounded) < len(accept.any_of):
+    if any(_is_grounded(value, question) for value in accept.any_of):  # often saves reading the function docs
         return
-    first = next(iter(_leaves(ungrounded[0])), None)
+    description = argument.function_schema.description
+    docs = TextContent(f"{parameter.name.replace('_', ' ')} {parameter.description} {description}")
+    if any(_is_grounded(value, question, docs) for value in accept.any_of):
+        return
+    first = next(iter(_iter_leaves(accept.any_of[0])), None)
+    value = abbreviate(first if isinstance(first, str) else accept.any_of[0], 50)
+    text = f"golden value of {argument.label}, {value}, is not in the question"
     if isinstance(first, str):
-        yield Reason("ungrounded", 0.5, f"golden's {each.label}, {abbreviate(first, 50)}, is not in the question")
+        yield Reason("ungrounded", 0.5, text)
         return
-    unused = sorted(question.numbers - _all_numbers(seen) - set(OTHER_NUMBER_WORDS.values()) - {0.0, 1.0, 2.0})
-    clear, more = (1.0, f", which has {_short(unused[0])} that golden does not use") if unused else (0.6, "")
-    yield Reason(
-        "ungrounded", clear, f"golden's {each.label}, {abbreviate(ungrounded[0], 50)}, is not in the question{more}"
-    )
+    unused = sorted(question.numbers - _golden_numbers(evidence) - set(OTHER_NUMBER_WORDS.values()) - {0.0, 1.0, 2.0})
+    if unused:
+        number = to_json_text(int(unused[0]) if unused[0].is_integer() else unused[0])
+        yield Reason("ungrounded", 1.0, f"{text}, which has {number}, a number that the golden answer does not use")
+    else:
+        yield Reason("ungrounded", 0.6, text)
 
 
-def _any_default(each: GoldenArgument) -> bool:
-    return each.accept.optional and each.parameter is not None and each.parameter.default is not NO_DEFAULT
+def _is_grounded(value: Any, *texts: TextContent) -> bool:
+    """Whether each number and string in a value is in one of the texts."""
+    return all(any(_mentions(text, leaf) for text in texts) for leaf in _iter_leaves(value))
 
 
-def _short(value: float) -> str:
-    return to_json_text(int(value) if value.is_integer() else value)
-
-
-def _loose_ends(value: Any, *texts: TextContent) -> bool:
-    """Whether some part of it stands in none of the texts."""
-    return any(not any(_stands(leaf, text) for text in texts) for leaf in _leaves(value))
-
-
-def _stands(leaf: Any, text: TextContent) -> bool:
+def _mentions(text: TextContent, leaf: Any) -> bool:
     if isinstance(leaf, bool):
         return True
     if isinstance(leaf, (int, float)):
@@ -142,8 +140,8 @@ def _stands(leaf: Any, text: TextContent) -> bool:
     return text.has_words(leaf)
 
 
-def _leaves(value: Any) -> Iterable[Any]:
-    """Numbers and texts in it, at a bounded depth; of alternatives inside an object the first."""
+def _iter_leaves(value: Any) -> Iterable[Any]:
+    """Yield the numbers and strings in a value, up to 8 levels deep. Of accepted values, only the first counts."""
     todo: list[tuple[Any, int]] = [(value, 0)]
     while todo:
         one, depth = todo.pop()
@@ -151,22 +149,21 @@ def _leaves(value: Any) -> Iterable[Any]:
             continue
         if isinstance(one, AcceptedValues):
             todo += [(each, depth + 1) for each in one.any_of[:1]]
-        elif isinstance(one, GoldenObject):
-            todo += [(each, depth + 1) for each in one.fields.values()]
-        elif isinstance(one, dict):
-            todo += [(each, depth + 1) for each in one.values()]
+        elif isinstance(one, (dict, GoldenObject)):
+            fields = one.fields if isinstance(one, GoldenObject) else one
+            todo += [(each, depth + 1) for each in fields.values()]
         elif isinstance(one, (list, tuple)):
             todo += [(each, depth + 1) for each in one[:50]]
         elif isinstance(one, (str, int, float)):
             yield one
 
 
-def _all_numbers(seen: QuestionEvidence) -> set[float]:
-    """Of all golden values, numbers in their texts too."""
-    found: set[float] = set()
-    for call in seen.question.golden:
+def _golden_numbers(evidence: QuestionEvidence) -> set[float]:
+    """Return the numbers in all golden values, in all units of `UNIT_SCALES`."""
+    numbers: set[float] = set()
+    for call in evidence.question.golden:
         for accept in (call.arguments or {}).values():
             for value in accept.any_of if isinstance(accept, AcceptedValues) else ():
-                for leaf in _leaves(value):
-                    found |= find_numbers(leaf.casefold()) if isinstance(leaf, str) else {abs(float(leaf))}
-    return {one * scale for one in found for scale in UNIT_SCALES}
+                for leaf in _iter_leaves(value):
+                    numbers |= find_numbers(leaf.casefold()) if isinstance(leaf, str) else {abs(float(leaf))}
+    return {number * scale for number in numbers for scale in UNIT_SCALES}

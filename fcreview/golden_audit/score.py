@@ -1,9 +1,8 @@
-"""Puts the evidence together: a chance for each reason, and together the chance that at least one is right.
+"""Scores of suspect questions, from the reasons found and from what reviews say about each kind of reason.
 
-What settled reviews teach: how often a kind of reason was right here.
-
-A reason's chance is a prior worth `PRIOR` reviews; each case with that reason whose fault is settled counts as one
-more, for it if the fault is the golden answer's, the question's or the checker's, against it if it is the model's.
+Each kind of reason has a prior chance of being right. It counts as `PRIOR_REVIEWS` reviews, and each reviewed question
+with a reason of that kind adds one: in favor if the fault is the golden answer's, the question's or the checker's,
+against if it is the model's.
 """
 
 from __future__ import annotations
@@ -26,28 +25,32 @@ from fcreview.golden_audit.formats import find_format_conflicts
 from fcreview.golden_audit.grounding import find_ungrounded_values
 
 PRIOR_REVIEWS = 4.0
+"""Number of reviews that the prior chance of a reason counts for."""
 BENCHMARK_FAULTS = frozenset({"golden", "question", "checker"})
-"""Faults that make an item suspect."""
+"""Faults that confirm a suspicion."""
 
 
-def update_chances(chances: Mapping[str, float], judged: Iterable[tuple[AuditedQuestion, list[Reason]]]) -> dict[str, float]:
-    """The chances after what was settled: (prior x chance + for) / (prior + for + against)."""
-    right: Counter[str] = Counter()
-    wrong: Counter[str] = Counter()
-    for case, reasons in judged:
-        vote = is_benchmark_at_fault(case)
-        if vote is not None:
-            (right if vote else wrong).update({reason.kind for reason in reasons})
+def update_chances(
+    chances: Mapping[str, float], found: Iterable[tuple[AuditedQuestion, list[Reason]]]
+) -> dict[str, float]:
+    """Update the prior chance of each kind of reason: (prior * chance + for) / (prior + for + against)."""
+    confirmed: Counter[str] = Counter()
+    refuted: Counter[str] = Counter()
+    for question, reasons in found:
+        at_fault = is_benchmark_at_fault(question)
+        if at_fault is not None:
+            (confirmed if at_fault else refuted).update({reason.kind for reason in reasons})
     return {
-        kind: (PRIOR_REVIEWS * chance + right[kind]) / (PRIOR_REVIEWS + right[kind] + wrong[kind]) for kind, chance in chances.items()
+        kind: (PRIOR_REVIEWS * chance + confirmed[kind]) / (PRIOR_REVIEWS + confirmed[kind] + refuted[kind])
+        for kind, chance in chances.items()
     }
 
 
-def is_benchmark_at_fault(case: AuditedQuestion) -> bool | None:
-    """Whether people found the benchmark at fault in this case (for any run), or only models; None if not settled."""
-    if any(case.faults[fault] for fault in BENCHMARK_FAULTS):
+def is_benchmark_at_fault(question: AuditedQuestion) -> bool | None:
+    """Whether annotators blame the benchmark for any item of the question, or only models; None if undecided."""
+    if any(question.faults[fault] for fault in BENCHMARK_FAULTS):
         return True
-    return False if case.faults["model"] else None
+    return False if question.faults["model"] else None
 
 
 REASON_CHANCES = {
@@ -64,97 +67,101 @@ REASON_CHANCES = {
     "reversed": 0.2,
     "contradiction": 0.3,
 }
-"""How likely a reason, where it is clear, is to be right alone. Rough on purpose: what breaks the document, or what all
-independent models share, more often than not; what is a matter of how things are written, rather less; what only
-stands out beside other items or answers, once in three to five."""
+"""Kind of reason -> chance that a clear reason of this kind is right. They are rough estimates: above 1/2 for conflicts
+with the function docs and for agreement of independent models, about 0.4 for notation, and 1/5 to 1/3 for deviations
+from other items or answers."""
 CONVENTION_SHARE = 0.1
-"""Share of a dataset's items beyond which what golden answers do is the benchmark's habit, and counts for less."""
-MIN_SHOWN_STRENGTH = 0.05
-"""Strength below which a reason is not put into words."""
-GOLDEN_ONLY_KINDS = frozenset({"contract", "default", "left out", "loose", "notation", "siblings", "ungrounded"})
+"""Share of a dataset's items above which a property of its golden answers is a convention and weighs less."""
 MIN_CONVENTION_ITEMS = 20
-"""Items that may have a reason in common before it can be a habit."""
+"""Minimum number of items with the property for a convention."""
+MIN_SHOWN_STRENGTH = 0.05
+"""Minimum strength of reasons that are shown."""
+GOLDEN_ONLY_KINDS = frozenset({"contract", "default", "left out", "loose", "notation", "siblings", "ungrounded"})
+"""Kinds of reasons that follow from golden answers and function docs, without the answers of runs."""
 QuestionReasons = list[tuple[AuditedQuestion, list[Reason]]]
-FAULT_TEXTS = {True: "people settled that the benchmark is at fault", False: "people settled that the model is at fault"}
+FAULT_TEXTS = {
+    True: "annotators decided that the benchmark is at fault",
+    False: "annotators decided that the model is at fault",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A case and why it may be wrong."""
+    """A question with its score and the reasons to suspect it."""
 
     question: AuditedQuestion
     score: float
-    """0 to 1."""
+    """Probability, 0 to 1, that at least one kind of reason is right."""
     reasons: Sequence[Reason]
-    """Most telling first, one a kind and place."""
+    """Reasons, strongest first."""
 
     @property
     def alternative(self) -> AlternativeAnswer | None:
-        """The competing answer of the most telling reason that has one, preferring one that models gave."""
-        given = [reason.alternative for reason in self.reasons if reason.alternative]
-        return next((each for each in given if each.models), given[0] if given else None)
+        """Competing answer of the strongest reason that has one. Answers that models gave come first."""
+        alternatives = [reason.alternative for reason in self.reasons if reason.alternative]
+        return next((each for each in alternatives if each.models), alternatives[0] if alternatives else None)
 
 
-def rank_suspects(cases: Sequence[AuditedQuestion], witnesses: Mapping[int, RunProfile]) -> list[Suspect]:
-    """Every case, most suspect first; ties in the order given."""
+def rank_suspects(questions: Sequence[AuditedQuestion], run_profiles: Mapping[int, RunProfile]) -> list[Suspect]:
+    """Score all questions, highest score first; equal scores keep their order."""
     datasets: dict[tuple[str, str, str], list[AuditedQuestion]] = {}
-    for case in cases:
-        datasets.setdefault(case.key[:3], []).append(case)
-    read = cached_schema_reader()
-    judged: QuestionReasons = []
-    for of in datasets.values():
-        siblings = GoldenAnswerIndex(of)
-        for case in of:
-            seen = collect_evidence(case, witnesses, read)
-            judged.append(
-                (
-                    case,
-                    [
-                        *find_function_doc_conflicts(seen),
-                        *find_format_conflicts(seen),
-                        *find_deviations_from_other_items(seen, siblings),
-                        *find_ungrounded_values(seen),
-                        *find_consensus_reasons(seen),
-                        *find_explained_failures(seen, siblings),
-                    ],
-                )
-            )
-    judged = _without_habits(judged)
-    chances = update_chances(REASON_CHANCES, judged)
-    return sorted((build_suspect(case, reasons, chances) for case, reasons in judged), key=lambda each: -each.score)
+    for question in questions:
+        datasets.setdefault(question.key[:3], []).append(question)
+    read_schema = cached_schema_reader()
+    found: QuestionReasons = []
+    for dataset in datasets.values():
+        index = GoldenAnswerIndex(dataset)
+        for question in dataset:
+            evidence = collect_evidence(question, run_profiles, read_schema)
+            reasons = [
+                *find_function_doc_conflicts(evidence),
+                *find_format_conflicts(evidence),
+                *find_deviations_from_other_items(evidence, index),
+                *find_ungrounded_values(evidence),
+                *find_consensus_reasons(evidence),
+                *find_explained_failures(evidence, index),
+            ]
+            found.append((question, reasons))
+    found = _weaken_conventions(found)
+    chances = update_chances(REASON_CHANCES, found)
+    suspects = (build_suspect(question, reasons, chances) for question, reasons in found)
+    return sorted(suspects, key=lambda suspect: -suspect.score)
 
 
-def _without_habits(judged: QuestionReasons) -> QuestionReasons:
-    """What golden answers of a dataset do again and again is weaker in each: by `HABIT` over its share."""
-    many: Counter[tuple[tuple[str, ...], str]] = Counter()
+def _weaken_conventions(found: QuestionReasons) -> QuestionReasons:
+    """Reduce the strength of reasons that are frequent in a dataset, in proportion to their frequency."""
+    counts: Counter[tuple[tuple[str, ...], str]] = Counter()
     sizes: Counter[tuple[str, ...]] = Counter()
-    for case, reasons in judged:
-        sizes[case.key[:3]] += 1
-        many.update((case.key[:3], kind) for kind in {reason.kind for reason in reasons} & GOLDEN_ONLY_KINDS)
-    weaker = {each: CONVENTION_SHARE * sizes[each[0]] / count for each, count in many.items() if count > CONVENTION_SHARE * sizes[each[0]]}
-    weaker = {each: by for each, by in weaker.items() if many[each] >= MIN_CONVENTION_ITEMS}
-    return [
-        (
-            case,
-            [
-                replace(reason, strength=reason.strength * weaker.get((case.key[:3], reason.kind), 1.0))
-                for reason in reasons
-            ],
-        )
-        for case, reasons in judged
-    ]
+    for question, reasons in found:
+        dataset = question.key[:3]
+        sizes[dataset] += 1
+        counts.update((dataset, kind) for kind in {reason.kind for reason in reasons} & GOLDEN_ONLY_KINDS)
+    factors = {
+        (dataset, kind): CONVENTION_SHARE * sizes[dataset] / count
+        for (dataset, kind), count in counts.items()
+        if count >= MIN_CONVENTION_ITEMS and count > CONVENTION_SHARE * sizes[dataset]
+    }
+
+    def weaken(question: AuditedQuestion, reason: Reason) -> Reason:
+        return replace(reason, strength=reason.strength * factors.get((question.key[:3], reason.kind), 1.0))
+
+    return [(question, [weaken(question, reason) for reason in reasons]) for question, reasons in found]
 
 
-def build_suspect(case: AuditedQuestion, reasons: Iterable[Reason], chances: Mapping[str, float]) -> Suspect:
-    """One minus the chance that every kind of reason is wrong; of a kind the clearest counts."""
+def build_suspect(question: AuditedQuestion, reasons: Iterable[Reason], chances: Mapping[str, float]) -> Suspect:
+    """Compute the score: 1 minus the probability that all kinds of reasons are wrong.
+
+    Of each kind, the strongest reason counts. If annotators have decided on the fault, the score moves half of the way
+    to 1, or to 0.
+    """
     ordered = sorted(reasons, key=lambda reason: -chances[reason.kind] * reason.strength)
-    clearest: dict[str, float] = {}
+    strongest: dict[str, float] = {}
     for reason in ordered:
-        clearest.setdefault(reason.kind, chances[reason.kind] * reason.strength)
-    score = 1 - prod(1 - chance for chance in clearest.values())
-    ordered = [reason for reason in ordered if reason.strength >= MIN_SHOWN_STRENGTH]
-    settled = is_benchmark_at_fault(case)
-    if settled is not None:
-        ordered.insert(0, Reason("settled", 1.0, FAULT_TEXTS[settled]))
-        score = 1 - (1 - score) / 2 if settled else score / 2
-    return Suspect(case, score, ordered)
+        strongest.setdefault(reason.kind, chances[reason.kind] * reason.strength)
+    score = 1 - prod(1 - chance for chance in strongest.values())
+    shown = [reason for reason in ordered if reason.strength >= MIN_SHOWN_STRENGTH]
+    at_fault = is_benchmark_at_fault(question)
+    if at_fault is not None:
+        shown.insert(0, Reason("settled", 1.0, FAULT_TEXTS[at_fault]))
+        score = 1 - (1 - score) / 2 if at_fault else score / 2
+    return Suspect(question, score, shown)

@@ -2,8 +2,8 @@
 
 The cost counts, most important first, calls of different functions, arguments that are not accepted, and the distance
 of positions. Every call is in exactly one pair. Calls of different functions are paired only if the predicted call
-replaces the golden one: if their names are similar, or if both sides have equally many calls and neither function occurs
-on the other side. So a repeated call of another function is extra, and the golden call is missing.
+replaces the golden one: if their names are similar, or if both sides have equally many calls and neither function
+occurs on the other side. So a repeated call of another function is extra, and the golden call is missing.
 """
 
 from __future__ import annotations
@@ -68,14 +68,8 @@ def align(
 ) -> list[CallPair]:
     """Pair the golden and predicted calls of one turn and compare their arguments.
 
-    Args:
-        golden: golden calls of the turn.
-        predicted: predicted calls of the turn.
-        rules: what the benchmark treats as equal.
-        ordered: whether partners must have the same order on both sides, for a benchmark that compares sequences.
-
-    Returns:
-        Pairs in golden order, then predicted calls without a partner.
+    Returns pairs in golden order, then predicted calls without a partner. If `ordered`, partners have the same order on
+    both sides, for a benchmark that compares sequences.
     """
     if len(golden) == len(predicted):
         if all(_is_equal_call(one, other, rules) for one, other in zip(golden, predicted, strict=True)):
@@ -103,14 +97,9 @@ def _can_replace(
     rules: ComparisonRules,
     names: tuple[set[str], set[str]],
 ) -> bool:
-    """Whether two calls are of the same function, or the predicted call was made instead of the golden one.
+    """Whether two calls, at (golden, predicted) `indices`, are of the same function or one replaces the other.
 
-    Args:
-        golden: golden calls of the turn.
-        predicted: predicted calls of the turn.
-        indices: (golden, predicted) index of the two calls.
-        rules: what the benchmark treats as equal. With very many calls, equivalent names are not searched.
-        names: function names of the golden and of the predicted calls.
+    `names` are the function names of both sides. With very many calls, equivalent names are not searched.
     """
     wanted, made = golden[indices[0]], predicted[indices[1]]
     if is_same_function(wanted, made, rules) or _has_similar_name(wanted.name, made.name):

@@ -1,5 +1,7 @@
-"""Failures alike, and groups of them by error type, function, argument, category, or golden value against predicted
-value. Pure; names become visible text here."""
+"""Clusters of similar failures, grouped by error type, function, argument, category or pair of values.
+
+Names are sanitized when they are formatted here.
+"""
 
 from __future__ import annotations
 
@@ -7,48 +9,58 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import format_count, describe_error_type
+from fcreview.model.wording import describe_error_type, format_count
 
 GROUPINGS = ("error type", "function", "argument", "category", "value")
-"""In the order of `Cluster.names`. A value is a golden one against a predicted one, at the first difference."""
+"""Properties to group clusters by, in the order of `Cluster.names`. A grouping is an index in this tuple. `value` means
+the golden and the predicted value at the first difference."""
 BY_ERROR_TYPE, BY_FUNCTION, BY_ARGUMENT, BY_CATEGORY, BY_VALUE = range(5)
-_WITHIN = ((BY_FUNCTION, BY_ARGUMENT), (BY_ERROR_TYPE, BY_ARGUMENT), (BY_ERROR_TYPE, BY_FUNCTION), (BY_ERROR_TYPE, BY_FUNCTION), (BY_FUNCTION, BY_ARGUMENT))
-"""By which two a group is divided, by what it is grouped by."""
+SUBDIVISIONS = (
+    (BY_FUNCTION, BY_ARGUMENT),
+    (BY_ERROR_TYPE, BY_ARGUMENT),
+    (BY_ERROR_TYPE, BY_FUNCTION),
+    (BY_ERROR_TYPE, BY_FUNCTION),
+    (BY_FUNCTION, BY_ARGUMENT),
+)
+"""The two groupings that divide a group further, for each grouping."""
 VALUE_ARROW = " -> "
-"""Between a golden and a predicted value."""
+"""Text between a golden and a predicted value."""
 GROUPING_PLURALS = ("error types", "functions", "arguments", "categories", "values")
 GROUPING_HEADINGS = ("error type", "function", "argument", "category", f"golden{VALUE_ARROW}predicted")
 UNNAMED_GROUPS = (*(f"(no {name} given)" for name in GROUPINGS[:BY_VALUE]), "(no value differs)")
-"""What a group without a name is called."""
+"""Title of a group without a name, for each grouping."""
 
 
 @dataclass(slots=True)
 class Cluster:
-    """Failures alike: same error type, function and argument; or same category, error type and function; or same
-    values, function and argument. What they do not have in common is empty."""
+    """Failures that share three properties. Those that they do not share are empty.
+
+    The shared properties are error type, function and argument; category, error type and function; or the golden and
+    predicted values, function and argument.
+    """
 
     error_type: str
     function: str | None
     argument: str | None
     count: int
+    """Number of items."""
     examples: list[str]
-    """A few item ids."""
+    """Ids of a few items."""
     where: str
-    """A filter that selects exactly these items."""
+    """Filter that selects exactly these items."""
     terms: tuple[str, ...] = ("", "", "")
-    """Of that filter what is said of each of `names`: `error:value_error:string`; empty for what they do not have in
-    common. Each stands for exactly its value among all clusters of the view, so a term alone selects all clusters with
-    that value."""
+    """Filter term for each of `names`, such as `error:value_error:string`; empty for a property that is not shared. A
+    term selects all clusters of the view with that name."""
 
     difference: str = ""
-    """The first difference of the first item, as it reads."""
+    """First difference of the first item."""
     category: str | None = None
     golden: str | None = None
     predicted: str | None = None
 
     @property
     def names(self) -> tuple[str | None, ...]:
-        """In the order of GROUPINGS."""
+        """Names of the cluster in the order of `GROUPINGS`; None for a property that is not shared."""
         return (self.error_type or None, self.function, self.argument, self.category, self._values)
 
     @property
@@ -62,95 +74,96 @@ class Cluster:
 
 @dataclass(slots=True)
 class ClusterGroup:
-    """Clusters that share what they are grouped by."""
+    """Clusters with the same name in one grouping."""
 
     term: str
-    """The filter term that selects them."""
+    """Filter term that selects the items of the group."""
     name: str | None
     clusters: list[Cluster] = field(default_factory=list)
 
     @property
     def count(self) -> int:
+        """Number of items."""
         return sum(cluster.count for cluster in self.clusters)
 
     @property
     def example(self) -> Cluster | None:
-        """The largest of its clusters that has a first difference to show."""
+        """The largest cluster with a first difference, or None."""
         return max((each for each in self.clusters if each.difference), key=lambda each: each.count, default=None)
 
 
-def group_clusters(clusters: Iterable[Cluster], by: int) -> list[ClusterGroup]:
-    """Most items first; behind all values what does not differ in one. `by` is a place in GROUPINGS."""
+def group_clusters(clusters: Iterable[Cluster], grouping: int) -> list[ClusterGroup]:
+    """Group clusters and sort the groups by number of items. A group of clusters without a value comes last."""
     groups: dict[tuple[str, str | None], ClusterGroup] = {}
     for cluster in clusters:
-        name = cluster.terms[by], cluster.names[by]
-        group = groups.setdefault(name, ClusterGroup(*name))
-        group.clusters.append(cluster)
-    return sorted(groups.values(), key=lambda group: (by == BY_VALUE and group.name is None, -group.count))
+        key = cluster.terms[grouping], cluster.names[grouping]
+        groups.setdefault(key, ClusterGroup(*key)).clusters.append(cluster)
+    return sorted(groups.values(), key=lambda group: (grouping == BY_VALUE and group.name is None, -group.count))
 
 
-def subdivisions(by: int) -> tuple[int, int]:
-    """What a group is divided by."""
-    return _WITHIN[by]
+def computed_grouping(grouping: int) -> int:
+    """Return the grouping by which clusters are computed. Error types, functions and arguments share one set."""
+    return grouping if grouping in (BY_CATEGORY, BY_VALUE) else BY_ERROR_TYPE
 
 
-def stored_grouping(by: int) -> int:
-    """The grouping whose clusters are those of this one: error types, functions and arguments have the same."""
-    return by if by in (BY_CATEGORY, BY_VALUE) else BY_ERROR_TYPE
+def select_named_clusters(clusters: Iterable[Cluster], grouping: int) -> list[Cluster]:
+    """Return the clusters of a group that have a name in one of its subdivisions."""
+    return [cluster for cluster in clusters if any(cluster.names[each] for each in SUBDIVISIONS[grouping])]
 
 
-def select_informative(clusters: Iterable[Cluster], by: int) -> list[Cluster]:
-    """Those of a group by `by` that say more than what it is grouped by."""
-    return [cluster for cluster in clusters if any(cluster.names[place] for place in subdivisions(by))]
+def describe_cluster(cluster: Cluster, grouping: int, separator: str = "·") -> str:
+    """Format the names of a cluster in the subdivisions of its group: `get_weather · city`."""
+    return f" {separator} ".join(sanitize(name) for each in SUBDIVISIONS[grouping] if (name := cluster.names[each]))
 
 
-def describe_cluster(cluster: Cluster, by: int, between: str = "·") -> str:
-    """`get_weather · city`: where in its group a cluster lies."""
-    return f" {between} ".join(sanitize(name) for place in subdivisions(by) if (name := cluster.names[place]))
-
-
-def group_by_shared_name(clusters: Iterable[Cluster], by: int) -> dict[str, list[Cluster]]:
-    """Clusters by the name they have in common, where several have it: an argument of several functions."""
-    alike: dict[str, list[Cluster]] = {}
+def group_by_shared_name(clusters: Iterable[Cluster], grouping: int) -> dict[str, list[Cluster]]:
+    """Group clusters by name, for names that several clusters share, such as an argument of several functions."""
+    by_name: dict[str, list[Cluster]] = {}
     for cluster in clusters:
-        if name := cluster.names[by]:
-            alike.setdefault(name, []).append(cluster)
-    return {name: of for name, of in alike.items() if len(of) > 1}
+        if name := cluster.names[grouping]:
+            by_name.setdefault(name, []).append(cluster)
+    return {name: found for name, found in by_name.items() if len(found) > 1}
 
 
-def summarize_group(group: ClusterGroup, by: int, between: str = "·") -> str:
-    """`23 get_weather · city`: where most of its items fail alike. `9 city · 5 functions`: in the same argument of
-    several functions. `40 functions`: nothing stands out."""
-    outer, inner = subdivisions(by)
-    speaking = select_informative(group.clusters, by)
-    if len(speaking) == 1:
-        return describe_cluster(speaking[0], by, between)
-    found = [(each.count, describe_cluster(each, by, between)) for each in speaking if each.count > 1]
-    for name, of in group_by_shared_name(speaking, inner).items():
-        everywhere = f"{sanitize(name)} {between} {format_count(len(of), GROUPINGS[outer])}"
-        found.append((sum(cluster.count for cluster in of), everywhere))
+def summarize_group(group: ClusterGroup, grouping: int, separator: str = "·") -> str:
+    """Describe where most items of a group fail.
+
+    `23 get_weather · city` is the largest cluster, `9 city · 5 functions` is an argument of several functions, and
+    `40 functions` means that no cluster has several items.
+    """
+    outer, inner = SUBDIVISIONS[grouping]
+    informative = select_named_clusters(group.clusters, grouping)
+    if len(informative) == 1:
+        return describe_cluster(informative[0], grouping, separator)
+    found = [(each.count, describe_cluster(each, grouping, separator)) for each in informative if each.count > 1]
+    for name, clusters in group_by_shared_name(informative, inner).items():
+        text = f"{sanitize(name)} {separator} {format_count(len(clusters), GROUPINGS[outer])}"
+        found.append((sum(cluster.count for cluster in clusters), text))
     if found:
-        most, place = max(found, key=lambda each: each[0])
-        return f"{most:,} {place}"
-    different = {cluster.names[outer] for cluster in speaking}
-    return format_count(len(different), GROUPINGS[outer]) if different else ""
+        count, text = max(found, key=lambda each: each[0])
+        return f"{count:,} {text}"
+    outer_names = {cluster.names[outer] for cluster in informative}
+    return format_count(len(outer_names), GROUPINGS[outer]) if outer_names else ""
 
 
 def draw_bar(number: int, total: int, cells: int) -> str:
-    """A share as a bar of eighths of a cell; one at least."""
+    """Draw a share as a bar of at most `cells`, in eighths of a cell. A number above 0 has at least one eighth."""
     eighths = max(round(8 * cells * number / total), 1) if number else 0
-    whole, rest = divmod(eighths, 8)
-    return "█" * whole + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
+    full, rest = divmod(eighths, 8)
+    return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
 
 
 def explain_error_type(group: ClusterGroup) -> str:
-    """`value_error:string: a text is none of the accepted ones`: the error type of its items, or of most of them
-    (`mostly value_error:string: ...`), in plain words; empty for one that has none."""
-    largest = group_clusters(group.clusters, BY_ERROR_TYPE)
-    words = describe_error_type(largest[0].name or "")
-    return f"{'mostly ' if len(largest) > 1 else ''}{sanitize(largest[0].name or '')}: {words}" if words else ""
+    """Explain the most frequent error type of a group; empty if it has no explanation.
+
+    `value_error:string: string is not an accepted value`, with `mostly` before it if there are other error types.
+    """
+    by_error_type = group_clusters(group.clusters, BY_ERROR_TYPE)
+    name = by_error_type[0].name or ""
+    meaning = describe_error_type(name)
+    return f"{'mostly ' if len(by_error_type) > 1 else ''}{sanitize(name)}: {meaning}" if meaning else ""
 
 
 def format_share(number: int, total: int) -> str:
-    """`17 %`; `<1 %` rather than nothing."""
+    """Format a share as a percentage: `17 %`, or `<1 %` below 1."""
     return f"{100 * number / total:.0f} %" if 100 * number >= total else "<1 %"

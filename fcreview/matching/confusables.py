@@ -1,8 +1,7 @@
-"""Texts that look alike and are not: blanks, characters that draw nothing, letters of another script, other code points
-for the same letter. Pure.
+"""Strings that look equal and are not, because of blanks, invisible characters, or letters of another script.
 
-The pairs of letters are those of Unicode's `confusables.txt` that occur in Latin, Cyrillic and Greek words, and the
-marks that keyboards and word processors put for one another.
+The pairs of letters are those of Unicode's `confusables.txt` that occur in Latin, Cyrillic and Greek words. The pairs
+of punctuation marks are those that keyboards and word processors exchange.
 """
 
 from __future__ import annotations
@@ -11,11 +10,10 @@ import re
 import unicodedata
 from difflib import SequenceMatcher
 
-AROUND_MARKS = re.compile(r" *(['\"]) *")
+_BLANKS_AROUND_QUOTES = re.compile(r" *(['\"]) *")
 MAX_TEXT_LENGTH = 2000
-"""Characters beyond which nothing is said."""
-NAMED = 3
-"""Characters of a difference that are named."""
+"""Number of characters above which strings are not compared."""
+_MAX_NAMED_CHARACTERS = 3
 _LETTERS = dict(
     zip("аеорсухіјѕԁһӏАВЕКМНОРСТХІЅЈΑΒΕΖΗΙΚΜΝΟΡΤΥΧονι", "aeopcyxijsdhlABEKMHOPCTXISJABEZHIKMNOPTYXovi", strict=True)
 )
@@ -24,27 +22,34 @@ _TABLE = str.maketrans(_LETTERS | _MARKS)
 
 
 def confusable_skeleton(text: str) -> str:
-    """The same for texts that look alike: letters of one script, one kind of mark and blank, nothing invisible."""
+    """Return a text that is the same for strings that look equal: one script, one kind of quote, dash and blank."""
     plain = unicodedata.normalize("NFKC", text.translate(_TABLE))
-    shown = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Mn"))
-    return AROUND_MARKS.sub(r"\1", " ".join(shown.split()))
+    drawn = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Mn"))
+    return _BLANKS_AROUND_QUOTES.sub(r"\1", " ".join(drawn.split()))
 
 
 def describe_hidden_difference(golden: str, predicted: str) -> str | None:
-    """In words, for two texts that look alike: `looks alike: U+0430 CYRILLIC SMALL LETTER A for U+0061 LATIN SMALL
-    LETTER A at character 5`. None for all others."""
-    if golden == predicted or max(len(golden), len(predicted)) > MAX_TEXT_LENGTH or confusable_skeleton(golden) != confusable_skeleton(predicted):
+    """Describe the first difference of strings that look equal. Returns None for any other strings.
+
+    Example: `looks equal: U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A at character 5`.
+    """
+    if golden == predicted or max(len(golden), len(predicted)) > MAX_TEXT_LENGTH:
         return None
-    for kind, a, b, c, d in SequenceMatcher(None, golden, predicted, autojunk=False).get_opcodes():
-        if kind != "equal":
-            ours, theirs = _named(predicted[c:d]), _named(golden[a:b])
-            what = f"{ours} for {theirs}" if ours and theirs else f"{ours} more" if ours else f"{theirs} missing"
-            return f"looks alike: {what} at character {c + 1}"
-    return None
+    if confusable_skeleton(golden) != confusable_skeleton(predicted):
+        return None
+    opcodes = SequenceMatcher(None, golden, predicted, autojunk=False).get_opcodes()
+    _, golden_start, golden_end, start, end = next(each for each in opcodes if each[0] != "equal")
+    expected, found = _name_characters(golden[golden_start:golden_end]), _name_characters(predicted[start:end])
+    if found and expected:
+        change = f"{found} instead of {expected}"
+    else:
+        change = f"extra {found}" if found else f"missing {expected}"
+    return f"looks equal: {change} at character {start + 1}"
 
 
-def _named(text: str) -> str:
+def _name_characters(text: str) -> str:
+    """Name characters: `2 blanks`, `U+0061 LATIN SMALL LETTER A`."""
     if text and not text.strip(" "):
         return "1 blank" if len(text) == 1 else f"{len(text)} blanks"
-    names = [f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip() for char in text[:NAMED]]
-    return ", ".join(names) + (" ..." if len(text) > NAMED else "")
+    names = [f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip() for char in text[:_MAX_NAMED_CHARACTERS]]
+    return ", ".join(names) + (" ..." if len(text) > _MAX_NAMED_CHARACTERS else "")

@@ -35,8 +35,10 @@ def type_name(value: Any) -> str:
 
 def describe_type_difference(accepted: Sequence[Any], value: Any) -> str:
     """Describe a value of the wrong type: `type differs: string "5", golden integer 5`."""
-    golden = f"golden {_typed(accepted[0])}" if len(accepted) == 1 else f"none of {len(accepted)} accepted values"
-    return f"type differs: {_typed(value)}, {golden}"
+    golden = (
+        f"golden {_format_with_type(accepted[0])}" if len(accepted) == 1 else f"none of {len(accepted)} accepted values"
+    )
+    return f"type differs: {_format_with_type(value)}, {golden}"
 
 
 def describe_value_difference(accepted: Sequence[Any], value: Any) -> str:
@@ -53,7 +55,7 @@ def describe_value_difference(accepted: Sequence[Any], value: Any) -> str:
     return small or f"value differs: {abbreviate(value)}, golden {abbreviate(accepted[0])}"
 
 
-def _typed(value: Any) -> str:
+def _format_with_type(value: Any) -> str:
     return "null" if value is None else f"{type_name(value)} {abbreviate(value)}"
 
 
@@ -72,7 +74,7 @@ def _describe_small_difference(expected: Any, value: Any) -> str | None:
 SCALAR_TYPES = frozenset({str, int, float, bool, type(None)})
 
 
-def _unchanged(text: str) -> str:
+def _identity(text: str) -> str:
     return text
 
 
@@ -83,7 +85,7 @@ class ComparisonRules:
     Values that are equal only by these rules have the state `~`.
     """
 
-    normalise: Callable[[str], str] = _unchanged
+    normalise: Callable[[str], str] = _identity
     """Strings are equal if their normalised texts are."""
     int_is_float: bool = False
     """Whether an integer equals a golden float of the same value, outside lists and objects."""
@@ -110,10 +112,7 @@ def is_accepted(golden: AcceptedValues, value: Any, depth: int = 0) -> bool:
 def is_same_value(expected: Any, value: Any, depth: int = 0) -> bool:
     """Whether two values are exactly equal. 1, 1.0 and True are different at every depth, and NaN equals NaN.
 
-    Args:
-        expected: any value; may contain `GoldenObject`.
-        value: any value.
-        depth: nesting of the two values. Beyond `json_value.MAX_DEPTH`, values count as different.
+    `expected` can contain `GoldenObject`. Values nested deeper than `json_value.MAX_DEPTH` count as different.
     """
     kind = type(value)
     if type(expected) is not kind:

@@ -1,6 +1,6 @@
-"""The first thing in which a prediction fails, for lists and clusters.
+"""Differences of a call pair as text: the rows of its argument table, and the first difference for lists and clusters.
 
-The argument table of a call pair: what screens and `fcreview show` print, as text that is not yet safe to draw.
+All texts must be sanitized before they are drawn.
 """
 
 from __future__ import annotations
@@ -11,168 +11,176 @@ from dataclasses import dataclass
 from typing import Any
 
 from fcreview.matching.diff import EXACT_RULES, ComparisonRules, find_closest_value
-from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, GoldenObject, Item, CallPair, DiffState
+from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, CallPair, DiffState, GoldenObject, Item
 from fcreview.model.json_value import abbreviate, abbreviate_golden, child_path, split_path, to_json_text
 
 MAX_INDENT = 3
 NO_VALUE: Any = object()
-"""Stands for the value of a side that has none at a place."""
+"""Value of the side that has no value at a path."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentRow:
-    """An argument, or a place inside the argument whose row is above it."""
+    """Row of the argument table: an argument, or a nested value of the argument above it."""
 
     path: str
-    """"" is the call as a whole: then golden and predicted are function names."""
+    """Path of the argument or nested value. Empty for the call as a whole; the values are then function names."""
     depth: int
-    """0 for an argument; places inside have more, at most 3, to indent by."""
+    """Indentation: 0 for an argument, 1 to `MAX_INDENT` for a nested value."""
     state: DiffState
     golden: str | None
-    """Accepted values as JSON joined with " or "; None where there is none."""
+    """Accepted values as JSON, joined with " or "; None without a golden value."""
     predicted: str | None
+    """Predicted value as JSON; None without a predicted value."""
     reason: str | None
-    """None if equal."""
+    """Reason for the difference; None if the values are equal."""
     optional: bool = False
+    """Whether the golden answer allows omitting the value."""
 
     @property
     def is_required_by_function(self) -> bool:
-        """Left out, which golden allows and the function does not."""
+        """Whether the function requires this missing argument although the golden answer allows omitting it."""
         return self.state == "-" and self.optional and self.reason is not None
 
 
 def build_argument_rows(
     golden: Call | None, predicted: Call | None, diff: Sequence[ArgumentDiff], rules: ComparisonRules = EXACT_RULES
 ) -> list[ArgumentRow]:
-    """Rows in golden order, then arguments not in golden. Each has below it the places inside that differ.
+    """Build the argument table of a call pair: rows in golden order, then the unexpected arguments.
 
-    `diff` is the pair's. Without a partner all rows are `-` (no prediction) or `+` (no golden). An optional argument
-    that was left out is `=` with no predicted text.
+    The nested values that differ follow their argument. Without a partner, all rows have the state `-` (no prediction)
+    or `+` (no golden call). An omitted optional argument has the state `=` and no predicted value. `diff` is the
+    `CallPair.diff` of the pair.
     """
     wanted: dict[str, AcceptedValues] = (golden.arguments if golden else None) or {}
     given: dict[str, Any] = (predicted.arguments if predicted else None) or {}
-    places: defaultdict[str, list[ArgumentDiff]] = defaultdict(list)
-    for place in diff:
-        if place.path:
-            places[str(split_path(place.path)[0])].append(place)
+    by_argument: defaultdict[str, list[ArgumentDiff]] = defaultdict(list)
+    for difference in diff:
+        if difference.path:
+            by_argument[str(split_path(difference.path)[0])].append(difference)
     names = (golden.name if golden else None, predicted.name if predicted else None)
-    rows = [ArgumentRow("", 0, place.state, *names, place.reason) for place in diff if not place.path]
-    unread = predicted is None or predicted.arguments is None
-    for name, accept in wanted.items():
-        rows += _rows(name, accept, given.get(name, NO_VALUE), places[name], rules, unread)
-    for name, value in given.items():
-        if name not in wanted:
-            rows += _rows(name, None, value, places[name], rules, unread)
+    rows = [ArgumentRow("", 0, each.state, *names, each.reason) for each in diff if not each.path]
+    no_arguments = predicted is None or predicted.arguments is None
+    for name in [*wanted, *(name for name in given if name not in wanted)]:
+        accepted, value, differences = wanted.get(name), given.get(name, NO_VALUE), by_argument[name]
+        path, optional = child_path("", name), accepted is not None and accepted.optional
+        state, reason = _argument_state(path, accepted, value, differences, no_arguments)
+        golden_text = _to_text(accepted) if accepted else None
+        rows.append(ArgumentRow(path, 0, state, golden_text, _to_text(value), reason, optional))
+        rows += [_build_nested_row(each, accepted, value, rules) for each in differences if each.path != path]
     return rows
 
 
-def _rows(
-    name: str, accept: AcceptedValues | None, value: Any, places: list[ArgumentDiff], rules: ComparisonRules, unread: bool
-) -> list[ArgumentRow]:
-    path, optional = child_path("", name), accept is not None and accept.optional
-    state, reason = _state(path, accept, value, places, unread)
-    top = ArgumentRow(path, 0, state, _text(accept) if accept else None, _text(value), reason, optional)
-    inner = [place for place in places if place.path != path]
-    return [top, *(_inner_row(place, accept, value, rules) for place in inner)]
-
-
-def _state(
-    path: str, accept: AcceptedValues | None, value: Any, places: list[ArgumentDiff], unread: bool
+def _argument_state(
+    path: str, accepted: AcceptedValues | None, value: Any, differences: list[ArgumentDiff], no_arguments: bool
 ) -> tuple[DiffState, str | None]:
-    if not places:
-        if accept is None:
+    """Return state and reason of an argument from the differences of the argument and its nested values."""
+    if not differences:
+        if accepted is None:
             return "+", None
         if value is not NO_VALUE:
             return "=", None
-        return ("=", "optional, left out") if accept.optional and not unread else ("-", None)
-    own = [place for place in places if place.path == path]
-    inner = len(places) - len(own)
-    worse = any(place.state != "~" for place in places)
+        return ("=", "optional, omitted") if accepted.optional and not no_arguments else ("-", None)
+    own = [each for each in differences if each.path == path]
+    n_nested = len(differences) - len(own)
+    is_different = any(each.state != "~" for each in differences)
     if own:
-        return ("!" if worse and own[0].state == "~" else own[0].state), own[0].reason
-    count = "one place inside" if inner == 1 else f"{inner} places inside"
-    if not worse:
+        return ("!" if is_different and own[0].state == "~" else own[0].state), own[0].reason
+    count = f"{n_nested} nested value{'s' if n_nested > 1 else ''}"
+    if not is_different:
         return "~", f"equal after normalisation in {count}"
-    return "!", f"{count} {'differs' if inner == 1 else 'differ'}"
+    return "!", f"{count} {'differ' if n_nested > 1 else 'differs'}"
 
 
-def _inner_row(place: ArgumentDiff, accept: AcceptedValues | None, value: Any, rules: ComparisonRules) -> ArgumentRow:
-    inside = split_path(place.path)[1:]
-    golden, predicted = find_values_at(accept, value, inside, rules)
-    depth = min(len(inside), MAX_INDENT)
+def _build_nested_row(
+    difference: ArgumentDiff, accepted: AcceptedValues | None, value: Any, rules: ComparisonRules
+) -> ArgumentRow:
+    keys = split_path(difference.path)[1:]
+    golden, predicted = find_values_at(accepted, value, keys, rules)
     optional = isinstance(golden, AcceptedValues) and golden.optional
-    left = None if place.state == "+" else _text(golden)
-    right = None if place.state == "-" else _text(predicted)
-    return ArgumentRow(place.path, depth, place.state, left, right, place.reason, optional)
+    golden_text = None if difference.state == "+" else _to_text(golden)
+    predicted_text = None if difference.state == "-" else _to_text(predicted)
+    depth = min(len(keys), MAX_INDENT)
+    return ArgumentRow(
+        difference.path, depth, difference.state, golden_text, predicted_text, difference.reason, optional
+    )
 
 
-def find_values_at(golden: Any, predicted: Any, inside: Sequence[str | int], rules: ComparisonRules = EXACT_RULES) -> tuple[Any, Any]:
-    """What stands at a place inside an argument on both sides, `NOTHING` on a side that has no such place.
+def find_values_at(
+    golden: Any, predicted: Any, keys: Sequence[str | int], rules: ComparisonRules = EXACT_RULES
+) -> tuple[Any, Any]:
+    """Return the golden and the predicted value at a path inside an argument, `NO_VALUE` for a side without one.
 
-    Golden values are followed through the alternative closest to the prediction.
+    If several golden values are accepted, the path continues in the one closest to the prediction.
     """
-    for step in inside:
+    for key in keys:
         if isinstance(golden, AcceptedValues):
             golden = find_closest_value(golden, predicted, rules)
-        golden = _item(golden.fields if isinstance(golden, GoldenObject) else golden, step)
-        predicted = _item(predicted, step)
+        golden = _get_child(golden.fields if isinstance(golden, GoldenObject) else golden, key)
+        predicted = _get_child(predicted, key)
     return golden, predicted
 
 
-def _item(value: Any, step: str | int) -> Any:
+def _get_child(value: Any, key: str | int) -> Any:
     if isinstance(value, dict):
-        return value.get(step, NO_VALUE)
-    if isinstance(value, (list, tuple)) and isinstance(step, int) and 0 <= step < len(value):
-        return value[step]
+        return value.get(key, NO_VALUE)
+    if isinstance(value, (list, tuple)) and isinstance(key, int) and 0 <= key < len(value):
+        return value[key]
     return NO_VALUE
 
 
-def _text(value: Any) -> str | None:
+def _to_text(value: Any) -> str | None:
     return None if value is NO_VALUE else to_json_text(value)
 
 
-TEXT = 60
-"""Characters of each value in the line."""
+MAX_VALUE_IN_LINE = 60
+"""Maximum number of characters of each value in the text of a first difference."""
 
-VALUE = 120
-"""Characters of a value that failures are grouped by."""
+MAX_VALUE_IN_CLUSTER = 120
+"""Maximum number of characters of a value by which failures are clustered."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstDifference:
-    """Where a prediction fails first, and in what."""
+    """First difference of a prediction; all fields are None if there is none."""
 
     function: str | None = None
     argument: str | None = None
-    """Its path; None if the call as a whole is missing, extra or of another function."""
+    """Path of the argument; None if the call as a whole is missing, unexpected or of another function."""
     text: str | None = None
     """`location "Hangzhou, CN" (golden "Hangzhou, China")`"""
     golden: str | None = None
+    """Golden value of the argument; None if there is none."""
     predicted: str | None = None
-    """The two values of the argument as they read; None on the side that has none."""
+    """Predicted value of the argument; None if there is none."""
 
     def apply_to(self, item: Item) -> None:
+        """Set the fields of the item for the first difference."""
         item.diff_function, item.diff_argument, item.first_difference = self.function, self.argument, self.text
         item.diff_golden, item.diff_predicted = self.golden, self.predicted
 
 
 def set_difference_location(item: Item, function: str | None, argument: str | None) -> None:
-    """The benchmark's rule names this place: an argument as a whole, where the first difference lies inside of it.
-    Values of another place are not its."""
-    inside = argument is not None and (item.diff_argument or "").startswith(argument)
-    if function != item.diff_function or not inside:
+    """Set the function and argument that the benchmark's checker names as the error.
+
+    The values of the first difference are kept if it is inside that argument, otherwise removed.
+    """
+    is_inside = argument is not None and (item.diff_argument or "").startswith(argument)
+    if function != item.diff_function or not is_inside:
         item.diff_golden = item.diff_predicted = None
     item.diff_function, item.diff_argument = function, argument
 
 
 def find_first_difference(
-    pairs: Sequence[CallPair], golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES
+    pairs: Sequence[CallPair],
+    golden: Sequence[Call],
+    predicted: Sequence[Call],
+    rules: ComparisonRules = EXACT_RULES,
 ) -> FirstDifference:
-    """Of the first pair that is neither `=` nor `~`; an empty one if there is none.
+    """Describe the first pair whose state is neither `=` nor `~`. The result is empty if there is none.
 
-    Texts read `location "Hangzhou, CN" (golden "Hangzhou, China")`, `days 3 (not in golden)`, `get_weather not called`,
+    Texts: `location "Hangzhou, CN" (golden "Hangzhou, China")`, `days 3 (not in golden)`, `get_weather not called`,
     `get_news called (golden get_weather)`, `a call that cannot be decoded (golden get_weather)`.
-    Not safe to draw before `sanitise.visible`.
     """
     for pair in pairs:
         if pair.state == "-":
@@ -180,45 +188,49 @@ def find_first_difference(
         if pair.state == "+":
             return FirstDifference(pair.name, None, f"{pair.name} called, not in golden")
         if pair.state == "!":
-            return _inside(
-                pair, _find(golden, pair.turn, pair.golden), _find(predicted, pair.turn, pair.predicted), rules
-            )
+            golden_call = _find_call(golden, pair.turn, pair.golden)
+            return _difference_in_pair(pair, golden_call, _find_call(predicted, pair.turn, pair.predicted), rules)
     return FirstDifference()
 
 
-def _find(calls: Sequence[Call], turn: int, index: int | None) -> Call | None:
+def _find_call(calls: Sequence[Call], turn: int, index: int | None) -> Call | None:
     return next((call for call in calls if call.index == index and call.turn == turn), None)
 
 
-def _inside(pair: CallPair, golden: Call | None, predicted: Call | None, rules: ComparisonRules) -> FirstDifference:
-    place = next((place for place in pair.diff if place.state != "~"), None)
-    if place is None:
+def _difference_in_pair(
+    pair: CallPair, golden: Call | None, predicted: Call | None, rules: ComparisonRules
+) -> FirstDifference:
+    difference = next((each for each in pair.diff if each.state != "~"), None)
+    if difference is None:
         return FirstDifference(pair.name)
-    if not place.path:
-        other = golden is not None and predicted is not None and golden.name != predicted.name
-        called = place.reason
-        if other and predicted and golden:
+    if not difference.path:
+        text = difference.reason
+        if golden is not None and predicted is not None and golden.name != predicted.name:
             called = f"{predicted.name} called" if predicted.name else "a call that cannot be decoded"
-            called += f" (golden {golden.name})"
-        return FirstDifference(pair.name, None, called)
+            text = f"{called} (golden {golden.name})"
+        return FirstDifference(pair.name, None, text)
     wanted = (golden.arguments if golden else None) or {}
     given = (predicted.arguments if predicted else None) or {}
-    name, *inside = split_path(place.path)
-    left, right = find_values_at(wanted.get(str(name), NO_VALUE), given.get(str(name), NO_VALUE), inside, rules)
+    name, *keys = split_path(difference.path)
+    golden_value, predicted_value = find_values_at(
+        wanted.get(str(name), NO_VALUE), given.get(str(name), NO_VALUE), keys, rules
+    )
     return FirstDifference(
         pair.name,
-        place.path,
-        f"{place.path} {_line(place, left, right)}",
-        None if left is NO_VALUE else abbreviate_golden(left, VALUE),
-        None if right is NO_VALUE else abbreviate(right, VALUE),
+        difference.path,
+        f"{difference.path} {_format_difference(difference, golden_value, predicted_value)}",
+        None if golden_value is NO_VALUE else abbreviate_golden(golden_value, MAX_VALUE_IN_CLUSTER),
+        None if predicted_value is NO_VALUE else abbreviate(predicted_value, MAX_VALUE_IN_CLUSTER),
     )
 
 
-def _line(place: ArgumentDiff, golden: Any, predicted: Any) -> str:
-    if place.state == "-":
-        return "missing" if golden is NO_VALUE else f"missing (golden {abbreviate_golden(golden, TEXT)})"
-    if predicted is NO_VALUE or place.reason.startswith("length ") or isinstance(predicted, (dict, list, tuple)):
-        return place.reason
-    if place.state == "+":
-        return f"{abbreviate(predicted, TEXT)} (not in golden)"
-    return f"{abbreviate(predicted, TEXT)} (golden {abbreviate_golden(golden, TEXT)})" if golden is not NO_VALUE else place.reason
+def _format_difference(difference: ArgumentDiff, golden: Any, predicted: Any) -> str:
+    golden_text = "" if golden is NO_VALUE else f"(golden {abbreviate_golden(golden, MAX_VALUE_IN_LINE)})"
+    if difference.state == "-":
+        return f"missing {golden_text}".rstrip()
+    is_container = isinstance(predicted, (dict, list, tuple))
+    if predicted is NO_VALUE or is_container or difference.reason.startswith("length "):
+        return difference.reason
+    if difference.state == "+":
+        return f"{abbreviate(predicted, MAX_VALUE_IN_LINE)} (not in golden)"
+    return f"{abbreviate(predicted, MAX_VALUE_IN_LINE)} {golden_text}" if golden_text else difference.reason

@@ -1,4 +1,4 @@
-"""Calls that stand in a dialogue as text, and calls that are made again. Pure."""
+"""Calls that are quoted in a dialogue as text, and calls that repeat an earlier call."""
 
 from __future__ import annotations
 
@@ -12,29 +12,32 @@ from fcreview.model.item import GOLDEN_CALL, Call, Item, number_steps
 from fcreview.model.json_value import MAX_DEPTH
 
 MAX_TEXT = 200_000
-_Place = tuple[int, int, int]
-"""Turn, step and index."""
+"""Number of characters above which a message is not parsed."""
+_Position = tuple[int, int, int]
+"""(turn, step, index), each from 0"""
 
 
 def parse_quoted_calls(text: str) -> list[Call]:
-    """The calls of a message named `GOLDEN_CALL`: `{"name": "f", "arguments": {}}`, `{"f": {}}` or a list of such.
+    """Parse the calls in a message named `GOLDEN_CALL`; returns an empty list for any other text.
 
-    Empty if it is nothing of the kind. Arguments are plain JSON values, as a model would give them.
+    The forms are `{"name": "f", "arguments": {}}`, `{"f": {}}` and a list of them. Arguments become plain JSON values,
+    as in a predicted call.
     """
     try:
         value = json.loads(text) if len(text) <= MAX_TEXT else None
     except (ValueError, RecursionError):
         return []
-    found: list[Call] = []
+    calls: list[Call] = []
     for entry in value if isinstance(value, list) else [value]:
-        made = _told(entry)
-        if not made:
+        parsed = _parse_entry(entry)
+        if not parsed:
             return []
-        found += [Call("predicted", name, arguments) for name, arguments in made]
-    return found
+        calls += [Call("predicted", name, arguments) for name, arguments in parsed]
+    return calls
 
 
-def _told(entry: Any) -> list[tuple[str, dict[str, Any]]]:
+def _parse_entry(entry: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Return (name, arguments) of each call in an entry; empty if it has another form."""
     if not isinstance(entry, dict) or not entry:
         return []
     if isinstance(entry.get("name"), str) and isinstance(entry.get("arguments"), dict):
@@ -44,46 +47,50 @@ def _told(entry: Any) -> list[tuple[str, dict[str, Any]]]:
     return []
 
 
-def is_same_call(one: Call, other: Call) -> bool:
-    """Of one function with the very same arguments. Calls that could not be read are like none."""
-    if one.arguments is None or other.arguments is None:
+def is_same_call(first: Call, second: Call) -> bool:
+    """Whether two calls have the same function and exactly equal arguments. An undecodable call equals no other."""
+    if first.arguments is None or second.arguments is None:
         return False
-    return one.name == other.name and is_same_value(one.arguments, other.arguments)
+    return first.name == second.name and is_same_value(first.arguments, second.arguments)
 
 
 class RepeatedCalls:
-    """Where in an item calls were made before, by the model or in the dialogue it goes on from. Thousands of calls are
-    told apart by what they hold, not each by all others."""
+    """Predicted and quoted calls of an item, for finding the earlier occurrence of a call.
+
+    Calls are indexed by content, because comparing each of thousands of calls with all others would be slow.
+    """
 
     def __init__(self, item: Item) -> None:
         self._steps = number_steps(item)
-        self._predicted: dict[Hashable, list[tuple[_Place, Call]]] = {}
-        self._told: dict[Hashable, list[tuple[_Place, Call]]] = {}
-        for call in sorted(item.predicted, key=_place):
-            self._predicted.setdefault(_key(call), []).append((_place(call), call))
+        self._predicted: dict[Hashable, list[tuple[_Position, Call]]] = {}
+        self._quoted: dict[Hashable, list[tuple[_Position, Call]]] = {}
+        for call in sorted(item.predicted, key=_call_position):
+            self._predicted.setdefault(_content_key(call), []).append((_call_position(call), call))
         for message in item.messages:
             for call in parse_quoted_calls(message.content) if message.name == GOLDEN_CALL else ():
-                self._told.setdefault(_key(call), []).append(((message.turn, message.step, 0), call))
+                self._quoted.setdefault(_content_key(call), []).append(((message.turn, message.step, 0), call))
 
     def find_earlier(self, call: Call) -> str | None:
-        """Where the very same call was made before this one: `turn 1 step 2`. The model's latest counts, else the
-        latest of the dialogue, in the order of its messages."""
-        key, place = _key(call), _place(call)
-        made = self._predicted.get(key, [])
-        made = made[: bisect_left(made, place, key=lambda each: each[0])][-1:]
-        told = [each for each in self._told.get(key, ()) if each[0][:2] < place[:2]][-1:]
-        for (turn, step, _), one in [*made, *told]:
-            if is_same_call(one, call):
+        """Return the position of the latest equal call before this one, such as `turn 1 step 2`, or None.
+
+        A predicted call takes precedence over one that is quoted in the dialogue.
+        """
+        key, position = _content_key(call), _call_position(call)
+        predicted = self._predicted.get(key, [])
+        predicted = predicted[: bisect_left(predicted, position, key=lambda each: each[0])][-1:]
+        quoted = [each for each in self._quoted.get(key, ()) if each[0][:2] < position[:2]][-1:]
+        for (turn, step, _), earlier in [*predicted, *quoted]:
+            if is_same_call(earlier, call):
                 return f"turn {turn + 1} step {self._steps.get((turn, step), step + 1)}"
         return None
 
 
-def _place(call: Call) -> _Place:
+def _call_position(call: Call) -> _Position:
     return call.turn, call.step, call.index
 
 
-def _key(call: Call) -> Hashable:
-    """The same for calls that are the same."""
+def _content_key(call: Call) -> Hashable:
+    """Return a key that is equal for equal calls."""
     return call.name, _value_key(call.arguments, 0)
 
 

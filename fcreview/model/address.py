@@ -66,10 +66,7 @@ def is_address(text: str) -> bool:
 
 
 def enclosing_call(address: str) -> str | None:
-    """Return the address of the call that contains an address.
-
-    `turn:2/call:1/arg:city` and `turn:2/call:1` give `turn:2/call:1`; `turn:2` and `item` give None.
-    """
+    """Return the address of the call that contains an address, or None: `turn:2/call:1/arg:city` -> `turn:2/call:1`."""
     part = parse_address(address)
     return None if part is None or part.call is None else call_address(part.turn, part.call)
 

@@ -171,10 +171,7 @@ def find_disagreements(key: ItemKey, opinions: Sequence[Opinion], context: RollU
 
 
 def shuffle_opinions(key: ItemKey, opinions: Iterable[Opinion]) -> list[Opinion]:
-    """Shuffle by a hash of item, target, criterion and annotator.
-
-    The order is the same in every call and on every machine, and differs between targets.
-    """
+    """Shuffle by a hash of item, target, criterion and annotator, so that the order is the same on every machine."""
 
     def digest(opinion: Opinion) -> bytes:
         text = "\0".join([*key, opinion.target, opinion.criterion, opinion.annotator])
@@ -286,14 +283,8 @@ def fold_events(
 
     An event changes only the fields that it contains. One with a verdict also clears the earlier fault (see
     `fcreview.model.review`). Once an annotator has reviewed the current answer of a target, their stale opinion on it
-    is dropped.
-
-    Args:
-        events: events of one item, by time.
-        retracted: result of `find_retracted_events`.
-        prediction_hash: hash of the current prediction; empty if unknown.
-        golden_hash: hash of the current golden answer; empty if unknown.
-        presentation: 1 for normal reviews, 2 for those of a hidden duplicate. Only events of this presentation count.
+    is dropped. `retracted` comes from `find_retracted_events`. An empty hash is unknown. Only events of the given
+    presentation count: 1 for normal reviews, 2 for those of a hidden duplicate.
     """
     opinions: dict[tuple[str, str, str, str], Opinion] = {}
     for event in events:
@@ -338,15 +329,7 @@ def has_seen_other_verdicts(
 
     They become visible when the annotator submits a verdict that decides the item, and stay visible if it is retracted.
     They are always visible after an event that was recorded without blinding. A hidden duplicate (presentation 2) is
-    blind again.
-
-    Args:
-        events: all events of the item, by time.
-        context: roll-up data of the item.
-        annotator: name of the annotator.
-        prediction_hash: hash of the current prediction; empty if unknown.
-        golden_hash: hash of the current golden answer; empty if unknown.
-        presentation: 1 for the item, 2 for its hidden duplicate.
+    blind again. `events` are all events of the item, by time.
     """
     decided = {1: False, 2: False}
     for number, event in enumerate(events, 1):
@@ -366,29 +349,19 @@ def has_seen_other_verdicts(
 def decide(
     opinions: Sequence[Opinion], context: RollUpContext, annotator: str | None = None, policy: Policy = UNANIMOUS
 ) -> list[Decision]:
-    """Combine the opinions on one item into decisions.
+    """Combine the opinions of all annotators on one item and its parts into decisions.
 
-    Args:
-        opinions: opinions of all annotators on the item and its parts.
-        context: roll-up data of the item.
-        annotator: the current annotator, for `Decision.mine`.
-        policy: verdict that counts without an adjudication.
-
-    Returns:
-        The decision on `item`/`correct`, which is empty without opinions, then one for each other reviewed target.
+    The decision on `item`/`correct` comes first and is always present, then one for each other reviewed target and
+    criterion. `annotator` is the current annotator, for `Decision.mine`.
     """
-    if len(opinions) == 1 and _is_plain_item_opinion(opinions[0]):
-        return [_decide_single(opinions[0], annotator)]
     by_target = _group_by_target(opinions)
+    if len(opinions) == 1 and ITEM_CORRECT in by_target and _is_current(opinions[0]):
+        return [_decide_single(opinions[0], annotator)]
     collected = collect_verdicts(opinions, context)
     decisions = [_decide_item(by_target.pop(ITEM_CORRECT, []), opinions, collected[ITEM_CORRECT], annotator, policy)]
     for question, about in by_target.items():
         decisions.append(_decide_target(question, about, collected[question], annotator, policy))
     return decisions
-
-
-def _is_plain_item_opinion(opinion: Opinion) -> bool:
-    return (opinion.target, opinion.criterion) == ITEM_CORRECT and _is_current(opinion)
 
 
 def _decide_single(opinion: Opinion, annotator: str | None) -> Decision:

@@ -11,29 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-JSON_TYPES = {
-    "string": "string",
-    "str": "string",
-    "char": "string",
-    "integer": "integer",
-    "int": "integer",
-    "long": "integer",
-    "short": "integer",
-    "byte": "integer",
-    "bigint": "integer",
-    "float": "number",
-    "double": "number",
-    "number": "number",
-    "boolean": "boolean",
-    "bool": "boolean",
-    "array": "list",
-    "list": "list",
-    "tuple": "list",
-    "arraylist": "list",
-    "dict": "object",
-    "object": "object",
-    "hashmap": "object",
+_TYPE_NAMES = {
+    "string": ("string", "str", "char"),
+    "integer": ("integer", "int", "long", "short", "byte", "bigint"),
+    "number": ("number", "float", "double"),
+    "boolean": ("boolean", "bool"),
+    "list": ("list", "array", "tuple", "arraylist"),
+    "object": ("object", "dict", "hashmap"),
 }
+JSON_TYPES = {name: kind for kind, names in _TYPE_NAMES.items() for name in names}
 """Type name in Python, Java, JavaScript or JSON Schema -> kind of JSON value. Any other name allows every value."""
 PARAMETER_KEYS = ("parameters", "inputSchema", "input_schema", "arguments")
 """Keys under which function docs have the schema of the parameters, by interface."""
@@ -93,13 +79,7 @@ def read_declared_parameters(
 ) -> DeclaredParameters:
     """Return the properties and the required names that a function doc declares.
 
-    Args:
-        document: the function doc.
-        keys: possible keys of the parameters' schema, see `PARAMETER_KEYS`.
-        strict: whether to raise on a malformed doc instead of treating the parts as missing.
-
-    Raises:
-        MalformedSchema: if `strict` and a part has another form.
+    Malformed parts count as missing, or raise MalformedSchema with `strict`. See `PARAMETER_KEYS` for `keys`.
     """
     schema = get_parameters_schema(document, keys)
     properties, required = schema.get("properties"), schema.get("required")

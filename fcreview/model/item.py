@@ -15,15 +15,12 @@ from typing import Any, Literal, TypeVar
 
 @dataclass(slots=True)
 class RecordLocation:
-    """Location of a record in a file, from which it is read when a screen shows it."""
+    """Location of a raw record in a file. `line` counts from 1 (0 if unknown), `offset` and `length` are in bytes."""
 
     file: str
     line: int = 0
-    """Line number from 1; 0 if unknown."""
     offset: int = 0
-    """Start of the record, in bytes."""
     length: int = 0
-    """Length of the record, in bytes."""
 
 
 ABSENT = "(not there)"
@@ -71,10 +68,7 @@ _JSON_KEYS = {"compared_with": "held_against", "metadata": "more"}
 
 @dataclass(slots=True)
 class Extra:
-    """Optional data of an item. Screens and queries use the fields by name; `metadata` is only listed.
-
-    Each benchmark sets the fields that it has data for. The store keeps them as one JSON object.
-    """
+    """Optional data of an item, stored as one JSON object. Each benchmark sets the fields that it has data for."""
 
     failing_turn: int | None = None
     """Turn, from 0, at which the checker stopped. The item screen marks it, unfolds it and opens there."""
@@ -141,12 +135,8 @@ class Extra:
         if "state_differences" in given:
             differences = given["state_differences"].items()
             given["state_differences"] = {name: StateDifference(**one) for name, one in differences}
-        if "score_record" in given:
-            given["score_record"] = RecordLocation(**given["score_record"])
-        if "without_errata" in given:
-            given["without_errata"] = RecomputedVerdict(**given["without_errata"])
-        if "erratum" in given:
-            given["erratum"] = Erratum(**given["erratum"])
+        nested = {"score_record": RecordLocation, "without_errata": RecomputedVerdict, "erratum": Erratum}
+        given |= {name: kind(**given[name]) for name, kind in nested.items() if name in given}
         return cls(**given)
 
 
@@ -157,7 +147,7 @@ benchmark's runner)."""
 GOLDEN_CALL = "golden call"
 """`Message.name` of a golden call from earlier in the dialogue. The content of the message is the call as JSON."""
 SourceName = Literal["official", "rule", "judge", "human"]
-"""Source of a verdict. `rule` is a verdict that fcreview recomputed."""
+"""Source of a verdict. The source `rule` means that fcreview recomputed the verdict."""
 DiffState = Literal["=", "~", "!", "-", "+"]
 """Result of a comparison: equal, equal after the benchmark's normalisation, different, missing in the prediction, or
 not in the golden answer."""
@@ -177,10 +167,7 @@ class SharedList(list[T]):
 
 @dataclass(slots=True)
 class SharedContent:
-    """Cached JSON of everything that an item has in common with the same item of other runs.
-
-    Covers all fields except the run, `issues` and `RUN_SPECIFIC_FIELDS`.
-    """
+    """Cached JSON of an item without its run, `issues` and `RUN_SPECIFIC_FIELDS`. Equal items of all runs share it."""
 
     json_text: bytes | None = None
 
@@ -216,10 +203,7 @@ class AcceptedValues:
 
 @dataclass(slots=True)
 class GoldenObject:
-    """A golden object with accepted values for each field.
-
-    Stored as `{"fields": {name: {"any_of": [...], "optional": false}}}`.
-    """
+    """A golden object, stored as `{"fields": {name: {"any_of": [...], "optional": false}}}`."""
 
     fields: dict[str, AcceptedValues]
 
@@ -243,7 +227,7 @@ class Call:
 
 @dataclass(slots=True)
 class ArgumentDiff:
-    """A difference in one argument, or at a path inside one."""
+    """A difference in one argument or in one of its nested values."""
 
     path: str
     """`city`, `filter.price`, `items[2].name`; empty for the call as a whole."""
@@ -295,7 +279,7 @@ class ImportIssue:
     file: str
     line: int | None
     what: str
-    """Message, one line."""
+    """Description of the problem, one line."""
     raw: str | None = None
     """Beginning of the affected record."""
     item: str | None = None
@@ -345,21 +329,18 @@ class Item:
     first_difference: str | None = None
     """One line: `location "Hangzhou, CN" (golden "Hangzhou, China")`."""
     diff_golden: str | None = None
-    """Golden value at the first difference, shortened: `"Hangzhou, China"`. None if there is none."""
+    """Golden value at the first difference, shortened: `"Hangzhou, China"`. None without a golden value."""
     diff_predicted: str | None = None
-    """Predicted value at the first difference, shortened: `"Hangzhou, CN"`. None if there is none."""
+    """Predicted value at the first difference, shortened: `"Hangzhou, CN"`. None without a predicted value."""
     extra: Extra = field(default_factory=Extra)
     """Optional data, such as the failing turn, a final answer and the benchmark's metadata."""
     prediction_hash: str = ""
     golden_hash: str = ""
     file: str = ""
-    """Result file that contains the raw record."""
+    """Result file with the raw record. `line` counts from 1, `offset` and `length` are in bytes."""
     line: int = 0
-    """Line of the raw record, from 1."""
     offset: int = 0
-    """Start of the raw record, in bytes."""
     length: int = 0
-    """Length of the raw record, in bytes."""
     issues: list[ImportIssue] = field(default_factory=list)
     shared_content: SharedContent | None = field(default=None, compare=False, repr=False)
     """Set if the same item of another run has the same content."""
@@ -383,18 +364,16 @@ class Run:
     official_metrics: dict[str, Any] = field(default_factory=dict)
     """Metrics in the score files: `{category: {"accuracy": 0.9, "correct_count": 9, "total_count": 10}}`."""
     tags: list[str] = field(default_factory=list)
-    """Error tags that annotators can choose from, in the benchmark's own terms. Default: those of the registry line."""
+    """Error tags that annotators can choose from, in the benchmark's own terms. If empty, the importer's registry line
+    provides them."""
     title: str = ""
-    """Display name of the benchmark. Default: the one of the registry line."""
+    """Display name of the benchmark. If empty, the importer's registry line provides it."""
     needs_dataset: bool = True
     """False if the results contain the questions and golden answers."""
 
     @property
     def lacks_dataset(self) -> bool:
-        """Whether questions and golden answers are missing.
-
-        Only failing items then have recomputed verdicts, so a rate over them would mislead.
-        """
+        """Whether questions and golden answers are missing. Only some items then have a recomputed verdict."""
         return self.needs_dataset and self.dataset is None
 
     @property

@@ -23,29 +23,16 @@ import orjson
 from fcreview.model.item import AcceptedValues, GoldenObject
 
 MAX_DEPTH = 100
-"""Maximum nesting of a value, in levels. Below Python's recursion limit and the limit of orjson."""
+"""Maximum nesting of a value, in levels. Deeper values could exceed the recursion limits of Python and orjson."""
 TOO_DEEP_TEXT = f"… nested deeper than {MAX_DEPTH} levels"
-
-
-def to_json_text(value: Any) -> str:
-    """Format a value on one line: `{"a": [1, 2.0, "3", true, null]}`.
-
-    Tuples read `(1, 2)`, non-finite numbers `NaN` and `Infinity`, accepted values `"C" or "F"`, and an optional field
-    has a question mark: `{"unit"?: "C" or "F"}`. The text must be sanitized before it is drawn.
-    """
-    return _format(value, 0)
 
 
 def is_nested_deeper(value: Any, levels: int) -> bool:
     """Whether a JSON value is nested in more than `levels` levels."""
     layer = [value]
     for _ in range(levels + 1):
-        layer = [
-            part
-            for one in layer
-            if isinstance(one, (dict, list))
-            for part in (one.values() if isinstance(one, dict) else one)
-        ]
+        containers = [one.values() if isinstance(one, dict) else one for one in layer if isinstance(one, (dict, list))]
+        layer = [part for container in containers for part in container]
     return bool(layer)
 
 
@@ -70,7 +57,12 @@ def abbreviate_golden(value: Any, limit: int = 60) -> str:
     return abbreviate(value.any_of[0], limit) + (f" or {more} more" if more else "")
 
 
-def _format(value: Any, depth: int) -> str:
+def to_json_text(value: Any, depth: int = 0) -> str:
+    """Format a value on one line: `{"a": [1, 2.0, "3", true, null]}`.
+
+    Tuples read `(1, 2)`, non-finite numbers `NaN` and `Infinity`, accepted values `"C" or "F"`, and an optional field
+    has a question mark: `{"unit"?: "C" or "F"}`. The text must be sanitized before it is drawn.
+    """
     kind = type(value)
     if kind is str:
         return str(encode_basestring(value))
@@ -83,11 +75,11 @@ def _format(value: Any, depth: int) -> str:
     if depth >= MAX_DEPTH:
         return TOO_DEEP_TEXT
     if isinstance(value, dict):
-        return _join("{", [f"{_format_key(key)}: {_format(one, depth + 1)}" for key, one in value.items()], "}")
+        return _join("{", [f"{_format_key(key)}: {to_json_text(one, depth + 1)}" for key, one in value.items()], "}")
     if isinstance(value, list):
-        return _join("[", [_format(one, depth + 1) for one in value], "]")
+        return _join("[", [to_json_text(one, depth + 1) for one in value], "]")
     if isinstance(value, tuple):
-        return _join("(", [_format(one, depth + 1) for one in value], ",)" if len(value) == 1 else ")")
+        return _join("(", [to_json_text(one, depth + 1) for one in value], ",)" if len(value) == 1 else ")")
     if isinstance(value, (AcceptedValues, GoldenObject)):
         return _format_golden(value, depth)
     return _format_literal(value, depth)
@@ -95,9 +87,9 @@ def _format(value: Any, depth: int) -> str:
 
 def _format_golden(value: AcceptedValues | GoldenObject, depth: int) -> str:
     if isinstance(value, AcceptedValues):
-        return " or ".join([_format(one, depth) for one in value.any_of]) or "(omitted)"
+        return " or ".join([to_json_text(one, depth) for one in value.any_of]) or "(omitted)"
     fields = [
-        f"{_format_key(name)}{'?' if accepted.optional else ''}: {_format(accepted, depth + 1)}"
+        f"{_format_key(name)}{'?' if accepted.optional else ''}: {to_json_text(accepted, depth + 1)}"
         for name, accepted in value.fields.items()
     ]
     return _join("{", fields, "}")
@@ -108,7 +100,7 @@ def _join(opening: str, parts: list[str], closing: str) -> str:
 
 
 def _format_key(key: Any) -> str:
-    return str(encode_basestring(key)) if isinstance(key, str) else _format(key, 0)
+    return str(encode_basestring(key)) if isinstance(key, str) else to_json_text(key)
 
 
 def _format_integer(value: int) -> str:
@@ -126,25 +118,21 @@ def _format_literal(value: Any, depth: int) -> str:
     """Format a Python literal that JSON does not have, or an instance of a subclass."""
     if isinstance(value, (str, bool, int, float)):
         plain = next(kind for kind in (str, bool, int, float) if isinstance(value, kind))
-        return _format(plain(value), depth)
+        return to_json_text(plain(value), depth)
     if isinstance(value, (set, frozenset)):
-        return _join("{", sorted([_format(one, depth + 1) for one in value]), "}")
+        return _join("{", sorted([to_json_text(one, depth + 1) for one in value]), "}")
     if isinstance(value, (bytes, complex, EllipsisType)):
         return repr(value)
     return f"<{type(value).__name__}>"
 
 
-def to_plain_json(value: Any) -> Any:
-    """Convert to plain JSON that orjson can write. Slow, so try orjson first.
+def to_plain_json(value: Any, depth: int = 0) -> Any:
+    """Convert to plain JSON that orjson can write. This is slow, so callers try orjson first.
 
     Integers beyond 64 bits, non-finite numbers, bytes and other literals become text; lone surrogates become `\\udXXX`;
     tuples and sets become lists; keys become text, and a prime is added to one that would occur twice.
     `AcceptedValues` becomes `{"any_of": [...], "optional": false}` and `GoldenObject` becomes `{"fields": {...}}`.
     """
-    return _to_plain(value, 0)
-
-
-def _to_plain(value: Any, depth: int) -> Any:
     kind = type(value)
     if kind is str:
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -160,21 +148,21 @@ def _to_plain(value: Any, depth: int) -> Any:
         return _to_plain_object(value, depth)
     if isinstance(value, (list, tuple, set, frozenset)):
         parts = sorted(value, key=to_json_text) if isinstance(value, (set, frozenset)) else value
-        return [_to_plain(one, depth + 1) for one in parts]
+        return [to_plain_json(one, depth + 1) for one in parts]
     if isinstance(value, AcceptedValues):
-        return _to_plain({"any_of": value.any_of, "optional": bool(value.optional)}, depth)
+        return to_plain_json({"any_of": value.any_of, "optional": bool(value.optional)}, depth)
     if isinstance(value, GoldenObject):
-        return _to_plain({"fields": value.fields}, depth)
-    return _to_plain(_format_literal(value, depth), depth)
+        return to_plain_json({"fields": value.fields}, depth)
+    return to_plain_json(_format_literal(value, depth), depth)
 
 
 def _to_plain_object(value: dict[Any, Any], depth: int) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for key, one in value.items():
-        name = _to_plain(key if isinstance(key, str) else to_json_text(key), depth)
+        name = to_plain_json(key if isinstance(key, str) else to_json_text(key), depth)
         while name in plain:
             name += "′"
-        plain[name] = _to_plain(one, depth + 1)
+        plain[name] = to_plain_json(one, depth + 1)
     return plain
 
 
@@ -186,12 +174,7 @@ def parse_json(text: str | None) -> Any:
 def canonical_json(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
     """Write JSON with sorted keys and without white space. `1`, `1.0` and `true` stay different.
 
-    Args:
-        value: any JSON.
-        default: converts values that JSON does not have.
-
-    Raises:
-        TypeError: if a value cannot be written as JSON.
+    `default` converts values that JSON does not have. Raises TypeError if a value cannot be written as JSON.
     """
     return orjson.dumps(value, default, orjson.OPT_SORT_KEYS)
 
@@ -210,16 +193,8 @@ def answer_hash(value: Any) -> str:
     return blake2b(text, digest_size=8).hexdigest()
 
 
-def parse_accepted_values(stored: Any) -> AcceptedValues:
-    """Build from stored JSON: `{"any_of": [...], "optional": false}`.
-
-    Raises:
-        ValueError: if the JSON has another form.
-    """
-    return _parse_accepted(stored, 0)
-
-
-def _parse_accepted(stored: Any, depth: int) -> AcceptedValues:
+def parse_accepted_values(stored: Any, depth: int = 0) -> AcceptedValues:
+    """Build from stored JSON: `{"any_of": [...], "optional": false}`. Raises ValueError for any other form."""
     if not _has_accepted_form(stored):
         raise ValueError('a golden argument must be stored as {"any_of": [...], "optional": true or false}')
     values = [_parse_alternative(one, depth + 1) for one in stored["any_of"]]
@@ -239,7 +214,7 @@ def _parse_alternative(stored: Any, depth: int) -> Any:
         if isinstance(stored, dict):
             fields = stored.get("fields")
             if len(stored) == 1 and isinstance(fields, dict) and all(map(_has_accepted_form, fields.values())):
-                return GoldenObject({name: _parse_accepted(one, depth + 1) for name, one in fields.items()})
+                return GoldenObject({name: parse_accepted_values(one, depth + 1) for name, one in fields.items()})
             return {name: _parse_alternative(one, depth + 1) for name, one in stored.items()}
     return stored
 

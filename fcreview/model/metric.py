@@ -53,7 +53,7 @@ class ScoredItem:
     tokens_in: int | None = None
     tokens_out: int | None = None
     seconds: tuple[float, ...] = ()
-    """Seconds of each step of all items, or of each item without the time of its steps."""
+    """Seconds of each step of all items. An item without the times of its steps adds the seconds of the whole item."""
     setting: str | None = None
     """See `Item.setting`."""
     n_items: int = 1
@@ -111,9 +111,9 @@ class Metric:
     note: str = ""
     """Remark, such as a known fault of the official program or an unexpected denominator."""
     n: int | None = None
-    """Number of verdicts that the value is computed from. Less than `total` if this source lacks some."""
+    """Number of verdicts that the value is computed from. Less than `total` if the source has not all of them."""
     total: int | None = None
-    """Number of verdicts if the source had all of them."""
+    """Number of verdicts that a complete source would have."""
     counted_noun: str = "items"
     """Plural noun for what `n` and `total` count."""
     digits: int = 1

@@ -19,10 +19,7 @@ _LONG_TOKEN = re.compile(r"(?<![\w/.%-])(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[A-Z
 
 
 def redact(value: Any) -> Any:
-    """Return a copy of a JSON value without keys.
-
-    Replaces values under key-like names, values in texts such as `token=value`, and long random tokens.
-    """
+    """Return a copy without values of key-like names, values in texts such as `token=...`, and long random tokens."""
     if isinstance(value, str):
         return _LONG_TOKEN.sub(REDACTED, _NAMED_VALUE.sub(lambda match: match["name"] + REDACTED, value))
     if isinstance(value, list):
@@ -62,10 +59,7 @@ _CREDENTIAL_NAME = re.compile(
 
 
 def redact_keys(text: bytes) -> bytes:
-    """Replace keys of known formats (`sk-...`, `hf_...`, `AKIA...`, `Bearer ...`) in text or JSON.
-
-    Fast enough for every item of every import.
-    """
+    """Replace keys of known formats, such as `sk-...` and `Bearer ...`. Fast enough for every imported item."""
     if _search_literals(text):
         for literal, pattern in _PATTERNS:
             if literal in text:

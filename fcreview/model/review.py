@@ -49,7 +49,7 @@ _IS_KIND: dict[FieldKind, Callable[[Any], bool]] = {
 }
 
 
-def _optional(kind: FieldKind, allowed: tuple[str, ...] = ()) -> dict[str, Any]:
+def _optional_metadata(kind: FieldKind, allowed: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the metadata of an optional field. An empty `allowed` allows every value of the kind."""
     return {"kind": kind, "allowed": allowed}
 
@@ -72,13 +72,13 @@ class Annotation:
     act: Act = "review"
     target: str = ITEM
     criterion: str = CORRECT
-    verdict: Any = field(default=None, metadata=_optional("value"))
+    verdict: Any = field(default=None, metadata=_optional_metadata("value"))
     """true, false, "unsure", a finite number, a label or a list of labels."""
-    fault: Fault | None = field(default=None, metadata=_optional("text", FAULTS))
-    tags: list[str] | None = field(default=None, metadata=_optional("texts"))
-    note: str | None = field(default=None, metadata=_optional("text"))
-    golden_fix: dict[str, Any] | None = field(default=None, metadata=_optional("object"))
-    overrules: dict[str, Any] | None = field(default=None, metadata=_optional("object"))
+    fault: Fault | None = field(default=None, metadata=_optional_metadata("text", FAULTS))
+    tags: list[str] | None = field(default=None, metadata=_optional_metadata("texts"))
+    note: str | None = field(default=None, metadata=_optional_metadata("text"))
+    golden_fix: dict[str, Any] | None = field(default=None, metadata=_optional_metadata("object"))
+    overrules: dict[str, Any] | None = field(default=None, metadata=_optional_metadata("object"))
     """{source, by, value} of the automatic verdict that the annotator's verdict overrides, as in `model.item.Verdict`.
     fcreview sets it. If the annotator gives a reason, a later event without a verdict adds it as `reason`."""
 
@@ -102,14 +102,14 @@ class Event(Annotation):
     """Stored as an object with the field names of `ItemKey`."""
     prediction_hash: str = ""
     golden_hash: str = ""
-    retracts: str | None = field(default=None, metadata=_optional("text"))
+    retracts: str | None = field(default=None, metadata=_optional_metadata("text"))
     """Id of the event that a `retract` event undoes."""
-    blind: bool | None = field(default=None, metadata=_optional("flag"))
+    blind: bool | None = field(default=None, metadata=_optional_metadata("flag"))
     """Whether other verdicts were hidden from the annotator. Only fcreview sets it. None means unknown: retractions and
     old journals do not record it."""
-    queue: str | None = field(default=None, metadata=_optional("text"))
+    queue: str | None = field(default=None, metadata=_optional_metadata("text"))
     """Queue file through which the annotator reached the item; None if they reached it another way."""
-    presentation: int | None = field(default=None, metadata=_optional("count"))
+    presentation: int | None = field(default=None, metadata=_optional_metadata("count"))
     """2 for a review of a hidden duplicate, which measures self-agreement and never decides. None means 1."""
     previous: str = ""
     """`hash` of the previous event in the file; empty for the first one."""
@@ -146,7 +146,7 @@ ANNOTATION_FIELDS: tuple[str, ...] = tuple(each.name for each in fields(Annotati
 """Names of the optional fields of an annotation."""
 _OPTIONAL = {each.name: each.metadata for each in fields(Event) if each.metadata}
 OPTIONAL_FIELDS: dict[str, FieldKind] = {name: metadata["kind"] for name, metadata in _OPTIONAL.items()}
-"""Optional fields of an event, including `ANNOTATION_FIELDS` -> kind."""
+"""Name -> kind of each optional field of an event, including `ANNOTATION_FIELDS`."""
 
 
 def describe_field_error(name: str, value: Any) -> str | None:

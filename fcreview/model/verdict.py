@@ -99,9 +99,9 @@ ZERO_TO_TWO_CRITERIA = tuple(name for name, scale in SCALES.items() if scale is 
 TRUE_MEANS_FAILURE = ("hallucinated",)
 """Criteria where true means a failure."""
 JUDGE_NOTE_CRITERIA = ("name_matches",)
-"""Criteria that a judge notes in passing, and that are no verdict on the call."""
+"""Criteria of remarks by a judge that are not verdicts on a call."""
 UNIVERSAL_CRITERIA = (CORRECT, EQUIVALENT, "hallucinated", "completeness", "correctness")
-"""Criteria on which any item can be reviewed. On any other, only items that have a value from the benchmark."""
+"""Criteria on which every item can be reviewed. Other criteria need a value from the benchmark on the item."""
 PASS_FAIL_CRITERIA = tuple(name for name, scale in SCALES.items() if scale.words is PASS_FAIL)
 """Criteria where true means a pass. On any other, true means yes."""
 
@@ -182,7 +182,7 @@ def effective_verdict(automatic: Any, human: Any = None, decided_by: DecidedBy |
 
 @dataclass(slots=True)
 class RollUpContext:
-    """Data of an item that the roll-up of verdicts on its parts needs."""
+    """Data about an item that is needed to roll up the verdicts on its parts."""
 
     n_pairs: Mapping[int, int] = field(default_factory=dict)
     """Turn, from 0 -> number of call pairs."""
@@ -197,12 +197,8 @@ class RollUpContext:
 def roll_up_parts(verdicts: Mapping[str, Any], context: RollUpContext) -> bool | None:
     """Return the item verdict that follows from an annotator's verdicts on its parts, or None if none follows.
 
-    A verdict that only confirms the benchmark's does not count, because the benchmark's verdict on the item already
-    includes it. Parts without a review keep the benchmark's verdict.
-
-    Args:
-        verdicts: address -> verdict of one annotator.
-        context: roll-up data of the item.
+    `verdicts` maps addresses to verdicts. A verdict that only confirms the benchmark's does not count, because the
+    benchmark's verdict on the item already includes it. Parts without a review keep the benchmark's verdict.
     """
     benchmark = context.benchmark_parts
     overriding = {
@@ -259,10 +255,8 @@ def _part_passes(address: str, verdicts: Mapping[str, Any], benchmark: Mapping[s
     for verdict in (on_turn, verdicts.get(address)):
         if isinstance(verdict, bool):
             return verdict
-    if any(
-        verdict is False and other != address and enclosing_call(other) == address
-        for other, verdict in verdicts.items()
-    ):
+    failed = [other for other, verdict in verdicts.items() if verdict is False and other != address]
+    if any(enclosing_call(other) == address for other in failed):
         return False
     return benchmark.get(address) is True
 
@@ -272,14 +266,8 @@ def roll_up_by_common_rule(verdicts: Mapping[str, Any], n_pairs: Mapping[int, in
 
     A failed part fails the item, unless a call or turn that contains the part has a verdict of its own. The item passes
     only if each call pair of each turn passes, alone or with its turn. Without call pairs (a question that is answered
-    in words) it passes if the response does.
-
-    Args:
-        verdicts: address -> verdict.
-        n_pairs: turn, from 0 -> number of call pairs.
-
-    Returns:
-        None if the verdicts do not decide the item.
+    in words) it passes if the response does. Returns None if the verdicts do not decide the item. `verdicts` maps
+    addresses to verdicts, `n_pairs` maps turns (from 0) to numbers of call pairs.
     """
     turns: dict[int, dict[int | None, list[tuple[str | None, Any]]]] = {turn: {} for turn in n_pairs}
     for address, verdict in verdicts.items():
@@ -295,7 +283,7 @@ def roll_up_by_common_rule(verdicts: Mapping[str, Any], n_pairs: Mapping[int, in
 
 
 def _roll_up_turn(calls: Mapping[int | None, Sequence[tuple[str | None, Any]]], n_pairs: int) -> bool | None:
-    """Return the verdict on a turn from (argument, verdict) pairs by call. The call of the turn's own is None."""
+    """Return the verdict on a turn. `calls` maps a call, or None for the turn itself, to (argument, verdict) pairs."""
     on_turn = next((verdict for _, verdict in calls.get(None, ())), None)
     if isinstance(on_turn, bool):
         return on_turn
@@ -306,7 +294,7 @@ def _roll_up_turn(calls: Mapping[int | None, Sequence[tuple[str | None, Any]]], 
 
 
 def _roll_up_call(arguments: Sequence[tuple[str | None, Any]]) -> bool | None:
-    """Return the verdict on a call from (argument, verdict) pairs. The argument of the call's own verdict is None."""
+    """Return the verdict on a call from (argument, verdict) pairs. The argument is None for the call itself."""
     on_call = next((verdict for argument, verdict in arguments if argument is None), None)
     if isinstance(on_call, bool):
         return on_call
@@ -326,11 +314,10 @@ AutomaticVerdicts = Mapping[str, Mapping[str, Any]]
 """{source: {by, value}} of one target and criterion."""
 
 
-def first_contradicted(automatic: AutomaticVerdicts, verdict: Any) -> dict[str, Any] | None:
+def find_first_contradicted(automatic: AutomaticVerdicts, verdict: Any) -> dict[str, Any] | None:
     """Return {source, by, value} of the automatic verdict that counts, if an annotator's verdict contradicts it.
 
-    The first of `SCORING_ORDER` with a value counts. Returns None if the annotator agrees or is unsure, or if no source
-    has a value.
+    The first source of `SCORING_ORDER` with a value counts. Returns None if nothing is contradicted.
     """
     if not decides(verdict):
         return None
@@ -341,12 +328,12 @@ def first_contradicted(automatic: AutomaticVerdicts, verdict: Any) -> dict[str, 
     return None
 
 
-def contradicted_verdict(item: Item, annotation: Annotation) -> dict[str, Any] | None:
-    """Return the automatic verdict of the item that the annotation contradicts; see `first_contradicted`."""
+def find_contradicted_verdict(item: Item, annotation: Annotation) -> dict[str, Any] | None:
+    """Return the automatic verdict of the item that the annotation contradicts; see `find_first_contradicted`."""
     found: dict[str, dict[str, Any]] = {}
     if (annotation.target, annotation.criterion) == ITEM_CORRECT:
         found = {source: {"by": None, "value": getattr(item, source)} for source in SCORING_ORDER}
     for each in item.verdicts:
         if (each.target, each.criterion) == (annotation.target, annotation.criterion):
             found[each.source] = {"by": each.by, "value": each.value}
-    return first_contradicted(found, annotation.verdict)
+    return find_first_contradicted(found, annotation.verdict)

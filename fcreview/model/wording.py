@@ -67,15 +67,8 @@ def compute_column_widths(
 ) -> list[int]:
     """Compute the width of each column, in cells, so that its title and its texts fit.
 
-    A table that is too wide loses cells in its last column first, then in the widest one. No column gets narrower than
-    its title or its entry in `least`.
-
-    Args:
-        titles: column titles.
-        rows: texts of each row, sanitized.
-        widest: maximum width of every column except the last.
-        cells: maximum width of the table.
-        least: minimum widths of the first columns.
+    `widest` limits every column except the last. A table wider than `cells` loses cells in its last column first, then
+    in the widest one. No column gets narrower than its title or its entry in `least`. Texts must be sanitized.
     """
     sizes = [max([display_width(title), *(display_width(row[at]) for row in rows)]) for at, title in enumerate(titles)]
     last = len(sizes) - 1
@@ -93,82 +86,62 @@ def compute_column_widths(
 
 
 def align_row(texts: Sequence[str], sizes: Sequence[int], right: Container[int] = ()) -> list[str]:
-    """Clip or pad the texts of a row to the column widths. All but the first begin with the column gap.
+    """Clip or pad the sanitized texts of a row to the column widths, and put the column gap before all but the first.
 
-    Args:
-        texts: one text for each column, sanitized.
-        sizes: column widths in cells.
-        right: indices of columns to align right, such as numbers.
+    `right` contains the indices of columns to align right, such as numbers.
     """
     cells = enumerate(zip(texts, sizes, strict=True))
     return [" " * (COLUMN_GAP * (at > 0)) + pad(text, size, right=at in right) for at, (text, size) in cells]
 
 
-_ERROR_TYPES = {
-    # BFCL
-    "value_error:string": "string is not an accepted value",
-    "value_error:others": "value is not accepted",
-    "value_error:list/tuple": "list is not an accepted value",
-    "value_error:dict_key": "object has missing or unexpected fields",
-    "value_error:dict_value": "object has a field with a value that is not accepted",
-    "value_error:dict_items": "object has other fields than the golden one",
-    "value_error:list_dict_count": "list of objects has the wrong length",
-    "value_error": "argument value is not accepted",
-    "type_error:nested": "list element has the wrong type",
-    "type_error": "value has the wrong type",
-    "ast_decoder:decoder_failed": "answer could not be decoded into calls",
-    "ast_decoder": "answer does not have the format of calls",
-    "relevance_error:decoder_success": "no function fits the question, but one was called",  # V1 and V2
-    "relevance_error": "no call was made, but one was expected",
-    "irrelevance_error": "no function fits the question, but one was called",
-    "wrong_func_name": "called function differs from the golden one",
-    "missing_required": "required argument is missing",
-    "missing_optional": "argument of the golden call is missing",
-    "unexpected_param": "function does not have this argument",
-    "cannot_find_match": "no call matches a golden call",
-    "wrong_count": "number of calls differs from the golden answer",
-    "multi_turn:instance_state_mismatch": "final state differs from that of the golden calls",
-    "multi_turn:execution_response_mismatch": "results of the golden calls are missing",
-    "multi_turn:empty_turn_model_response": "a turn that requires calls has none",
-    "multi_turn:force_terminated": "model was stopped because it made too many steps",
-    "multi_turn:inference_error": "inference failed, so there is no answer",
-    "agentic:answer_not_found": "final answer does not contain an accepted answer",
-    "executable_checker": "result of the call differs from the golden result",
-    # ACEBench
-    "wrong_output_format": "answer could not be decoded into calls",
-    "wrong functions number": "number of calls differs from the golden answer",
-    "wrong function name": "called function differs from the golden one",
-    "function name error": "called function differs from the golden one",
-    "lack_args": "required argument is missing",
-    "addition_args": "argument is not in the golden call",
-    "class attributes wrong": "final state differs from the expected one",
-    "wrong number of class": "changed objects differ from the expected ones",
-    "error_detection": "model did not report what is missing or wrong in the question",
-    "error_correction": "model did not name the wrong argument",
-    # ComplexFuncBench
-    "func_error": "called function differs from the golden one",
-    "param_missing": "argument of the golden call is missing",
-    "param_hallucination": "argument is not in the golden call",
-    "hallucination": "argument is not in the golden call",  # name in the paper
-    "stop_early": "model stopped before all golden calls were made",
-    # HammerBench: names by fcreview for the errors that the benchmark's scripts count
-    "not_declined": "no function fits the question, but the model did not decline",
-    "refused": "model declined, but a call was expected",
-    "text": "model answered in words, but a call was expected",
-    "wrong_first_function": "first called function differs from the golden one",
-    "hallucinated_parameter": "argument is not in the golden call",
-    "missing_parameter": "argument of the golden call is missing",
-    # CONFETTI: dialog acts
-    "no_overlap": "reply has no label of the golden reply",
-    # the generic format: names by fcreview
-    "missing_call": "golden call was not made",
-    "extra_call": "call is not in the golden answer",
-    "wrong_function": "called function differs from the golden one",
-    "missing_argument": "argument of the golden call is missing",
-    "extra_argument": "argument is not in the golden call",
-    "wrong_value": "argument value is not accepted",
+_MEANINGS = {
+    "string is not an accepted value": "value_error:string",
+    "value is not accepted": "value_error:others",
+    "list is not an accepted value": "value_error:list/tuple",
+    "object has missing or unexpected fields": "value_error:dict_key",
+    "object has a field with a value that is not accepted": "value_error:dict_value",
+    "object has other fields than the golden one": "value_error:dict_items",
+    "list of objects has the wrong length": "value_error:list_dict_count",
+    "argument value is not accepted": "value_error, wrong_value",
+    "list element has the wrong type": "type_error:nested",
+    "value has the wrong type": "type_error",
+    "answer could not be decoded into calls": "ast_decoder:decoder_failed, wrong_output_format",
+    "answer does not have the format of calls": "ast_decoder",
+    "no function fits the question, but one was called": "irrelevance_error, relevance_error:decoder_success",
+    "no function fits the question, but the model did not decline": "not_declined",
+    "no call was made, but one was expected": "relevance_error",
+    "model answered in words, but a call was expected": "text",
+    "model declined, but a call was expected": "refused",
+    "called function differs from the golden one": (
+        "wrong_func_name, wrong function name, function name error, func_error, wrong_function"
+    ),
+    "first called function differs from the golden one": "wrong_first_function",
+    "required argument is missing": "missing_required, lack_args",
+    "argument of the golden call is missing": "missing_optional, param_missing, missing_parameter, missing_argument",
+    "function does not have this argument": "unexpected_param",
+    "argument is not in the golden call": (
+        "addition_args, param_hallucination, hallucination, hallucinated_parameter, extra_argument"
+    ),
+    "no call matches a golden call": "cannot_find_match",
+    "golden call was not made": "missing_call",
+    "call is not in the golden answer": "extra_call",
+    "number of calls differs from the golden answer": "wrong_count, wrong functions number",
+    "model stopped before all golden calls were made": "stop_early",
+    "final state differs from that of the golden calls": "multi_turn:instance_state_mismatch",
+    "final state differs from the expected one": "class attributes wrong",
+    "changed objects differ from the expected ones": "wrong number of class",
+    "results of the golden calls are missing": "multi_turn:execution_response_mismatch",
+    "result of the call differs from the golden result": "executable_checker",
+    "a turn that requires calls has none": "multi_turn:empty_turn_model_response",
+    "model was stopped because it made too many steps": "multi_turn:force_terminated",
+    "inference failed, so there is no answer": "multi_turn:inference_error",
+    "final answer does not contain an accepted answer": "agentic:answer_not_found",
+    "model did not report what is missing or wrong in the question": "error_detection",
+    "model did not name the wrong argument": "error_correction",
+    "reply has no label of the golden reply": "no_overlap",
 }
-"""Error type in a benchmark's score files -> meaning."""
+"""Meaning -> error types of all benchmarks, separated by commas."""
+_ERROR_TYPES = {error_type: meaning for meaning, types in _MEANINGS.items() for error_type in types.split(", ")}
 
 
 def describe_error_type(error_type: str) -> str:
@@ -214,14 +187,8 @@ def read_header_accuracy(header: Any, n_items: int, passed: int) -> HeaderAccura
     """Read the accuracy from the header of a score file, for a category whose result file is missing.
 
     Score files list failed items only. Without results, every known item has failed, and a rate over them would be 0.
-
-    Args:
-        header: `{"correct_count": 344, "total_count": 400, ...}`, or any other JSON.
-        n_items: number of known items of the category.
-        passed: number of known items that passed.
-
-    Returns:
-        None if an item passed, or if there are more items than failures in the header.
+    The header is `{"correct_count": 344, "total_count": 400, ...}`. Returns None if a known item passed, or if there
+    are more known items (`n_items`) than failures in the header.
     """
     correct, total = (header.get("correct_count"), header.get("total_count")) if isinstance(header, dict) else (0, 0)
     if not isinstance(correct, int) or not isinstance(total, int) or passed:

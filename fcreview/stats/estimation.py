@@ -1,15 +1,8 @@
-"""What the estimates of a run are made of.
+"""Estimates of the metrics of a run as if all items had been reviewed, with 95 % intervals if there is a random sample.
 
-What a figure is made of: found by turning verdicts and other answers and looking what moves.
-
-Every figure of a run as if all items were reviewed, with a 95 % interval where a random sample allows one.
-
-How a sample goes on: which cells the next items come from, and how many, so that an interval shrinks most.
-
-Runs whose figures are published together, as one: each has its own sample and cells, and each draw gives every run
-its verdicts before the figures are made.
-
-The share of items that pass, over all items of one run or several: what the queue's header shows.
+Finds the items and criteria that each metric depends on, draws the outcome of unreviewed items from the posterior,
+and computes the metrics of each draw. Also plans which items an extension of a sample draws, combines runs that are
+published together, and estimates the plain pass rate.
 """
 
 from __future__ import annotations
@@ -34,7 +27,7 @@ from fcreview.stats.estimation_answers import (
     with_answer,
 )
 from fcreview.stats.population import ItemStatus, Population, build_population, format_stratum_name
-from fcreview.stats.posterior import SEED, Cells, FloatArray, PosteriorDraws, draw_posterior
+from fcreview.stats.posterior import SEED, Cells, FloatArray, IntArray, PosteriorDraws, draw_posterior
 from fcreview.stats.sample_size import (
     VarianceModel,
     allocate_reviews,
@@ -45,160 +38,173 @@ from fcreview.stats.sample_size import (
 
 @dataclass(frozen=True, slots=True)
 class EstimationInput:
-    """A run's items, one entry an item in each list; or those of several runs, see `joined`."""
+    """Items of one run, or of several runs (`combine_runs`). The sequences of items have one entry per item."""
 
     automatic_items: Sequence[ScoredItem]
-    """As the benchmark says."""
+    """Items with automatic verdicts."""
     reviewed_items: Sequence[ScoredItem]
-    """With what people settled."""
+    """Items with human verdicts where there are any."""
     statuses: Sequence[ItemStatus]
     compute_metrics: MetricFunction
     criterion_answers: Sequence[CriterionAnswers] = ()
-    """What people said on other criteria than whether an item passes."""
+    """Human answers on criteria other than pass and fail."""
 
 
 EstimationMethod = Literal["posterior", "all known", "known only", "not sampled", "not asked", "other verdicts"]
 METHOD_REASONS: dict[EstimationMethod, str] = {
     "posterior": "",
-    "all known": "every item that it is made of was reviewed",
-    "known only": "nothing was reviewed as part of a random sample",
-    "not sampled": "some of its items could not be drawn by any sample",
-    "not asked": "it is made of {criteria}, and people did not say that of all items of the sample that they reviewed",
-    "other verdicts": "no verdict on a whole item moves it, only those on its calls and arguments, or none",
+    "all known": "all items that it depends on have a human verdict",
+    "known only": "no item was reviewed as part of a random sample",
+    "not sampled": "some of its items could not be part of any sample",
+    "not asked": "it needs human answers on {criteria} for every reviewed item of the sample",
+    "other verdicts": "it does not depend on item verdicts",
 }
-"""What stands where there is no interval."""
+"""Why a metric has no interval, or one without width."""
 CHANGE_TOLERANCE = 1e-9
 RunCategory = tuple[int, str]
-"""Which of several runs, and its category."""
+"""Index of a run and name of a category."""
 
 
 def explain_method(method: EstimationMethod, criteria: Sequence[str] = ()) -> str:
-    """In words, why there is no interval, or why it has no width; empty for one that was estimated."""
+    """Explain why a metric has no interval, or one without width; empty for estimated metrics."""
     return METHOD_REASONS[method].format(criteria=" and ".join(criteria))
 
 
-def run_category(standing: ItemStatus) -> RunCategory:
-    return standing.run_index, standing.category
+def run_category(status: ItemStatus) -> RunCategory:
+    """Return the run and category of an item."""
+    return status.run_index, status.category
 
 
 class MetricDependencies:
-    """Of a run's figures."""
+    """Categories and criteria that each metric of a run depends on.
 
-    def __init__(self, run: EstimationInput, answers: Sequence[AnswerModel], *, sampled: bool) -> None:
-        """`sampled`: whether verdicts on items were given as part of a random sample."""
-        self._run, self._sampled = run, sampled
-        self._answers = {each.criterion: each for each in answers}
-        self._moved = dict(self._by_verdicts())
-        self._by_criterion: dict[str, dict[RunCategory, set[MetricKey]]] = {}
-        for criterion in dict.fromkeys(name for row in run.automatic_items for name in row.values):
-            moved = dict(self._by_answers(criterion))
-            if any(moved.values()):
-                self._by_criterion[criterion] = moved
-        self._people = build_population(run.statuses)
+    They are found by changing verdicts or answers and comparing the metrics.
+    """
+
+    def __init__(self, run: EstimationInput, models: Sequence[AnswerModel], *, is_sampled: bool) -> None:
+        """Find the dependencies. `is_sampled`: whether item verdicts were given as part of a random sample."""
+        self._run, self._is_sampled = run, is_sampled
+        self._models = {model.criterion: model for model in models}
+        self._changed_by_verdicts = dict(self._vary_verdicts())
+        self._changed_by_answers: dict[str, dict[RunCategory, set[MetricKey]]] = {}
+        for criterion in dict.fromkeys(name for item in run.automatic_items for name in item.values):
+            changed = dict(self._vary_answers(criterion))
+            if any(changed.values()):
+                self._changed_by_answers[criterion] = changed
+        self._population = build_population(run.statuses)
 
     def criteria(self, key: MetricKey) -> tuple[str, ...]:
-        """Other than whether items pass; none if it is made of that."""
-        if self._places(self._moved, key):
+        """Return the criteria that a metric depends on; empty if it depends on item verdicts."""
+        if _select_categories(self._changed_by_verdicts, key):
             return ()
-        return tuple(name for name, moved in self._by_criterion.items() if self._places(moved, key))
+        return tuple(name for name, changed in self._changed_by_answers.items() if _select_categories(changed, key))
 
     def count_items(self, key: MetricKey) -> tuple[int, int, int]:
-        """(of random samples, known, all) items of the categories that it is made of."""
-        lists = [(self._run.statuses, self._places(self._moved, key))]
-        for name in self.criteria(key):
-            asked = self._answers.get(name)
-            standings = asked.statuses if asked is not None else []
-            lists.append((standings, self._places(self._by_criterion[name], key)))
-        of = [[each for each in standings if run_category(each) in places] for standings, places in lists]
-        numbers = [
-            (sum(each.is_random for each in some), sum(each.human is not None for each in some), len(some))
-            for some in of
+        """Count items of the metric's categories: reviewed in a random sample, with a human verdict, all."""
+        models = {name: self._models.get(name) for name in self.criteria(key)}
+        parts = [(self._run.statuses, _select_categories(self._changed_by_verdicts, key))] + [
+            (model.statuses if model else [], _select_categories(self._changed_by_answers[name], key))
+            for name, model in models.items()
         ]
-        return max(numbers)
+        counts = []
+        for statuses, categories in parts:
+            items = [each for each in statuses if run_category(each) in categories]
+            n_known = sum(each.human is not None for each in items)
+            counts.append((sum(each.is_random for each in items), n_known, len(items)))
+        return max(counts)
 
     def method(self, key: MetricKey) -> EstimationMethod:
-        places = self._places(self._moved, key)
-        if places:
-            return _method(places, self._run.statuses, self._people, sampled=self._sampled)
+        """Return how a metric is estimated, or why it cannot be."""
+        categories = _select_categories(self._changed_by_verdicts, key)
+        if categories:
+            return _choose_method(categories, self._run.statuses, self._population, is_sampled=self._is_sampled)
         names = self.criteria(key)
         if not names:
             return "other verdicts"
-        return next((each for name in names if (each := self._of_answers(name, key)) != "posterior"), "posterior")
+        methods = (self._method_for_criterion(name, key) for name in names)
+        return next((method for method in methods if method != "posterior"), "posterior")
 
-    def _of_answers(self, name: str, key: MetricKey) -> EstimationMethod:
-        places, asked = self._places(self._by_criterion[name], key), self._answers.get(name)
-        if asked is None:
-            return "not asked" if self._sampled else "known only"
-        found = _method(places, asked.statuses, asked.population, sampled=bool(asked.population.n_random))
-        if found == "all known" or not (self._sampled or asked.population.n_random):
-            return found
-        return found if asked.is_sampled else "not asked"
+    def _method_for_criterion(self, criterion: str, key: MetricKey) -> EstimationMethod:
+        model = self._models.get(criterion)
+        if model is None:
+            return "not asked" if self._is_sampled else "known only"
+        categories = _select_categories(self._changed_by_answers[criterion], key)
+        has_sample = bool(model.population.n_random)
+        method = _choose_method(categories, model.statuses, model.population, is_sampled=has_sample)
+        if method == "all known" or not (self._is_sampled or has_sample):
+            return method
+        return method if model.is_sampled else "not asked"
 
-    @staticmethod
-    def _places(moved: Mapping[RunCategory, set[MetricKey]], key: MetricKey) -> set[RunCategory]:
-        return {where for where, keys in moved.items() if key in keys}
+    def _vary_verdicts(self) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
+        """Yield each category and the metrics that change if its items fail instead of pass."""
+        run = self._run
+        calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
+        judged = (at for at, each in enumerate(run.statuses) if each.automatic is not None or each.human is not None)
+        for category, items in self._group_by_category(judged):
+            passing, failing = (calculator.with_same_verdict(items, verdict) for verdict in (True, False))
+            yield category, _changed_metrics(passing, failing)
 
-    def _by_verdicts(self) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
-        outcomes = MetricCalculator(self._run.automatic_items, self._run.reviewed_items, self._run.compute_metrics)
-        there = (
-            at for at, each in enumerate(self._run.statuses) if each.automatic is not None or each.human is not None
-        )
-        for where, at in self._grouped(there):
-            yield where, _differing(outcomes.with_same_verdict(at, True), outcomes.with_same_verdict(at, False))
-
-    def _by_answers(self, criterion: str) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
-        own = [row.values.get(criterion) for row in self._run.automatic_items]
-        scale = find_answer_scale(criterion, own)
+    def _vary_answers(self, criterion: str) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
+        """Yield each category and the metrics that change with the answers on a criterion."""
+        automatic = [item.values.get(criterion) for item in self._run.automatic_items]
+        scale = find_answer_scale(criterion, automatic)
         if scale is None:
             return
-        for where, places in self._grouped(at for at, value in enumerate(own) if value is not None):
-            found = []
-            for end in (0, 1):
-                rows = list(self._run.reviewed_items)
-                for at in places:
-                    rows[at] = with_answer(rows[at], criterion, scale_ends(scale)[end])
-                found.append(metric_values(self._run.compute_metrics(rows)))
-            yield where, _differing(*found)
+        for category, positions in self._group_by_category(
+            at for at, value in enumerate(automatic) if value is not None
+        ):
+            values = []
+            for answer in scale_ends(scale):
+                items = list(self._run.reviewed_items)
+                for at in positions:
+                    items[at] = with_answer(items[at], criterion, answer)
+                values.append(metric_values(self._run.compute_metrics(items)))
+            yield category, _changed_metrics(*values)
 
-    def _grouped(self, places: Iterable[int]) -> Iterator[tuple[RunCategory, list[int]]]:
+    def _group_by_category(self, positions: Iterable[int]) -> Iterator[tuple[RunCategory, list[int]]]:
         groups: dict[RunCategory, list[int]] = {}
-        for at in places:
+        for at in positions:
             groups.setdefault(run_category(self._run.statuses[at]), []).append(at)
         yield from groups.items()
 
 
-def _method(
-    places: set[RunCategory], standings: Sequence[ItemStatus], people: Population, *, sampled: bool
+def _select_categories(changed: Mapping[RunCategory, set[MetricKey]], key: MetricKey) -> set[RunCategory]:
+    """Return the categories that change a metric."""
+    return {category for category, keys in changed.items() if key in keys}
+
+
+def _choose_method(
+    categories: set[RunCategory], statuses: Sequence[ItemStatus], population: Population, *, is_sampled: bool
 ) -> EstimationMethod:
-    left = {run_category(standings[at]) for some in people.unreviewed for at in some}
-    unsampled = {run_category(standings[at]) for at in people.unsampled}
-    if not places & (left | unsampled):
+    unreviewed = {run_category(statuses[at]) for items in population.unreviewed for at in items}
+    unsampled = {run_category(statuses[at]) for at in population.unsampled}
+    if not categories & (unreviewed | unsampled):
         return "all known"
-    if not sampled:
+    if not is_sampled:
         return "known only"
-    return "not sampled" if places & unsampled else "posterior"
+    return "not sampled" if categories & unsampled else "posterior"
 
 
-def _differing(one: MetricValues, other: MetricValues) -> set[MetricKey]:
-    return {
-        key for key in one.keys() | other.keys() if abs(one.get(key, -1.0) - other.get(key, -1.0)) > CHANGE_TOLERANCE
-    }
+def _changed_metrics(one: MetricValues, other: MetricValues) -> set[MetricKey]:
+    keys = one.keys() | other.keys()
+    return {key for key in keys if abs(one.get(key, -1.0) - other.get(key, -1.0)) > CHANGE_TOLERANCE}
 
 
 ESTIMATED_UNITS: tuple[MetricUnit, ...] = ("share", "percent", "score")
 INTERVAL_PERCENTILES = (2.0, 98.0)
-"""Percentiles of the draws that an interval lies between: a little more than 95 % of them, because Jeffreys' intervals
-hold in fewer than 95 % of the samples at some rates (Brown, Cai and DasGupta 2001), and draws are finitely many."""
+"""Percentiles of the draws at the ends of an interval. They enclose more than 95 % of the draws, because Jeffreys
+intervals contain the true value less often than stated at some rates (Brown, Cai and DasGupta 2001), and because the
+number of draws is finite."""
 UNEVEN_INTERVAL_PERCENTILES = (1.5, 98.5)
-"""The same of figures that weigh items of one category more than those of another: they rest on fewer of them. Both
-were set by measuring, see docs/trust.md."""
+"""Percentiles for metrics that weigh categories unevenly, and so depend on fewer items. docs/coverage.md has the
+measurements that determined both pairs."""
 PERCENTAGE_POINT: dict[MetricUnit, float] = {"share": 0.01, "percent": 1.0}
-"""A percentage point in the figure's own unit."""
+"""One percentage point in each unit that has percentage points."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricEstimate:
-    """One figure, in its own unit."""
+    """Estimate of one metric, in the unit of the metric."""
 
     table: str
     level: int
@@ -206,43 +212,47 @@ class MetricEstimate:
     unit: MetricUnit
     digits: int
     automatic: float | None
-    """As the benchmark has it, without any review."""
+    """Value without reviews."""
     corrected: float | None
-    """With an interval: what is expected of all items. Else with what people settled put in, and nothing more."""
+    """Estimated value of all items if there is an interval, else the value with human verdicts where there are any."""
     low: float | None
+    """Lower end of the 95 % interval."""
     high: float | None
+    """Upper end of the 95 % interval."""
     n_random: int
-    """Items of random samples that were reviewed, of the categories that the figure is made of."""
+    """Number of items reviewed in a random sample, in the categories that the metric depends on."""
     n_known: int
-    """All items that people settled there, the random ones among them."""
+    """Number of items with a human verdict in these categories."""
     method: EstimationMethod
     needed: int | None
-    """Further items of a random sample until the interval is as narrow as was asked for; None: cannot be said."""
+    """Number of further sampled reviews until the interval has the requested width; None if unknown or impossible."""
     criteria: tuple[str, ...] = ()
-    """What it is made of, if not of whether items pass."""
+    """Criteria that the metric depends on; empty if it depends on item verdicts."""
 
     @property
     def key(self) -> MetricKey:
+        """Key of the metric."""
         return self.table, self.level, self.name
 
 
 @dataclass(frozen=True, slots=True)
 class MetricDraws:
-    """What the unreviewed items of a run might be, and what that does to its figures."""
+    """Posterior draws of the outcome of unreviewed items, and the metrics of each draw."""
 
     calculator: MetricCalculator
     population: Population
     posterior: PosteriorDraws
     values: Mapping[MetricKey, FloatArray]
+    """Values of each metric, one per draw."""
 
     def variance_models(self, keys: Sequence[MetricKey]) -> dict[MetricKey, VarianceModel]:
-        """What the variance of each figure is made of."""
+        """Build the variance models of metrics, from the change of each metric when all items of a cell change."""
         weights = {key: np.zeros(len(self.population.cell_keys)) for key in keys}
-        for at, left in enumerate(self.population.unreviewed):
-            more, less = (self.calculator.with_same_verdict(left, verdict) for verdict in (True, False))
+        for cell, items in enumerate(self.population.unreviewed):
+            passing, failing = (self.calculator.with_same_verdict(items, verdict) for verdict in (True, False))
             for key, weight in weights.items():
-                if left and key in more and key in less:
-                    weight[at] = (more[key] - less[key]) / len(left)
+                if items and key in passing and key in failing:
+                    weight[cell] = (passing[key] - failing[key]) / len(items)
         return {
             key: VarianceModel(
                 self.population.cells, self.posterior, weight, float(self.select_values(key, weight).var())
@@ -250,171 +260,184 @@ class MetricDraws:
             for key, weight in weights.items()
         }
 
-    def select_values(self, key: MetricKey, weight: FloatArray) -> FloatArray:
-        """The figure's values, in the draws that are for figures that weigh cells so."""
+    def select_values(self, key: MetricKey, weights: FloatArray) -> FloatArray:
+        """Return the draws of a metric that apply to its weights (see `PosteriorDraws.passes`)."""
         values = self.values[key]
-        return values[: self.posterior.n_pooled] if self.is_evenly_weighted(weight) else values
+        return values[: self.posterior.n_pooled] if self.is_evenly_weighted(weights) else values
 
-    def interval(self, key: MetricKey, weight: FloatArray) -> tuple[float, float]:
-        """The ends of the figure's 95 % interval."""
-        low, high = np.percentile(
-            self.select_values(key, weight),
-            INTERVAL_PERCENTILES if self.is_evenly_weighted(weight) else UNEVEN_INTERVAL_PERCENTILES,
-        )
+    def interval(self, key: MetricKey, weights: FloatArray) -> tuple[float, float]:
+        """Return the ends of the 95 % interval of a metric."""
+        is_even = self.is_evenly_weighted(weights)
+        percentiles = INTERVAL_PERCENTILES if is_even else UNEVEN_INTERVAL_PERCENTILES
+        low, high = np.percentile(self.select_values(key, weights), percentiles)
         return float(low), float(high)
 
-    def is_evenly_weighted(self, weight: FloatArray) -> bool:
-        """Whether an item counts for as much in one category as in another."""
-        there = [at for at, left in enumerate(self.population.unreviewed) if left]
-        names = self.population.cell_keys
-        kinds = {(names[at].run_index, names[at].automatic, names[at].stratum) for at in there}
-        weighed = {
-            (names[at].run_index, names[at].automatic, names[at].stratum, round(float(weight[at]), 12)) for at in there
-        }
-        return len(weighed) == len(kinds)
+    def is_evenly_weighted(self, weights: FloatArray) -> bool:
+        """Whether cells that differ only in their category have the same weight."""
+        keys = self.population.cell_keys
+        cells = [at for at, items in enumerate(self.population.unreviewed) if items]
+        groups = {at: (keys[at].run_index, keys[at].automatic, keys[at].stratum) for at in cells}
+        weighted = {(*groups[at], round(float(weights[at]), 12)) for at in cells}
+        return len(weighted) == len(set(groups.values()))
 
 
 def draw_metrics(run: EstimationInput, seed: int = SEED) -> MetricDraws | None:
-    """None where nothing was reviewed as part of a random sample."""
-    people = build_population(run.statuses)
-    if not people.n_random:
+    """Draw the metrics of a run from the posterior; None if no item was reviewed in a random sample."""
+    population = build_population(run.statuses)
+    if not population.n_random:
         return None
-    outcomes = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
-    made = draw_posterior(people.cells, choose_n_draws(len(run.reviewed_items)), seed)
-    return MetricDraws(outcomes, people, made, outcomes.compute_draws(people, made, seed))
+    calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
+    posterior = draw_posterior(population.cells, choose_n_draws(len(run.reviewed_items)), seed)
+    return MetricDraws(calculator, population, posterior, calculator.compute_draws(population, posterior, seed))
 
 
-def choose_n_draws(items: int) -> int:
-    """As many as a few seconds allow; 400 place the ends of an interval to about a twelfth of its width."""
-    return max(400, min(1000, 2_000_000 // max(items, 1)))
+def choose_n_draws(n_items: int) -> int:
+    """Return the number of draws that takes a few seconds. 400 locate the ends of an interval to 1/12 of its width."""
+    return max(400, min(1000, 2_000_000 // max(n_items, 1)))
 
 
 def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) -> Iterator[MetricEstimate]:
-    """One of every share, percentage and score among the run's figures. `half_width`: in percentage points, what
-    `needed` is to reach."""
+    """Estimate each metric of a run that is a share, a percentage or a score.
+
+    Args:
+        run: Items with their reviews.
+        half_width: Half-width of the interval in percentage points for which `needed` is computed.
+        seed: Random seed.
+    """
     draws = draw_metrics(run, seed)
-    answers = [AnswerModel(run.automatic_items, run.statuses, asked) for asked in run.criterion_answers]
-    depends = MetricDependencies(run, answers, sampled=draws is not None)
-    before, after = (
-        {one.key: one for one in run.compute_metrics(rows)} for rows in (run.automatic_items, run.reviewed_items)
+    models = [AnswerModel(run.automatic_items, run.statuses, answers) for answers in run.criterion_answers]
+    dependencies = MetricDependencies(run, models, is_sampled=draws is not None)
+    automatic, reviewed = (
+        {metric.key: metric for metric in run.compute_metrics(items)}
+        for items in (run.automatic_items, run.reviewed_items)
     )
-    methods = {key: depends.method(key) for key in before | after}
-    sampled = [key for key in after if methods[key] == "posterior"]
-    of_verdicts = [key for key in sampled if draws and key in draws.values and not depends.criteria(key)]
-    spreads = draws.variance_models(of_verdicts) if draws else {}
-    other: Mapping[MetricKey, FloatArray] = {}
-    if any(depends.criteria(key) for key in sampled):
-        asked = [each for each in answers if each.is_sampled]
-        other = draw_answer_metrics(
-            run.reviewed_items, run.compute_metrics, asked, choose_n_draws(len(run.reviewed_items)), seed
-        )
-    for key, one in (before | after).items():
-        if one.unit not in ESTIMATED_UNITS:
+    methods = {key: dependencies.method(key) for key in automatic | reviewed}
+    sampled = [key for key in reviewed if methods[key] == "posterior"]
+    by_verdicts = [key for key in sampled if draws and key in draws.values and not dependencies.criteria(key)]
+    variance_models = draws.variance_models(by_verdicts) if draws else {}
+    by_answers: Mapping[MetricKey, FloatArray] = {}
+    if any(dependencies.criteria(key) for key in sampled):
+        sampled_models = [model for model in models if model.is_sampled]
+        n_draws = choose_n_draws(len(run.reviewed_items))
+        by_answers = draw_answer_metrics(run.reviewed_items, run.compute_metrics, sampled_models, n_draws, seed)
+    for key, metric in (automatic | reviewed).items():
+        if metric.unit not in ESTIMATED_UNITS:
             continue
-        point, (n_random, n_known, n_items) = PERCENTAGE_POINT.get(one.unit), depends.count_items(key)
-        wanted = None if point is None else half_width * point
-        known = after[key].value if key in after else None
-        found = _Interval(known)
+        point, (n_random, n_known, n_items) = PERCENTAGE_POINT.get(metric.unit), dependencies.count_items(key)
+        width = None if point is None else half_width * point
+        known = reviewed[key].value if key in reviewed else None
+        estimate = _Interval(known)
         if methods[key] == "all known":
-            found = _Interval(known, known, known, 0)
-        elif draws is not None and key in spreads:
-            found = _of_verdicts(draws, key, spreads[key], wanted)
-        elif methods[key] == "posterior" and key in other:
-            found = _of_answers(other[key], n_random, n_items - n_known, wanted)
+            estimate = _Interval(known, known, known, 0)
+        elif draws is not None and key in variance_models:
+            estimate = _estimate_from_verdicts(draws, key, variance_models[key], width)
+        elif methods[key] == "posterior" and key in by_answers:
+            estimate = _estimate_from_answers(by_answers[key], n_random, n_items - n_known, width)
         yield MetricEstimate(
-            table=one.table,
-            level=one.level,
-            name=one.name,
-            unit=one.unit,
-            digits=one.digits,
-            automatic=before[key].value if key in before else None,
-            corrected=found.corrected,
-            low=found.low,
-            high=found.high,
+            table=metric.table,
+            level=metric.level,
+            name=metric.name,
+            unit=metric.unit,
+            digits=metric.digits,
+            automatic=automatic[key].value if key in automatic else None,
+            corrected=estimate.corrected,
+            low=estimate.low,
+            high=estimate.high,
             n_random=n_random,
             n_known=n_known,
             method=methods[key],
-            needed=found.needed,
-            criteria=depends.criteria(key),
+            needed=estimate.needed,
+            criteria=dependencies.criteria(key),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Interval:
+    """The fields of a `MetricEstimate` that depend on its method."""
+
     corrected: float | None
     low: float | None = None
     high: float | None = None
     needed: int | None = None
 
 
-def _of_verdicts(draws: MetricDraws, key: MetricKey, spread: VarianceModel, half_width: float | None) -> _Interval:
-    more = None if half_width is None else count_needed_reviews(spread, half_width)
-    return _Interval(float(draws.select_values(key, spread.weights).mean()), *draws.interval(key, spread.weights), more)
+def _estimate_from_verdicts(
+    draws: MetricDraws, key: MetricKey, model: VarianceModel, half_width: float | None
+) -> _Interval:
+    needed = None if half_width is None else count_needed_reviews(model, half_width)
+    mean = float(draws.select_values(key, model.weights).mean())
+    return _Interval(mean, *draws.interval(key, model.weights), needed)
 
 
-def _of_answers(values: FloatArray, n_random: int, left: int, half_width: float | None) -> _Interval:
-    more = None if half_width is None else count_needed_uniform_reviews(float(values.var()), n_random, left, half_width)
+def _estimate_from_answers(values: FloatArray, n_random: int, n_unreviewed: int, half_width: float | None) -> _Interval:
+    variance = float(values.var())
+    needed = None if half_width is None else count_needed_uniform_reviews(variance, n_random, n_unreviewed, half_width)
     low, high = np.percentile(values, UNEVEN_INTERVAL_PERCENTILES)
-    return _Interval(float(values.mean()), float(low), float(high), more)
+    return _Interval(float(values.mean()), float(low), float(high), needed)
 
 
 @dataclass(frozen=True, slots=True)
 class ExtensionGoal:
-    """What the sample is to reach."""
+    """The metric and interval for which a sample is extended."""
 
     key: MetricKey
     half_width: float
-    """In the figure's own unit."""
+    """Half-width of the interval, in the unit of the metric."""
     sample_index: int
-    """Which of the samples goes on: its place in every stratum."""
+    """Index of the extended sample in each `ItemStatus.stratum`."""
     pending: Collection[int]
-    """Places of its items that were drawn and are not reviewed yet: they come first, and are not drawn again."""
+    """Positions of drawn items without a human verdict. They are reviewed first and are not drawn again."""
     max_items: int | None = None
+    """Maximum number of items to draw."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtensionStratum:
-    """A stratum of the extension."""
+    """A stratum of an extension."""
 
     name: str
     candidates: list[int]
-    """Items that it can be drawn from, each as likely as any other."""
+    """Positions of the items from which the stratum is drawn, with equal probability."""
     n_to_draw: int
 
 
-def plan_extension(draws: MetricDraws, wanted: ExtensionGoal) -> list[ExtensionStratum]:
-    """Strata by automatic verdict and the sample's own, and by category where the figure weighs categories differently.
-    None if it is narrow enough once what waits is reviewed; all that is left if it never will be."""
-    spread = draws.variance_models([wanted.key])[wanted.key]
-    names = draws.population.cell_keys
-    own = [at for at, name in enumerate(names) if name.stratum[wanted.sample_index] is not None]
-    finely = not draws.is_evenly_weighted(spread.weights)
+def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStratum]:
+    """Plan how many items to draw from each stratum.
+
+    Strata are the automatic verdict and the sample's own strata, and categories if the metric weighs them unevenly. The
+    plan is empty if the pending reviews suffice, and has all remaining items if the goal cannot be reached.
+    """
+    model = draws.variance_models([goal.key])[goal.key]
+    keys = draws.population.cell_keys
+    by_category = not draws.is_evenly_weighted(model.weights)
     groups: dict[str, list[int]] = {}
-    for at in own:
-        stratum = names[at].stratum[wanted.sample_index] or ""
-        text = format_stratum_name(stratum, names[at].automatic, names[at].category if finely else None)
-        groups.setdefault(text, []).append(at)
-    waiting = set(wanted.pending)
-    together = _together(spread, list(groups.values()))
-    places = [[place for at in group for place in draws.population.unreviewed[at]] for group in groups.values()]
-    free = [[place for place in some if place not in waiting] for some in places]
-    ahead = np.array([len(some) - len(rest) for some, rest in zip(places, free, strict=True)], dtype=np.int64)
-    later = _reviewed(together, ahead)
-    many = count_needed_reviews(later, wanted.half_width)
-    size = sum(map(len, free)) if many is None else many
-    parts = (
-        allocate_reviews(later, size if wanted.max_items is None else min(size, wanted.max_items))
-        if size
-        else np.zeros_like(ahead)
+    for cell, key in enumerate(keys):
+        if (stratum := key.stratum[goal.sample_index]) is not None:
+            name = format_stratum_name(stratum, key.automatic, key.category if by_category else None)
+            groups.setdefault(name, []).append(cell)
+    pending = set(goal.pending)
+    merged = _merge_cells(model, list(groups.values()))
+    unreviewed = [[at for cell in group for at in draws.population.unreviewed[cell]] for group in groups.values()]
+    candidates = [[at for at in items if at not in pending] for items in unreviewed]
+    n_pending = np.array(
+        [len(items) - len(rest) for items, rest in zip(unreviewed, candidates, strict=True)], dtype=np.int64
     )
+    later = _assume_pending_reviews(merged, n_pending)
+    needed = count_needed_reviews(later, goal.half_width)
+    size = sum(map(len, candidates)) if needed is None else needed
+    if goal.max_items is not None:
+        size = min(size, goal.max_items)
+    counts = allocate_reviews(later, size) if size else np.zeros_like(n_pending)
     return [
-        ExtensionStratum(text, rest, int(each)) for text, rest, each in zip(groups, free, parts, strict=True) if each
+        ExtensionStratum(name, rest, int(count))
+        for name, rest, count in zip(groups, candidates, counts, strict=True)
+        if count
     ]
 
 
-def _together(spread: VarianceModel, groups: list[list[int]]) -> VarianceModel:
-    """Of cells that are drawn from as one."""
-    cells = spread.cells
+def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel:
+    """Merge the cells of each group, from which items are drawn with equal probability."""
+    cells = model.cells
     merged = Cells(
         pool=np.array([cells.pool[group[0]] for group in groups], dtype=np.int64),
         reviewed=np.array([cells.reviewed[group].sum() for group in groups], dtype=np.int64),
@@ -422,62 +445,71 @@ def _together(spread: VarianceModel, groups: list[list[int]]) -> VarianceModel:
         unreviewed=np.array([cells.unreviewed[group].sum() for group in groups], dtype=np.int64),
         inclusion_probability=np.ones(len(groups)),
     )
-    weight = [float(np.average(spread.weights[group], weights=cells.unreviewed[group] + 1e-9)) for group in groups]
-    return VarianceModel(merged, draw_posterior(merged), np.array(weight), spread.variance)
+    weights = [float(np.average(model.weights[group], weights=cells.unreviewed[group] + 1e-9)) for group in groups]
+    return VarianceModel(merged, draw_posterior(merged), np.array(weights), model.variance)
 
 
-def _reviewed(spread: VarianceModel, ahead: np.ndarray[tuple[int], np.dtype[np.int64]]) -> VarianceModel:
-    """As it is once the items that wait are reviewed and pass as often as the others."""
-    cells = spread.cells
-    then = Cells(
+def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> VarianceModel:
+    """Return the model as if the pending items had been reviewed and had passed as often as the others."""
+    cells = model.cells
+    later = Cells(
         cells.pool,
-        cells.reviewed + ahead,
-        cells.passed + np.rint(ahead * spread.posterior.mean_rate).astype(np.int64),
-        cells.unreviewed - ahead,
+        cells.reviewed + n_pending,
+        cells.passed + np.rint(n_pending * model.posterior.mean_rate).astype(np.int64),
+        cells.unreviewed - n_pending,
         cells.inclusion_probability,
     )
-    before, after = (float(spread.cell_variances(some).sum()) for some in (cells, then))
-    variance = spread.variance * (after / before if before > 0 else 1.0)
-    return VarianceModel(then, spread.posterior, spread.weights, variance)
+    before, after = (float(model.cell_variances(each).sum()) for each in (cells, later))
+    variance = model.variance * (after / before if before > 0 else 1.0)
+    return VarianceModel(later, model.posterior, model.weights, variance)
 
 
 def combine_runs(
-    parts: Sequence[EstimationInput], figures: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
+    runs: Sequence[EstimationInput], compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
 ) -> EstimationInput:
-    """`figures`: of the items of each part, in their order. Cells of two parts never lean on each other."""
-    ends = [sum(len(part.reviewed_items) for part in parts[: at + 1]) for at in range(len(parts))]
+    """Combine runs whose metrics are published together. Each run keeps its own samples and cells.
 
-    def of(rows: Sequence[ScoredItem]) -> Sequence[Metric]:
-        return figures([rows[end - len(part.reviewed_items) : end] for end, part in zip(ends, parts, strict=True)])
+    `compute_metrics` takes the items of each run, in the order of `runs`.
+    """
+    ends = [sum(len(run.reviewed_items) for run in runs[: at + 1]) for at in range(len(runs))]
+
+    def compute_combined(items: Sequence[ScoredItem]) -> Sequence[Metric]:
+        return compute_metrics(
+            [items[end - len(run.reviewed_items) : end] for end, run in zip(ends, runs, strict=True)]
+        )
 
     return EstimationInput(
-        [row for part in parts for row in part.automatic_items],
-        [row for part in parts for row in part.reviewed_items],
-        [replace(each, run_index=at) for at, part in enumerate(parts) for each in part.statuses],
-        of,
+        [item for run in runs for item in run.automatic_items],
+        [item for run in runs for item in run.reviewed_items],
+        [replace(status, run_index=at) for at, run in enumerate(runs) for status in run.statuses],
+        compute_combined,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class PassRateEstimate:
-    """0 to 1."""
+    """Estimated pass rate of all items, with the ends of its 95 % interval; from 0 to 1."""
 
     corrected: float
     low: float
     high: float
     needed: int | None
-    """Further items of a random sample until the interval is as narrow as was asked for."""
+    """Number of further sampled reviews until the interval has the requested width; None if impossible."""
 
 
-def estimate_pass_rate(standings: Sequence[ItemStatus], half_width: float, seed: int = SEED) -> PassRateEstimate | None:
-    """None without a random sample, and where some items could not be drawn by one. `half_width`: 0 to 1."""
-    people = build_population(standings)
-    if not people.n_random or people.unsampled:
+def estimate_pass_rate(statuses: Sequence[ItemStatus], half_width: float, seed: int = SEED) -> PassRateEstimate | None:
+    """Estimate the share of items that pass. `half_width` is from 0 to 1.
+
+    Returns None without a random sample, and if no sample could draw some unreviewed item.
+    """
+    population = build_population(statuses)
+    if not population.n_random or population.unsampled:
         return None
-    judged = [each for each in standings if each.human is not None]
-    made = draw_posterior(people.cells, seed=seed)
-    n = len(judged) + int(people.cells.unreviewed.sum())
-    values = (sum(each.human is True for each in judged) + made.passes[: made.n_pooled].sum(axis=1)) / n
+    reviewed = [each for each in statuses if each.human is not None]
+    posterior = draw_posterior(population.cells, seed=seed)
+    n = len(reviewed) + int(population.cells.unreviewed.sum())
+    n_passed = sum(each.human is True for each in reviewed) + posterior.passes[: posterior.n_pooled].sum(axis=1)
+    values = n_passed / n
     low, high = map(float, np.percentile(values, INTERVAL_PERCENTILES))
-    spread = VarianceModel(people.cells, made, np.full(len(people.cells), 1 / n), float(values.var()))
-    return PassRateEstimate(float(values.mean()), low, high, count_needed_reviews(spread, half_width))
+    model = VarianceModel(population.cells, posterior, np.full(len(population.cells), 1 / n), float(values.var()))
+    return PassRateEstimate(float(values.mean()), low, high, count_needed_reviews(model, half_width))

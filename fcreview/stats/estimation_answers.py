@@ -1,14 +1,14 @@
-"""Other answers than pass and fail, of unreviewed items: CONFETTI's soft score, scores of 0 to 2, labels, names that
-are counted.
+"""Metrics of a run if its unreviewed items had other verdicts or answers.
 
-An item's own answer stands, or people give another. Whether it stands is drawn as verdicts are (`posterior`); items
-with answers of a kind are a pool, and their cells are told apart by what the rest of their chain says. What it is
-otherwise is drawn from the other answers that people gave to items of the kind, as a Bayesian bootstrap (Rubin 1981)
-with one answer more as its prior (a Dirichlet process: Ferguson 1973). That is spread over what people said of items
-of other kinds, and a little over the whole scale. So an answer that nobody gave may come, the first few that were given
-are not all there is, and what is wrong is not taken for half right where nobody has seen any of it yet.
+For verdicts, drawn passes and failures replace the unreviewed items, and the benchmark's own metrics are computed.
 
-Figures of what the unreviewed items might be: drawn verdicts, put through the benchmark's own figures.
+For criteria other than pass and fail (CONFETTI's soft score, scores from 0 to 2, labels, counted names), draws decide
+whether the automatic answer of an item is right, in the same way as for verdicts (`posterior`). Items with automatic
+answers of the same kind form a pool, whose cells also depend on the other answers of the item's chain. If the automatic
+answer is wrong, the right one is drawn from the human answers that replaced answers of this kind, by a Bayesian
+bootstrap (Rubin 1981) with one additional answer as its prior (a Dirichlet process, Ferguson 1973). The prior answer
+comes from human answers to items of other kinds or, less often, from the whole scale. Answers that no annotator has
+given are therefore possible, and a few observed answers do not count as all possible ones.
 """
 
 from __future__ import annotations
@@ -27,293 +27,333 @@ from fcreview.stats.population import AutomaticOutcome, ItemStatus, Population, 
 from fcreview.stats.posterior import SEED, FloatArray, IntArray, PosteriorDraws, draw_posterior
 
 PRIOR_ANSWERS = 1.0
-"""Answers that the prior counts for."""
+"""Weight of the prior, in human answers."""
 PRIOR_ATOMS = 12
-"""Among as many points it is spread."""
-_LEAST = 1e-300
+"""Number of answers in each draw among which the prior is divided."""
+_MIN_WEIGHT = 1e-300
 PLACEHOLDER_NAME = "·"
-"""Stands for a name: only how many there are counts."""
+"""Stands for any name where only the number of names matters."""
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionAnswers:
-    """What people say on one criterion of items as a whole; an entry an item in each list."""
+    """Human answers on one criterion, about whole items. Each list has one entry per item."""
 
     criterion: str
     human: Sequence[Any]
-    """None: nobody said anything, or they differ."""
+    """Answer of the annotators; None if there is none or they disagree."""
     is_reviewed: Sequence[bool]
-    """Whether anybody said anything, settled or not."""
+    """Whether an annotator answered, even if annotators disagree."""
     is_random: Sequence[bool]
-    """Settled as an item of a random sample."""
+    """Whether the answer was given as part of a random sample."""
     is_selection_unknown: Sequence[bool]
-    """See `Standing.spoken_for`."""
+    """See `ItemStatus.is_selection_unknown`."""
 
 
 class AnswerModel:
-    """One criterion's, of a run's items."""
+    """Model of the right answers on one criterion of a run's items.
 
-    def __init__(self, before: Sequence[ScoredItem], standings: Sequence[ItemStatus], asked: CriterionAnswers) -> None:
-        self.criterion = asked.criterion
-        self.automatic = [row.values.get(asked.criterion) for row in before]
-        self.scale = scale = find_answer_scale(asked.criterion, self.automatic)
-        self.human_answers = asked
-        known = [None if own is None or scale is None else answer_kind(own, scale) for own in self.automatic]
+    Attributes:
+        criterion: Name of the criterion.
+        automatic: Automatic answer of each item, None without one.
+        scale: Scale of the answers, None if answers cannot be drawn.
+        human_answers: Human answers.
+        statuses: Status of each item, with the kind of its automatic answer as outcome.
+        n_unanswered: Number of reviewed items of the sample without an answer on this criterion. If there are any, the
+            answered ones may have been selected, so they are not a random sample.
+        population: Cells of the items.
+    """
+
+    def __init__(
+        self, automatic_items: Sequence[ScoredItem], statuses: Sequence[ItemStatus], human_answers: CriterionAnswers
+    ) -> None:
+        self.criterion = human_answers.criterion
+        self.automatic = [item.values.get(self.criterion) for item in automatic_items]
+        self.scale = scale = find_answer_scale(self.criterion, self.automatic)
+        self.human_answers = human_answers
+        kinds = [None if answer is None or scale is None else answer_kind(answer, scale) for answer in self.automatic]
+        contexts = chain_contexts(automatic_items, self.automatic)
         self.statuses = [
             replace(
-                each,
-                automatic=of,
-                context=context,
-                # extensions draw by verdict: not all of a kind were as likely to be drawn
-                stratum=None if each.stratum is None else (*each.stratum, f"{each.inclusion_probability:.6f}"),
-                human=None if of is None or said is None else same_verdict(said, own),
-                is_random=of is not None and asked.is_random[at],
-                is_selection_unknown=of is not None and asked.is_selection_unknown[at],
+                status,
+                automatic=kind,
+                context=contexts[at],
+                # Extensions draw by verdict, so answers of one kind may have different inclusion probabilities.
+                stratum=None if status.stratum is None else (*status.stratum, f"{status.inclusion_probability:.6f}"),
+                human=None if kind is None or human is None else same_verdict(human, self.automatic[at]),
+                is_random=kind is not None and human_answers.is_random[at],
+                is_selection_unknown=kind is not None and human_answers.is_selection_unknown[at],
             )
-            for at, (each, of, own, said, context) in enumerate(
-                zip(standings, known, self.automatic, asked.human, chain_contexts(before, self.automatic), strict=True)
-            )
+            for at, (status, kind, human) in enumerate(zip(statuses, kinds, human_answers.human, strict=True))
         ]
         self.n_unanswered = sum(
-            each.is_sample_reviewed and of is not None and not said
-            for each, of, said in zip(standings, known, asked.is_reviewed, strict=True)
+            status.is_sample_reviewed and kind is not None and not is_reviewed
+            for status, kind, is_reviewed in zip(statuses, kinds, human_answers.is_reviewed, strict=True)
         )
-        """Items of a sample that were reviewed, but not on this: those that were may have been chosen."""
         self.population: Population = build_population(self.statuses)
 
     @property
     def is_sampled(self) -> bool:
+        """Whether the human answers are a random sample from which answers can be drawn."""
         return self.scale is not None and bool(self.population.n_random) and not self.n_unanswered
 
     def iter_draws(self, draws: int, seed: int = SEED) -> Iterator[Mapping[int, Any]]:
-        """Of each draw the places of items whose own answer does not stand, and the one that does."""
+        """Yield for each draw the positions of items whose automatic answer is wrong, with the right answer."""
         generator = np.random.default_rng([seed, len(self.criterion)])
-        made: PosteriorDraws = draw_posterior(self.population.cells, draws, seed)
-        passes = made.passes[: made.n_pooled]
-        kinds = {
-            each.automatic: own
-            for each, own in zip(self.statuses, self.automatic, strict=True)
-            if each.automatic is not None
+        posterior: PosteriorDraws = draw_posterior(self.population.cells, draws, seed)
+        passes = posterior.passes[: posterior.n_pooled]
+        example: dict[AutomaticOutcome, Any] = {
+            status.automatic: answer
+            for status, answer in zip(self.statuses, self.automatic, strict=True)
+            if status.automatic is not None
         }
-        pools: dict[AutomaticOutcome, _Pool] = {
-            of: self._pool(of, own, len(passes), generator) for of, own in kinds.items()
-        }
+        pools = {kind: self._build_pool(kind, answer, len(passes), generator) for kind, answer in example.items()}
         cells = []
-        for at, (name, left) in enumerate(zip(self.population.cell_keys, self.population.unreviewed, strict=True)):
-            few = len(left) - passes[:, at]
-            most = int(few.max(initial=0))
-            which = pools[name.automatic].drawn(most, generator)
-            order = np.argsort(generator.random((len(passes), len(left))), axis=1)[:, :most]
-            cells.append((name.automatic, np.asarray(left, dtype=np.int64)[order], which, few))
+        for at, (key, unreviewed) in enumerate(zip(self.population.cell_keys, self.population.unreviewed, strict=True)):
+            n_wrong = len(unreviewed) - passes[:, at]
+            max_wrong = int(n_wrong.max(initial=0))
+            answers = pools[key.automatic].draw_numbers(max_wrong, generator)
+            order = np.argsort(generator.random((len(passes), len(unreviewed))), axis=1)[:, :max_wrong]
+            cells.append((key.automatic, np.asarray(unreviewed, dtype=np.int64)[order], answers, n_wrong))
         for draw in range(len(passes)):
-            found: dict[int, Any] = {}
-            for own, places, which, few in cells:
-                many, value = few[draw], pools[own].value
-                chosen = zip(places[draw, :many].tolist(), which[draw, :many].tolist(), strict=True)
-                found.update((place, value(draw, number)) for place, number in chosen)
-            yield found
+            right_answers: dict[int, Any] = {}
+            for kind, positions, answers, n_wrong in cells:
+                n = n_wrong[draw]
+                chosen = zip(positions[draw, :n].tolist(), answers[draw, :n].tolist(), strict=True)
+                right_answers.update((position, pools[kind].get_answer(draw, number)) for position, number in chosen)
+            yield right_answers
 
-    def _others(self, of: Any) -> list[Any]:
-        """What people said of sampled items of the kind whose own answer does not stand."""
-        return [
-            said
-            for said, each in zip(self.human_answers.human, self.statuses, strict=True)
-            if each.is_random and each.automatic == of and each.human is False
-        ]
-
-    def _elsewhere(self, of: Any) -> list[Any]:
-        """What people said of sampled items of other kinds, if that would be another answer here."""
+    def _build_pool(
+        self, kind: AutomaticOutcome, automatic: Any, draws: int, generator: np.random.Generator
+    ) -> _AnswerPool:
+        """Build the pool of right answers to items of a kind. `automatic`: an automatic answer of this kind."""
         scale = self.scale or Scale()
-        return [
-            said
-            for said, each in zip(self.human_answers.human, self.statuses, strict=True)
-            if each.is_random and each.automatic != of and answer_kind(said, scale) != of
+        sampled = [
+            (human, status)
+            for human, status in zip(self.human_answers.human, self.statuses, strict=True)
+            if status.is_random
         ]
-
-    def _pool(self, of: Any, own: Any, draws: int, generator: np.random.Generator) -> _Pool:
-        given, elsewhere, many = self._others(of), self._elsewhere(of), draws * PRIOR_ATOMS
-        further = _further(own, self.scale or Scale(), many, generator)
-        among = generator.integers(len(elsewhere) + 1, size=many).tolist()  # one of them is the whole scale
-        further = [elsewhere[at] if at < len(elsewhere) else value for at, value in zip(among, further, strict=True)]
-        shape = np.concatenate([np.ones(len(given)), np.full(PRIOR_ATOMS, PRIOR_ANSWERS / PRIOR_ATOMS)])
+        observed = [human for human, status in sampled if status.automatic == kind and status.human is False]
+        other_kinds = [
+            human for human, status in sampled if status.automatic != kind and answer_kind(human, scale) != kind
+        ]
+        n_atoms = draws * PRIOR_ATOMS
+        from_scale = _draw_from_scale(automatic, scale, n_atoms, generator)
+        chosen = generator.integers(len(other_kinds) + 1, size=n_atoms).tolist()  # the last number means the scale
+        atoms = [
+            other_kinds[number] if number < len(other_kinds) else answer
+            for number, answer in zip(chosen, from_scale, strict=True)
+        ]
+        shape = np.concatenate([np.ones(len(observed)), np.full(PRIOR_ATOMS, PRIOR_ANSWERS / PRIOR_ATOMS)])
         weights = generator.gamma(shape, size=(draws, len(shape)))
-        weights[:, -1] += _LEAST  # gammas of small shape may all be 0
-        return _Pool(given, further, np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1))
+        weights[:, -1] += _MIN_WEIGHT  # gamma variates of a small shape may all be 0
+        return _AnswerPool(observed, atoms, np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1))
 
 
 @dataclass(frozen=True, slots=True)
-class _Pool:
-    """The other answers to items of a kind."""
+class _AnswerPool:
+    """Possible right answers to items of a kind, weighted differently in each draw."""
 
-    given: Sequence[Any]
-    further: Sequence[Any]
-    """ATOMS of each draw."""
-    ends_at: FloatArray
-    """(draws, answers): where the part of each ends between 0 and 1."""
+    observed: Sequence[Any]
+    """Human answers."""
+    atoms: Sequence[Any]
+    """Answers from the prior, `PRIOR_ATOMS` for each draw."""
+    cumulative_weights: FloatArray
+    """Cumulative weights of the observed answers and the atoms, of shape (draws, answers)."""
 
-    def drawn(self, many: int, generator: np.random.Generator) -> IntArray:
-        """(draws, many): numbers of answers."""
-        draws, width = self.ends_at.shape
+    def draw_numbers(self, n: int, generator: np.random.Generator) -> IntArray:
+        """Draw the numbers of `n` answers in each draw, of shape (draws, n)."""
+        draws, width = self.cumulative_weights.shape
         row = np.arange(draws)[:, np.newaxis]
-        found = np.searchsorted((self.ends_at + row).ravel(), (generator.random((draws, many)) + row).ravel(), "right")
-        numbers: IntArray = np.clip(found.reshape(draws, many) - row * width, 0, width - 1)
+        targets = (generator.random((draws, n)) + row).ravel()
+        found = np.searchsorted((self.cumulative_weights + row).ravel(), targets, "right")
+        numbers: IntArray = np.clip(found.reshape(draws, n) - row * width, 0, width - 1)
         return numbers
 
-    def value(self, draw: int, number: int) -> Any:
-        beyond = number - len(self.given)
-        return self.given[number] if beyond < 0 else self.further[draw * PRIOR_ATOMS + beyond]
+    def get_answer(self, draw: int, number: int) -> Any:
+        """Return the answer with a number from `draw_numbers`."""
+        atom = number - len(self.observed)
+        return self.observed[number] if atom < 0 else self.atoms[draw * PRIOR_ATOMS + atom]
 
 
-def chain_contexts(rows: Sequence[ScoredItem], own: Sequence[Any]) -> list[str]:
-    """Of each item what the others of its chain say, empty without any. Errors are not spread evenly: people find a
-    wrong 0 more often where the rest of the chain is right, and there it decides what the product is."""
+def chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any]) -> list[str]:
+    """Describe for each item whether the other answers of its chain contain a 0; empty for items without a chain.
+
+    Errors depend on this: annotators find more wrong zeros in chains that are right otherwise, and there the zero
+    decides the product of the chain.
+    """
     chains: dict[str, list[int]] = {}
-    for at, row in enumerate(rows):
-        if (chain := chain_id(row)) is not None and isinstance(own[at], (int, float)):
+    for at, item in enumerate(items):
+        if (chain := chain_id(item)) is not None and isinstance(answers[at], (int, float)):
             chains.setdefault(chain, []).append(at)
-    found = [""] * len(rows)
-    for places in chains.values():
-        for at in places:
-            others = [own[other] for other in places if other != at]
+    contexts = [""] * len(items)
+    for positions in chains.values():
+        for at in positions:
+            others = [answers[other] for other in positions if other != at]
             if others:
-                found[at] = "others count" if all(others) else "others are 0"
-    return found
+                contexts[at] = "others count" if all(others) else "others are 0"
+    return contexts
 
 
-def with_answer(row: ScoredItem, criterion: str, value: Any) -> ScoredItem:
-    """The row if people gave this answer."""
-    overruled = {**row.overrides, **{(target, criterion): value for target in WHOLE_TARGETS}}
-    return replace(row, values={**row.values, criterion: value}, overrides=overruled)
+def with_answer(item: ScoredItem, criterion: str, answer: Any) -> ScoredItem:
+    """Return the item with a human answer on a criterion."""
+    overrides = {**item.overrides, **{(target, criterion): answer for target in WHOLE_TARGETS}}
+    return replace(item, values={**item.values, criterion: answer}, overrides=overrides)
 
 
-def find_answer_scale(criterion: str, own: Iterable[Any]) -> Scale | None:
-    """The scale that answers are drawn from; None for one without ends."""
+def find_answer_scale(criterion: str, automatic: Iterable[Any]) -> Scale | None:
+    """Return the scale from which answers are drawn; None if the scale is unknown or unbounded."""
     named = SCALES.get(criterion)
-    scale = named if named is not None and named.known_labels else find_scale(criterion, own)
-    if scale is None or scale.labels or _words(scale):
+    scale = named if named is not None and named.known_labels else find_scale(criterion, automatic)
+    if scale is None or scale.labels or _scale_values(scale):
         return scale
     return scale if scale.numbers is not None and np.isfinite(scale.numbers).all() else None
 
 
-def answer_kind(own: Any, scale: Scale) -> str:
-    """Answers of a kind are as likely to stand, and give way to the same others."""
-    if scale.numbers is not None and isinstance(own, (int, float)):
+def answer_kind(answer: Any, scale: Scale) -> str:
+    """Return the kind of an automatic answer: a range of numbers, a set of labels, or a number of names up to 2.
+
+    Answers of a kind are assumed to be wrong equally often and to have the same right answers.
+    """
+    if scale.numbers is not None and isinstance(answer, (int, float)):
         low, high = scale.numbers
-        return "least" if own <= low else "most" if own >= high else "low" if own < (low + high) / 2 else "high"
-    if isinstance(own, list):
-        return ",".join(sorted(map(str, own))) if scale.known_labels else str(min(len(own), 2))
-    return str(own)
+        return (
+            "least" if answer <= low else "most" if answer >= high else "low" if answer < (low + high) / 2 else "high"
+        )
+    if isinstance(answer, list):
+        return ",".join(sorted(map(str, answer))) if scale.known_labels else str(min(len(answer), 2))
+    return str(answer)
 
 
 def scale_ends(scale: Scale) -> tuple[Any, Any]:
-    """Two answers that are far from each other."""
+    """Return two answers at opposite ends of a scale."""
     if scale.numbers is not None:
         return scale.numbers
     if scale.labels:
-        return ([scale.known_labels[0]], [scale.known_labels[-1]]) if scale.known_labels else ([], [PLACEHOLDER_NAME])
-    words = _words(scale)
-    return words[0], words[-1]
+        labels = scale.known_labels
+        return ([labels[0]], [labels[-1]]) if labels else ([], [PLACEHOLDER_NAME])
+    values = _scale_values(scale)
+    return values[0], values[-1]
 
 
-def _further(own: Any, scale: Scale, many: int, generator: np.random.Generator) -> list[Any]:
-    """So many answers that nobody need have given: ends of a range are more likely (Jeffreys' prior of a share)."""
+def _draw_from_scale(automatic: Any, scale: Scale, n: int, generator: np.random.Generator) -> list[Any]:
+    """Draw answers that differ from the automatic one. Numbers have the Jeffreys prior of a share."""
     if scale.numbers is not None:
         low, high = scale.numbers
-        found: list[Any] = (low + (high - low) * generator.beta(0.5, 0.5, many)).tolist()
-        return found
+        numbers: list[Any] = (low + (high - low) * generator.beta(0.5, 0.5, n)).tolist()
+        return numbers
     if scale.labels and not scale.known_labels:
-        return [[] if own else [PLACEHOLDER_NAME]] * many
-    among = [[name] for name in scale.known_labels] if scale.labels else _words(scale)
-    others = [value for value in among if not same_verdict(value, own)] or [own]
-    return [others[at] for at in generator.integers(len(others), size=many).tolist()]
+        return [[] if automatic else [PLACEHOLDER_NAME]] * n
+    answers = [[label] for label in scale.known_labels] if scale.labels else _scale_values(scale)
+    others = [answer for answer in answers if not same_verdict(answer, automatic)] or [automatic]
+    return [others[at] for at in generator.integers(len(others), size=n).tolist()]
 
 
-def _words(scale: Scale) -> list[Any]:
-    found: list[Any] = []
+def _scale_values(scale: Scale) -> list[Any]:
+    values: list[Any] = []
     for value in scale.words.values():
-        if decides(value) and not any(same_verdict(value, other) for other in found):
-            found.append(value)
-    return found
+        if decides(value) and not any(same_verdict(value, other) for other in values):
+            values.append(value)
+    return values
 
 
 MetricFunction = Callable[[Sequence[ScoredItem]], Sequence[Metric]]
-"""A benchmark's figures of its items; pure."""
+"""Computes a benchmark's metrics from its items."""
 MetricValues = Mapping[MetricKey, float]
 
 
 class MetricCalculator:
-    """A run's figures, whatever verdicts its unreviewed items are given."""
+    """Computes the metrics of a run for assumed verdicts on its items."""
 
-    def __init__(self, before: Sequence[ScoredItem], after: Sequence[ScoredItem], figures: MetricFunction) -> None:
-        """`before`: as the benchmark says; `after`: with what people settled."""
-        self._after, self._figures = list(after), figures
-        self._own = [row.valid for row in before]
-        self._made: dict[tuple[int, bool], ScoredItem] = {}
+    def __init__(
+        self,
+        automatic_items: Sequence[ScoredItem],
+        reviewed_items: Sequence[ScoredItem],
+        compute_metrics: MetricFunction,
+    ) -> None:
+        """Create a calculator.
 
-    def with_verdicts(self, verdicts: Mapping[int, bool] | Iterable[tuple[int, bool]]) -> MetricValues:
-        """Figures with these verdicts, by place, instead of what is there."""
-        rows = self._after.copy()
-        for at, verdict in verdicts.items() if isinstance(verdicts, Mapping) else verdicts:
-            rows[at] = self._row(at, verdict)
-        return metric_values(self._figures(rows))
+        Args:
+            automatic_items: Items with automatic verdicts.
+            reviewed_items: The same items with human verdicts where there are any.
+            compute_metrics: Computes the benchmark's metrics.
+        """
+        self._items, self._compute_metrics = list(reviewed_items), compute_metrics
+        self._automatic = [item.valid for item in automatic_items]
+        self._cache: dict[tuple[int, bool], ScoredItem] = {}
 
-    def with_same_verdict(self, places: Iterable[int], verdict: bool) -> MetricValues:
-        return self.with_verdicts((at, verdict) for at in places)
+    def with_verdicts(self, verdicts: Iterable[tuple[int, bool]]) -> MetricValues:
+        """Compute the metrics with other verdicts, given as pairs (position, verdict)."""
+        items = self._items.copy()
+        for at, verdict in verdicts:
+            items[at] = self._with_verdict(at, verdict)
+        return metric_values(self._compute_metrics(items))
 
-    def compute_draws(self, population: Population, drawn: PosteriorDraws, seed: int) -> dict[MetricKey, FloatArray]:
-        """Each figure's value in every draw; which of a cell's items pass is drawn too. Figures that some draw leaves
-        without a value are left out."""
+    def with_same_verdict(self, positions: Iterable[int], verdict: bool) -> MetricValues:
+        """Compute the metrics with one verdict on all items at these positions."""
+        return self.with_verdicts((at, verdict) for at in positions)
+
+    def compute_draws(
+        self, population: Population, posterior: PosteriorDraws, seed: int
+    ) -> dict[MetricKey, FloatArray]:
+        """Compute the metrics of each draw. Which items of a cell pass is drawn too.
+
+        Metrics without a value in some draw are omitted.
+        """
         generator = np.random.default_rng(seed)
-        made = []
-        for passes in drawn.passes:
+        draws = []
+        for passes in posterior.passes:
             verdicts: list[tuple[int, bool]] = []
-            for name, left, many in zip(population.cell_keys, population.unreviewed, passes.tolist(), strict=True):
-                common = name.automatic is not False
-                few = len(left) - many if common else many  # those that are not as the benchmark says
-                other = generator.choice(len(left), few, replace=False) if few else ()
-                if name.automatic is None:
-                    verdicts += ((at, True) for at in left)
-                verdicts += ((left[at], not common) for at in other)
-            made.append(self.with_verdicts(verdicts))
-        return _in_every(made)
+            for key, unreviewed, n_passes in zip(
+                population.cell_keys, population.unreviewed, passes.tolist(), strict=True
+            ):
+                assumed = key.automatic is not False
+                n_others = len(unreviewed) - n_passes if assumed else n_passes
+                others = generator.choice(len(unreviewed), n_others, replace=False) if n_others else ()
+                if key.automatic is None:
+                    verdicts += ((at, True) for at in unreviewed)
+                verdicts += ((unreviewed[at], not assumed) for at in others)
+            draws.append(self.with_verdicts(verdicts))
+        return _stack_draws(draws)
 
-    def _row(self, at: int, verdict: bool) -> ScoredItem:
-        made = self._made.get((at, verdict))
-        if made is None:
-            made = self._made[at, verdict] = _said(self._after[at], self._own[at], verdict)
-        return made
+    def _with_verdict(self, at: int, verdict: bool) -> ScoredItem:
+        """Return an item with a human verdict on the whole item, which replaces an earlier one."""
+        if (at, verdict) not in self._cache:
+            item = self._items[at]
+            overrides = {about: value for about, value in item.overrides.items() if about != ITEM_CORRECT}
+            if verdict is not self._automatic[at]:
+                overrides[ITEM_CORRECT] = verdict
+            if item.valid is not verdict or dict(item.overrides) != overrides:
+                error_type = None if verdict else item.error_type
+                item = replace(item, valid=verdict, overrides=overrides, error_type=error_type)
+            self._cache[at, verdict] = item
+        return self._cache[at, verdict]
 
 
 def draw_answer_metrics(
-    after: Sequence[ScoredItem], figures: MetricFunction, sampled: Sequence[AnswerModel], draws: int, seed: int
+    reviewed_items: Sequence[ScoredItem],
+    compute_metrics: MetricFunction,
+    models: Sequence[AnswerModel],
+    draws: int,
+    seed: int,
 ) -> dict[MetricKey, FloatArray]:
-    """Each figure's value in every draw of the answers on these criteria."""
-    made = []
-    for found in zip(*(each.iter_draws(draws, seed) for each in sampled), strict=True):
-        rows = list(after)
-        for each, others in zip(sampled, found, strict=True):
-            for at, value in others.items():
-                rows[at] = with_answer(rows[at], each.criterion, value)
-        made.append(metric_values(figures(rows)))
-    return _in_every(made)
+    """Compute the metrics of each draw of the right answers on the models' criteria."""
+    values = []
+    for right_answers in zip(*(model.iter_draws(draws, seed) for model in models), strict=True):
+        items = list(reviewed_items)
+        for model, answers in zip(models, right_answers, strict=True):
+            for at, answer in answers.items():
+                items[at] = with_answer(items[at], model.criterion, answer)
+        values.append(metric_values(compute_metrics(items)))
+    return _stack_draws(values)
 
 
-def metric_values(figures: Iterable[Metric]) -> dict[MetricKey, float]:
-    """Those that have a value."""
-    return {one.key: float(one.value) for one in figures if one.value is not None}
+def metric_values(metrics: Iterable[Metric]) -> dict[MetricKey, float]:
+    """Return the values of the metrics that have one."""
+    return {metric.key: float(metric.value) for metric in metrics if metric.value is not None}
 
 
-def _in_every(draws: Sequence[MetricValues]) -> dict[MetricKey, FloatArray]:
-    """Figures that every draw has a value of."""
+def _stack_draws(draws: Sequence[MetricValues]) -> dict[MetricKey, FloatArray]:
+    """Collect the values of each metric that has a value in every draw."""
     keys = [key for key in draws[0] if all(key in values for values in draws)] if draws else []
     return {key: np.array([values[key] for values in draws]) for key in keys}
-
-
-def _said(row: ScoredItem, own: bool | None, verdict: bool) -> ScoredItem:
-    """The row if people said this of the item, and nothing that they said of it as a whole before."""
-    overruled = {question: value for question, value in row.overrides.items() if question != ITEM_CORRECT}
-    if verdict is not own:
-        overruled[ITEM_CORRECT] = verdict
-    if row.valid is verdict and dict(row.overrides) == overruled:
-        return row
-    return replace(row, valid=verdict, overrides=overruled, error_type=None if verdict else row.error_type)

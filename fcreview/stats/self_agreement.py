@@ -47,7 +47,7 @@ class SelfAgreement:
 
 
 def compute_self_agreement(repeats: Iterable[RepeatedRating]) -> Iterator[SelfAgreement]:
-    """Compute self-agreement by criterion, for each annotator in alphabetical order, then for all if there are several."""
+    """Compute self-agreement by criterion, for each annotator by name, then for all if there are several."""
     by_criterion: dict[str, dict[str, list[RepeatedRating]]] = {}
     for each in repeats:
         if decides(each.first) and decides(each.second):

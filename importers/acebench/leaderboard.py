@@ -64,7 +64,7 @@ def error_class(error_type: str) -> str:
 MULTI_TURN_CATEGORIES = ("normal_multi_turn_user_switch", "normal_multi_turn_user_adjust")
 PROCESS_ACCURACY = "process_accuracy"
 MILESTONES_MET = "milestones met"
-"""Name in `Extra.more` of the process accuracy that an agent item has, or would have, if its end state is wrong."""
+"""Name in `Extra.metadata` of the process accuracy that an agent item has, or would have, if its end state is wrong."""
 
 
 @dataclass(frozen=True, slots=True)

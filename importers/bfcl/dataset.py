@@ -30,14 +30,14 @@ from fcreview.model.redact import redact
 
 @dataclass(slots=True)
 class DatasetItem:
-    """One test case of a dataset. Runs share it, so only the caches are changed after loading."""
+    """One test case of a dataset. All runs share it, so only its caches may change after it is loaded."""
 
     id: str
     category: str
     turns: list[list[dict[str, Any]]] = field(default_factory=list)
     """Messages `{"role", "content"}` of each turn. V1's plain string is one user message in one turn."""
     functions: list[dict[str, Any]] = field(default_factory=list)
-    """Function docs as in the dataset. V1's single object is a list of one."""
+    """Function docs as in the dataset. V1's single object becomes a list of one."""
     ground_truth: Any = None
     """Golden answer as in the dataset.
 
@@ -50,7 +50,7 @@ class DatasetItem:
     opening_messages: list[Message] = field(default_factory=list)
     """Messages at the start of each turn."""
     question: str = ""
-    """First question in one line."""
+    """Text of the first question, shortened to one line for lists."""
     extra: dict[str, Any] = field(default_factory=dict)
     """Other fields of the question and answer records, such as `initial_config` or `scenario`, for the metadata."""
     equivalence_rules: tuple[EquivalenceRule, ...] = ()
@@ -64,25 +64,25 @@ class DatasetItem:
 
 
 MAX_LOADED_ITEMS = 10_000
-"""Size up to which all items of a dataset stay in memory. No published dataset is larger."""
+"""Largest number of items that are all kept in memory. No published dataset has more."""
 LOADED_ITEMS_OF_LARGE_DATASET = 500
-"""Number of items of a larger dataset in memory. Runs use the items in order, so more would not be used again."""
+"""Number of items of a larger dataset in memory. Runs use items in order, so a larger cache would save nothing."""
 _NO_POSITION = (-1, -1, -1)
 ReloadItem = Callable[[str, JsonRecord, JsonRecord | None], DatasetItem]
 """Loads an item from the positions of its question and answer records. Raises KeyError if the files have changed."""
 
 
 class DatasetItems(Mapping[str, DatasetItem]):
-    """Items of a dataset by id, in dataset order. Those of a large dataset are loaded again when they are used.
+    """Items of a dataset by id, in dataset order.
 
-    As Python objects, 500,000 items would take gigabytes of memory.
+    Not all items of a large dataset are in memory, where 500,000 would take gigabytes. They are loaded when used.
     """
 
     def __init__(self, reload_item: ReloadItem | None = None) -> None:
         self._reload_item = reload_item
         self._numbers: dict[str, int] = {}
         self._positions = array("q")
-        """Line, offset and length of the question record and of the answer record of each item."""
+        """Six numbers for each item: line, offset and length of its question record, then of its answer record."""
         self._loaded: OrderedDict[str, DatasetItem] = OrderedDict()
 
     def add(self, item: DatasetItem, question: JsonRecord | None = None, answer: JsonRecord | None = None) -> None:
@@ -243,13 +243,13 @@ class DatasetFiles:
 
 @dataclass(slots=True)
 class Dataset:
-    """Items of one category of a dataset, or of several."""
+    """Dataset items of one or more categories."""
 
     items: DatasetItems = field(default_factory=DatasetItems)
     issues: list[ImportIssue] = field(default_factory=list)
     """Issues of the files. Loading items of a large dataset may add more."""
     repeated_ids: dict[str, list[str]] = field(default_factory=dict)
-    """Id that several records share -> the ids of their items in order, `[id, "id#2"]`."""
+    """Record id that occurs more than once -> ids of its items in order, `[id, "id#2"]`."""
 
 
 def load_dataset(files: DatasetFiles, category: str) -> Dataset:
@@ -263,7 +263,7 @@ def _load_cached(files: DatasetFiles, category: str, stamps: tuple[Any, ...]) ->
 
 
 def _file_stamp(path: Path) -> tuple[str, int, int]:
-    """Return path, modification time in nanoseconds and size of a file."""
+    """Return path, modification time in nanoseconds and size in bytes of a file."""
     try:
         status = path.stat()
     except OSError:
@@ -272,7 +272,7 @@ def _file_stamp(path: Path) -> tuple[str, int, int]:
 
 
 class _DatasetLoader:
-    """Loads the dataset of a category, and later single items of a large one again."""
+    """Loads the dataset of a category. Items of a large dataset are loaded again one at a time."""
 
     def __init__(self, files: DatasetFiles, category: str) -> None:
         self._files, self._category = files, category
@@ -339,7 +339,7 @@ class _DatasetLoader:
 
 
 def _read_answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[JsonRecord], dict[str, tuple[int, ...]]]:
-    """Return the answer records, and id -> positions in that list.
+    """Return the answer records and a mapping from record id to positions in that list.
 
     Records after the first `MAX_LOADED_ITEMS` have no values.
     """

@@ -55,11 +55,8 @@ FilesByCategory = dict[str, CategoryFiles]
 """`RunPlan.importer_data` of a BFCL run, in the order in which categories are imported."""
 
 
-def find(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
-    """Find the BFCL runs in `files`, with their score files and datasets.
-
-    Files of BFCL that are not imported are claimed, too. A notice counts them.
-    """
+def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+    """Find the BFCL runs in `files`, with their score files and datasets. A notice counts the files that are skipped."""
     peek = lru_cache(maxsize=None)(read_first_record)
     found = DiscoveredRuns()
     results: FilesByRun = {}
@@ -128,7 +125,7 @@ def _make_plan(
     scores: list[ClassifiedFile],
     issues: list[ImportIssue],
 ) -> RunPlan:
-    """Plan a run of the model folder `folder` that is shown as `path`."""
+    """Make the plan of a run. `folder` is its model folder, `path` the path that is shown for it."""
     categories: FilesByCategory = {}
     order = filenames.CATEGORY_ORDER
     for file in sorted([*results, *scores], key=lambda file: order.get(file.category, len(order))):
@@ -151,7 +148,7 @@ def _make_plan(
 def _find_counterpart(
     folder: Path, version: str, files: Sequence[ClassifiedFile], peek: Peek
 ) -> tuple[list[ClassifiedFile], list[ImportIssue], bool]:
-    """Find the score files for result files of a model, or the result files for score files.
+    """Find the score files that belong to result files of a model, or the result files that belong to score files.
 
     Returns the files, issues, and whether `files` are all files of their kind in the model folder. If they are not,
     only files of the same categories are returned.
@@ -403,10 +400,7 @@ def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
 
 
 def _count_matches(folder: Path, plan: RunPlan) -> tuple[int, int]:
-    """Compare a dataset with the first entries of each score file.
-
-    Returns how many quoted questions and golden answers are equal, and how many were compared.
-    """
+    """Return how many questions and golden answers in score entries equal the dataset's, and how many were compared."""
     n_equal = n_compared = 0
     categories: FilesByCategory = plan.importer_data
     for category, category_files in categories.items():

@@ -75,14 +75,14 @@ CONFETTI_CATEGORIES = ("conversationsclean", "dialogacts", "conversationsclean_s
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedFile:
-    """What the name and first record of a BFCL file state."""
+    """Classification of a BFCL file by its name and first record."""
 
     path: Path
     kind: FileKind
     version: str
     category: str
     ignored_reason: str = ""
-    """What an ignored file contains, in the plural. Empty for files that need no notice."""
+    """Description of an ignored file for a notice, as a plural noun. Empty for files that need no notice."""
     is_certain: bool = True
     """False if another benchmark may have a file of the same name."""
 
@@ -145,7 +145,7 @@ def _kind_of_record(first: Any) -> FileKind | None:
 
 
 def _ignored_reason(path: Path) -> str | None:
-    """Return what an ignored BFCL file contains; None if the file is not ignored."""
+    """Return the description of an ignored BFCL file, as a plural noun; None if the file is not ignored."""
     name, folders = path.name, path.parts[-6:-1]
     if "memory_snapshot" in folders and path.suffix == ".json":
         return "memory snapshots of the memory categories"
@@ -171,9 +171,10 @@ def model_folder(path: Path) -> Path:
 
 
 def is_early_v1_file(path: Path) -> bool:
-    """Whether a V1 file was likely scored before the middle of July 2024, when the rules changed.
+    """Whether a V1 file was probably scored before the middle of July 2024, when BFCL changed its rules.
 
-    No file states this. Folder names do: by their date or, as first published, as `result-BFCL` and `score-BFCL`.
+    No file states a date. A folder name with an earlier date indicates it, or the first published folder names,
+    `result-BFCL` and `score-BFCL`.
     """
     date = next((found[0] for part in path.parts[-6:-1] if (found := _DATE.search(part))), None)
     if date is not None:
@@ -203,6 +204,12 @@ def split_format_sensitivity_id(item_id: str) -> tuple[str, str, str] | None:
     return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None
 
 
+def split_config(item_id: str, category: str) -> tuple[str, str | None]:
+    """Return the category by whose rules an item is checked, and the configuration of a format-sensitivity item."""
+    parts = split_format_sensitivity_id(item_id) if category == "format_sensitivity" else None
+    return (split_item_id(parts[2])[0], parts[1]) if parts else (category, None)
+
+
 @lru_cache(maxsize=16_384)
 def item_number(item_id: str) -> int | None:
     """Return the number after the last `_` of an id, or of the first part of a format-sensitivity id."""
@@ -211,7 +218,7 @@ def item_number(item_id: str) -> int | None:
 
 
 def to_dataset_id(item_id: str, category: str) -> str:
-    """Return the dataset's id of a result.
+    """Convert the item id of a result to the dataset's id.
 
     Results of memory and web search add the backend or variant, those of format sensitivity the configuration.
     """

@@ -31,10 +31,10 @@ class GoldenCorrector(CategoryCorrections):
         self.category = category
 
     def correct(self, item_id: str, item: DatasetItem) -> CorrectedItem:
-        """Return the dataset item of a run's item with errata. The item itself, which runs share, is not changed.
+        """Return a dataset item with the errata that apply to it. The original, which runs share, is not changed.
 
-        The hash of a corrected golden answer stays that of the original one. Otherwise the correction would make stale
-        the very reviews on which it is based.
+        The golden hash stays that of the original answer. Otherwise the reviews that led to the correction would become
+        stale.
         """
         if item.ground_truth is None:
             return CorrectedItem(item)

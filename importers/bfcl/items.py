@@ -40,13 +40,13 @@ DECODER_FIELD = "decoder"
 CHECKER, CHECKER_WITH_ERRATA = "checker", "checker with errata"
 """`Verdict.by` of recomputed verdicts."""
 WHOLE_ITEM_ERRORS = frozenset({"multi_turn:inference_error", "multi_turn:force_terminated"})
-"""Error types that concern a multi-turn item as a whole and no call."""
+"""Error types of multi-turn items that no single call causes."""
 KNOWN_FIELDS = frozenset(
     {"id", "idx", "result", "input_token_count", "output_token_count", "latency", "inference_log", "reasoning_content",
      "traceback"}
 )  # fmt: skip
 SHAREABLE_FIELDS = KNOWN_FIELDS - {"traceback", "inference_log"}
-"""Fields of result records whose items can share their content with those of other runs."""
+"""Fields that a result record may have if its item shares content with items of other runs."""
 _item_values = attrgetter(*(each.name for each in fields(Item)))
 
 
@@ -77,7 +77,7 @@ class CategoryContext:
 
 @dataclass(slots=True)
 class ItemInputs:
-    """Sources of one item besides its result record."""
+    """Data of one item besides its result record."""
 
     id: str
     corrected: CorrectedItem
@@ -99,7 +99,8 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
         item.prediction_hash = answer_hash(record.get("result"))
         _fill_multi_turn(item, context, record, inputs)
         return item
-    settings = _evaluation_settings(context, inputs)
+    category, config = filenames.split_config(inputs.id, context.category)
+    settings = EvaluationSettings(context.rules_version, category, context.decoder, config)
     reply = evaluate_reply(inputs.corrected.item, record, settings)
     key = inputs.id, context.score_file_name, inputs.official
     shareable = reply.is_cached and inputs.official is not False and _is_shareable(inputs, record)
@@ -181,13 +182,6 @@ def _failed_verdict(item: Item, inputs: ItemInputs, context: CategoryContext) ->
         messages.append(f"then {error_type}: {rationale or ''}")
     rationale = "\n".join(filter(None, messages)) or None
     return Verdict("official", False, "item", "correct", item.error_type, rationale, context.score_file_name)
-
-
-def _evaluation_settings(context: CategoryContext, inputs: ItemInputs) -> EvaluationSettings:
-    category, config = context.category, None
-    if category == "format_sensitivity" and (parts := filenames.split_format_sensitivity_id(inputs.id)):
-        config, category = parts[1], filenames.split_item_id(parts[2])[0]
-    return EvaluationSettings(context.rules_version, category, context.decoder, config)
 
 
 def _fill_single_turn(
@@ -303,10 +297,7 @@ def _sum_integers(value: Any) -> int | None:
 
 
 def _step_latencies(value: list[Any]) -> list[float] | None:
-    """Return the latency of each step, in seconds, from `[turn][step]`; None for any other form.
-
-    The leaderboard does not count latencies in another form.
-    """
+    """Return the latency of each step, in seconds, from `[turn][step]`. The leaderboard counts no other form: None."""
     if not all(isinstance(turn, list) for turn in value):
         return None
     numbers = [each for turn in value for each in turn if isinstance(each, (int, float)) and not isinstance(each, bool)]

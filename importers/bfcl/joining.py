@@ -65,9 +65,9 @@ MAX_PERMUTED_REPLIES = 4
 
 
 def match_replies(replies: Sequence[Any], items: Sequence[DatasetItem]) -> list[int]:
-    """Return, for each reply, the position of its item: the order in which most replies name a function of their item.
+    """Assign each reply to an item, so that as many replies as possible name a function of their item.
 
-    Of equally good orders the first counts, which is that of the dataset.
+    Returns the position of the item of each reply. Of equally good assignments, the dataset's order is used.
     """
     positions = range(len(replies))
     if len(replies) != len(items) or len(replies) > MAX_PERMUTED_REPLIES:
@@ -90,8 +90,7 @@ def _names_function(reply: str, item: DatasetItem) -> bool:
 def split_repeated_id(item_id: str, replies: Sequence[Any], dataset: Dataset, *, all_scored: bool) -> list[str] | None:
     """Return an item id for each result with the same id; None if they are one item that was written several times.
 
-    Args:
-        all_scored: Whether the score file counts every result. Decides if there is no dataset.
+    Without a dataset, the results are different items if the score file counts all of them (`all_scored`).
     """
     item_ids = dataset.repeated_ids.get(item_id)
     if item_ids is None:
@@ -108,7 +107,7 @@ def split_repeated_id(item_id: str, replies: Sequence[Any], dataset: Dataset, *,
 def find_scored_item(
     item_ids: Sequence[str], entry: Mapping[str, Any], dataset: Dataset, replies: Mapping[str, Any]
 ) -> str:
-    """Return which of the items with a repeated id a score entry is about, by the question and reply that it quotes."""
+    """Find the item of a score entry among those with the same id, by the question and reply that the entry quotes."""
     prompt = entry.get("prompt")
     question = prompt.get("question") if isinstance(prompt, dict) else prompt
     reply = entry.get("model_result_raw", entry.get("model_result"))

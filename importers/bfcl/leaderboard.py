@@ -1,34 +1,11 @@
-"""BFCL's published tables: accuracy, format sensitivity, cost and latency.
+"""The metrics of BFCL's leaderboards: accuracy, format sensitivity, cost and latency. docs/bfcl-metrics.md lists them.
 
-BFCL's format sensitivity: how far accuracy varies with the prompt format. Source: `eval_runner.py` (bfcl-eval
-2026.3.23).
+Sources: the official program in package bfcl-eval 2026.3.23 for V4, of summer 2024 for V1, of September 2024 for V2 and
+of January to June 2025 for V3 (`eval_runner.py`, `eval_runner_helper.py`); `constants/model_config.py` for prices.
 
-What the official program takes tokens to cost. Source: `constants/model_config.py` of package bfcl-eval 2026.3.23
-(Apache-2.0).
-
-Means over BFCL categories, and what they rest on.
-
-Three things may be the matter with a category: it was not run, it was run but this source has no verdict on it, or
-on some of its items only. What was not run counts as 0 where the official program counts it so, and is left out
-elsewhere; a mean with a category without a verdict is not given; one over a part says the denominator.
-
-Figures over categories, and the figures that these are parts of.
-
-What the leaderboards of V2 and V3 printed besides the groups that both have.
-
-V2 (`data_combined.csv`): live and non-live calls have one column, the mean of both, and the overall figure is the mean
-of ten columns. V3 (`data_overall.csv`): the overall figure is the mean of non-live, live and multi-turn; non-live is
-that of nine columns, of five since the executable categories were given up in April 2025.
-
-BFCL's accuracy table: from pass counts of categories to the figures of the generation's leaderboard.
-
-Sources: `eval_runner_helper.py` of the official program, that of package bfcl-eval 2026.3.23 for V4, that of summer
-2024 for V1, those of September 2024 and of January to June 2025 for V2 and V3 (`published.py`).
-
-What a run cost and how long its steps took, as the leaderboard counts it.
-
-Source: `record_cost_latency` and `get_cost_latency_info` of `eval_runner_helper.py` (bfcl-eval 2026.3.23): every step
-of a multi-turn item counts for itself, and what was recorded as 0 does not count.
+A category that was not run is *missing*. It counts as 0 where the official program counts it so, and is omitted
+elsewhere. A source may have verdicts on only some items of a category; the metric then states their number. If it has
+none on a category, the means that include this category have no value.
 """
 
 from __future__ import annotations
@@ -45,33 +22,362 @@ from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, pass_rate_metric
 from fcreview.model.wording import read_header_accuracy
 
+
+def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
+    """Compute all metrics of the run's BFCL version. Without any verdict there are none."""
+    if all(row.valid is None for row in rows):
+        return []
+    return [
+        *accuracy_table(run.generation, count_category_rates(rows, run.official_metrics)),
+        *format_sensitivity_metrics(rows),
+        *cost_and_latency_metrics(rows, run),
+    ]
+
+
+class CategoryRate(NamedTuple):
+    """Passes, verdicts and items of one category."""
+
+    passed: int
+    n_verdicts: int
+    n_items: int
+    note: str = ""
+    """Reason why the pass rate cannot be computed from the known verdicts."""
+
+
+RatesByCategory = Mapping[str, CategoryRate]
+"""Category -> its rate. Missing categories have none."""
+
+
+class MeanRate(NamedTuple):
+    """Pass rate over one or more categories."""
+
+    value: float | None
+    """0 to 1; None if a category has no verdict or all are missing."""
+    n_verdicts: int
+    n_items: int
+    """Number of items, 0 if all categories are missing."""
+    missing: tuple[str, ...] = ()
+    """Missing categories."""
+
+
+def count_category_rates(rows: Iterable[ScoredItem], headers: Mapping[str, Any]) -> dict[str, CategoryRate]:
+    """Count passes, verdicts and items of each category. `headers` maps categories to headers of score files."""
+    counts: dict[str, list[int]] = {}
+    for row in rows:
+        count = counts.setdefault(row.category, [0, 0, 0])
+        count[2] += row.n_items
+        if row.valid is not None:
+            count[0] += row.n_items if row.valid else 0
+            count[1] += row.n_items
+    rates = {}
+    for category, (passed, n_verdicts, n_items) in counts.items():
+        header = read_header_accuracy(headers.get(category), n_items, passed)
+        rates[category] = (
+            CategoryRate(0, 0, n_items, header.message) if header else CategoryRate(passed, n_verdicts, n_items)
+        )
+    return rates
+
+
+def category_rate(rates: RatesByCategory, category: str) -> MeanRate:
+    """Return the pass rate of one category."""
+    rate = rates.get(category)
+    if rate is None:
+        return MeanRate(None, 0, 0, (category,))
+    return MeanRate(rate.passed / rate.n_verdicts if rate.n_verdicts else None, rate.n_verdicts, rate.n_items)
+
+
+def mean_rate(parts: Sequence[MeanRate], *, missing_as_zero: bool = False) -> MeanRate:
+    """Average rates with equal weights."""
+    run = [part for part in parts if part.n_items]
+    n_verdicts, n_items = sum(part.n_verdicts for part in parts), sum(part.n_items for part in parts)
+    missing = tuple(category for part in parts for category in part.missing)
+    values = [part.value for part in run if part.value is not None]
+    if len(values) < len(run) or not (run or missing_as_zero):
+        return MeanRate(None, n_verdicts, n_items, missing)
+    return MeanRate(sum(values) / len(parts if missing_as_zero else run), n_verdicts, n_items, missing)
+
+
+def item_weighted_rate(
+    rates: RatesByCategory, categories: Sequence[str], sizes: Mapping[str, int] | None = None
+) -> MeanRate:
+    """Divide all passes of several categories by all their items.
+
+    With `sizes`, category -> number of items, the items of a missing category count as failed.
+    """
+    run = [rates[category] for category in categories if category in rates]
+    missing = tuple(category for category in categories if category not in rates)
+    n_failed = sum(sizes[category] for category in missing) if sizes else 0
+    n_verdicts, n_items = sum(rate.n_verdicts for rate in run), sum(rate.n_items for rate in run)
+    if any(rate.n_verdicts == 0 for rate in run) or not n_verdicts + n_failed:
+        return MeanRate(None, n_verdicts, n_items, missing)
+    return MeanRate(sum(rate.passed for rate in run) / (n_verdicts + n_failed), n_verdicts, n_items, missing)
+
+
+@dataclass(slots=True)
+class CategoryGroup:
+    """A metric and the metrics that it is computed from. A category is a group without parts."""
+
+    name: str
+    rate: MeanRate
+    parts: Sequence[CategoryGroup] = ()
+    note: str = ""
+    is_hidden: bool = False
+    """Whether the leaderboard shows N/A for the group. Other groups are still computed from its rate."""
+
+    def metrics(self, level: int) -> Iterator[Metric]:
+        """Yield the metric of the group at this level and those of its parts below it."""
+        if self.rate.n_items or self.rate.value is not None:
+            value = None if self.is_hidden else self.rate.value
+            n, total = (self.rate.n_verdicts, self.rate.n_items) if self.rate.n_items else (None, None)
+            yield Metric("accuracy", self.name, value, level=level, note=self.note, n=n, total=total, digits=2)
+        for part in self.parts:
+            yield from part.metrics(level + 1)
+
+    def categories(self) -> Iterator[str]:
+        """Yield the categories in the group."""
+        if not self.parts:
+            yield self.name
+        for part in self.parts:
+            yield from part.categories()
+
+
+def category_groups(rates: RatesByCategory, categories: Iterable[str]) -> list[CategoryGroup]:
+    """Return a group without parts for each category."""
+    return [
+        CategoryGroup(category, category_rate(rates, category), note=rates[category].note if category in rates else "")
+        for category in categories
+    ]
+
+
+def unweighted_group(name: str, parts: Sequence[CategoryGroup], *, missing_as_zero: bool = False) -> CategoryGroup:
+    """Return a group whose rate is the mean of its parts."""
+    rate = mean_rate([part.rate for part in parts], missing_as_zero=missing_as_zero)
+    return CategoryGroup(name, rate, parts, zero_note(rate.missing) if missing_as_zero else omitted_note(rate.missing))
+
+
+def item_weighted_group(name: str, parts: Sequence[CategoryGroup], rates: RatesByCategory) -> CategoryGroup:
+    """Return a group of categories whose rate is weighted by their items."""
+    rate = item_weighted_rate(rates, [part.name for part in parts])
+    return CategoryGroup(name, rate, parts, omitted_note(rate.missing))
+
+
+def mean_without_parts(name: str, parts: Sequence[CategoryGroup]) -> CategoryGroup:
+    """Return the mean of groups as a group without parts, because its parts are listed in other groups."""
+    rate = mean_rate([part.rate for part in parts])
+    return CategoryGroup(name, rate, note=omitted_note(rate.missing))
+
+
+def hide_if_incomplete(group: CategoryGroup) -> CategoryGroup:
+    """Hide a group with missing categories, as the leaderboard of V4 does, and return it."""
+    missing = group.rate.missing
+    if missing:
+        group.is_hidden = True
+        group.note = f"not run: {', '.join(missing)} (shown as N/A, counted as 0 in the averages above)"
+        if not group.rate.n_items:
+            group.rate = MeanRate(None, 0, 0, missing)
+    return group
+
+
+def zero_note(missing: Sequence[str]) -> str:
+    """Return the note on categories that count as 0; empty if none is missing."""
+    return f"not run, counted as 0: {', '.join(missing)}" if missing else ""
+
+
+def omitted_note(missing: Sequence[str]) -> str:
+    """Return the note on categories that are omitted; empty if none is missing."""
+    return f"not run, omitted: {', '.join(missing)}" if missing else ""
+
+
+LIVE_AST_CATEGORIES = ("live_simple", "live_multiple", "live_parallel", "live_parallel_multiple")
+V4_LIVE_SIZES = dict(zip(LIVE_AST_CATEGORIES, (258, 1053, 16, 24), strict=True))
+"""Category -> number of items in V4's dataset, the weight of a missing category."""
+V4_WEIGHTS = {"non_live": 0.1, "live": 0.1, "irrelevance": 0.1, "multi_turn": 0.3, "agentic": 0.4}
+"""Group -> weight in V4's overall accuracy."""
+UNSCORED_CATEGORIES = ("chatable", "sql")
+_SIMPLE = ("simple_python", "simple_java", "simple_javascript")
+_MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
+
+
+def accuracy_table(version: str, rates: RatesByCategory) -> Sequence[Metric]:
+    """Return the accuracy table of a BFCL version: overall, groups with their parts, then all other categories."""
+    return _cached_accuracy_table(version, tuple(rates.items()))
+
+
+@lru_cache(maxsize=2)  # several sources have the same counts and are asked one after the other
+def _cached_accuracy_table(version: str, category_rates: tuple[tuple[str, CategoryRate], ...]) -> Sequence[Metric]:
+    rates = dict(category_rates)
+    if version in ("V1", "V2", "V3"):
+        groups = _groups_before_v4(version, rates)
+        overall = [_all_items_group(version, rates, groups)]
+        if version != "V1":
+            first, more = (overall_v2 if version == "V2" else overall_v3)(rates, groups)
+            overall.insert(0, first)
+            groups += more
+    else:
+        groups = _groups_v4(rates)
+        overall = [_overall_v4(groups)]
+    grouped = {category for group in groups for category in group.categories()}
+    ungrouped = [name for name in rates if name not in (*grouped, *UNSCORED_CATEGORIES, "format_sensitivity")]
+    first_lines = [metric for group in overall for metric in group.metrics(0)]
+    all_groups = (*groups, *category_groups(rates, ungrouped))
+    return (*first_lines, *(metric for group in all_groups for metric in group.metrics(1)))
+
+
+def _groups_v4(rates: RatesByCategory) -> list[CategoryGroup]:
+    """Return the groups of V4. The leaderboard shows 0 for a group that was not run, and N/A for such a part of one."""
+
+    def group(name: str, categories: Sequence[str]) -> CategoryGroup:
+        return unweighted_group(name, category_groups(rates, categories), missing_as_zero=True)
+
+    simple = hide_if_incomplete(group("simple", _SIMPLE))
+    others = category_groups(rates, ("multiple", "parallel", "parallel_multiple"))
+    live_rate = item_weighted_rate(rates, LIVE_AST_CATEGORIES, V4_LIVE_SIZES)
+    live = CategoryGroup(
+        "live", live_rate, category_groups(rates, LIVE_AST_CATEGORIES), note=zero_note(live_rate.missing)
+    )
+    web_search = hide_if_incomplete(group("web_search", ("web_search_base", "web_search_no_snippet")))
+    memory = hide_if_incomplete(group("memory", ("memory_kv", "memory_vector", "memory_rec_sum")))
+    return [
+        unweighted_group("non_live", [simple, *others], missing_as_zero=True),
+        live,
+        hide_if_incomplete(group("irrelevance", ("irrelevance", "live_irrelevance"))),
+        group("multi_turn", _MULTI_TURN),
+        unweighted_group("agentic", [web_search, memory], missing_as_zero=True),
+    ]
+
+
+def _overall_v4(groups: Sequence[CategoryGroup]) -> CategoryGroup:
+    rate = mean_rate([group.rate for group in groups], missing_as_zero=True)
+    value = None
+    if rate.n_items and rate.value is not None:
+        value = sum(V4_WEIGHTS[group.name] * (group.rate.value or 0.0) for group in groups)
+    return CategoryGroup("overall", rate._replace(value=value), note=zero_note(rate.missing))
+
+
+def _groups_before_v4(version: str, rates: RatesByCategory) -> list[CategoryGroup]:
+    """Return the groups of V1 to V3. In V1 the parts of simple groups are weighted by their numbers of items."""
+    v1 = version == "V1"
+    suffix, executable = ("_function", "executable_") if v1 else ("", "exec_")
+
+    def simple_group(name: str, categories: Sequence[str]) -> CategoryGroup:
+        parts = category_groups(rates, categories)
+        return item_weighted_group(name, parts, rates) if v1 else unweighted_group(name, parts)
+
+    others = (f"multiple{suffix}", f"parallel{suffix}", f"parallel_multiple{suffix}")
+    simple = simple_group("simple", ("simple", "java", "javascript"))
+    simple_executable = simple_group(f"{executable}simple", (f"{executable}simple", "rest"))
+    other_executable = category_groups(rates, [f"{executable}{name}" for name in others])
+    groups = [
+        unweighted_group("ast", [simple, *category_groups(rates, others)]),
+        unweighted_group("executable", [simple_executable, *other_executable]),
+        unweighted_group("irrelevance", category_groups(rates, ("relevance" if v1 else "irrelevance",))),
+    ]
+    if not v1:
+        live = category_groups(rates, (*LIVE_AST_CATEGORIES, "live_irrelevance", "live_relevance"))
+        groups += [
+            item_weighted_group("live", live, rates),
+            unweighted_group("multi_turn", category_groups(rates, _MULTI_TURN)),
+        ]
+    return groups
+
+
+def _all_items_group(version: str, rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> CategoryGroup:
+    """Return the pass rate over all items with a verdict. In V1 it is the overall accuracy."""
+    run = [rates[category] for group in groups for category in group.categories() if category in rates]
+    n_verdicts = sum(rate.n_verdicts for rate in run)
+    value = sum(rate.passed for rate in run) / n_verdicts if n_verdicts else None
+    missing = [category for group in groups for category in group.rate.missing]
+    notes = ("the leaderboard's overall accuracy" if version == "V1" else "", omitted_note(missing))
+    rate = MeanRate(value, n_verdicts, sum(rate.n_items for rate in run))
+    return CategoryGroup("all items", rate, note="; ".join(filter(None, notes)))
+
+
+OverallAndGroups = tuple[CategoryGroup, list[CategoryGroup]]
+"""The overall accuracy and the further groups of a leaderboard."""
+
+
+def overall_v2(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
+    """Return the groups of `data_combined.csv`. The overall accuracy is the mean of ten columns.
+
+    Four of them combine live and non-live calls.
+    """
+    by_name = {group.name: group for group in groups}
+    pairs = zip(by_name["ast"].parts, category_groups(rates, LIVE_AST_CATEGORIES), strict=True)
+    combined = [mean_without_parts(f"combined_{each.name}", [each, live]) for each, live in pairs]
+    irrelevance, relevance = _irrelevance_group(rates), category_groups(rates, ["live_relevance"])
+    overall = _overall_of_columns([*combined, *by_name["executable"].parts, irrelevance, *relevance])
+    combined_ast = unweighted_group("combined_ast", combined)
+    return overall, [combined_ast, _non_live_group(by_name), _live_ast_group(rates), irrelevance]
+
+
+def overall_v3(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
+    """Return the groups of `data_overall.csv`. The overall accuracy is the mean of non-live, live and multi-turn."""
+    by_name = {group.name: group for group in groups}
+    non_live = _non_live_group(by_name)
+    overall = _overall_of_columns([non_live, by_name["live"], by_name["multi_turn"]])
+    return overall, [non_live, _live_ast_group(rates), _irrelevance_group(rates)]
+
+
+def _non_live_group(groups: dict[str, CategoryGroup]) -> CategoryGroup:
+    """Return the mean of the columns of `data_non_live.csv`.
+
+    The executable columns, which BFCL retired in April 2025, are omitted if none of them was run.
+    """
+    executable = groups["executable"].parts if groups["executable"].rate.n_items else ()
+    return mean_without_parts("non_live", [*groups["ast"].parts, *executable, *groups["irrelevance"].parts])
+
+
+def _live_ast_group(rates: RatesByCategory) -> CategoryGroup:
+    """Return `AST Summary` of `data_live.csv`."""
+    rate = item_weighted_rate(rates, LIVE_AST_CATEGORIES)
+    return CategoryGroup("live_ast", rate, note=omitted_note(rate.missing))
+
+
+def _irrelevance_group(rates: RatesByCategory) -> CategoryGroup:
+    """Return `Irrelevance Detection` of the overall table."""
+    return mean_without_parts("irrelevance_detection", category_groups(rates, ("irrelevance", "live_irrelevance")))
+
+
+def _overall_of_columns(columns: Sequence[CategoryGroup]) -> CategoryGroup:
+    """Return the mean of the columns. It has no value if a category is missing, because it would not be comparable."""
+    rate = mean_rate([column.rate for column in columns])
+    if rate.missing:
+        return CategoryGroup("overall", rate._replace(value=None), note=omitted_note(rate.missing))
+    return CategoryGroup("overall", rate, note="the leaderboard's overall accuracy")
+
+
 FORMAT_SENSITIVITY_TABLE = "format sensitivity"
 
 
 def format_sensitivity_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
-    """Greatest difference and sample standard deviation of the configurations' accuracies, in points of a percentage,
-    and these accuracies. The spread of a single configuration is 0; none is given if one has no verdict."""
+    """Return how much accuracy varies with the prompt format, and the accuracy of each configuration.
+
+    The greatest difference and the sample standard deviation are in percentage points. The deviation of a single
+    configuration is 0. Both have no value if a configuration has no verdict.
+    """
     by_config: dict[str, list[ScoredItem]] = {}
     for row in rows:
         if row.category == "format_sensitivity" and row.setting is not None:
             by_config.setdefault(row.setting, []).append(row)
     if not by_config:
         return []
-    lines = [pass_rate_metric(FORMAT_SENSITIVITY_TABLE, config, part, level=1) for config, part in by_config.items()]
-    values = [100 * line.value for line in lines if line.value is not None]
-    whole = len(values) == len(lines)
+    configs = [pass_rate_metric(FORMAT_SENSITIVITY_TABLE, name, part, level=1) for name, part in by_config.items()]
+    values = [100 * config.value for config in configs if config.value is not None]
+    is_complete = len(values) == len(configs)
     spread = {
-        "max delta": max(values) - min(values) if whole else None,
-        "standard deviation": (stdev(values) if len(values) > 1 else 0.0) if whole else None,
+        "max delta": max(values) - min(values) if is_complete else None,
+        "standard deviation": (stdev(values) if len(values) > 1 else 0.0) if is_complete else None,
     }
-    n, of = sum(line.n or 0 for line in lines), sum(line.total or 0 for line in lines)
-    for line in lines:
-        line.digits = 2
-    top = [
-        Metric(FORMAT_SENSITIVITY_TABLE, name, value, "percent", n=n, total=of, digits=2)
-        for name, value in spread.items()
+    n, total = sum(config.n or 0 for config in configs), sum(config.total or 0 for config in configs)
+    for config in configs:
+        config.digits = 2
+    return [
+        *(
+            Metric(FORMAT_SENSITIVITY_TABLE, name, value, "percent", n=n, total=total, digits=2)
+            for name, value in spread.items()
+        ),
+        *configs,
     ]
-    return top + lines
 
 
 TOKEN_PRICES: dict[str, tuple[float, float]] = {
@@ -109,414 +415,87 @@ TOKEN_PRICES: dict[str, tuple[float, float]] = {
     "meta-llama_llama-4-scout-17b-16e-instruct-novita": (0.1, 0.5),
     "qwen_qwq-32b-novita": (0.18, 0.2),
 }
-"""Model folder without `FC` -> dollars a million input and output tokens. Others are served locally."""
+"""Model folder without `-FC` -> price of a million input tokens and of a million output tokens, in dollars.
+
+Models that are not listed are served locally.
+"""
 GPU_HOUR_PRICE = 23.92
-"""Dollars an hour of the machine that serves local models, for `REQUESTS` requests at once."""
+"""Price of an hour of the machine that serves local models, in dollars."""
 CONCURRENT_REQUESTS = 100
-
-
-def token_price(model: str) -> tuple[float, float] | None:
-    """(input, output) in dollars a million tokens; None for a model without a price."""
-    return TOKEN_PRICES.get(model.removesuffix("-FC").replace("-FC-", "-"))
-
-
-class CategoryRate(NamedTuple):
-    """Passes out of the items with a known verdict, and how many items there are."""
-
-    passed: int
-    n_verdicts: int
-    n_items: int
-    note: str = ""
-    """Why there is no verdict that says something."""
-
-
-RatesByCategory = Mapping[str, CategoryRate]
-"""By category; one that was not run is not in it."""
-
-
-class MeanRate(NamedTuple):
-    """A figure over one or more categories."""
-
-    value: float | None
-    """0 to 1; None if a category that was run has no verdict, or none was run."""
-    n_verdicts: int
-    """Items with a verdict."""
-    n_items: int
-    """Items of the categories that were run; 0 if none was."""
-    missing: tuple[str, ...] = ()
-    """Categories that were not run."""
-
-
-def count_category_rates(rows: Iterable[ScoredItem], headers: Mapping[str, Any]) -> dict[str, CategoryRate]:
-    """`headers` are the score files', by category."""
-    counts: dict[str, list[int]] = {}
-    for row in rows:
-        count = counts.setdefault(row.category, [0, 0, 0])
-        count[2] += row.n_items
-        if row.valid is not None:
-            count[0] += row.n_items if row.valid else 0
-            count[1] += row.n_items
-    rates = {}
-    for name, (passed, known, items) in counts.items():
-        said = read_header_accuracy(headers.get(name), items, passed)
-        rates[name] = CategoryRate(0, 0, items, said.message) if said else CategoryRate(passed, known, items)
-    return rates
-
-
-def mean_rate(parts: Sequence[MeanRate], *, absent_is_0: bool = False) -> MeanRate:
-    """Unweighted."""
-    run = [part for part in parts if part.n_items]
-    n, of = sum(part.n_verdicts for part in parts), sum(part.n_items for part in parts)
-    missing = tuple(category for part in parts for category in part.missing)
-    values = [part.value for part in run if part.value is not None]
-    if len(values) < len(run) or not (run or absent_is_0):
-        return MeanRate(None, n, of, missing)
-    return MeanRate(sum(values) / len(parts if absent_is_0 else run), n, of, missing)
-
-
-def category_rate(rates: RatesByCategory, category: str) -> MeanRate:
-    """Of a single category."""
-    rate = rates.get(category)
-    if rate is None:
-        return MeanRate(None, 0, 0, (category,))
-    return MeanRate(rate.passed / rate.n_verdicts if rate.n_verdicts else None, rate.n_verdicts, rate.n_items)
-
-
-def weighted_rate(
-    rates: RatesByCategory, categories: Sequence[str], sizes: Mapping[str, int] | None = None
-) -> MeanRate:
-    """Passes of all categories out of all their items. With `sizes`, one that was not run counts as that many items
-    failed."""
-    run = [rates[category] for category in categories if category in rates]
-    missing = tuple(category for category in categories if category not in rates)
-    failed = sum(sizes[category] for category in missing) if sizes else 0
-    known, items = sum(part.n_verdicts for part in run), sum(part.n_items for part in run)
-    if any(part.n_verdicts == 0 for part in run) or not known + failed:
-        return MeanRate(None, known, items, missing)
-    return MeanRate(sum(part.passed for part in run) / (known + failed), known, items, missing)
-
-
-def pooled_rate(rates: RatesByCategory, categories: Iterable[str]) -> MeanRate:
-    """Passes out of whatever has a verdict: it says its denominator."""
-    run = [rates[category] for category in categories if category in rates]
-    known = sum(part.n_verdicts for part in run)
-    value = sum(part.passed for part in run) / known if known else None
-    return MeanRate(value, known, sum(part.n_items for part in run))
-
-
-@dataclass(slots=True)
-class CategoryGroup:
-    """A figure and those it is made of; a category has none."""
-
-    name: str
-    rate: MeanRate
-    parts: Sequence[CategoryGroup] = ()
-    note: str = ""
-    hidden: bool = False
-    """The program prints N/A for it; what stands above it is computed with its `mean`."""
-
-    def metrics(self, level: int) -> Iterator[Metric]:
-        if self.rate.n_items or self.rate.value is not None:
-            value = None if self.hidden else self.rate.value
-            under = self.rate
-            n, of = (under.n_verdicts, under.n_items) if under.n_items else (None, None)
-            yield Metric("accuracy", self.name, value, level=level, note=self.note, n=n, total=of, digits=2)
-        for part in self.parts:
-            yield from part.metrics(level + 1)
-
-    def categories(self) -> Iterator[str]:
-        if not self.parts:
-            yield self.name
-        for part in self.parts:
-            yield from part.categories()
-
-
-def category_groups(rates: RatesByCategory, categories: Sequence[str]) -> list[CategoryGroup]:
-    return [category_group(rates, category) for category in categories]
-
-
-def category_group(rates: RatesByCategory, category: str) -> CategoryGroup:
-    note = rates[category].note if category in rates else ""
-    return CategoryGroup(category, category_rate(rates, category), note=note)
-
-
-def unweighted_group(
-    name: str, parts: Sequence[CategoryGroup], _: RatesByCategory | None = None, *, absent_is_0: bool = False
-) -> CategoryGroup:
-    under = mean_rate([part.rate for part in parts], absent_is_0=absent_is_0)
-    return CategoryGroup(
-        name, under, parts, counted_as_zero_note(under) if absent_is_0 else omitted_note(under.missing)
-    )
-
-
-def weighted_group(name: str, parts: Sequence[CategoryGroup], rates: RatesByCategory) -> CategoryGroup:
-    under = weighted_rate(rates, [part.name for part in parts])
-    return CategoryGroup(name, under, parts, omitted_note(under.missing))
-
-
-def hide_if_incomplete(group: CategoryGroup) -> CategoryGroup:
-    if group.rate.missing:
-        group.hidden = True
-        group.note = f"not run: {', '.join(group.rate.missing)}; printed as N/A, counted as 0 above"
-        if not group.rate.n_items:
-            group.rate = MeanRate(None, 0, 0, group.rate.missing)
-    return group
-
-
-def counted_as_zero_note(under: MeanRate) -> str:
-    return f"not run, counted as 0: {', '.join(under.missing)}" if under.missing else ""
-
-
-def omitted_note(missing: Sequence[str]) -> str:
-    return f"without {', '.join(missing)}: not run" if missing else ""
-
-
-LIVE_AST_CATEGORIES = ("live_simple", "live_multiple", "live_parallel", "live_parallel_multiple")
-OverallAndGroups = tuple[CategoryGroup, list[CategoryGroup]]
-"""The overall figure, and further groups."""
-
-
-def overall_v2(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
-    by_name = {group.name: group for group in groups}
-    ast = by_name["ast"].parts
-    pairs = zip(ast, category_groups(rates, LIVE_AST_CATEGORIES), strict=True)
-    combined = [_mean_without_parts(f"combined_{one.name}", [one.rate, live.rate]) for one, live in pairs]
-    irrelevance, relevance = _irrelevance_group(rates), category_group(rates, "live_relevance")
-    columns = [*combined, *by_name["executable"].parts, irrelevance, relevance]
-    more = [unweighted_group("combined_ast", combined), non_live_group(by_name), _live_ast_group(rates), irrelevance]
-    return _overall_of_columns(columns), more
-
-
-def overall_v3(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
-    by_name = {group.name: group for group in groups}
-    first = non_live_group(by_name)
-    overall = _overall_of_columns([first, by_name["live"], by_name["multi_turn"]])
-    return overall, [first, _live_ast_group(rates), _irrelevance_group(rates)]
-
-
-def non_live_group(groups: dict[str, CategoryGroup]) -> CategoryGroup:
-    """The mean of the columns of `data_non_live.csv`; without the executable ones where none of them was run."""
-    run = groups["executable"].parts if groups["executable"].rate.n_items else ()
-    return _mean_without_parts(
-        "non_live", [part.rate for part in (*groups["ast"].parts, *run, *groups["irrelevance"].parts)]
-    )
-
-
-def _live_ast_group(rates: RatesByCategory) -> CategoryGroup:
-    """`AST Summary` of `data_live.csv`, by items."""
-    under = weighted_rate(rates, LIVE_AST_CATEGORIES)
-    return CategoryGroup("live_ast", under, note=omitted_note(under.missing))
-
-
-def _irrelevance_group(rates: RatesByCategory) -> CategoryGroup:
-    """`Irrelevance Detection` of the overall table."""
-    return _mean_without_parts(
-        "irrelevance_detection", [part.rate for part in category_groups(rates, ("irrelevance", "live_irrelevance"))]
-    )
-
-
-def _mean_without_parts(name: str, parts: Sequence[MeanRate]) -> CategoryGroup:
-    """A mean whose parts stand elsewhere."""
-    under = mean_rate(parts)
-    return CategoryGroup(name, under, note=omitted_note(under.missing))
-
-
-def _overall_of_columns(columns: Sequence[CategoryGroup]) -> CategoryGroup:
-    """Given only where every column is whole: one over a part would be compared with whole ones."""
-    under = mean_rate([column.rate for column in columns])
-    if under.missing:
-        return CategoryGroup(
-            "overall", MeanRate(None, under.n_verdicts, under.n_items, under.missing), note=omitted_note(under.missing)
-        )
-    return CategoryGroup("overall", under, note="the leaderboard's")
-
-
-V4_LIVE_SIZES = {"live_simple": 258, "live_multiple": 1053, "live_parallel": 16, "live_parallel_multiple": 24}
-"""Items of V4's dataset: what a category that was not run weighs."""
-V4_WEIGHTS = {"non_live": 0.1, "live": 0.1, "irrelevance": 0.1, "multi_turn": 0.3, "agentic": 0.4}
-UNGROUPED_CATEGORIES = ("format_sensitivity", "chatable", "sql")
-"""Categories of no accuracy table: one has a table of its own, two are not scored."""
-_SIMPLE = ("simple_python", "simple_java", "simple_javascript")
-_MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
-
-
-def accuracy_table(generation: str, rates: RatesByCategory) -> Sequence[Metric]:
-    """The overall line, groups, their parts and categories; then the categories that no group has."""
-    return _cached_accuracy_table(generation, tuple(rates.items()))
-
-
-@lru_cache(maxsize=2)
-def _cached_accuracy_table(generation: str, of_categories: tuple[tuple[str, CategoryRate], ...]) -> Sequence[Metric]:
-    """Sources that count the same, as the corrected one does until somebody reviews, ask one after the other."""
-    rates = dict(of_categories)
-    if generation in ("V1", "V2", "V3"):
-        groups = _groups_before_v4(generation, rates)
-        overall = [_all_items_group(generation, rates, groups)]
-        if generation != "V1":
-            first, more = (overall_v2 if generation == "V2" else overall_v3)(rates, groups)
-            overall.insert(0, first)
-            groups += more
-    else:
-        groups = _groups_v4(rates)
-        overall = [_overall_v4(groups)]
-    grouped = {category for group in groups for category in group.categories()}
-    rest = [category_group(rates, name) for name in rates if name not in grouped and name not in UNGROUPED_CATEGORIES]
-    whole = [line for group in overall for line in group.metrics(0)]
-    return (*whole, *(line for group in (*groups, *rest) for line in group.metrics(1)))
-
-
-def _groups_v4(rates: RatesByCategory) -> list[CategoryGroup]:
-    """A group in which nothing was run is printed as 0, parts of groups as N/A."""
-    simple = hide_if_incomplete(unweighted_group("simple", category_groups(rates, _SIMPLE), absent_is_0=True))
-    others = category_groups(rates, ("multiple", "parallel", "parallel_multiple"))
-    live = CategoryGroup(
-        "live", weighted_rate(rates, tuple(V4_LIVE_SIZES), V4_LIVE_SIZES), category_groups(rates, tuple(V4_LIVE_SIZES))
-    )
-    live.note = counted_as_zero_note(live.rate)
-    irrelevance = unweighted_group(
-        "irrelevance", category_groups(rates, ("irrelevance", "live_irrelevance")), absent_is_0=True
-    )
-    web_search = unweighted_group(
-        "web_search", category_groups(rates, ("web_search_base", "web_search_no_snippet")), absent_is_0=True
-    )
-    memory = unweighted_group(
-        "memory", category_groups(rates, ("memory_kv", "memory_vector", "memory_rec_sum")), absent_is_0=True
-    )
-    return [
-        unweighted_group("non_live", [simple, *others], absent_is_0=True),
-        live,
-        hide_if_incomplete(irrelevance),
-        unweighted_group("multi_turn", category_groups(rates, _MULTI_TURN), absent_is_0=True),
-        unweighted_group("agentic", [hide_if_incomplete(web_search), hide_if_incomplete(memory)], absent_is_0=True),
-    ]
-
-
-def _overall_v4(groups: Sequence[CategoryGroup]) -> CategoryGroup:
-    means = [group.rate for group in groups]
-    under = mean_rate(means, absent_is_0=True)
-    value = None
-    if under.n_items and under.value is not None:
-        value = sum(V4_WEIGHTS[group.name] * (group.rate.value or 0.0) for group in groups)
-    return CategoryGroup(
-        "overall", MeanRate(value, under.n_verdicts, under.n_items, under.missing), note=counted_as_zero_note(under)
-    )
-
-
-def _groups_before_v4(generation: str, rates: RatesByCategory) -> list[CategoryGroup]:
-    """V1 weighs the languages of simple calls, and REST among executable ones, by their items; V2 and V3 do not."""
-    first = generation == "V1"
-    ast, run = "_function" if first else "", "executable_" if first else "exec_"
-    others = (f"multiple{ast}", f"parallel{ast}", f"parallel_multiple{ast}")
-    pool = weighted_group if first else unweighted_group
-    simple = pool("simple", category_groups(rates, ("simple", "java", "javascript")), rates)
-    simple_run = pool(f"{run}simple", category_groups(rates, (f"{run}simple", "rest")), rates)
-    irrelevance = "relevance" if first else "irrelevance"
-    groups = [
-        unweighted_group("ast", [simple, *category_groups(rates, others)]),
-        unweighted_group("executable", [simple_run, *category_groups(rates, [f"{run}{name}" for name in others])]),
-        unweighted_group("irrelevance", category_groups(rates, (irrelevance,))),
-    ]
-    if not first:
-        live = (*V4_LIVE_SIZES, "live_irrelevance", "live_relevance")
-        groups += [
-            weighted_group("live", category_groups(rates, live), rates),
-            unweighted_group("multi_turn", category_groups(rates, _MULTI_TURN)),
-        ]
-    return groups
-
-
-def _all_items_group(generation: str, rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> CategoryGroup:
-    under = pooled_rate(rates, [category for group in groups for category in group.categories()])
-    missing = [category for group in groups for category in group.rate.missing]
-    official = "the leaderboard's overall" if generation == "V1" else ""
-    return CategoryGroup("all items", under, note="; ".join(filter(None, (official, omitted_note(missing)))))
-
-
+"""Number of requests that this machine serves at once."""
 COST_TABLE = "cost and latency"
 
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """What the steps of a run took together, in seconds. Steps that took no time are none."""
+    """Latency of the steps of a run, in seconds. As in the official program, steps with a latency of 0 do not count."""
 
-    steps: int
+    n_steps: int
     total: float
     mean: float
     deviation: float | None
+    """Sample standard deviation; None for a single step."""
     p95: float
+    """95th percentile."""
 
 
 def cost_and_latency_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Dollars and seconds; what the files do not say is left out. Verdicts do not matter here."""
-    used = [row for row in rows if row.category not in UNGROUPED_CATEGORIES[1:]]
-    spent = _step_times(tuple(row.seconds for row in used))
+    """Return tokens, cost in dollars and latency in seconds, as far as the files state them. Verdicts do not matter."""
+    used = [row for row in rows if row.category not in UNSCORED_CATEGORIES]
+    times = _step_times(tuple(row.seconds for row in used))
     tokens_in, tokens_out = sum(row.tokens_in or 0 for row in used), sum(row.tokens_out or 0 for row in used)
-    lines = [
-        Metric(COST_TABLE, "input tokens", tokens_in, "count"),
-        Metric(COST_TABLE, "output tokens", tokens_out, "count"),
-    ]
-    found = [line for line in lines if line.value]
+    tokens = {"input tokens": tokens_in, "output tokens": tokens_out}
+    metrics = [Metric(COST_TABLE, name, value, "count") for name, value in tokens.items() if value]
     if run.generation not in ("V1", "V2", "V3"):
-        found += _cost_metrics(run.model, tokens_in, tokens_out, spent)
-    if spent is None:
-        return found
-    values = (("mean", spent.mean), ("standard deviation", spent.deviation), ("95th percentile", spent.p95))
-    return found + [
-        Metric(
-            COST_TABLE,
-            f"latency {name}",
-            value,
-            "seconds",
-            n=spent.steps,
-            total=spent.steps,
-            counted_noun="steps",
-            digits=2,
-        )
-        for name, value in values
+        metrics += _cost_metrics(run.model, tokens_in, tokens_out, times)
+    if times is None:
+        return metrics
+    n = times.n_steps
+    latencies = {"mean": times.mean, "standard deviation": times.deviation, "95th percentile": times.p95}
+    return metrics + [
+        Metric(COST_TABLE, f"latency {name}", value, "seconds", n=n, total=n, counted_noun="steps", digits=2)
+        for name, value in latencies.items()
     ]
 
 
-@lru_cache(maxsize=1)
-def _step_times(of_rows: tuple[tuple[float, ...], ...]) -> StepTimes | None:
-    """None if no step took any time. Every source asks for the same, in turn. `statistics.stdev` counts in fractions
-    and takes twenty times as long."""
-    seconds = sorted(filter(None, chain.from_iterable(of_rows)))
+@lru_cache(maxsize=1)  # all sources of a run have the same latencies and are asked one after the other
+def _step_times(seconds_by_row: tuple[tuple[float, ...], ...]) -> StepTimes | None:
+    """Return None if no step has a latency."""
+    seconds = sorted(filter(None, chain.from_iterable(seconds_by_row)))
     if not seconds:
         return None
-    steps, total = len(seconds), fsum(seconds)
-    mean = total / steps
-    deviation = dist(seconds, [mean] * steps) / sqrt(steps - 1) if steps > 1 else None
-    return StepTimes(steps, total, mean, deviation, percentile(seconds, 95))
+    n_steps, total = len(seconds), fsum(seconds)
+    mean = total / n_steps
+    # `statistics.stdev` computes with fractions and takes twenty times as long.
+    deviation = dist(seconds, [mean] * n_steps) / sqrt(n_steps - 1) if n_steps > 1 else None
+    return StepTimes(n_steps, total, mean, deviation, percentile(seconds, 95))
 
 
-def _cost_metrics(model: str, tokens_in: int, tokens_out: int, spent: StepTimes | None) -> list[Metric]:
-    """By the program's price of tokens; of models it has no price for, by the time of the machine."""
-    of = token_price(model)
-    if of is not None:
-        dollars = (tokens_in * of[0] + tokens_out * of[1]) / 1e6
-        note = f"{of[0]} and {of[1]} $ a million tokens, the official program's prices of March 2026"
-        return [Metric(COST_TABLE, "cost", dollars, "dollars", note=note, digits=2)] if tokens_in and tokens_out else []
-    if spent is None:
+def token_price(model: str) -> tuple[float, float] | None:
+    """Return a model's price of a million input and of a million output tokens, in dollars; None if it has no price."""
+    return TOKEN_PRICES.get(model.removesuffix("-FC").replace("-FC-", "-"))
+
+
+def _cost_metrics(model: str, tokens_in: int, tokens_out: int, times: StepTimes | None) -> list[Metric]:
+    """Return the cost from the model's token price or, without one, from the machine time."""
+    price = token_price(model)
+    if price is not None:
+        if not (tokens_in and tokens_out):
+            return []
+        dollars = (tokens_in * price[0] + tokens_out * price[1]) / 1e6
+        note = f"{price[0]} and {price[1]} $ per million tokens, the official program's prices of March 2026"
+    elif times is not None:
+        dollars = times.total / 3600 * GPU_HOUR_PRICE / CONCURRENT_REQUESTS
+        note = f"the official program has no price: machine time at {GPU_HOUR_PRICE} $ an hour for "
+        note += f"{CONCURRENT_REQUESTS} requests at once"
+    else:
         return []
-    note = f"no price in the official program: machine time at {GPU_HOUR_PRICE} $ an hour for {CONCURRENT_REQUESTS} requests at once"
-    dollars = spent.total / 3600 * GPU_HOUR_PRICE / CONCURRENT_REQUESTS
     return [Metric(COST_TABLE, "cost", dollars, "dollars", note=note, digits=2)]
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Of ranked values: between the two nearest ranks in proportion, as NumPy's default. IndexError for no values."""
-    place = (len(values) - 1) * percent / 100
-    low = int(place)
+    """Return a percentile of sorted values by linear interpolation, as NumPy does. Raises IndexError for no values."""
+    position = (len(values) - 1) * percent / 100
+    low = int(position)
     high = min(low + 1, len(values) - 1)
-    return values[low] + (values[high] - values[low]) * (place - low)
-
-
-def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """The tables of the run's generation. Nothing where this source has no verdict at all."""
-    if all(row.valid is None for row in rows):
-        return []
-    return [
-        *accuracy_table(run.generation, count_category_rates(rows, run.official_metrics)),
-        *format_sensitivity_metrics(rows),
-        *cost_and_latency_metrics(rows, run),
-    ]
+    return values[low] + (values[high] - values[low]) * (position - low)

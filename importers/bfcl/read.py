@@ -76,9 +76,7 @@ def choose_dataset_item(
 ) -> DatasetItem:
     """Return the dataset's item or, if the score entry shows that another one was scored, the quoted one.
 
-    Args:
-        path: File that the item is imported from.
-        issues: List to which issues of the item are added.
+    Adds the issues of the item to `issues`. `path` and `line` are the position of its record.
     """
     context = category.context
     dataset_id = filenames.to_dataset_id(item_id, context.category) if category.has_derived_ids else item_id
@@ -108,8 +106,7 @@ def _make_quoted_item(
 ) -> DatasetItem:
     """Make a dataset item from what the score entry quotes; an empty one without an entry.
 
-    Args:
-        item: The dataset's own item, which provides the function docs if the entry quotes none.
+    Function docs that the entry does not quote are those of `item`, the dataset's own item.
     """
     context = category.context
     name = filenames.split_item_id(dataset_id)[0] if context.category == "format_sensitivity" else context.category
@@ -208,7 +205,7 @@ def _load_score_file(
 
     def ids_by_position() -> dict[int, str]:
         numbers = {item_id: filenames.item_number(item_id) for item_id in found.records or dataset.items}
-        # Reversed, so that of several ids with one number the first counts.
+        # In reverse order, so that the first of several ids with the same number is kept.
         return {number: item_id for item_id, number in reversed(numbers.items()) if number is not None}
 
     select_item = partial(_select_repeated_item, found=found, dataset=dataset)
@@ -346,7 +343,7 @@ def _read_items_without_result(
 
 
 def _make_result_record(entry: scores.ScoreEntry) -> dict[str, Any]:
-    """Make a result record from what a score entry quotes. Old entries quote Python's `str` of the result."""
+    """Make a result record from a score entry. Old entries contain Python's `str` of the result, which stays text."""
     result = entry.record.get("model_result_raw", entry.record.get("model_result"))
     log = {key: value for key, value in entry.record.items() if key == "inference_log"}
     return {"id": entry.id, "result": result, **log}

@@ -24,9 +24,9 @@ class Results:
     records: dict[str, tuple[Path, JsonRecord]] = field(default_factory=dict)
     """Item id -> file and record, in dataset order."""
     repeated_ids: dict[str, list[str]] = field(default_factory=dict)
-    """Id that several records share -> the id of each of their items."""
+    """Record id of several items -> their item ids."""
     issues: list[ImportIssue] = field(default_factory=list)
-    """Issues of the files. Issues of items are with the items."""
+    """Issues of the files. Items have their own issues."""
 
     def read_record(self, item_id: str) -> dict[str, Any] | None:
         """Return the result record of an item without third-party API keys; None if its file cannot be read again."""
@@ -41,11 +41,7 @@ def _record_value(path: Path, record: JsonRecord) -> Any:
 def load_results(
     paths: list[Path], category: str, dataset: Dataset | None = None, n_scored: int | None = None
 ) -> Results:
-    """Load the result records of a category. See `joining.split_repeated_id` for records with the same id.
-
-    Args:
-        n_scored: Number of records that the score file counts.
-    """
+    """Load the result records of a category. `n_scored` is the number of records that the score file counts."""
     results = Results(category)
     by_id: dict[str, tuple[tuple[Path, JsonRecord], ...]] = {}
     for path in paths:
@@ -66,10 +62,7 @@ def load_results(
 
 
 def _read_file(path: Path, results: Results) -> list[tuple[Any, JsonRecord]]:
-    """Return (stated id, record) of every valid line and add the issues of the file to `results`.
-
-    Records of a large file are returned without their values.
-    """
+    """Return (stated id, record) of every valid line, without values if the file is large, and add its issues."""
     large = is_large_file(path)
     read: list[tuple[Any, JsonRecord]] = []
     n_without_id = 0

@@ -18,9 +18,9 @@ _STATED_ID = re.compile(r'^\s*\{\s*"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 _TURN = re.compile(r"\bfor turn (\d+)")
 
 IdsByPosition = Callable[[], dict[int, str]]
-"""Returns 0-based position in the dataset -> item id."""
+"""Function that returns a mapping from 0-based position in the dataset to item id."""
 SelectItem = Callable[[str, dict[str, Any]], str]
-"""Returns the item that an entry is about, from the entry's id and record. The id may be that of several items."""
+"""Function that returns the item id of an entry from its stated id, which several items may share, and its record."""
 
 
 @dataclass(slots=True)
@@ -91,11 +91,9 @@ def load_score_file(
     keep_log: bool = False,
     select_item: SelectItem = lambda item_id, _: item_id,
 ) -> ScoreFile:
-    """Load a score file and find the item of each entry.
+    """Load a score file and find the item of each entry. A position that has no item id gets the id `CATEGORY_n`.
 
-    Args:
-        ids_by_position: Item ids of the results or the dataset. A position without one gets the id `CATEGORY_n`.
-        keep_log: Whether to keep the inference logs, which also are in the result file.
+    Inference logs, which result files contain, too, are dropped unless `keep_log` is set.
     """
     scores = ScoreFile(path)
     cached_ids = lru_cache(maxsize=1)(ids_by_position)

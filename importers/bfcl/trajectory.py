@@ -1,7 +1,7 @@
-"""What happened in a BFCL item: messages, predicted calls and state, turn by turn.
+"""Trajectory of a BFCL item: messages, predicted calls and states, turn by turn.
 
-`result[turn][step]` holds what the model said; tool outputs, decoded calls and the environment's state exist only in
-`inference_log` (a list in which state lists and turn objects alternate; its elements are told apart by type).
+`result[turn][step]` contains the model's replies. Tool outputs, decoded calls and states are only in `inference_log`, a
+list of state lists and turn objects. Its elements are identified by their type, because they need not alternate.
 """
 
 from __future__ import annotations
@@ -16,30 +16,44 @@ from fcreview.importers.bfcl.dataset import content_text, json_text, message_rol
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.model.item import Call, Message
 
-DecodeStep = Callable[[Any], "list[tuple[str, dict[str, Any] | None]] | None"]
-"""A raw step -> its calls as (name, arguments); None if it is no call."""
+DecodedCalls = Sequence[tuple[str, dict[str, Any] | None]]
+"""(name, arguments) of each call; arguments are None where they are no object."""
+DecodeStep = Callable[[Any], DecodedCalls | None]
+"""Decodes the raw reply of a step. Returns None if it is not a call."""
+StepStart = tuple[int, int, int]
+"""Turn, step, and index of the step's first call in the turn, each from 0."""
 
 
 @dataclass(slots=True)
 class Trajectory:
+    """Messages and calls of a multi-turn or agentic item."""
+
     messages: list[Message] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     n_turns: int = 0
     n_steps: int = 0
     final_answer: str | None = None
-    """The last step that is not a call: what agentic categories are judged by."""
+    """Last step that is not a call, by which agentic items are scored."""
+
+    def add_calls(self, calls: list[Call], raw: Any) -> None:
+        """Add the calls of a step. A reply without calls becomes the final answer."""
+        if not calls and raw:
+            self.final_answer = content_text(raw)
+        self.calls += calls
 
 
 def build_trajectory(
     record: dict[str, Any], opening: Sequence[Message], decode: DecodeStep, functions: list[dict[str, Any]]
 ) -> Trajectory:
-    """The trajectory of a multi-turn or agentic record: from its inference log, else from `result` alone."""
-    result = record.get("result")
+    """Build the trajectory of a record from its inference log or, without one, from `opening` and `result`.
+
+    Positional arguments of logged calls get their names from the function docs in `functions`.
+    """
     log = record.get("inference_log")
     if isinstance(log, list) and any(isinstance(part, dict) for part in log):
         found = _from_log(log, decode, functions)
     else:
-        found = _from_result(result, opening, decode)
+        found = _from_result(record.get("result"), opening, decode)
     _add_reasoning(record.get("reasoning_content"), found)
     return found
 
@@ -48,24 +62,19 @@ def _from_log(log: list[Any], decode: DecodeStep, functions: list[dict[str, Any]
     found = Trajectory()
     states: dict[str, str] = {}
     turn, step = -1, -1
-    before: list[Message] = []
     for part in log:
         if isinstance(part, list):
-            changed = _changed_states(part, states, max(turn, 0), step + 1 if turn >= 0 else -1)
-            (before if turn < 0 else found.messages).extend(changed)
+            found.messages += _changed_states(part, states, max(turn, 0), step + 1 if turn >= 0 else -1)
         elif isinstance(part, dict):
             turn += 1
-            found.messages += before
-            before = []
             step = _add_turn(part, turn, found, decode, functions)
             found.n_steps += step + 1
-    found.messages += before
     found.n_turns = turn + 1
     return found
 
 
 def _changed_states(part: list[Any], states: dict[str, str], turn: int, step: int) -> list[Message]:
-    """The snapshots that differ from the one before; an unchanged state is not repeated."""
+    """Return a message for each class whose state changed, and update `states` (class name -> state as JSON)."""
     messages = []
     for state in part:
         if not isinstance(state, dict):
@@ -81,89 +90,77 @@ def _changed_states(part: list[Any], states: dict[str, str], turn: int, step: in
 def _add_turn(
     part: dict[str, Any], turn: int, found: Trajectory, decode: DecodeStep, functions: list[dict[str, Any]]
 ) -> int:
-    """Adds one turn; returns the number of its last step, -1 if it has none."""
-    messages = found.messages
+    """Add a turn of the log. Returns the number of its last step, -1 if it has none."""
     for query in part.get("begin_of_turn_query") or ():
         if isinstance(query, dict):
-            messages.append(Message(turn, -1, message_role(query.get("role")), content_text(query.get("content"))))
+            role, content = message_role(query.get("role")), content_text(query.get("content"))
+            found.messages.append(Message(turn, -1, role, content))
     step, index = -1, 0
     while isinstance(entries := part.get(f"step_{step + 1}"), list):
         step += 1
-        known = [entry for entry in entries if isinstance(entry, dict)]
-        raw, calls = _add_step(known, messages, (turn, step, index), functions)
-        if not calls and raw and not any("model_response_decoded" in each or "error" in each for each in known):
-            calls = _predicted_calls(decode(raw), raw, turn, step, index)
-        if not calls and raw:
-            found.final_answer = content_text(raw)
+        start = turn, step, index
+        entries = [entry for entry in entries if isinstance(entry, dict)]
+        raw, calls = _add_step(entries, found.messages, start, functions)
+        if not calls and raw and not any("model_response_decoded" in entry or "error" in entry for entry in entries):
+            calls = _predicted_calls(decode(raw), raw, start)
+        found.add_calls(calls, raw)
         index += len(calls)
-        found.calls += calls
     return step
 
 
 def _add_step(
-    entries: list[dict[str, Any]], messages: list[Message], place: tuple[int, int, int], functions: list[dict[str, Any]]
+    entries: list[dict[str, Any]], messages: list[Message], start: StepStart, functions: list[dict[str, Any]]
 ) -> tuple[Any, list[Call]]:
-    """Add a step's messages. Returns the assistant's raw reply and the calls that were run.
-
-    Args:
-        place: turn, step and index of the next call.
-    """
-    turn, step, index = place
+    """Add the messages of a step of the log. Returns the raw reply and the executed calls."""
+    turn, step, _ = start
     raw: Any = None
     calls: list[Call] = []
-    outputs = 0
+    n_outputs = 0
     for entry in entries:
-        role = entry.get("role")
+        role, content = entry.get("role"), entry.get("content")
         if role == "assistant":
-            raw = entry.get("content")
+            raw = content
             messages += _assistant_messages(raw, turn, step)
             if entry.get("reasoning_content"):
                 messages.append(Message(turn, step, "assistant", content_text(entry["reasoning_content"]), "reasoning"))
         elif role == "tool":
-            name = calls[outputs].name if outputs < len(calls) else None
-            outputs += 1
-            messages.append(Message(turn, step, "tool", content_text(entry.get("content")), name))
+            name = calls[n_outputs].name if n_outputs < len(calls) else None
+            n_outputs += 1
+            messages.append(Message(turn, step, "tool", content_text(content), name))
         elif role == "handler_log":
             decoded = entry.get("model_response_decoded")
             if isinstance(decoded, list) and decoded and not calls:
-                calls = _logged_calls(raw, decoded, turn, step, index, functions)
+                calls = _logged_calls(raw, decoded, start, functions)
             error = entry.get("error")
-            text = content_text(entry.get("content")) + (f" ({error})" if error else "")
-            messages.append(Message(turn, step, "log", text))
+            messages.append(Message(turn, step, "log", content_text(content) + (f" ({error})" if error else "")))
         elif role not in ("inference_input", "state_info"):
-            messages.append(Message(turn, step, "log", content_text(entry.get("content")), str(role)))
+            messages.append(Message(turn, step, "log", content_text(content), str(role)))
     return raw, calls
 
 
 def _assistant_messages(raw: Any, turn: int, step: int) -> list[Message]:
-    """The texts of an assistant's reply; native calls are shown as calls."""
-    if isinstance(raw, str):
-        return [Message(turn, step, "assistant", raw)] if raw else []
-    if isinstance(raw, list):
-        return [Message(turn, step, "assistant", part) for part in raw if isinstance(part, str) and part]
-    return []
+    """Return the texts in a reply. Native calls are shown as calls and give no message."""
+    parts = [raw] if isinstance(raw, str) else raw if isinstance(raw, list) else []
+    return [Message(turn, step, "assistant", part) for part in parts if isinstance(part, str) and part]
 
 
-def _logged_calls(
-    raw: Any, decoded: list[Any], turn: int, step: int, index: int, functions: list[dict[str, Any]]
-) -> list[Call]:
-    """The calls that were run in a step: `model_response_decoded`, taken from the native reply if that is the same."""
-    native = _parse_native_calls(raw) if len(decoded) == (len(raw) if isinstance(raw, list) else -1) else None
+def _logged_calls(raw: Any, decoded: list[Any], start: StepStart, functions: list[dict[str, Any]]) -> list[Call]:
+    """Return the executed calls of a step: its native calls if their number matches the log, else the logged ones."""
+    native = _parse_native_calls(raw) if isinstance(raw, list) and len(raw) == len(decoded) else None
     if native is not None:
-        return [Call("predicted", name, arguments, turn, step, index + n) for n, (name, arguments) in enumerate(native)]
+        return _predicted_calls(native, raw, start)
+    turn, step, index = start
     calls = []
-    for n, text in enumerate(decoded):
-        parsed = parse_call_text(str(text), functions)
-        if parsed is None:
-            calls.append(Call("predicted", "", None, turn, step, index + n, str(text), "not a call"))
-        else:
-            calls.append(Call("predicted", parsed[0], parsed[1], turn, step, index + n, str(text)))
+    for n, text in enumerate(decoded, index):
+        name, arguments = parse_call_text(str(text), functions) or ("", None)
+        error = "not a call" if arguments is None else None
+        calls.append(Call("predicted", name, arguments, turn, step, n, str(text), error))
     return calls
 
 
 def _parse_native_calls(raw: list[Any]) -> list[tuple[str, dict[str, Any]]] | None:
-    """`[{name: "json text" or object}]` as calls, or None if it is anything else."""
-    found = []
+    """Parse `[{name: arguments as object or JSON text}]`. Returns None for any other form."""
+    calls = []
     for part in raw:
         if not isinstance(part, dict) or len(part) != 1:
             return None
@@ -175,82 +172,67 @@ def _parse_native_calls(raw: list[Any]) -> list[tuple[str, dict[str, Any]]] | No
                 return None
         if not isinstance(arguments, dict):
             return None
-        found.append((name, arguments))
-    return found
+        calls.append((name, arguments))
+    return calls
 
 
-def _predicted_calls(
-    decoded: list[tuple[str, dict[str, Any] | None]] | None, raw: Any, turn: int, step: int, index: int
-) -> list[Call]:
+def _predicted_calls(decoded: DecodedCalls | None, raw: Any, start: StepStart) -> list[Call]:
+    turn, step, index = start
     text = raw if isinstance(raw, str) else None
     return [
-        Call(
-            "predicted", name, arguments, turn, step, index + n, text, None if arguments is not None else "no arguments"
-        )
-        for n, (name, arguments) in enumerate(decoded or ())
+        Call("predicted", name, arguments, turn, step, n, text, None if arguments is not None else "no arguments")
+        for n, (name, arguments) in enumerate(decoded or (), index)
     ]
 
 
 def _from_result(result: Any, opening: Sequence[Message], decode: DecodeStep) -> Trajectory:
-    """Without a log: the dataset's user messages and the decoded steps; no observations."""
+    """Build a trajectory from the dataset's messages and the decoded steps, without tool outputs and states."""
     found = Trajectory()
-    turns = result if isinstance(result, list) else None
-    if turns is None:
-        found.messages = [
-            *opening,
-            *_assistant_messages(result if isinstance(result, str) else json_text(result), 0, 0),
-        ]
+    if not isinstance(result, list):
+        text = result if isinstance(result, str) else json_text(result)
+        found.messages = [*opening, *_assistant_messages(text, 0, 0)]
         found.n_turns = found.n_steps = 1 if result else 0
         return found
     by_turn: dict[int, list[Message]] = {}
     for message in opening:
         by_turn.setdefault(message.turn, []).append(message)
-    found.n_turns = len(turns)
-    for turn, steps in enumerate(turns):
+    found.n_turns = len(result)
+    for turn, steps in enumerate(result):
         found.messages += by_turn.pop(turn, [])
         index = 0
         for step, raw in enumerate(steps if isinstance(steps, list) else [steps]):
             found.n_steps += 1
             found.messages += _assistant_messages(raw, turn, step)
             native = _parse_native_calls(raw) if isinstance(raw, list) and raw else None
-            calls = _predicted_calls(native if native is not None else decode(raw), raw, turn, step, index)  # type: ignore[arg-type]
-            if not calls and raw:
-                found.final_answer = content_text(raw)
+            calls = _predicted_calls(native if native is not None else decode(raw), raw, (turn, step, index))
+            found.add_calls(calls, raw)
             index += len(calls)
-            found.calls += calls
     for rest in by_turn.values():
         found.messages += rest
     return found
 
 
 def _add_reasoning(content: Any, found: Trajectory) -> None:
-    """`reasoning_content` as `[turn][step]`, where the log did not hold it already."""
-    if not isinstance(content, list) or any(message.name == "reasoning" for message in found.messages):
+    """Add `reasoning_content`, `[turn][step]`, before the messages of each step, unless the log contained it."""
+    messages = found.messages
+    if not isinstance(content, list) or any(message.name == "reasoning" for message in messages):
         return
     for turn, steps in enumerate(content):
         for step, text in enumerate(steps if isinstance(steps, list) else [steps]):
             if text:
+                later = (n for n, other in enumerate(messages) if (other.turn, other.step) >= (turn, step))
                 message = Message(turn, step, "assistant", content_text(text), "reasoning")
-                place = next(
-                    (n for n, other in enumerate(found.messages) if (other.turn, other.step) >= (turn, step)),
-                    len(found.messages),
-                )
-                found.messages.insert(place, message)
+                messages.insert(next(later, len(messages)), message)
 
 
 def single_turn_messages(record: dict[str, Any], opening: list[Message]) -> list[Message]:
-    """The messages of a single-turn record. `opening` itself, which is shared, if the model only made native calls."""
+    """Return the messages of a single-turn record: `opening` itself, which is shared, if the reply has no text."""
     result = record["result"]
     added: list[Message] = []
     if record.get("reasoning_content"):
         added.append(Message(0, 0, "assistant", content_text(record["reasoning_content"]), "reasoning"))
-    if type(result) is str:
-        if result:
-            added.append(Message(0, 0, "assistant", result))
-    elif type(result) is list:
-        for part in result:
-            if type(part) is str and part:
-                added.append(Message(0, 0, "assistant", part))
+    if type(result) in (str, list):
+        added += _assistant_messages(result, 0, 0)
     elif result is not None:
         added.append(Message(0, 0, "assistant", json_text(result)))
     return [*opening, *added] if added else opening

@@ -1,32 +1,27 @@
-"""The way back: this benchmark's own files by what people say.
+"""BFCL's own files with the annotators' verdicts and golden answers.
 
-The entry of an item that the evaluator passed and people fail: the fields that an entry of its kind has, as far as
-results and dataset say them.
-
-Golden answers of BFCL's dataset. A fix is `{"ground_truth": ...}` in the form that the generation has it.
-
-BFCL's score files by what people say: entries of items that pass now go, of items that fail now come, in the order
-of the results; the header counts anew. Leaderboard tables are over all models and made by the official program.
+In score files, entries of items that now pass are removed and entries of items that now fail are added, in the order of
+the results; the header is updated. Leaderboard tables cover all models, so only the official program can rewrite them.
+A golden fix is `{"ground_truth": ...}` in the form of the BFCL version.
 
 Source: `eval_runner.py` and `save_eval_results` of the official program, V1 to V4.
-
-BFCL's golden answers from stored items, and the verdict with another one. Forms as in `golden`.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from statistics import stdev
 from typing import Any
 
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.checker.evaluate import evaluate
-from fcreview.importers.bfcl.dataset import DatasetItem, repeated_id, strip_repeat_suffix
+from fcreview.importers.bfcl.dataset import DatasetFiles, DatasetItem, repeated_id, strip_repeat_suffix
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
-from fcreview.importers.bfcl.discovery import FilesByCategory
+from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.read import JoinedCategory, join_category
 from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.records import function_names
@@ -57,228 +52,75 @@ from fcreview.model.redact import redact
 from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 
-
-def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: ScoredItem) -> dict[str, Any]:
-    """`error_type` is null where nobody has named one."""
-    context = category.context
-    result = (category.results.read_record(row.id) if row.id in category.results.records else None) or {}
-    found: dict[str, Any] = {
-        "id": _score_entry_id(category, row.id, plan.run.generation),
-        "model_name": plan.run.model,
-        "test_category": context.category,
-        "valid": False,
-    }
-    if context.kind == "single":
-        found |= {"error": [ANNOTATOR_REASON], "error_type": row.error_type}
-    else:
-        found["error"] = {"error_message": [ANNOTATOR_REASON], "error_type": row.error_type}
-    key = filenames.to_dataset_id(row.id, context.category) if category.has_derived_ids else row.id
-    question, golden = _scored_question(plan, category, key)
-    if question is not None:
-        found["prompt"] = question
-    irrelevance = "relevance" in context.category
-    found["model_result" if irrelevance else "model_result_raw"] = result.get("result")
-    if golden is not None and not irrelevance:
-        found["possible_answer"] = golden
-    if context.kind != "single" and "inference_log" in result:
-        found["inference_log"] = result["inference_log"]
-    return redact(found) if context.category == "rest" else found
-
-
-def _score_entry_id(category: JoinedCategory, item: str, generation: str) -> str | int:
-    """As the other entries of the file have it: a text, or the position from 1 in the dataset."""
-    known = [each.id for each in (category.scores.failing if category.scores else {}).values()]
-    counted = isinstance(known[0], int) if known else generation in ("V1", "V2")
-    number = filenames.item_number(item)
-    if number is not None and counted:
-        return number + 1
-    return next((stated for stated, names in category.results.repeated_ids.items() if item in names), item)
-
-
-def _scored_question(plan: RunPlan, category: JoinedCategory, key: str) -> tuple[dict[str, Any] | None, Any]:
-    """(question record, golden answer), if the dataset is the one that was scored."""
-    case = category.dataset.items.get(key) if category.matches_dataset else None
-    if case is None:
-        return None, None
-    parts = plan.importer_data[category.context.category]
-    stem = filenames.split_item_id(key)[0]
-    for source in parts.sources:
-        question = _read_questions(source.questions, stem).get(key)
-        if question is not None:
-            if "involved_classes" in question:
-                question = {name: value for name, value in question.items() if name != "function"}
-            return question, case.ground_truth
-    return None, case.ground_truth
-
-
-@lru_cache(maxsize=4)
-def _read_questions(path: Path, stem: str) -> dict[str, dict[str, Any]]:
-    """By id; where the records have none, by place."""
-    found: dict[str, dict[str, Any]] = {}
-    seen: dict[str, int] = {}
-    values = [row.value for row in read_records(path) if isinstance(row, JsonRecord) and isinstance(row.value, dict)]
-    for place, value in enumerate(values):
-        stated = value.get("id")
-        item = stated if isinstance(stated, str) else f"{stem}_{place}"
-        number = seen[item] = seen.get(item, -1) + 1
-        found[repeated_id(item, number)] = value
-    return found
-
-
 GROUND_TRUTH = "ground_truth"
-
-
-def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:
-    """What is wrong with a golden fix of an item; None if nothing is."""
-    wrong = check_fix_fields(fix, GROUND_TRUTH)
-    if wrong:
-        return wrong
-    category, truth = item.category, fix[GROUND_TRUTH]
-    if "relevance" in category:
-        return f"{category} has no golden answers"
-    if category.startswith(("memory", "web_search")):
-        return None if is_string_list(truth) and truth else f"{GROUND_TRUTH} is a list of accepted texts"
-    if category.startswith("multi_turn"):
-        return _turns_problem(truth, item)
-    if category.startswith("exec"):
-        return (
-            _call_texts_problem(truth, item) if is_string_list(truth) else f"{GROUND_TRUTH} is a list of calls as text"
-        )
-    return _accepted_values_problem(truth, item, old=run.generation == "V1")
-
-
-def _accepted_values_problem(truth: Any, item: Item, *, old: bool) -> str | None:
-    """`[{"f": {"a": [1, 2]}}]`; in V1 `{"f_1": {"a": [1, 2]}}`."""
-    if old:
-        names = function_names(item.functions)
-        parts: list[Any] = list(truth.items()) if isinstance(truth, dict) else []
-        calls = [(strip_repeat_suffix(name, names), given) for name, given in parts]
-    else:
-        parts = truth if isinstance(truth, list) else []
-        calls = [next(iter(each.items())) for each in parts if isinstance(each, dict) and len(each) == 1]
-    if not calls or len(calls) != len(parts):
-        form = '{"name": {"parameter": [accepted values]}}'
-        return f"{GROUND_TRUTH} is {form}" if old else f"{GROUND_TRUTH} is a list of {form}, one for each call"
-    for name, given in calls:
-        wrong = check_golden_call(name, given, item.functions)
-        if wrong:
-            return wrong
-        for parameter, values in given.items():
-            if not isinstance(values, list) or not values:
-                return f"{parameter} of {name} is no list of accepted values"
-    return None
-
-
-def _turns_problem(truth: Any, item: Item) -> str | None:
-    if not isinstance(truth, list) or not all(map(is_string_list, truth)):
-        return f"{GROUND_TRUTH} is a list of calls as text for each turn"
-    if item.n_turns and len(truth) != item.n_turns:
-        return f"{item.id} has {item.n_turns} turns, {GROUND_TRUTH} {len(truth)}"
-    return next((wrong for turn in truth if (wrong := _call_texts_problem(turn, item))), None)
-
-
-def _call_texts_problem(texts: list[str], item: Item) -> str | None:
-    for text in texts:
-        call = parse_call_text(text, item.functions)
-        wrong = f"not a call: {text}" if call is None else check_golden_call(*call, item.functions)
-        if wrong:
-            return wrong
-    return None
-
-
-def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """The answer files (of the executable categories the question files) with these golden answers."""
-    categories: FilesByCategory = plan.importer_data
-    for category, parts in categories.items():
-        mine = {item: fix for (where, item), fix in fixes.items() if where == category}
-        wanted = {filenames.to_dataset_id(item, category): ((category, item), fix) for item, fix in mine.items()}
-        stems = {filenames.split_item_id(key)[0] for key in wanted} if category == "format_sensitivity" else {None}
-        for source in parts.dataset_files if wanted else ():
-            stem = next((each for each in stems if each and source.questions.stem.endswith(f"_{each}")), None)
-            own = {key: each for key, each in wanted.items() if stem is None or filenames.split_item_id(key)[0] == stem}
-            if category == "format_sensitivity" and stem is None:
-                continue
-            path = source.answers or source.questions
-
-            def name(place: int, record: JsonObject, category: str = category) -> str:
-                stated = record.get("id")
-                return stated if isinstance(stated, str) else f"{category}_{place}"
-
-            yield from rewrite_golden_file(path, own, name)
-        if wanted and not parts.dataset_files:
-            yield Unrepresentable(f"golden answers of {category}, whose dataset was not found", len(wanted))
-
-
 LEADERBOARD_FILE = re.compile(r"data(_[a-z_]+)?\.csv")
 
 
 def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Rewrite the score files of categories in which annotators overrode verdicts."""
     categories: FilesByCategory = plan.importer_data
     yield from find_unrepresentable(rows, is_item_verdict)
-    for name, parts in categories.items():
-        said = overridden_items(row for row in rows if row.category == name)
-        if not said:
+    for name, files in categories.items():
+        overridden = overridden_items(row for row in rows if row.category == name)
+        if not overridden:
             continue
-        if not parts.scores:
-            yield Unrepresentable(f"items of {name}, which has no score file", len(said))
+        if not files.scores:
+            yield Unrepresentable(f"items of {name}, which has no score file", len(overridden))
             continue
-        category = join_category(plan, name, parts)
+        category = join_category(plan, name, files)
         if category.scores is None or category.scores.n_failures is None:
-            yield Unrepresentable(f"items of {name}, whose score file has no header", len(said))
+            yield Unrepresentable(f"items of {name}, whose score file has no header", len(overridden))
             continue
-        right = sum(item_override(row) is True for row in said)
-        if right and not category.knows_passes:  # who is not listed is then no pass
-            yield Unrepresentable(
-                f"passes of {name}, whose score file's count does not fit its entries or results", right
-            )
-        path = parts.scores[0]
+        n_passes = sum(item_override(row) is True for row in overridden)
+        if n_passes and not category.knows_passes:  # without complete entries, an item without one is not a pass
+            what = f"passes of {name}, whose score file's counts do not agree with its entries or results"
+            yield Unrepresentable(what, n_passes)
+        path = files.scores[0]
         raw = read_file(path)
-        edits = _make_edits(plan, category, said)
-        edits.replaced[header_line_number(raw)] = _corrected_header(category.scores.header, said)
+        edits = _make_edits(plan, category, overridden)
+        edits.replaced[header_line_number(raw)] = _updated_header(category.scores.header, overridden)
         yield RewrittenFile(path, apply_edits(raw, edits))
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
-    """The leaderboard tables beside the model folders."""
+    """Return the leaderboard tables beside the model folders."""
     folders = dict.fromkeys(filenames.model_folder(path).parent for path in plan.scores)
-    return [
-        path for folder in folders for path in sorted(folder.glob("data*.csv")) if LEADERBOARD_FILE.fullmatch(path.name)
-    ]
+    paths = (path for folder in folders for path in sorted(folder.glob("data*.csv")))
+    return [path for path in paths if LEADERBOARD_FILE.fullmatch(path.name)]
 
 
-def _make_edits(plan: RunPlan, category: JoinedCategory, said: Sequence[ScoredItem]) -> LineEdits:
+def _make_edits(plan: RunPlan, category: JoinedCategory, overridden: Sequence[ScoredItem]) -> LineEdits:
     failing = category.scores.failing if category.scores else {}
     order = positions_by_name(list(category.results.records) or list(category.dataset.items))
-    edits = LineEdits(positions={each.line: order[name] for name, each in failing.items() if name in order})
-    last = len(order)
-    for row in said:
+    edits = LineEdits(positions={entry.line: order[id_] for id_, entry in failing.items() if id_ in order})
+    for row in overridden:
         if item_override(row) and row.id in failing:
-            again = category.scores.further_entries.get(row.id, []) if category.scores else []
-            edits.removed.update(each.line for each in (failing[row.id], *again))
+            further = category.scores.further_entries.get(row.id, []) if category.scores else []
+            edits.removed.update(entry.line for entry in (failing[row.id], *further))
         elif not item_override(row) and row.id not in failing:
-            edits.added.append((order.get(row.id, last), make_failing_entry(plan, category, row)))
+            edits.added.append((order.get(row.id, len(order)), make_failing_entry(plan, category, row)))
     return edits
 
 
-def _corrected_header(header: dict[str, Any], moved: Sequence[ScoredItem]) -> dict[str, Any]:
-    """Format sensitivity has a count for each configuration and their spread besides."""
-    found = update_counts(header, sum(1 if item_override(row) else -1 for row in moved))
-    for row in moved:
+def _updated_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> dict[str, Any]:
+    """Update the counts of a header and, for format sensitivity, those of each configuration and their spread."""
+    updated = update_counts(header, sum(1 if item_override(row) else -1 for row in overridden))
+    for row in overridden:
         config = row.setting
-        if config is not None and isinstance(found.get(config), dict):
-            found[config] = update_counts(found[config], 1 if item_override(row) else -1)
-    before, after = _accuracy_spread(header), _accuracy_spread(found)
+        if config is not None and isinstance(updated.get(config), dict):
+            updated[config] = update_counts(updated[config], 1 if item_override(row) else -1)
+    before, after = _accuracy_spread(header), _accuracy_spread(updated)
     for name in before.keys() & header.keys():
         stated = header[name]
         if isinstance(stated, (int, float)) and abs(stated - before[name]) < 0.01:
-            found[name] = round(after[name], 2) if stated == round(stated, 2) else after[name]
-        else:  # made in a way that is not known: better none than a wrong one
-            found.pop(name)
-    return found
+            updated[name] = round(after[name], 2) if stated == round(stated, 2) else after[name]
+        else:  # computed by an unknown formula; no value is better than a wrong one
+            updated.pop(name)
+    return updated
 
 
 def _accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
-    """In points of a percentage, see `figures.formats`."""
+    """Return the spread of the configurations' accuracies in percentage points, see `format_sensitivity_metrics`."""
     values = [100 * each["accuracy"] for each in header.values() if isinstance(each, dict) and "accuracy" in each]
     if not values:
         return {}
@@ -290,8 +132,166 @@ def _accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
     }
 
 
+def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: ScoredItem) -> dict[str, Any]:
+    """Make the score entry of an item that the official program passed and annotators failed.
+
+    It has the fields of an official entry, except those whose values are neither in the results nor in the dataset.
+    `error_type` is null if no annotator named one.
+    """
+    context = category.context
+    result = (category.results.read_record(row.id) if row.id in category.results.records else None) or {}
+    entry: dict[str, Any] = {
+        "id": _score_entry_id(category, row.id),
+        "model_name": plan.run.model,
+        "test_category": context.category,
+        "valid": False,
+    }
+    if context.kind == "single":
+        entry |= {"error": [ANNOTATOR_REASON], "error_type": row.error_type}
+    else:
+        entry["error"] = {"error_message": [ANNOTATOR_REASON], "error_type": row.error_type}
+    dataset_id = filenames.to_dataset_id(row.id, context.category) if category.has_derived_ids else row.id
+    item = category.dataset.items.get(dataset_id) if category.matches_dataset else None
+    files: CategoryFiles = plan.importer_data[context.category]
+    question = _find_question(files, dataset_id) if item is not None else None
+    if question is not None:
+        entry["prompt"] = question
+    has_no_golden = "relevance" in context.category
+    entry["model_result" if has_no_golden else "model_result_raw"] = result.get("result")
+    if item is not None and item.ground_truth is not None and not has_no_golden:
+        entry["possible_answer"] = item.ground_truth
+    if context.kind != "single" and "inference_log" in result:
+        entry["inference_log"] = result["inference_log"]
+    return redact(entry) if context.category == "rest" else entry
+
+
+def _score_entry_id(category: JoinedCategory, item_id: str) -> str | int:
+    """Return the id of a new score entry in the form of the others: record id, or position in the dataset from 1."""
+    known = [entry.id for entry in (category.scores.failing if category.scores else {}).values()]
+    is_position = isinstance(known[0], int) if known else category.context.version in ("V1", "V2")
+    number = filenames.item_number(item_id)
+    if number is not None and is_position:
+        return number + 1
+    return next((stated for stated, ids in category.results.repeated_ids.items() if item_id in ids), item_id)
+
+
+def _find_question(files: CategoryFiles, dataset_id: str) -> dict[str, Any] | None:
+    """Return the question record of a dataset item as score entries quote it; None if the files have none."""
+    for dataset_files in files.dataset_files:
+        question = _read_questions(dataset_files.questions, filenames.split_item_id(dataset_id)[0]).get(dataset_id)
+        if question is not None:
+            if "involved_classes" in question:  # the official program quotes no function docs of API classes
+                question = {name: value for name, value in question.items() if name != "function"}
+            return question
+    return None
+
+
+@lru_cache(maxsize=4)
+def _read_questions(path: Path, category: str) -> dict[str, dict[str, Any]]:
+    """Read the question records of a file by item id."""
+    found: dict[str, dict[str, Any]] = {}
+    occurrences: Counter[str] = Counter()
+    values = [
+        each.value for each in read_records(path) if isinstance(each, JsonRecord) and isinstance(each.value, dict)
+    ]
+    for position, value in enumerate(values):
+        record_id = _record_id(category, position, value)
+        found[repeated_id(record_id, occurrences[record_id])] = value
+        occurrences[record_id] += 1
+    return found
+
+
+def _record_id(category: str, position: int, record: JsonObject) -> str:
+    """Return the id of a dataset record. A record without one is identified by its position."""
+    stated = record.get("id")
+    return stated if isinstance(stated, str) else f"{category}_{position}"
+
+
+def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:
+    """Return what is wrong with a golden fix of an item; None if it is valid."""
+    problem = check_fix_fields(fix, GROUND_TRUTH)
+    if problem:
+        return problem
+    category, ground_truth = item.category, fix[GROUND_TRUTH]
+    if "relevance" in category:
+        return f"{category} has no golden answers"
+    if category.startswith(("memory", "web_search")):
+        is_valid = is_string_list(ground_truth) and ground_truth
+        return None if is_valid else f"{GROUND_TRUTH} must be a list of accepted strings"
+    if category.startswith("multi_turn"):
+        return _check_turns(ground_truth, item)
+    if category.startswith("exec"):
+        is_valid = is_string_list(ground_truth)
+        return _check_call_texts(ground_truth, item) if is_valid else f"{GROUND_TRUTH} must be a list of call strings"
+    return _check_accepted_values(ground_truth, item, v1=run.generation == "V1")
+
+
+def _check_accepted_values(ground_truth: Any, item: Item, *, v1: bool) -> str | None:
+    """Check `[{"f": {"a": [1, 2]}}]` or, in V1, `{"f_1": {"a": [1, 2]}}`."""
+    if v1:
+        names = function_names(item.functions)
+        parts: list[Any] = list(ground_truth.items()) if isinstance(ground_truth, dict) else []
+        calls = [(strip_repeat_suffix(name, names), arguments) for name, arguments in parts]
+    else:
+        parts = ground_truth if isinstance(ground_truth, list) else []
+        calls = [next(iter(each.items())) for each in parts if isinstance(each, dict) and len(each) == 1]
+    if not calls or len(calls) != len(parts):
+        form = '{"name": {"parameter": [accepted values]}}'
+        return f"{GROUND_TRUTH} must be {form}" if v1 else f"{GROUND_TRUTH} must be a list of {form}, one for each call"
+    for name, arguments in calls:
+        problem = check_golden_call(name, arguments, item.functions)
+        if problem:
+            return problem
+        for parameter, values in arguments.items():
+            if not isinstance(values, list) or not values:
+                return f"{parameter} of {name} must be a list of accepted values"
+    return None
+
+
+def _check_turns(ground_truth: Any, item: Item) -> str | None:
+    if not isinstance(ground_truth, list) or not all(map(is_string_list, ground_truth)):
+        return f"{GROUND_TRUTH} must be a list of call strings for each turn"
+    if item.n_turns and len(ground_truth) != item.n_turns:
+        return f"{GROUND_TRUTH} has {len(ground_truth)} turns, but {item.id} has {item.n_turns}"
+    return next((problem for turn in ground_truth if (problem := _check_call_texts(turn, item))), None)
+
+
+def _check_call_texts(texts: list[str], item: Item) -> str | None:
+    for text in texts:
+        call = parse_call_text(text, item.functions)
+        problem = f"not a call: {text}" if call is None else check_golden_call(*call, item.functions)
+        if problem:
+            return problem
+    return None
+
+
+def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+    """Rewrite the files with golden answers: answer files or, for executable categories, question files."""
+    categories: FilesByCategory = plan.importer_data
+    for category, files in categories.items():
+        wanted = {
+            filenames.to_dataset_id(item_id, category): ((category, item_id), fix)
+            for (fix_category, item_id), fix in fixes.items()
+            if fix_category == category
+        }
+        for dataset_files in files.dataset_files:
+            own = wanted
+            if category == "format_sensitivity":  # its items are in the files of several categories
+                own = {id_: fix for id_, fix in wanted.items() if _belongs_to(id_, dataset_files, plan.run.generation)}
+            if own:
+                path = dataset_files.answers or dataset_files.questions
+                yield from rewrite_golden_file(path, own, partial(_record_id, category))
+        if wanted and not files.dataset_files:
+            yield Unrepresentable(f"golden answers of {category}, whose dataset was not found", len(wanted))
+
+
+def _belongs_to(dataset_id: str, files: DatasetFiles, version: str) -> bool:
+    category = filenames.split_item_id(dataset_id)[0]
+    return files.questions.name == filenames.question_file_name(version, category)
+
+
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:
-    """The golden answer as a fix of it; None where the store does not have it in full."""
+    """Return the golden answer of an item in the form of a golden fix; None if the item does not contain all of it."""
     if item.category.startswith(("memory", "web_search")):
         return {GROUND_TRUTH: item.extra.accepted_answers} if item.extra.accepted_answers else None
     if item.category.startswith("multi_turn"):
@@ -301,22 +301,22 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:
         return None
     if item.category.startswith("exec"):
         return {GROUND_TRUTH: [call.raw or "" for call in item.golden]}
-    given = [
-        {name: list_accepted_values(each) for name, each in (call.arguments or {}).items()} for call in item.golden
+    arguments = [
+        {name: list_accepted_values(accepted) for name, accepted in (call.arguments or {}).items()}
+        for call in item.golden
     ]
     if run.generation == "V1":
-        return {GROUND_TRUTH: key_by_function_name(item.golden, given, 1)}
-    return {GROUND_TRUTH: [{call.name: values} for call, values in zip(item.golden, given, strict=True)]}
+        return {GROUND_TRUTH: key_by_function_name(item.golden, arguments)}
+    return {GROUND_TRUTH: [{call.name: values} for call, values in zip(item.golden, arguments, strict=True)]}
 
 
 def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:
-    """The rule verdict with that golden answer; None where it is not recomputed."""
+    """Return the recomputed verdict with another golden answer; None if the category is not recomputed."""
     if not isinstance(record, dict):
         return None
-    category, config = item.category, None
-    if category == "format_sensitivity" and (parts := filenames.split_format_sensitivity_id(item.id)):
-        config, category = parts[1], filenames.split_item_id(parts[2])[0]
-    rules = run.generation if run.generation in filenames.VERSIONS else "V4"
-    case = DatasetItem(item.id, category, functions=item.functions, ground_truth=fix.get(GROUND_TRUTH))
-    found = evaluate(record.get("result"), case, version=rules, category=category, config=config, model=run.model)
-    return found.valid
+    category, config = filenames.split_config(item.id, item.category)
+    dataset_item = DatasetItem(item.id, category, functions=item.functions, ground_truth=fix.get(GROUND_TRUTH))
+    version = filenames.rules_version(run.generation)
+    return evaluate(
+        record.get("result"), dataset_item, version=version, category=category, config=config, model=run.model
+    ).valid

@@ -1,4 +1,4 @@
-"""Which files lie at the paths that were opened: a bounded walk in a stable order."""
+"""Listing of the files at and below the opened paths: a bounded walk in a stable order."""
 
 from __future__ import annotations
 
@@ -13,26 +13,32 @@ SKIPPED_FOLDERS = frozenset(
     {".fcreview", ".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache"}
 )
 DATA_SUFFIXES = (".json", ".jsonl", ".ndjson")
-"""Names of which people expect that they are read."""
+"""File name suffixes of results. A file of such a name that cannot be read is reported."""
 MAX_FILES = 200_000
 MAX_FOLDERS = 50_000
 MAX_DEPTH = 16
-NOT_UTF8 = "its name is not UTF-8: not read; rename it"
+NOT_UTF8 = "skipped because its name is not UTF-8. Rename it."
 
 
 @dataclass(slots=True)
 class GatheredFiles:
-    """`files` are absolute, each once, sorted within their folder; hidden files are left out."""
+    """Files found by `gather_files`, and the paths that it skipped."""
 
     files: list[Path] = field(default_factory=list)
+    """Absolute paths without duplicates, sorted within each folder. Hidden files are omitted."""
     issues: list[ImportIssue] = field(default_factory=list)
 
 
 def gather_files(paths: Iterable[Path], *, max_files: int | None = None, max_depth: int = MAX_DEPTH) -> GatheredFiles:
-    """The files at and below `paths`. Links to folders are followed, but no folder is entered twice, so loops end.
+    """List the files at and below `paths`.
 
-    A path that does not exist or cannot be listed, a name that is no text, and a bound that was reached, is an issue;
-    nothing is raised. `max_files` is MAX_FILES unless given.
+    Links to folders are followed, but no folder is entered twice, so loops end. Raises nothing: a path that does not
+    exist, a folder that cannot be listed, a name that is not UTF-8 and an exceeded limit give an issue.
+
+    Args:
+        paths: files and folders.
+        max_files: maximum number of files; MAX_FILES by default.
+        max_depth: maximum number of nested folders below a path.
     """
     walk = _FolderWalk(MAX_FILES if max_files is None else max_files, max_depth)
     issues = walk.issues
@@ -46,8 +52,8 @@ def gather_files(paths: Iterable[Path], *, max_files: int | None = None, max_dep
             walk.files[path] = None
         else:
             issues.append(ImportIssue(str(path), None, "no such file or folder", severity="error"))
-    if walk.limit_reached and walk.files:
-        what = f"{walk.limit_reached}; the rest was not looked at: open a folder further down"
+    if walk.exceeded_limit and walk.files:
+        what = f"{walk.exceeded_limit}; the others were skipped. Open a folder further down."
         issues.append(ImportIssue(os.path.commonpath([path.parent for path in walk.files]), None, what))
     return GatheredFiles(list(walk.files), issues)
 
@@ -58,38 +64,39 @@ class _FolderWalk:
     max_depth: int
     files: dict[Path, None] = field(default_factory=dict)
     entered: set[tuple[int, int]] = field(default_factory=set)
+    """(device, inode) of the folders."""
     issues: list[ImportIssue] = field(default_factory=list)
 
     @property
-    def limit_reached(self) -> str:
-        """Which bound was reached; empty if none was."""
+    def exceeded_limit(self) -> str:
+        """The limit that was reached, such as `more than 5 files`, or an empty string."""
         if len(self.files) >= self.max_files:
             return f"more than {self.max_files:,} files"
         return f"more than {MAX_FOLDERS:,} folders" if len(self.entered) >= MAX_FOLDERS else ""
 
     def enter(self, folder: Path, depth: int) -> None:
-        if self.limit_reached:
+        if self.exceeded_limit:
             return
         try:
             status = folder.stat()
-            place = (status.st_dev, status.st_ino)
-            if place in self.entered:
+            inode = (status.st_dev, status.st_ino)
+            if inode in self.entered:
                 return
             with os.scandir(folder) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
             self.issues.append(ImportIssue(str(folder), None, f"cannot be listed: {error.strerror or error}"))
             return
-        self.entered.add(place)
+        self.entered.add(inode)
         if depth > self.max_depth:
-            what = f"more than {self.max_depth} folders deep: not looked at"
+            what = f"skipped because it is more than {self.max_depth} folders deep"
             self.issues.append(ImportIssue(str(folder), None, what))
             return
-        for name in [entry.name for entry in listed if self._add_entry(folder, entry)]:
+        for name in [entry.name for entry in listed if self._is_folder_or_add_file(folder, entry)]:
             self.enter(folder / name, depth + 1)
 
-    def _add_entry(self, folder: Path, entry: os.DirEntry[str]) -> bool:
-        """Whether it is to be entered; a file is kept."""
+    def _is_folder_or_add_file(self, folder: Path, entry: os.DirEntry[str]) -> bool:
+        """Return whether the entry is a folder to enter. If it is a file, add it to `files`."""
         if entry.name in SKIPPED_FOLDERS or entry.name.startswith("."):
             return False
         path = folder / entry.name
@@ -103,16 +110,20 @@ class _FolderWalk:
                 if len(self.files) < self.max_files:
                     self.files[path] = None
             elif entry.name.endswith(DATA_SUFFIXES):
-                self.issues.append(ImportIssue(str(path), None, "not a file, and no link to one: not read"))
-        except OSError as error:  # a link that leads round in a circle
+                self.issues.append(ImportIssue(str(path), None, "skipped because it is not a regular file"))
+        except OSError as error:  # a link that points to itself
             self.issues.append(ImportIssue(str(path), None, f"cannot be read: {error.strerror or error}"))
         return False
 
 
 def is_utf8_name(name: str) -> bool:
-    """Whether a name from the disk is UTF-8: Python keeps other bytes as lone surrogates, which nothing can store."""
+    """Return whether a file name is UTF-8.
+
+    Python represents other bytes of a name as lone surrogates, which cannot be stored or printed.
+    """
     return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
 
 
 def escape_name(name: str) -> str:
+    r"""Replace the bytes of a file name that are not UTF-8 by `\xNN`."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")

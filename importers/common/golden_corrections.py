@@ -1,4 +1,4 @@
-"""Which corrections of golden answers fit the items of a category, and what is told of those that do not."""
+"""Matching of errata entries with the items of a category, with an issue for each entry that is not applied."""
 
 from __future__ import annotations
 
@@ -14,56 +14,70 @@ from fcreview.model.json_value import canonical_json
 
 @dataclass(frozen=True, slots=True)
 class GoldenCorrection:
+    """The result of looking for an item's errata entry."""
+
     entry: ErrataEntry | None = None
-    """That is to be applied."""
+    """The entry to apply; None if there is none or it is stale."""
     erratum: Erratum | None = None
-    """What the item is shown with; of an entry that is stale, too."""
+    """The applied or stale entry as shown with the item."""
 
 
 NO_CORRECTION = GoldenCorrection()
 
 
 def is_same_json(one: Any, other: Any) -> bool:
-    """Written alike: `1`, `1.0` and `true` are three answers."""
+    """Return whether two values have the same JSON text. `1`, `1.0` and `true` differ."""
     return canonical_json(one) == canonical_json(other)
 
 
 class CategoryCorrections:
-    """`issues` has, when all items went through, which entries are stale."""
+    """The errata entries for the items of one category of a run.
 
-    def __init__(self, errata: Errata, run: Run, category: str, same: Callable[[Any, Any], bool] = is_same_json) -> None:
+    After all items were looked up, `issues` contains a warning for each stale entry and a notice for each entry that is
+    no longer needed.
+    """
+
+    def __init__(
+        self, errata: Errata, run: Run, category: str, is_same: Callable[[Any, Any], bool] = is_same_json
+    ) -> None:
         self.issues: list[ImportIssue] = []
-        self.run, self._errata, self._is_same = run, errata, same
-        of = (run.benchmark, run.generation, run.language, category)
-        self.entries = {entry.id: entry for entry in errata.entries.values() if entry.key[:4] == of}
+        self.run, self._errata, self._is_same = run, errata, is_same
+        prefix = (run.benchmark, run.generation, run.language, category)
+        self.entries = {entry.id: entry for entry in errata.entries.values() if entry.key[:4] == prefix}
 
-    def find(self, name: str, golden: Any, messages: Iterable[Message]) -> GoldenCorrection:
-        """Of the item with this golden answer, as the dataset has it, and question."""
-        entry = self.entries.get(name)
+    def find(self, item_id: str, golden: Any, messages: Iterable[Message]) -> GoldenCorrection:
+        """Find the entry for an item and check that it still applies.
+
+        Args:
+            item_id: the item.
+            golden: golden answer in the dataset.
+            messages: the item's question.
+        """
+        entry = self.entries.get(item_id)
         if entry is None:
             return NO_CORRECTION
         if hash_question(messages) != entry.question_hash:
-            return self.reject(entry, "the question is another one")
+            return self.reject(entry, "the question has changed")
         if self._is_same(golden, entry.old):
             return GoldenCorrection(entry, self._make_erratum(entry, old=entry.old))
         if self._is_same(golden, entry.new):
-            self._add_issue(entry, "erratum not needed: the dataset has this golden answer already", "notice")
+            self._add_issue(entry, "erratum not needed: the dataset already has this golden answer", "notice")
             return NO_CORRECTION
-        return self.reject(entry, "the golden answer is neither the old nor the new one")
+        return self.reject(entry, "the dataset's golden answer is neither the old nor the new one")
 
-    def reject(self, entry: ErrataEntry, why: str) -> GoldenCorrection:
-        """An entry that does not fit; told."""
-        self._add_issue(entry, f"stale erratum, not applied: {why}", "warning")
-        return GoldenCorrection(None, self._make_erratum(entry, why=why))
+    def reject(self, entry: ErrataEntry, reason: str) -> GoldenCorrection:
+        """Mark an entry as stale and add a warning."""
+        self._add_issue(entry, f"stale erratum, not applied: {reason}", "warning")
+        return GoldenCorrection(None, self._make_erratum(entry, stale_reason=reason))
 
-    def report_absent_items(self, known: Container[str]) -> None:
-        """Entries for items that the dataset, of which `known` are the ids, does not have."""
-        for name, entry in self.entries.items():
-            if name not in known:
+    def report_absent_items(self, dataset_ids: Container[str]) -> None:
+        """Reject the entries for items that the dataset does not contain."""
+        for item_id, entry in self.entries.items():
+            if item_id not in dataset_ids:
                 self.reject(entry, "the dataset has no such item")
 
-    def _make_erratum(self, entry: ErrataEntry, *, old: Any = None, why: str = "") -> Erratum:
-        return Erratum([*entry.settled_by], self._errata.date, [*entry.reasons], old, why)
+    def _make_erratum(self, entry: ErrataEntry, *, old: Any = None, stale_reason: str = "") -> Erratum:
+        return Erratum([*entry.settled_by], self._errata.date, [*entry.reasons], old, stale_reason)
 
     def _add_issue(self, entry: ErrataEntry, what: str, severity: Literal["warning", "notice"]) -> None:
         self.issues.append(ImportIssue(self._errata.path, entry.line, what, item=entry.id, severity=severity))

@@ -1,9 +1,7 @@
-"""JSON Lines as benchmarks write them: streamed by line feed, each record with the place it stands at.
+"""Reading of JSON Lines files and of JSON files, with an `ImportIssue` for all content that cannot be read.
 
-Lines are split at byte 0x0A only (U+2028 and friends are text). Nothing here raises for bad content: what cannot be
-read is an `ImportIssue` with file, line and the beginning of the raw text, and the lines after it are read as well.
-
-A whole JSON file of a known kind, for formats that are one array or object rather than JSON Lines.
+Lines end at byte 0x0A only, because other line separators such as U+2028 are part of JSON strings. An issue names file
+and line and quotes the beginning of the line. The lines after it are read as well.
 """
 
 from __future__ import annotations
@@ -24,41 +22,48 @@ from fcreview.model.item import ImportIssue
 from fcreview.safe_files import open_file, read_file
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
-"""Bytes; a longer line is not parsed at all."""
+"""Maximum length of a line. Longer lines are skipped."""
 LARGE_LINE_BYTES = 8 * 1024 * 1024
-"""Bytes; from a longer line only the beginning of each text is kept (the raw record stays readable in its file)."""
+"""Length of a line above which long strings are cut. The raw record remains in its file."""
 MAX_STRING_LENGTH = 500_000
-"""Characters kept of one text of a large line."""
+"""Maximum number of characters of a string in a large line."""
 MAX_VALUES = 1_000_000
-"""Values in a large line; one with more is not parsed: as Python objects it would take gigabytes."""
+"""Maximum number of values in a large line. A line with more would take gigabytes as Python objects."""
 MAX_CACHED_FILE_BYTES = 32 * 1024 * 1024
-"""Bytes. Records of larger files are let go after what is needed of all is known, and read again one at a time."""
+"""Size of a file up to which all its records stay in memory. Those of a larger file are read again one by one."""
 MAX_FILE_BYTES = 512 * 1024 * 1024
-"""Bytes of a file that is read as a whole."""
+"""Maximum size of a file that is read as a whole."""
 EXCERPT_LENGTH = 300
+"""Number of characters of a line that an issue quotes."""
 MAX_DEPTH = 200
-"""Levels of lists and objects; orjson writes 254."""
+"""Maximum number of nested lists and objects. orjson can write 254."""
 
 _BOM = b"\xef\xbb\xbf"
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _NINETEEN_DIGITS = b"0" * 19
 _LONG_NUMBER = re.compile(rb"(?:^|[:,\[\s])(?:-[0-9]{19}|[0-9]{20})")
-"""A whole number that may need more than 64 bits (below zero, 63): orjson would make a float of it."""
+"""An integer that may need more than 64 bits (63 if negative), which orjson would read as a float."""
 _TEXT_OR_VALUE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
 
 
 @dataclass(slots=True)
 class JsonRecord:
-    """One JSON value. `line` counts from 1; `offset` and `length` are bytes, without the line feed."""
+    """A JSON value and its position in a file."""
 
     line: int
+    """Line number, from 1."""
     offset: int
+    """First byte of the line, from 0."""
     length: int
+    """Number of bytes, without the line feed."""
     value: Any
 
 
 def read_records(path: Path) -> Iterator[JsonRecord | ImportIssue]:
-    """Every record of the file, in file order; blank lines are skipped. One line at a time is held in memory."""
+    """Yield the records of a JSON Lines file, or an issue for each line that is not JSON. Blank lines are skipped.
+
+    Only one line at a time is in memory.
+    """
     try:
         with open_file(path, 1 << 18) as file:
             yield from _parse_lines(file, str(path))
@@ -79,11 +84,11 @@ def _parse_lines(file: BinaryIO, name: str) -> Iterator[JsonRecord | ImportIssue
             body = raw[:-1] if raw[-1] == 10 else raw
             try:
                 if length > LARGE_LINE_BYTES or _has_long_integer(body):
-                    raise orjson.JSONDecodeError("", "", 0)  # read with care
+                    raise orjson.JSONDecodeError("", "", 0)  # orjson cannot read such a line correctly
                 yield JsonRecord(line, offset, len(body), loads(body))
             except orjson.JSONDecodeError:
                 if not body.isspace() and body:
-                    yield from _parse_irregular_line(body, name, line, offset, whole=raw[-1] == 10)
+                    yield from _parse_irregular_line(body, name, line, offset, is_terminated=raw[-1] == 10)
         offset += length
 
 
@@ -92,20 +97,25 @@ def _has_long_integer(body: bytes) -> bool:
 
 
 def _skip_long_line(file: BinaryIO, start: bytes, name: str, line: int) -> tuple[ImportIssue, int]:
-    """Reads on to the end of a line beyond LINE_LIMIT; the issue and the line's length in bytes."""
+    """Read to the end of a line longer than MAX_LINE_BYTES. Returns an issue and the length of the line in bytes."""
     length, part = len(start), start
     while part and not part.endswith(b"\n"):
         part = file.readline(1 << 20)
         length += len(part)
-    what = f"line of {length / 1e6:.0f} MB is longer than {MAX_LINE_BYTES / 1e6:.0f} MB and was not read"
+    what = f"skipped a line of {length / 1e6:.0f} MB (the maximum is {MAX_LINE_BYTES / 1e6:.0f} MB)"
     return ImportIssue(name, line, what, make_excerpt(start[:EXCERPT_LENGTH]), severity="error"), length
 
 
-def _parse_irregular_line(body: bytes, name: str, line: int, offset: int, *, whole: bool) -> Iterator[JsonRecord | ImportIssue]:
-    """A line that orjson refused or that needs care: NaN, huge numbers, bad bytes, lone surrogates, depth, size."""
+def _parse_irregular_line(
+    body: bytes, name: str, line: int, offset: int, *, is_terminated: bool
+) -> Iterator[JsonRecord | ImportIssue]:
+    """Parse a line that orjson cannot read correctly.
+
+    Such a line is large or deeply nested, or contains NaN, long integers, bytes that are not UTF-8 or lone surrogates.
+    """
     length = len(body)
     if length > LARGE_LINE_BYTES and _has_too_many_values(body):
-        what = f"line of {length / 1e6:.0f} MB holds more than {MAX_VALUES:,} values and was not read"
+        what = f"skipped a line of {length / 1e6:.0f} MB with more than {MAX_VALUES:,} values"
         yield ImportIssue(name, line, what, make_excerpt(body), severity="error")
         return
     if body.startswith(_BOM):
@@ -116,60 +126,60 @@ def _parse_irregular_line(body: bytes, name: str, line: int, offset: int, *, who
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         text = body.decode("utf-8", "replace")
-        what = f"byte {error.start + 1} of the line is not UTF-8; shown as U+FFFD"
+        what = f"byte {error.start + 1} of the line is not UTF-8 and was replaced by U+FFFD"
         yield ImportIssue(name, line, what, make_excerpt(body))
     try:
-        value = json.loads(text)
+        value = _clean_value(json.loads(text), MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0)
     except RecursionError:
         yield ImportIssue(name, line, "nested too deeply to be read", make_excerpt(body), severity="error")
         return
     except ValueError as error:
-        yield ImportIssue(name, line, _describe_json_error(body, error, whole), make_excerpt(body), severity="error")
-        return
-    try:
-        value = _clean_value(value, MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0)
-    except RecursionError:
-        yield ImportIssue(name, line, "nested too deeply to be read", make_excerpt(body), severity="error")
+        what = _describe_json_error(body, error, is_terminated)
+        yield ImportIssue(name, line, what, make_excerpt(body), severity="error")
         return
     if length > LARGE_LINE_BYTES:
-        what = f"line of {length / 1e6:.0f} MB: texts are cut after {MAX_STRING_LENGTH:,} characters"
+        what = f"line of {length / 1e6:.0f} MB: strings were cut after {MAX_STRING_LENGTH:,} characters"
         yield ImportIssue(name, line, what, make_excerpt(body))
     yield JsonRecord(line, offset, length, value)
 
 
 def _has_too_many_values(body: bytes) -> bool:
-    """Whether a line of JSON holds more than VALUES_LIMIT values; those in its texts do not count."""
+    """Return whether a line contains more than MAX_VALUES JSON values. Brackets and commas in strings do not count."""
     if body.count(b",") + body.count(b"[") + body.count(b"{") <= MAX_VALUES:
         return False
     marks = (match for match in _TEXT_OR_VALUE.finditer(body) if body[match.start()] != 34)
     return next(itertools.islice(marks, MAX_VALUES, None), None) is not None
 
 
-def _describe_json_error(body: bytes, error: ValueError, whole: bool) -> str:
-    if not whole and body.lstrip()[:1] in (b"{", b"[") and not body.rstrip().endswith((b"}", b"]")):
-        return "the last line is cut off: not a whole JSON record"
+def _describe_json_error(body: bytes, error: ValueError, is_terminated: bool) -> str:
+    if not is_terminated and body.lstrip()[:1] in (b"{", b"[") and not body.rstrip().endswith((b"}", b"]")):
+        return "the last line is cut off: incomplete JSON record"
     if isinstance(error, json.JSONDecodeError):
         return f"not JSON: {error.msg} at character {error.pos + 1}"
     return f"not JSON: {error}"
 
 
-def _clean_value(value: Any, limit: int | None, depth: int) -> Any:
-    """The value with lone surrogates as `\\udXXX` and long texts cut at a limit. RecursionError beyond DEPTH_LIMIT."""
+def _clean_value(value: Any, max_length: int | None, depth: int) -> Any:
+    """Escape lone surrogates in a JSON value as `\\udXXX` and cut long strings.
+
+    Raises:
+        RecursionError: if the value is nested deeper than MAX_DEPTH.
+    """
     if depth > MAX_DEPTH:
         raise RecursionError
     if isinstance(value, str):
-        if limit is not None and len(value) > limit:
-            value = f"{value[:limit]} … [{len(value) - limit:,} more characters]"
+        if max_length is not None and len(value) > max_length:
+            value = f"{value[:max_length]} … [{len(value) - max_length:,} more characters]"
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, list):
-        return [_clean_value(part, limit, depth + 1) for part in value]
+        return [_clean_value(part, max_length, depth + 1) for part in value]
     if isinstance(value, dict):
-        return {_clean_value(key, limit, depth): _clean_value(part, limit, depth + 1) for key, part in value.items()}
+        return {_clean_value(k, max_length, depth): _clean_value(v, max_length, depth + 1) for k, v in value.items()}
     return value
 
 
 def make_excerpt(raw: bytes | str, limit: int = EXCERPT_LENGTH) -> str:
-    """The beginning of a raw line as text, for an issue."""
+    """Return the beginning of a raw line as text, for an issue."""
     if isinstance(raw, str):
         return raw if len(raw) <= limit else raw[:limit] + "…"
     text = raw[: limit * 4].decode("utf-8", "replace")
@@ -177,7 +187,7 @@ def make_excerpt(raw: bytes | str, limit: int = EXCERPT_LENGTH) -> str:
 
 
 def is_large_file(path: Path) -> bool:
-    """Whether the values of all its records are too much to be in memory together."""
+    """Return whether a file is too large to keep all its records in memory."""
     try:
         return path.stat().st_size > MAX_CACHED_FILE_BYTES
     except OSError:
@@ -185,7 +195,7 @@ def is_large_file(path: Path) -> bool:
 
 
 def reread_value(path: Path, record: JsonRecord) -> Any:
-    """The value of a record whose value was let go; None if it can no longer be read."""
+    """Read the value of a record from its file again. Returns None if that is no longer possible."""
     try:
         with open_file(path, 0) as file:
             body = os.pread(file.fileno(), record.length, record.offset)
@@ -194,16 +204,14 @@ def reread_value(path: Path, record: JsonRecord) -> Any:
     if len(body) == record.length and record.length <= LARGE_LINE_BYTES and not _has_long_integer(body):
         with contextlib.suppress(orjson.JSONDecodeError):
             return orjson.loads(body)
-    again = next(
-        (found for found in _parse_irregular_line(body, str(path), record.line, 0, whole=True) if isinstance(found, JsonRecord)), None
-    )
-    return again.value if again else None
+    parsed = _parse_irregular_line(body, str(path), record.line, 0, is_terminated=True)
+    return next((each.value for each in parsed if isinstance(each, JsonRecord)), None)
 
 
 def read_first_record(path: Path, limit: int = 1 << 20) -> Any:
-    """The first of the first 20 records that can be read, objects before anything else; None if there is none.
+    """Return the first JSON object in the first 20 lines, else their first JSON value, else None.
 
-    For detection: of a line not more than `limit` bytes are looked at.
+    Used to recognize files, so it is cheap: it reads at most `limit` bytes of a line.
     """
     first = None
     try:
@@ -212,7 +220,7 @@ def read_first_record(path: Path, limit: int = 1 << 20) -> Any:
                 raw = file.readline(limit)
                 if not raw:
                     break
-                value = _parse_json(raw.removeprefix(_BOM).strip())
+                value = _parse_json_or_none(raw.removeprefix(_BOM).strip())
                 if isinstance(value, dict):
                     return value
                 first = value if first is None else first
@@ -221,20 +229,20 @@ def read_first_record(path: Path, limit: int = 1 << 20) -> Any:
     return first
 
 
-def _parse_json(raw: bytes) -> Any:
+def _parse_json_or_none(raw: bytes) -> Any:
     try:
         return json.loads(raw.decode("utf-8", "replace")) if raw else None
     except (ValueError, RecursionError):
         return None
 
 
-T = TypeVar("T", list, dict)  # type: ignore[type-arg]
+ListOrDict = TypeVar("ListOrDict", list, dict)  # type: ignore[type-arg]
 
 
-def read_json(path: Path, issues: list[ImportIssue], expected_type: type[T]) -> T | None:
-    """The file's value if it is of that kind, else None and an issue that says why."""
+def read_json(path: Path, issues: list[ImportIssue], expected_type: type[ListOrDict]) -> ListOrDict | None:
+    """Read a file with one JSON value. Returns None and adds an issue if it is not a value of the expected type."""
     try:
-        raw = read_file(path, MAX_FILE_BYTES).removeprefix(b"\xef\xbb\xbf")
+        raw = read_file(path, MAX_FILE_BYTES).removeprefix(_BOM)
         try:
             value = orjson.loads(raw)
         except orjson.JSONDecodeError:
@@ -250,8 +258,7 @@ def read_json(path: Path, issues: list[ImportIssue], expected_type: type[T]) -> 
         issues.append(ImportIssue(str(path), line, f"not JSON: {error}", make_excerpt(raw), severity="error"))
         return None
     if not isinstance(value, expected_type):
-        issues.append(
-            ImportIssue(str(path), 1, f"should be a JSON {'array' if expected_type is list else 'object'}", severity="error")
-        )
+        what = f"not a JSON {'array' if expected_type is list else 'object'}"
+        issues.append(ImportIssue(str(path), 1, what, severity="error"))
         return None
     return value

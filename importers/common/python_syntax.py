@@ -1,10 +1,8 @@
-"""Arithmetic inside an argument (`2*3`, `1/6`, `'x'+'y'`), computed from the syntax tree with bounds;
-nothing is evaluated.
+"""Helpers for decoders of Python calls: bounded arithmetic, bracket depth and dotted names.
 
-The evaluator computes such expressions as Python would and fails on any name in them; so does this, except that an
-expression whose value would be huge is a failure here.
-
-Python syntax in model outputs: what every decoder of it needs, before and after the parser.
+Official evaluators evaluate an argument such as `2*3`, `1/6` or `'x'+'y'` as Python. fcreview computes the same value
+from the syntax tree without evaluating any text. Expressions with names fail in both. Expressions with a huge value
+fail only here.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from typing import Any
 MAX_INTEGER_BITS = 4096
 MAX_SEQUENCE_LENGTH = 100_000
 MAX_NODES = 1000
+"""Maximum number of nodes in an expression."""
 
 BINARY_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -38,7 +37,7 @@ UNARY_OPERATORS: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.Invert: operator.invert,
     ast.Not: operator.not_,
 }
-ALLOWED_FUNCTIONS: dict[str, Callable[..., Any]] = {
+CALLABLE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": abs,
     "float": float,
     "int": int,
@@ -52,19 +51,21 @@ SEQUENCE_TYPES = (str, bytes, list, tuple)
 
 
 class UnsupportedArithmetic(ValueError):
-    """The expression is not plain arithmetic, or its value would be too big."""
+    """Raised for an expression that is not arithmetic on constants, or whose value would be too large."""
 
 
 def compute_arithmetic(node: ast.expr) -> Any:
-    """The value of an expression of constants, displays and operators.
+    """Compute the value of an expression of constants, lists, tuples, operators and a few functions such as `round`.
 
-    Raises OutOfBounds; also ZeroDivisionError, TypeError, OverflowError as the operators do.
+    Raises:
+        UnsupportedArithmetic: if the expression contains anything else, or its value would be too large.
+        ArithmeticError, LookupError, TypeError, ValueError: as raised by the operators and functions.
     """
-    budget = [MAX_NODES]
-    return _compute(node, budget)
+    return _compute(node, [MAX_NODES])
 
 
 def _compute(node: ast.expr, budget: list[int]) -> Any:
+    """Compute a node. `budget` has one number, how many more nodes may be computed."""
     budget[0] -= 1
     if budget[0] < 0:
         raise UnsupportedArithmetic("arithmetic with too many terms")
@@ -80,7 +81,7 @@ def _compute(node: ast.expr, budget: list[int]) -> Any:
         return [_compute(part, budget) for part in node.elts]
     if isinstance(node, ast.Tuple):
         return tuple(_compute(part, budget) for part in node.elts)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ALLOWED_FUNCTIONS:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLABLE_FUNCTIONS:
         return _compute_call(node.func.id, node, budget)
     raise UnsupportedArithmetic(f"arithmetic with {_describe_node(node)}")
 
@@ -88,41 +89,45 @@ def _compute(node: ast.expr, budget: list[int]) -> Any:
 def _compute_call(name: str, node: ast.Call, budget: list[int]) -> Any:
     values = [_compute(part, budget) for part in node.args]
     if node.keywords or (len(values) > 1 and name not in ("max", "min")):
-        raise UnsupportedArithmetic(f"{name} with unusual arguments")
-    return ALLOWED_FUNCTIONS[name](*values)
+        raise UnsupportedArithmetic(f"unsupported arguments of {name}")
+    return CALLABLE_FUNCTIONS[name](*values)
 
 
 def _check_result_size(op: ast.operator, left: Any, right: Any) -> None:
     if isinstance(op, ast.MatMult):
-        raise UnsupportedArithmetic("matrix product")
+        raise UnsupportedArithmetic("a matrix product")
     if isinstance(op, ast.Mod) and isinstance(left, (str, bytes)):
-        raise UnsupportedArithmetic("text formatting")  # '%999999999d' % 1
+        raise UnsupportedArithmetic("string formatting")  # '%999999999d' % 1 would be huge
     if isinstance(left, SEQUENCE_TYPES) or isinstance(right, SEQUENCE_TYPES):
         _check_sequence_length(op, left, right)
     elif isinstance(left, int) and isinstance(right, int):
         if isinstance(op, ast.Pow) and right > 0 and left.bit_length() * right > MAX_INTEGER_BITS:
-            raise UnsupportedArithmetic("power makes too big a number")
+            raise UnsupportedArithmetic("a power that is too large")
         if isinstance(op, ast.LShift) and left.bit_length() + right > MAX_INTEGER_BITS:
-            raise UnsupportedArithmetic("shift makes too big a number")
+            raise UnsupportedArithmetic("a shift that is too large")
         if isinstance(op, ast.Mult) and left.bit_length() + right.bit_length() > MAX_INTEGER_BITS:
-            raise UnsupportedArithmetic("product is too big a number")
+            raise UnsupportedArithmetic("a product that is too large")
 
 
 def _check_sequence_length(op: ast.operator, left: Any, right: Any) -> None:
     if isinstance(op, ast.Mult):
         sequence, times = (left, right) if isinstance(left, SEQUENCE_TYPES) else (right, left)
         if isinstance(times, int) and len(sequence) * max(times, 0) > MAX_SEQUENCE_LENGTH:
-            raise UnsupportedArithmetic("repetition makes too long a value")
-    elif isinstance(left, SEQUENCE_TYPES) and isinstance(right, SEQUENCE_TYPES) and len(left) + len(right) > MAX_SEQUENCE_LENGTH:
-        raise UnsupportedArithmetic("concatenation makes too long a value")
+            raise UnsupportedArithmetic("a repetition that is too long")
+    elif (
+        isinstance(left, SEQUENCE_TYPES)
+        and isinstance(right, SEQUENCE_TYPES)
+        and len(left) + len(right) > MAX_SEQUENCE_LENGTH
+    ):
+        raise UnsupportedArithmetic("a concatenation that is too long")
 
 
 def _describe_node(node: ast.expr) -> str:
-    return f"the name {node.id}" if isinstance(node, ast.Name) else type(node).__name__
+    return f"the name {node.id}" if isinstance(node, ast.Name) else f"a node of type {type(node).__name__}"
 
 
 def has_brackets_deeper_than(text: str, limit: int) -> bool:
-    """Whether brackets are nested more than `limit` deep: such text is not given to a parser."""
+    """Return whether brackets are nested more than `limit` deep, which could crash a parser."""
     if text.count("(") + text.count("[") + text.count("{") <= limit:
         return False
     depth = 0
@@ -137,7 +142,7 @@ def has_brackets_deeper_than(text: str, limit: int) -> bool:
 
 
 def dotted_name(node: ast.expr) -> str:
-    """`a.b.c` of an attribute chain; what is not a name at its left end is left out."""
+    """Return an attribute chain as text, such as `a.b.c`. A leftmost part that is not a name is omitted."""
     parts = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

@@ -1,13 +1,7 @@
-"""What benchmarks' files that are written back have in common.
+"""Helpers for writing reviewed verdicts and golden fixes back to a benchmark's files.
 
-Golden calls as benchmarks write them: what a person corrects starts from that.
-
-JSON Lines written back: lines that stay are the same bytes, others go, come or are replaced.
-
-Records of a dataset with other golden answers: the lines of those that change are written anew, in the style of the
-line that was there; all others stay.
-
-What people overruled, as far as a file can hold it, and the words for what it cannot.
+`LineEdits` changes lines of a JSON Lines file and keeps the bytes of all other lines. `rewrite_golden_file` replaces
+golden answers in a dataset. `find_unrepresentable` counts the reviews that a file format cannot represent.
 """
 
 from __future__ import annotations
@@ -24,94 +18,118 @@ from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile
+from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, Unrepresentable
 from fcreview.safe_files import read_file
+
+JsonObject = dict[str, Any]
+GoldenFixes = Mapping[tuple[str, str], JsonObject]
+"""(category, item id) -> the fields to replace in the item's golden record."""
+FixesByRecord = Mapping[str, tuple[tuple[str, str], JsonObject]]
+"""Record name -> ((category, item id), fields to replace)."""
+CriterionKey = tuple[str, str]
+"""(target, criterion)"""
+
+JSON_STYLES: tuple[dict[str, Any], ...] = tuple(
+    {"ensure_ascii": escaped, "separators": separators}
+    for escaped in (False, True)
+    for separators in ((", ", ": "), (",", ":"))
+)
+"""Arguments of `json.dumps` that benchmarks use for datasets. The first is the default."""
+ANNOTATOR_REASON = "judged wrong by an annotator; the benchmark's own check passed it"
+"""Text for the field `error` of an entry that exists only because of a review."""
+DISAGREEMENT_NOTE = "unresolved disagreements, where the benchmark's own verdict is kept"
 
 
 def has_decoded_calls(calls: Sequence[Call]) -> bool:
-    """Whether all of them could be read: else nothing can be made of them."""
+    """Return whether there are calls and all of them were decoded."""
     return bool(calls) and all(call.arguments is not None for call in calls)
 
 
-def list_accepted_values(accept: AcceptedValues) -> list[Any]:
-    """`["C", "F", ""]`: every value; an empty text where it may be left out. Fields of objects likewise."""
-    return [*(_expand_golden_object(value) for value in accept.any_of), *([""] if accept.optional else [])]
+def list_accepted_values(accepted: AcceptedValues) -> list[Any]:
+    """Return the accepted values as BFCL lists them: `["C", "F", ""]`, with "" if the argument may be omitted."""
+    return [*map(_expand_golden_objects, accepted.any_of), *([""] if accepted.optional else [])]
 
 
-def _expand_golden_object(value: Any) -> Any:
+def _expand_golden_objects(value: Any) -> Any:
     if isinstance(value, GoldenObject):
-        return {name: list_accepted_values(one) for name, one in value.fields.items()}
-    return [_expand_golden_object(each) for each in value] if isinstance(value, list) else value
+        return {name: list_accepted_values(accepted) for name, accepted in value.fields.items()}
+    return [_expand_golden_objects(each) for each in value] if isinstance(value, list) else value
 
 
-def first_accepted_arguments(call: Call) -> dict[str, Any]:
-    """`{"unit": "C"}`: the first value of each, objects as they are."""
-    return {name: _first_accepted_value(accept) for name, accept in (call.arguments or {}).items() if accept.any_of}
+def first_accepted_arguments(call: Call) -> JsonObject:
+    """Return the first accepted value of each argument of a golden call, as plain JSON: `{"unit": "C"}`."""
+    return {name: _first_accepted_value(each) for name, each in (call.arguments or {}).items() if each.any_of}
 
 
-def _first_accepted_value(accept: AcceptedValues) -> Any:
-    value = accept.any_of[0] if accept.any_of else None
-    return {name: _first_accepted_value(one) for name, one in value.fields.items()} if isinstance(value, GoldenObject) else value
+def _first_accepted_value(accepted: AcceptedValues) -> Any:
+    value = accepted.any_of[0] if accepted.any_of else None
+    if isinstance(value, GoldenObject):
+        return {name: _first_accepted_value(each) for name, each in value.fields.items()}
+    return value
 
 
-def key_by_function_name(calls: Sequence[Call], arguments: Sequence[Any], first: int) -> dict[str, Any]:
-    """`{"f": {...}}`; calls of one function as `f_1`, `f_2` ..., counted from `first`."""
-    times = Counter(call.name for call in calls)
-    seen: Counter[str] = Counter()
-    found: dict[str, Any] = {}
+def key_by_function_name(calls: Sequence[Call], arguments: Sequence[Any]) -> JsonObject:
+    """Return `{function: arguments}`. Several calls of one function get the keys `f_1`, `f_2` and so on."""
+    n_calls = Counter(call.name for call in calls)
+    n_keyed: Counter[str] = Counter()
+    keyed: JsonObject = {}
     for call, given in zip(calls, arguments, strict=True):
-        name = call.name if times[call.name] == 1 else f"{call.name}_{seen[call.name] + first}"
-        seen[call.name] += 1
-        found[name] = given
-    return found
+        n_keyed[call.name] += 1
+        keyed[call.name if n_calls[call.name] == 1 else f"{call.name}_{n_keyed[call.name]}"] = given
+    return keyed
 
 
 @dataclass(slots=True)
 class LineEdits:
-    """What becomes of the lines of a file. Lines count from 1."""
+    """Changes to the lines of a JSON Lines file. Lines count from 1."""
 
     replaced: dict[int, Any] = field(default_factory=dict)
-    """Line -> its new record, or the text of its line."""
+    """Line number -> the new record, or the new line as a string."""
     removed: set[int] = field(default_factory=set)
-    """Lines that are taken out."""
+    """Line numbers."""
     added: list[tuple[int, Any]] = field(default_factory=list)
-    """(place, record): each stands before the first line that stays and has a later place."""
+    """(position, record). Each is inserted before the first remaining line with a higher position."""
     positions: Mapping[int, int] = field(default_factory=dict)
-    """Line -> its place among the file's records; any order of numbers will do."""
+    """Line number -> position, a sort key among the file's records."""
 
     def __bool__(self) -> bool:
         return bool(self.replaced or self.removed or self.added)
 
 
 def apply_edits(raw: bytes, edits: LineEdits) -> bytes:
-    """The file with these edits. It ends in a line feed if it did, or was empty."""
-    ends = raw.endswith(b"\n") or not raw
+    """Return the content of a file with the edits. The result ends in a line feed if `raw` does or is empty."""
+    is_terminated = raw.endswith(b"\n") or not raw
     lines = raw.split(b"\n") if raw else []
-    if raw and ends:
+    if raw and is_terminated:
         lines.pop()
     waiting = sorted(edits.added, key=lambda each: each[0])
-    kept: list[bytes] = []
+    edited: list[bytes] = []
     for number, line in enumerate(lines, 1):
         if number in edits.removed:
             continue
         while waiting and number in edits.positions and waiting[0][0] < edits.positions[number]:
-            kept.append(encode_line(waiting.pop(0)[1]))
-        kept.append(encode_line(edits.replaced[number], line) if number in edits.replaced else line)
-    kept += [encode_line(record) for _, record in waiting]
-    return b"\n".join(kept) + (b"\n" if ends and kept else b"")
+            edited.append(encode_line(waiting.pop(0)[1]))
+        edited.append(encode_line(edits.replaced[number], line) if number in edits.replaced else line)
+    edited += [encode_line(record) for _, record in waiting]
+    return b"\n".join(edited) + (b"\n" if is_terminated and edited else b"")
 
 
-def encode_line(record: Any, like: bytes = b"") -> bytes:
-    """A record as `json.dumps` writes it, which all five benchmarks use. `like` is the line before: where it escapes
-    what is not ASCII, so does this, and it ends as that does."""
-    escapes = like.isascii() and b"\\u" in like
+def encode_line(record: Any, old_line: bytes = b"") -> bytes:
+    """Return a record, or a line given as a string, as bytes without the line feed.
+
+    All five benchmarks write score files with the default separators of `json.dumps`. Escapes and a carriage return are
+    written as in `old_line`.
+    """
+    escapes = old_line.isascii() and b"\\u" in old_line
     text = record if isinstance(record, str) else json.dumps(record, ensure_ascii=escapes)
-    return text.encode("utf-8", "backslashreplace") + (b"\r" if like.endswith(b"\r") else b"")
+    return text.encode("utf-8", "backslashreplace") + (b"\r" if old_line.endswith(b"\r") else b"")
 
 
-def parse_numbered_records(raw: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line, record) of every line that is a JSON object, by Python's own reader: what is written back of a line keeps
-    its numbers as they are."""
+def parse_numbered_records(raw: bytes) -> Iterator[tuple[int, JsonObject]]:
+    """Yield (line number, record) for each line that is a JSON object.
+
+    Uses `json`, not orjson, so that long numbers are written back unchanged.
+    """
     for number, line in enumerate(raw.split(b"\n"), 1):
         try:
             value = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace"))
@@ -122,71 +140,73 @@ def parse_numbered_records(raw: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def header_line_number(raw: bytes) -> int:
-    """That of the header: the first that is not blank."""
+    """Return the number of the first line that is not blank, or 1."""
     return next((number for number, line in enumerate(raw.split(b"\n"), 1) if line.strip()), 1)
 
 
 def update_counts(
-    header: dict[str, Any], gained: int, *, digits: int | None = None, rate: str = "accuracy"
-) -> dict[str, Any]:
-    """A score file's header with so many more (fewer) items right: `correct_count`, and `rate` of them."""
-    total, before = header.get("total_count"), header.get("correct_count")
-    if not isinstance(total, int) or not isinstance(before, int):
+    header: JsonObject, gained: int, *, digits: int | None = None, rate: str = "accuracy"
+) -> JsonObject:
+    """Update the counts in the header of a score file. A header without counts is returned unchanged.
+
+    Args:
+        header: the first record of the file.
+        gained: number of items that pass now and failed before, minus those that fail now.
+        digits: number of decimals of the rate; None for all.
+        rate: name of the field with the pass rate.
+    """
+    total, n_correct = header.get("total_count"), header.get("correct_count")
+    if not isinstance(total, int) or not isinstance(n_correct, int):
         return header
-    correct = before + gained
-    share = correct / total if total else 0.0
-    return header | {rate: share if digits is None else round(share, digits), "correct_count": correct}
+    n_correct += gained
+    share = n_correct / total if total else 0.0
+    return header | {rate: share if digits is None else round(share, digits), "correct_count": n_correct}
 
 
 def positions_by_name(names: Sequence[str]) -> dict[str, int]:
-    """Name -> place."""
-    return {name: place for place, name in enumerate(names)}
+    """Return the index of each name."""
+    return {name: position for position, name in enumerate(names)}
 
 
-JsonObject = dict[str, Any]
-GoldenFixes = Mapping[tuple[str, str], JsonObject]
-"""(category, item) -> the fields of its golden record that are to be replaced."""
-JSON_STYLES: tuple[dict[str, Any], ...] = tuple(
-    {"ensure_ascii": escaped, "separators": separators}
-    for escaped in (False, True)
-    for separators in ((", ", ": "), (",", ":"))
-)
-
-
-def dump_in_style_of(record: Any, before: Any, line: bytes) -> str:
-    """The record's JSON with the blanks and escapes that the line was written with."""
+def dump_in_style_of(line: bytes, old_record: Any, record: Any) -> str:
+    """Return the JSON of a record, with the separators and escapes that `line` has for `old_record`."""
     text = line.decode("utf-8", "replace").strip()
-    style = next((style for style in JSON_STYLES if json.dumps(before, **style) == text), JSON_STYLES[0])
+    style = next((style for style in JSON_STYLES if json.dumps(old_record, **style) == text), JSON_STYLES[0])
     return json.dumps(record, **style)
 
 
-FixesByRecord = Mapping[str, tuple[tuple[str, str], JsonObject]]
-"""Record name -> ((category, item), fix)."""
-
-
 def fixes_by_record(fixes: GoldenFixes, category: str | None = None) -> FixesByRecord:
-    """Fixes, all or of one category, of a benchmark whose records have the items' ids."""
-    return {item: ((where, item), fix) for (where, item), fix in fixes.items() if category in (None, where)}
+    """Return the fixes, all or those of one category, for a dataset whose records have the ids of the items."""
+    return {key[1]: (key, fix) for key, fix in fixes.items() if category in (None, key[0])}
 
 
 def rewrite_answer_files(
     fixes: GoldenFixes, answer_file: Callable[[str], Path | None]
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """Golden answers in files of their own, one a category, with these fixes."""
-    for category in dict.fromkeys(where for where, _ in fixes):
-        wanted, path = fixes_by_record(fixes, category), answer_file(category)
+    """Apply golden fixes to a dataset with one file of golden answers for each category.
+
+    Args:
+        fixes: the golden fixes.
+        answer_file: returns the file of a category, or None if it was not found.
+    """
+    for category in dict.fromkeys(category for category, _ in fixes):
+        fixes_of_category, path = fixes_by_record(fixes, category), answer_file(category)
         if path is None:
-            yield Unrepresentable(f"golden answers of {category}, whose dataset was not found", len(wanted))
+            yield Unrepresentable(f"golden answers of {category}, whose dataset was not found", len(fixes_of_category))
         else:
-            yield from rewrite_golden_file(path, wanted)
+            yield from rewrite_golden_file(path, fixes_of_category)
 
 
-def _stated_id(place: int, record: JsonObject) -> str:  # noqa: ARG001
+def _id_of_record(index: int, record: JsonObject) -> str:  # noqa: ARG001
     return str(record.get("id"))
 
 
 def replace_fields(record: JsonObject, fix: JsonObject) -> tuple[Any, Any, JsonObject]:
-    """Of records with fields of their own for golden answers: `{"ground_truth": ...}`."""
+    """Apply a fix to a record that has its golden answers in fields of their own, such as `ground_truth`.
+
+    Returns:
+        Old golden answer, new golden answer, new record. A golden answer of several fields is an object.
+    """
     old, new = {name: record.get(name) for name in fix}, record | fix
     if len(fix) == 1:
         (name,) = fix
@@ -196,37 +216,39 @@ def replace_fields(record: JsonObject, fix: JsonObject) -> tuple[Any, Any, JsonO
 
 def rewrite_golden_file(
     path: Path,
-    wanted: FixesByRecord,
-    name: Callable[[int, JsonObject], str] = _stated_id,
-    replaced: Callable[[JsonObject, JsonObject], tuple[Any, Any, JsonObject]] = replace_fields,
+    fixes: FixesByRecord,
+    record_name: Callable[[int, JsonObject], str] = _id_of_record,
+    replace: Callable[[JsonObject, JsonObject], tuple[Any, Any, JsonObject]] = replace_fields,
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """A JSON Lines file with other golden answers, and how many records it lacks.
+    """Apply golden fixes to a JSON Lines file, and count the fixes that match no record.
 
     Args:
-        name: record name from place and record.
-        replaced: old golden answer, new one and new record, from record and fix.
+        path: the dataset file.
+        fixes: fixes by record name.
+        record_name: returns the name of a record, given its index from 0 and the record.
+        replace: returns old golden answer, new golden answer and new record, given record and fix.
     """
     raw = read_file(path)
     lines = raw.split(b"\n")
-    edits, fixed = LineEdits(), list[AppliedGoldenFix]()
-    missing = dict(wanted)
-    for place, (line, record) in enumerate(parse_numbered_records(raw)):
-        found = missing.pop(name(place, record), None)
-        if found is not None:
-            item, fix = found
-            old, new, changed = replaced(record, fix)
-            if changed != record:
-                edits.replaced[line] = dump_in_style_of(changed, record, lines[line - 1])
-            fixed.append(AppliedGoldenFix(item, path, old, new))
+    edits, applied = LineEdits(), list[AppliedGoldenFix]()
+    missing = dict(fixes)
+    for index, (line, record) in enumerate(parse_numbered_records(raw)):
+        match = missing.pop(record_name(index, record), None)
+        if match is not None:
+            item, fix = match
+            old, new, new_record = replace(record, fix)
+            if new_record != record:
+                edits.replaced[line] = dump_in_style_of(lines[line - 1], record, new_record)
+            applied.append(AppliedGoldenFix(item, path, old, new))
     if edits:
         yield RewrittenFile(path, apply_edits(raw, edits))
-    yield from fixed
+    yield from applied
     if missing:
         yield Unrepresentable(f"golden answers that {path.name} does not have", len(missing))
 
 
 def check_fix_fields(fix: JsonObject, *names: str) -> str | None:
-    """What is wrong with a fix that may have these fields."""
+    """Return an error if a golden fix is empty or has other fields than these, else None."""
     unknown = [name for name in fix if name not in names]
     if unknown or not fix:
         return f"a golden fix has the fields {', '.join(names)}" + (f", not {unknown[0]}" if unknown else "")
@@ -234,65 +256,63 @@ def check_fix_fields(fix: JsonObject, *names: str) -> str | None:
 
 
 def check_golden_call(name: Any, arguments: Any, functions: list[JsonObject]) -> str | None:
-    """What is wrong with a golden call by the function documents, where there are any."""
+    """Return the first error of a golden call, or None. Without function docs, only the types are checked."""
     if not isinstance(name, str) or not name:
         return "a call has no name"
     if not isinstance(arguments, dict):
-        return f"the arguments of {name} are no object"
-    document = next((each for each in functions if each.get("name") == name), None)
-    if document is None:
-        return f"no function {name} is offered" if functions else None
-    declared = read_declared_parameters(document, ("parameters", "arguments"))
-    properties = declared.properties
-    if properties is not None and (unknown := [each for each in arguments if each not in properties]):
+        return f"the arguments of {name} are not an object"
+    function = next((each for each in functions if each.get("name") == name), None)
+    if function is None:
+        return f"function {name} is not available" if functions else None
+    declared = read_declared_parameters(function, ("parameters", "arguments"))
+    if declared.properties is not None and (unknown := [each for each in arguments if each not in declared.properties]):
         return f"{name} has no parameter {unknown[0]}"
-    if lacking := [each for each in declared.required or () if each not in arguments]:
-        return f"{name} requires the parameter {lacking[0]}"
+    if missing := [each for each in declared.required or () if each not in arguments]:
+        return f"{name} requires the parameter {missing[0]}"
     return None
 
 
-ANNOTATOR_REASON = "judged wrong by people; the benchmark's own check passed it"
-"""Stands as the reason in entries that only people made."""
-DISAGREEMENT_NOTE = "where people differ the benchmark's own verdict stays"
-
-CriterionKey = tuple[str, str]
-"""(target, criterion)"""
+def item_override(item: ScoredItem) -> bool | None:
+    """Return the reviewed verdict on an item if it contradicts the automatic one, else None."""
+    verdict = item.overrides.get(ITEM_CORRECT)
+    return verdict if isinstance(verdict, bool) else None
 
 
-def item_override(row: ScoredItem) -> bool | None:
-    """What people say of the item itself where it differs from the benchmark; None if that stands."""
-    said = row.overrides.get(ITEM_CORRECT)
-    return said if isinstance(said, bool) else None
+def overridden_items(items: Iterable[ScoredItem]) -> list[ScoredItem]:
+    """Return the items whose verdict a review contradicts."""
+    return [item for item in items if item_override(item) is not None]
 
 
-def overridden_items(rows: Iterable[ScoredItem]) -> list[ScoredItem]:
-    return [row for row in rows if item_override(row) is not None]
-
-
-def find_unrepresentable(rows: Iterable[ScoredItem], held: Callable[[ScoredItem, CriterionKey], bool]) -> Iterator[Unrepresentable]:
-    """Everything that people overruled in these rows and of which `held` says that the files do not have it. What they
-    differ on is told apart."""
+def find_unrepresentable(
+    items: Iterable[ScoredItem], is_representable: Callable[[ScoredItem, CriterionKey], bool]
+) -> Iterator[Unrepresentable]:
+    """Count the overrides that a benchmark's files cannot represent, and the unresolved disagreements."""
     counts: Counter[str] = Counter()
-    for row in rows:
-        for key, value in row.overrides.items():
+    for item in items:
+        for key, value in item.overrides.items():
             if value is None:
                 counts[DISAGREEMENT_NOTE] += 1
-            elif not held(row, key):
+            elif not is_representable(item, key):
                 counts[_describe_criterion(key)] += 1
-    yield from (Unrepresentable(what, count) for what, count in counts.items())
+    yield from (Unrepresentable(description, count) for description, count in counts.items())
 
 
-def is_item_verdict(row: ScoredItem, key: CriterionKey) -> bool:
-    """For files that hold a verdict an item. What is said of the response of an item that is nothing else is the
-    item's verdict too."""
-    return key == ITEM_CORRECT or (key[0] == RESPONSE and key[1] == ITEM_CORRECT[1] and row.overrides[key] == row.overrides.get(ITEM_CORRECT))
+def is_item_verdict(item: ScoredItem, key: CriterionKey) -> bool:
+    """Return whether an override is the verdict on the item itself, for files with one verdict for each item.
+
+    A verdict on the response counts if it equals the verdict on the item.
+    """
+    return key == ITEM_CORRECT or (
+        key == (RESPONSE, ITEM_CORRECT[1]) and item.overrides[key] == item.overrides.get(ITEM_CORRECT)
+    )
 
 
 def _describe_criterion(key: CriterionKey) -> str:
+    """Describe a verdict without its position, such as `correct of a turn`."""
     target, criterion = key
     part = parse_address(target)
     if part is None:
-        where = "an item" if target == ITEM else "a response"
+        kind = "an item" if target == ITEM else "a response"
     else:
-        where = "a turn" if part.call is None else "a call" if part.argument is None else "an argument"
-    return f"{criterion} of {where}"
+        kind = "a turn" if part.call is None else "a call" if part.argument is None else "an argument"
+    return f"{criterion} of {kind}"

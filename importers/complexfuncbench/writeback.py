@@ -83,7 +83,7 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
     wanted = fixes_by_record(fixes)
     missing = set(wanted)
     for path in plan.data:
-        for each in rewrite_golden_file(path, wanted, replaced=_replaced):
+        for each in rewrite_golden_file(path, wanted, replace=_replaced):
             if isinstance(each, Unrepresentable):
                 continue
             if isinstance(each, AppliedGoldenFix):

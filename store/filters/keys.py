@@ -120,14 +120,12 @@ class FilterKey:
 
 @dataclass(frozen=True, slots=True)
 class FilterFlag:
-    """A bare word with a meaning, such as `stale`."""
+    """A bare word with a meaning, such as `stale`. The other fields are those of `FilterKey`."""
 
     sql: str
     help: str
     shows_verdict: bool = False
-    """Whether the flag reveals verdicts. It is then not allowed in blind mode."""
     depends_on_reviews: bool = False
-    """Whether the result changes while annotators work."""
 
 
 def compare_text(column: str, value: FilterValue) -> SqlCondition:
@@ -171,11 +169,12 @@ def combine_values(term: FilterTerm, compare: Callable[[FilterValue], SqlConditi
     return text, params
 
 
-def match_text_column(column: str) -> ConditionBuilder:
-    return lambda term: combine_values(term, partial(compare_text, column))
+def match_text(column: str, compare: Callable[[str, FilterValue], SqlCondition] = compare_text) -> ConditionBuilder:
+    """Compare a column with the values of a term."""
+    return lambda term: combine_values(term, partial(compare, column))
 
 
-def match_json_column(column: str) -> ConditionBuilder:
+def match_json(column: str) -> ConditionBuilder:
     """Compare with JSON text. An unquoted value also matches a JSON string: `golden_value:km` matches `"km"`."""
     without_quotes = f"trim({column}, '\"')"
 
@@ -185,14 +184,14 @@ def match_json_column(column: str) -> ConditionBuilder:
     return lambda term: combine_values(term, compare)
 
 
-def match_run_column(column: str) -> ConditionBuilder:
-    """Compare with a column of the table `runs`."""
+def match_subquery(sql: str, build: ConditionBuilder) -> ConditionBuilder:
+    """Insert the condition that `build` returns in a subquery, at `{}` in `sql`."""
 
-    def build(term: FilterTerm) -> SqlCondition:
-        text, params = combine_values(term, partial(compare_text, column))
-        return f"i.run IN (SELECT run FROM runs WHERE {text})", params
+    def build_subquery(term: FilterTerm) -> SqlCondition:
+        condition, params = build(term)
+        return sql.format(condition), params
 
-    return build
+    return build_subquery
 
 
 def match_run(term: FilterTerm) -> SqlCondition:
@@ -297,61 +296,49 @@ def search_all_texts(term: FilterTerm) -> SqlCondition:
     return combine_values(term, compare)
 
 
-def match_call(term: FilterTerm) -> SqlCondition:
-    """Select items with a golden or predicted call of a function name."""
-    text, params = combine_values(term, partial(compare_text, "name"))
-    return f"i.item IN (SELECT item FROM calls WHERE {text})", params
-
-
-def match_review_field(column: str, *, is_list: bool) -> ConditionBuilder:
-    """Select items by a column of the reviews of the item and its parts. `is_list`: the column contains lists."""
-
-    def build(term: FilterTerm) -> SqlCondition:
-        source = f"(SELECT item, unnest({column}) AS element FROM human_labels)" if is_list else "human_labels"
-        text, params = combine_values(term, partial(compare_text, "element" if is_list else column))
-        return f"i.item IN (SELECT item FROM {source} WHERE {text})", params
-
-    return build
-
-
-def match_criterion(term: FilterTerm) -> SqlCondition:
-    """Select items with an automatic verdict on a criterion."""
-    text, params = combine_values(term, partial(compare_text, "v.criterion"))
-    return f"i.item IN (SELECT item FROM verdicts v WHERE {text})", params
-
-
-def match_score(term: FilterTerm) -> SqlCondition:
-    """Select items by a numeric verdict. Verdicts that are true or false do not match."""
-    text, params = match_number(f"TRY_CAST({_VALUE} AS DOUBLE)")(term)
-    return f"i.item IN (SELECT item FROM verdicts v WHERE {text})", params
-
-
 def _choice_key(
-    column: str, conditions: dict[str, str], help_text: str, *, shows_verdict: bool, depends_on_reviews: bool = False
+    column: str,
+    conditions: dict[str, str],
+    help_text: str,
+    *,
+    shows_verdict: bool = True,
+    depends_on_reviews: bool = False,
 ) -> FilterKey:
-    build = match_choice(column, conditions)
-    return FilterKey(build, help_text, shows_verdict, depends_on_reviews, choices=tuple(conditions))
+    return FilterKey(match_choice(column, conditions), help_text, shows_verdict, depends_on_reviews, tuple(conditions))
 
 
-def _verdict_key(build: ConditionBuilder, help_text: str, *, depends_on_reviews: bool = False) -> FilterKey:
-    return FilterKey(build, help_text, shows_verdict=True, depends_on_reviews=depends_on_reviews)
+def _verdict_key(build: ConditionBuilder, help_text: str) -> FilterKey:
+    return FilterKey(build, help_text, shows_verdict=True)
 
+
+def _review_key(subquery: str, column: str, help_text: str) -> FilterKey:
+    """Select items by a column of the reviews of the item and its parts."""
+    build = match_subquery(f"i.item IN (SELECT item FROM {subquery} WHERE {{}})", match_text(column))
+    return FilterKey(build, help_text, shows_verdict=True, depends_on_reviews=True)
+
+
+_IN_RUNS = "i.run IN (SELECT run FROM runs WHERE {})"
+_IN_CALLS = "i.item IN (SELECT item FROM calls WHERE {})"
+_IN_VERDICTS = "i.item IN (SELECT item FROM verdicts v WHERE {})"
+_TAGS = "(SELECT item, unnest(tags) AS tag FROM human_labels)"
+_ANNOTATORS = "(SELECT item, unnest(annotators) AS annotator FROM human_labels)"
+_NUMERIC_VALUE = f"TRY_CAST({_VALUE} AS DOUBLE)"
+"""Value of a verdict, or null if it is true or false: their JSON cannot be cast to a number."""
+_TOKENS = "(coalesce(i.tokens_in, 0) + coalesce(i.tokens_out, 0))"
 
 FILTER_KEYS: dict[str, FilterKey] = {
-    "official": _choice_key(
-        "i.official", _AUTOMATIC_CONDITIONS, "official verdict: pass, fail or unknown", shows_verdict=True
-    ),
-    "rule": _choice_key(
-        "i.rule", _AUTOMATIC_CONDITIONS, "recomputed verdict: pass, fail or unknown", shows_verdict=True
-    ),
+    "official": _choice_key("i.official", _AUTOMATIC_CONDITIONS, "official verdict: pass, fail or unknown"),
+    "rule": _choice_key("i.rule", _AUTOMATIC_CONDITIONS, "recomputed verdict: pass, fail or unknown"),
     "judge": _choice_key(
-        "i.judge",
-        JUDGE_CONDITIONS,
-        "judge verdict on the item or its parts: pass, fail, any or unknown",
-        shows_verdict=True,
+        "i.judge", JUDGE_CONDITIONS, "judge verdict on the item or its parts: pass, fail, any or unknown"
     ),
-    "criterion": _verdict_key(match_criterion, "criterion of an automatic verdict: equivalent, dialog_act ..."),
-    "score": _verdict_key(match_score, "score from the benchmark, 0 to 2 or 0 to 1"),
+    "criterion": _verdict_key(
+        match_subquery(_IN_VERDICTS, match_text("v.criterion")),
+        "criterion of an automatic verdict: equivalent, dialog_act ...",
+    ),
+    "score": _verdict_key(
+        match_subquery(_IN_VERDICTS, match_number(_NUMERIC_VALUE)), "score from the benchmark, 0 to 2 or 0 to 1"
+    ),
     "you": _choice_key(
         "h.you",
         _OWN_CONDITIONS,
@@ -363,49 +350,39 @@ FILTER_KEYS: dict[str, FilterKey] = {
         "h.human",
         _HUMAN_CONDITIONS,
         "verdict of all annotators: pass, fail, unsure, disputed, part, none or any",
-        shows_verdict=True,
         depends_on_reviews=True,
     ),
     "effective": _choice_key(
         EFFECTIVE_VERDICT,
         _AUTOMATIC_CONDITIONS | {"disputed": IS_DISPUTED},
         "effective verdict: pass, fail, unknown or disputed",
-        shows_verdict=True,
         depends_on_reviews=True,
     ),
-    "error": _verdict_key(match_text_column(ERROR_TYPE_SQL), "error type: official, else recomputed"),
-    "rule_error": _verdict_key(match_text_column("i.rule_error_type"), "recomputed error type"),
-    "function": _verdict_key(match_text_column("i.diff_function"), "function of the first difference"),
-    "argument": _verdict_key(match_text_column("i.diff_argument"), "argument of the first difference"),
-    "golden_value": _verdict_key(match_json_column("i.diff_golden"), "golden value of the first difference"),
-    "predicted_value": _verdict_key(match_json_column("i.diff_predicted"), "predicted value of the first difference"),
-    "calls": FilterKey(match_call, "name of a golden or predicted call"),
-    "category": FilterKey(
-        lambda term: combine_values(term, partial(compare_prefix, "i.category")), "category, or its first words"
-    ),
-    "group": FilterKey(match_text_column('i."group"'), "conversation"),
-    "id": FilterKey(match_text_column("i.id"), "item id"),
+    "error": _verdict_key(match_text(ERROR_TYPE_SQL), "error type: official, else recomputed"),
+    "rule_error": _verdict_key(match_text("i.rule_error_type"), "recomputed error type"),
+    "function": _verdict_key(match_text("i.diff_function"), "function of the first difference"),
+    "argument": _verdict_key(match_text("i.diff_argument"), "argument of the first difference"),
+    "golden_value": _verdict_key(match_json("i.diff_golden"), "golden value of the first difference"),
+    "predicted_value": _verdict_key(match_json("i.diff_predicted"), "predicted value of the first difference"),
+    "calls": FilterKey(match_subquery(_IN_CALLS, match_text("name")), "name of a golden or predicted call"),
+    "category": FilterKey(match_text("i.category", compare_prefix), "category, or its first words"),
+    "group": FilterKey(match_text('i."group"'), "conversation"),
+    "id": FilterKey(match_text("i.id"), "item id"),
     "item": FilterKey(match_item, "item number in the database"),
     "run": FilterKey(match_run, "number of the run, or part of its path"),
-    "model": FilterKey(match_run_column("model"), "model"),
-    "benchmark": FilterKey(match_run_column("benchmark"), "benchmark"),
-    "generation": FilterKey(match_run_column("generation"), "version of the benchmark"),
-    "language": FilterKey(match_run_column("language"), "language of the dataset"),
+    "model": FilterKey(match_subquery(_IN_RUNS, match_text("model")), "model"),
+    "benchmark": FilterKey(match_subquery(_IN_RUNS, match_text("benchmark")), "benchmark"),
+    "generation": FilterKey(match_subquery(_IN_RUNS, match_text("generation")), "version of the benchmark"),
+    "language": FilterKey(match_subquery(_IN_RUNS, match_text("language")), "language of the dataset"),
     "text": FilterKey(search_all_texts, "text in the question, messages or calls"),
-    "tag": _verdict_key(match_review_field("tags", is_list=True), "error tag of a review", depends_on_reviews=True),
-    "fault": _verdict_key(
-        match_review_field("fault", is_list=False), "fault in a review: model, golden ...", depends_on_reviews=True
-    ),
-    "annotator": _verdict_key(
-        match_review_field("annotators", is_list=True), "annotator of a review", depends_on_reviews=True
-    ),
+    "tag": _review_key(_TAGS, "tag", "error tag of a review"),
+    "fault": _review_key("human_labels", "fault", "fault in a review: model, golden ..."),
+    "annotator": _review_key(_ANNOTATORS, "annotator", "annotator of a review"),
     "golden": FilterKey(match_number("i.n_golden"), "number of golden calls"),
     "predicted": FilterKey(match_number("i.n_predicted"), "number of predicted calls"),
     "turns": FilterKey(match_number("i.n_turns"), "number of turns"),
     "steps": FilterKey(match_number("i.n_steps"), "number of model steps"),
-    "tokens": FilterKey(
-        match_number("(coalesce(i.tokens_in, 0) + coalesce(i.tokens_out, 0))"), "input and output tokens"
-    ),
+    "tokens": FilterKey(match_number(_TOKENS), "input and output tokens"),
     "latency": FilterKey(match_number("i.latency"), "latency in seconds"),
     "issues": _verdict_key(match_number("i.n_issues"), "number of import issues"),
 }

@@ -1,9 +1,4 @@
-"""What an import brought: items that are new, that have changed, that are gone.
-
-Which of the planned runs are as they were, which are read, and which are kept because their dataset is lost.
-
-Importing: planned runs become the store's new file. Only what changed is read; readers are never disturbed.
-"""
+"""Import of runs: plan which runs to read, read them, and replace the store. Unchanged runs are not read again."""
 
 from __future__ import annotations
 
@@ -14,38 +9,55 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import IO, Any
 
 import duckdb
 
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import RunPlan
-from fcreview.safe_files import make_folder, apply_folder_permissions
+from fcreview.safe_files import apply_folder_permissions, make_folder
 from fcreview.store.database import attach_read_only, quote_literal
-from fcreview.store.importing.builder import StoreBuilder, StoreIndex, LoadError, StoredRun, read_store_index, build_run_key
-from fcreview.store.importing.dataset_paths import DatasetOptions, DatasetFolders, find_lost_dataset, find_missing_folder, select_dataset_folders
-from fcreview.store.importing.sources import SourceFile, iter_files, stat_sources, is_unchanged
+from fcreview.store.importing.builder import (
+    LoadError,
+    StoreBuilder,
+    StoredRun,
+    StoreIndex,
+    build_run_key,
+    read_store_index,
+)
+from fcreview.store.importing.dataset_paths import (
+    DatasetFolders,
+    DatasetOptions,
+    find_lost_dataset,
+    find_missing_folder,
+    select_dataset_folders,
+)
+from fcreview.store.importing.sources import SourceFile, is_unchanged, iter_files, stat_sources
 from fcreview.store.importing.staging import StagedRun, read_staged_item
-from fcreview.store.importing.workers import ReadJob, ReadOutcome, ImportProgressCallback, RunReader, read_runs
-from fcreview.store.rows import ImportSummary, ImportChanges
+from fcreview.store.importing.workers import ImportProgressCallback, ReadJob, ReadOutcome, RunReader, read_runs
+from fcreview.store.rows import ImportChanges, ImportSummary
 from fcreview.store.workspace import Workspace, WorkspaceError
 
-_ITEMS = (
+_ITEM_HASHES = (
     "SELECT run, hash(category, id) AS item, any_value(hash(prediction_hash, golden_hash)) AS content"
     " FROM store.item_rows GROUP BY ALL"
 )
 
 
 class ItemSnapshot:
-    """The items as they were before an import: two hashes of each. Use as a context manager."""
+    """The items before an import, to count the changes after it. It stores two hashes of each item in memory.
+
+    Use it as a context manager.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._connection = attach_read_only(workspace.store)
-        self._connection.execute(f"CREATE TEMP TABLE before AS {_ITEMS}")
+        self._connection.execute(f"CREATE TEMP TABLE before AS {_ITEM_HASHES}")
         self._connection.execute("USE memory")
-        self._connection.execute("DETACH store")  # so that the file that takes its place can be attached
+        self._connection.execute("DETACH store")  # so that `compare` can attach the new file
 
     def __enter__(self) -> ItemSnapshot:
         return self
@@ -54,110 +66,120 @@ class ItemSnapshot:
         self._connection.close()
 
     def compare(self, runs: Sequence[int]) -> ImportChanges:
-        """Of these runs; of all, if none is named. An item has changed if its prediction or golden answer has."""
+        """Count the changed items of the runs, or of all runs if the list is empty.
+
+        An item is changed if its prediction or its golden answer is.
+        """
         self._connection.execute(f"ATTACH {quote_literal(self._workspace.store)} AS store (READ_ONLY)")
-        found = self._connection.execute(
+        counts = self._connection.execute(
             "SELECT count(*) FILTER (b.run IS NULL), count(*) FILTER (b.content <> a.content),"
-            f" count(*) FILTER (a.run IS NULL) FROM ({_ITEMS}) a FULL JOIN temp.before b USING (run, item)"
+            f" count(*) FILTER (a.run IS NULL) FROM ({_ITEM_HASHES}) a FULL JOIN temp.before b USING (run, item)"
             " WHERE len(?::INTEGER[]) = 0 OR list_contains(?::INTEGER[], coalesce(a.run, b.run))",
             [list(runs), list(runs)],
         ).fetchall()
-        return ImportChanges(*found[0])
+        return ImportChanges(*counts[0])
 
 
 @dataclass(slots=True)
 class ImportPlan:
+    """What an import does with each run."""
+
     summary_rows: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """Of the summary, by run."""
+    """Objects of `ImportSummary.runs` by run number."""
     plans: dict[int, RunPlan] = field(default_factory=dict)
-    """By run."""
+    """Plans by run number."""
     jobs: list[ReadJob] = field(default_factory=list)
-    """Runs that are read."""
+    """Runs to read."""
     new_mtime_jobs: list[ReadJob] = field(default_factory=list)
-    """Runs whose files have another time and the same content."""
+    """Runs with the same content whose files have a new modification time. Only the times are updated."""
     skipped_plans: list[RunPlan] = field(default_factory=list)
-    """Runs that stay as they are, whatever their files hold now, since their dataset is lost."""
+    """Runs whose dataset is missing. The last import is kept even if other files have changed."""
     issues: list[ImportIssue] = field(default_factory=list)
 
 
 class ImportPlanner:
-    """Goes through the plans of one import."""
+    """Compares the planned runs of one import with the store."""
 
-    def __init__(self, workspace: Workspace, index: StoreIndex, choice: DatasetOptions) -> None:
+    def __init__(self, workspace: Workspace, index: StoreIndex, options: DatasetOptions) -> None:
         self._workspace = workspace
         self._index = index
-        self._choice = choice
-        self._remembered = DatasetFolders(workspace)
+        self._options = options
+        self._dataset_folders = DatasetFolders(workspace)
 
     def plan_import(self, plans: Sequence[RunPlan]) -> ImportPlan:
-        done, known = ImportPlan(), set()
+        """Decide which runs to read. A run that occurs twice is planned once."""
+        result, keys = ImportPlan(), set()
         next_run = self._index.next_run_number
         for plan in plans:
             key = build_run_key(self._workspace, plan.run)
-            if key in known:
-                what = f"run {plan.run.model} was found twice; the first counts"
-                done.issues.append(ImportIssue(plan.run.path, None, what))
+            if key in keys:
+                what = f"run {plan.run.model} was found twice. The first one is imported"
+                result.issues.append(ImportIssue(plan.run.path, None, what))
                 continue
-            known.add(key)
+            keys.add(key)
             stored = self._index.runs.get(key)
             number = stored.run_number if stored else next_run
             next_run += stored is None
-            done.summary_rows[number], done.plans[number] = _summary_row(number, plan.run), plan
-            self._add(done, ReadJob(number, plan, stat_sources(plan, self._workspace.to_stored_path)), stored)
-        return done
+            result.summary_rows[number], result.plans[number] = _summary_row(number, plan.run), plan
+            self._add_run(result, ReadJob(number, plan, stat_sources(plan, self._workspace.to_stored_path)), stored)
+        return result
 
-    def save_dataset_folders(self, done: ImportPlan) -> None:
-        """Of each run that is now in the store as it was planned, which of the folders named have its dataset. A run
-        that is new beside others has what they have."""
-        usual = () if self._choice.forget else self._remembered.most_common
-        for number, plan in done.plans.items():
-            if done.summary_rows[number]["status"] in ("imported", "unchanged"):
-                inherited = () if self._remembered.folders_of(plan.run) else select_dataset_folders(usual, plan)
-                given = select_dataset_folders(self._choice.folders, plan) or inherited
-                if given or self._choice.forget:
-                    self._remembered.set_folders(plan.run, given)
-        self._remembered.save()
+    def save_dataset_folders(self, import_plan: ImportPlan) -> None:
+        """Remember the dataset folders of the runs that are up to date. A new run gets those that most runs have."""
+        most_common = () if self._options.forget else self._dataset_folders.most_common
+        for number, plan in import_plan.plans.items():
+            if import_plan.summary_rows[number]["status"] in ("imported", "unchanged"):
+                folders = select_dataset_folders(self._options.folders, plan)
+                if not folders and not self._dataset_folders.folders_of(plan.run):
+                    folders = select_dataset_folders(most_common, plan)
+                if folders or self._options.forget:
+                    self._dataset_folders.set_folders(plan.run, folders)
+        self._dataset_folders.save()
 
-    def _add(self, done: ImportPlan, job: ReadJob, stored: StoredRun | None) -> None:
-        row, plan = done.summary_rows[job.run_number], job.plan
-        before = self._remembered.folders_of(plan.run)
-        anew = self._choice.forget or bool(set(select_dataset_folders(self._choice.folders, plan)) - set(before))
-        chosen = () if anew else before
-        gone = find_lost_dataset(self._workspace, plan, stored, chosen) if stored and not anew else None
-        absent = gone or find_missing_folder(plan, chosen)
-        row["missing_dataset"] = str(absent) if absent else None
-        if stored and gone:
-            row |= _what_is_stored(stored)
-            row["status"] = "kept" if self._same_results(job, stored) else "outdated"
-            done.skipped_plans.append(plan)
-        elif stored and stored.version == plan.import_fingerprint and self._same(job.sources, stored.sources):
-            row |= _what_is_stored(stored)
-            if _take_hashes(job, stored):
-                done.new_mtime_jobs.append(job)
+    def _add_run(self, result: ImportPlan, job: ReadJob, stored: StoredRun | None) -> None:
+        row, plan = result.summary_rows[job.run_number], job.plan
+        remembered = self._dataset_folders.folders_of(plan.run)
+        new_folders = set(select_dataset_folders(self._options.folders, plan)) - set(remembered)
+        replaces_dataset = self._options.forget or bool(new_folders)
+        if replaces_dataset:
+            remembered = ()
+        lost = find_lost_dataset(self._workspace, plan, stored, remembered) if stored and not replaces_dataset else None
+        missing = lost or find_missing_folder(plan, remembered)
+        row["missing_dataset"] = str(missing) if missing else None
+        if stored and lost:
+            row |= _stored_fields(stored)
+            row["status"] = "kept" if self._has_same_results(job, stored) else "outdated"
+            result.skipped_plans.append(plan)
+        elif (
+            stored
+            and stored.import_fingerprint == plan.import_fingerprint
+            and self._is_unchanged(job.sources, stored.sources)
+        ):
+            row |= _stored_fields(stored)
+            if _copy_hashes(job, stored):
+                result.new_mtime_jobs.append(job)
         else:
-            done.jobs.append(job)
+            result.jobs.append(job)
 
-    def _same(self, now: list[SourceFile], before: list[SourceFile]) -> bool:
+    def _is_unchanged(self, now: list[SourceFile], before: list[SourceFile]) -> bool:
         return is_unchanged(now, before, self._workspace.to_absolute_path)
 
-    def _same_results(self, job: ReadJob, stored: StoredRun) -> bool:
-        """Whether all but the dataset is as it was."""
+    def _has_same_results(self, job: ReadJob, stored: StoredRun) -> bool:
+        """Whether all files except those of the dataset are unchanged."""
         now, before = ([s for s in sources if s.kind != "data"] for sources in (job.sources, stored.sources))
-        return self._same(now, before)
+        return self._is_unchanged(now, before)
 
 
-def _what_is_stored(stored: StoredRun) -> dict[str, Any]:
+def _stored_fields(stored: StoredRun) -> dict[str, Any]:
     return {"items": stored.n_items, "issues": stored.n_issues, "dataset": stored.dataset}
 
 
-def _take_hashes(job: ReadJob, stored: StoredRun) -> bool:
-    """Whether a file has another time; its content is the same, so its hash is."""
+def _copy_hashes(job: ReadJob, stored: StoredRun) -> bool:
+    """Add the stored hashes to the unchanged files of a job. False if no file has a new modification time."""
     old = {(source.path, source.kind): source for source in stored.sources}
     if all(source.mtime_ns == old[source.path, source.kind].mtime_ns for source in job.sources):
         return False
-    for n, source in enumerate(job.sources):
-        was = old[source.path, source.kind]
-        job.sources[n] = SourceFile(source.path, source.kind, source.size, source.mtime_ns, was.hash)
+    job.sources = [replace(source, hash=old[source.path, source.kind].hash) for source in job.sources]
     return True
 
 
@@ -178,9 +200,9 @@ def _summary_row(number: int, run: Run) -> dict[str, Any]:
     }
 
 
-_READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
+_READ_ONLY_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS)
 BATCH_BYTES = 16_000_000
-"""Bytes of parts that are loaded by one statement, while others are read."""
+"""Size in bytes of the staging files that one statement loads, while worker processes read other runs."""
 
 
 def import_runs(
@@ -193,206 +215,218 @@ def import_runs(
     n_workers: int | None = None,
     dataset_options: DatasetOptions = DatasetOptions(),  # noqa: B008 - frozen
 ) -> ImportSummary:
-    """Brings the store up to date with the plans; runs imported earlier from elsewhere stay.
+    """Update the store with the planned runs. Runs that were imported earlier and are not planned are kept.
 
-    `read` gives a plan's items; it must be a top-level function to be used by several processes. `issues` are those of
-    the search for runs. `progress(label, bytes done, bytes in all)` is called from this thread. `jobs` is the number of
-    processes; None chooses. `data` is what was said of datasets: without a word, a run whose dataset is lost stays as
-    it is. WorkspaceError if the workspace cannot be written to.
+    Args:
+        read: reads the items of a plan. It must be a top-level function, so that worker processes can call it.
+        issues: issues of the search for runs.
+        on_progress: called in this thread.
+        n_workers: number of processes; None to choose by the size of the files.
+        dataset_options: by default, a run whose dataset is missing keeps its last import.
+
+    Raises: WorkspaceError if the workspace is not writable and there is something to import.
     """
     started = time.perf_counter()
-    asked = _Request(plans, read, issues, on_progress, n_workers, dataset_options)
+    new_import = partial(_Import, workspace, plans, read, issues, on_progress, n_workers, dataset_options)
     try:
-        with _alone(workspace):
-            summary = _Import(workspace, asked).run()
+        with _import_lock(workspace):
+            summary = new_import().run()
     except (OSError, duckdb.IOException) as error:
-        if getattr(error, "errno", None) in _READ_ONLY and (known := _Import(workspace, asked).known()) is not None:
-            return known
+        if getattr(error, "errno", None) in _READ_ONLY_ERRORS:
+            unchanged = new_import().summarize_if_unchanged()
+            if unchanged is not None:
+                return unchanged
         raise WorkspaceError(
-            f"cannot write to {workspace.root} ({_why(error)}):"
-            " name a folder that can be written to with --workspace DIR"
+            f"cannot write to {workspace.root} ({_error_reason(error)}). Choose a writable folder with --workspace DIR"
         ) from error
     summary.seconds = time.perf_counter() - started
     return summary
 
 
-def _why(error: OSError | duckdb.IOException) -> str:
-    """DuckDB tells of the database first and of the disk last."""
+def _error_reason(error: OSError | duckdb.IOException) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error)
+    # DuckDB's message begins with the database and ends with the reason of the operating system
     return (str(error).splitlines() or [""])[0].rpartition(": ")[2]
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """What `import_runs` is asked for."""
+@dataclass(slots=True)
+class _Import:
+    """One import into a workspace. The public fields are the arguments of `import_runs`."""
 
+    workspace: Workspace
     plans: Sequence[RunPlan]
     read: RunReader
     issues: Sequence[ImportIssue]
-    progress: ImportProgressCallback | None
-    workers: int | None
-    data: DatasetOptions
+    on_progress: ImportProgressCallback | None
+    n_workers: int | None
+    dataset_options: DatasetOptions
+    _index: StoreIndex = field(init=False)
+    _plan: ImportPlan = field(default_factory=ImportPlan)
+    _all_issues: list[dict[str, Any]] = field(default_factory=list)
+    """Issues as in `ImportSummary.issues`, with `run` if they belong to a run."""
 
-
-class _Import:
-    def __init__(self, workspace: Workspace, asked: _Request) -> None:
-        self._workspace = workspace
-        self._asked = asked
-        self._folder = workspace.temporary / str(os.getpid())
-        self._index: StoreIndex = read_store_index(workspace)
-        self._todo = ImportPlan()
-        self._problems: list[dict[str, Any]] = []
+    def __post_init__(self) -> None:
+        self._index = read_store_index(self.workspace)
 
     def run(self) -> ImportSummary:
-        sorting, todo = self._look()
-        if todo.jobs or todo.new_mtime_jobs or not self._index.usable:
+        planner = self._plan_import()
+        plan = self._plan
+        if plan.jobs or plan.new_mtime_jobs or not self._index.usable:
             self._build()
-        sorting.save_dataset_folders(todo)
-        return ImportSummary(list(todo.summary_rows.values()), self._problems)
+        planner.save_dataset_folders(plan)
+        return ImportSummary(list(plan.summary_rows.values()), self._all_issues)
 
-    def known(self) -> ImportSummary | None:
-        """Where nothing can be written: what `run` would say if there is nothing to bring in; else None."""
-        _, todo = self._look()
-        if todo.jobs or not self._index.usable:
+    def summarize_if_unchanged(self) -> ImportSummary | None:
+        """Return the summary of an import that has nothing to do; None if a run would be read."""
+        self._plan_import()
+        if self._plan.jobs or not self._index.usable:
             return None
-        return ImportSummary(list(todo.summary_rows.values()), self._problems)
+        return ImportSummary(list(self._plan.summary_rows.values()), self._all_issues)
 
-    def _look(self) -> tuple[ImportPlanner, ImportPlan]:
-        asked = self._asked
-        sorting = ImportPlanner(self._workspace, self._index, asked.data)
-        todo = self._todo = sorting.plan_import(asked.plans)
-        loose = [*asked.issues, *(issue for plan in self._looked_at() for issue in plan.issues)]
+    def _plan_import(self) -> ImportPlanner:
+        planner = ImportPlanner(self.workspace, self._index, self.dataset_options)
+        plan = self._plan = planner.plan_import(self.plans)
+        issues = [*self.issues, *(issue for each in self._examined_plans() for issue in each.issues)]
         if self._index.rebuild_reason:
-            loose.append(ImportIssue(str(self._workspace.store), None, self._index.rebuild_reason, severity="notice"))
-        self._problems = [asdict(issue) for issue in [*loose, *todo.issues]]
-        return sorting, todo
+            reason = self._index.rebuild_reason
+            issues.append(ImportIssue(str(self.workspace.store), None, reason, severity="notice"))
+        self._all_issues = [asdict(issue) for issue in [*issues, *plan.issues]]
+        return planner
 
     def _build(self) -> None:
-        """Reads what is to be read and writes the new file, unless reading got nothing that is worth one."""
-        shutil.rmtree(self._folder, ignore_errors=True)
-        make_folder(self._folder)
-        todo, asked = self._todo, self._asked
-        outcomes = read_runs(self._workspace, self._folder, todo.jobs, asked.read, asked.workers, asked.progress)
+        """Read the runs and replace the store, unless no run could be read and nothing else changed."""
+        folder = self.workspace.temporary / str(os.getpid())
+        shutil.rmtree(folder, ignore_errors=True)
+        make_folder(folder)
+        plan = self._plan
+        outcomes = read_runs(self.workspace, folder, plan.jobs, self.read, self.n_workers, self.on_progress)
         try:
-            first = next(outcomes, None)  # before DuckDB starts threads: processes are forked here
-            with StoreBuilder(self._workspace, self._folder, keep=self._index.usable) as builder:
-                for job in todo.new_mtime_jobs:
+            first = next(outcomes, None)  # forks the worker processes, which must be before DuckDB starts threads
+            with StoreBuilder(self.workspace, folder, copy_existing=self._index.usable) as builder:
+                for job in plan.new_mtime_jobs:
                     builder.set_sources(job.run_number, job.sources)
-                parts = self._load(builder, itertools.chain([first] if first else [], outcomes))
-                if parts or todo.new_mtime_jobs or not self._index.usable:
-                    builder.load_functions(parts)
-                    builder.replace_issues(self._about(), (issue for issue in self._problems if issue.get("run") is None))
+                loaded = self._load(builder, itertools.chain([first] if first else [], outcomes))
+                if loaded or plan.new_mtime_jobs or not self._index.usable:
+                    builder.load_functions(loaded)
+                    issues = [issue for issue in self._all_issues if issue.get("run") is None]
+                    builder.replace_issues(self._examined_files(), issues)
                     builder.finish()
         finally:
             outcomes.close()
-            shutil.rmtree(self._folder, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _load(self, builder: StoreBuilder, outcomes: Iterable[ReadOutcome]) -> list[StagedRun]:
-        """Loads parts in batches as they come. Returns those whose function documents are wanted."""
-        loaded: list[StagedRun] = []
-        waiting: list[ReadOutcome] = []
+        """Load runs in batches while others are read. Returns all runs that were read, for their function docs."""
+        staged_runs: list[StagedRun] = []
+        batch: list[ReadOutcome] = []
         for outcome in outcomes:
             if outcome.staged is None:
-                self._fail(outcome, outcome.error or "not read")
+                self._record_failure(outcome, outcome.error or "not read")
                 continue
-            waiting.append(outcome)
-            loaded.append(outcome.staged)
-            if sum(one.staged.items.stat().st_size for one in waiting if one.staged) >= BATCH_BYTES:
-                self._load_batch(builder, waiting)
-                waiting = []
-        self._load_batch(builder, waiting)
-        return loaded
+            batch.append(outcome)
+            staged_runs.append(outcome.staged)
+            if sum(each.staged.items.stat().st_size for each in batch if each.staged) >= BATCH_BYTES:
+                self._load_batch(builder, batch)
+                batch = []
+        self._load_batch(builder, batch)
+        return staged_runs
 
     def _load_batch(self, builder: StoreBuilder, outcomes: Sequence[ReadOutcome]) -> None:
-        """All at once; if DuckDB refuses, one by one, and the one at fault without the values that do not fit."""
-        parts = [outcome.staged for outcome in outcomes if outcome.staged]
+        """Load the runs together. If that fails, load each alone, and a failing one without its invalid values."""
+        staged_runs = [outcome.staged for outcome in outcomes if outcome.staged]
         try:
-            builder.load_runs(parts)
+            builder.load_runs(staged_runs)
         except LoadError as error:
             if len(outcomes) == 1:
-                self._load_leniently(builder, outcomes[0], error)
+                self._load_without_invalid_values(builder, outcomes[0], error)
             else:
                 for outcome in outcomes:
                     self._load_batch(builder, [outcome])
         else:
             for outcome in outcomes:
-                self._succeed(builder, outcome)
-        for part in parts:
-            part.items.unlink(missing_ok=True)
+                self._record_success(builder, outcome)
+        for staged in staged_runs:
+            staged.items.unlink(missing_ok=True)
 
-    def _load_leniently(self, builder: StoreBuilder, outcome: ReadOutcome, refused: LoadError) -> None:
-        """One item whose values do not fit does not cost the run."""
-        part = outcome.staged
-        assert part is not None  # noqa: S101 - for the type checker: outcomes without one have failed
-        at_fault = read_staged_item(part, refused.line) if refused.line is not None else None
-        if at_fault is None:
-            self._fail(outcome, str(refused))
+    def _load_without_invalid_values(self, builder: StoreBuilder, outcome: ReadOutcome, load_error: LoadError) -> None:
+        staged = outcome.staged
+        assert staged is not None  # noqa: S101 - for the type checker: outcomes without staging files have failed
+        invalid_item = read_staged_item(staged, load_error.line) if load_error.line is not None else None
+        if invalid_item is None:
+            self._record_failure(outcome, str(load_error))
             return
-        what = f"what does not fit the store was left out, in this item and perhaps in later ones: {refused}"
-        issue = ImportIssue(at_fault["file"], at_fault["line"], what, item=at_fault["id"], severity="error")
-        part.issues.append({**asdict(issue), "seq": at_fault["seq"]})
+        what = (
+            "values that the database cannot hold were omitted from this item and possibly from later ones:"
+            f" {load_error}"
+        )
+        issue = ImportIssue(invalid_item["file"], invalid_item["line"], what, item=invalid_item["id"], severity="error")
+        staged.issues.append({**asdict(issue), "seq": invalid_item["seq"]})
         try:
-            builder.load_runs([part], omit_invalid=True)
+            builder.load_runs([staged], omit_invalid=True)
         except LoadError as error:
-            self._fail(outcome, str(error))
+            self._record_failure(outcome, str(error))
         else:
-            self._succeed(builder, outcome)
+            self._record_success(builder, outcome)
 
-    def _succeed(self, builder: StoreBuilder, outcome: ReadOutcome) -> None:
-        job, part, info = outcome.job, outcome.staged, outcome.info
-        assert part is not None  # noqa: S101 - for the type checker: outcomes without one have failed
-        key = build_run_key(self._workspace, job.plan.run)
-        builder.set_run(job.run_number, key, info, job.plan.import_fingerprint, part.n_items, outcome.sources)
-        self._problems += [{**{k: v for k, v in issue.items() if k != "seq"}, "run": job.run_number} for issue in part.issues]
-        self._todo.summary_rows[job.run_number] |= {
-            "items": part.n_items,
-            "issues": len(part.issues),
+    def _record_success(self, builder: StoreBuilder, outcome: ReadOutcome) -> None:
+        job, staged, info = outcome.job, outcome.staged, outcome.info
+        assert staged is not None  # noqa: S101 - for the type checker: outcomes without staging files have failed
+        key = build_run_key(self.workspace, job.plan.run)
+        builder.set_run(job.run_number, key, info, job.plan.import_fingerprint, staged.n_items, outcome.sources)
+        for issue in staged.issues:
+            self._all_issues.append({k: v for k, v in issue.items() if k != "seq"} | {"run": job.run_number})
+        self._plan.summary_rows[job.run_number] |= {
+            "items": staged.n_items,
+            "issues": len(staged.issues),
             "dataset": info.dataset,
             "status": "imported",
             "seconds": outcome.seconds,
         }
 
-    def _fail(self, outcome: ReadOutcome, reason: str) -> None:
-        """The run's earlier items stay, if there are any."""
+    def _record_failure(self, outcome: ReadOutcome, reason: str) -> None:
         job = outcome.job
-        stored = self._index.runs.get(build_run_key(self._workspace, job.plan.run))
-        kept = f"; its {stored.n_items} items of the import before are kept" if stored else ""
+        stored = self._index.runs.get(build_run_key(self.workspace, job.plan.run))
+        kept = f". The {stored.n_items} items of the last import are kept" if stored else ""
         what = f"run {job.plan.run.model} was not imported: {reason}{kept}"
-        self._problems.append(asdict(ImportIssue(job.plan.run.path, None, what, severity="error")))
-        self._todo.summary_rows[job.run_number] |= {
+        self._all_issues.append(asdict(ImportIssue(job.plan.run.path, None, what, severity="error")))
+        self._plan.summary_rows[job.run_number] |= {
             "items": stored.n_items if stored else 0,
             "status": "failed",
             "seconds": outcome.seconds,
             "issues": (stored.n_issues if stored else 0) + 1,
         }
 
-    def _looked_at(self) -> list[RunPlan]:
-        return [plan for plan in self._asked.plans if not any(plan is held for held in self._todo.skipped_plans)]
+    def _examined_plans(self) -> list[RunPlan]:
+        skipped = self._plan.skipped_plans
+        return [plan for plan in self.plans if not any(plan is each for each in skipped)]
 
-    def _about(self) -> set[str]:
-        """Files whose loose issues of earlier imports no longer hold: all that were looked at now."""
-        plans = self._looked_at()
-        looked = {os.fspath(path) for plan in plans for _, path in iter_files(plan)}
-        return looked | {issue["file"] for issue in self._problems} | {plan.run.path for plan in plans}
+    def _examined_files(self) -> set[str]:
+        """Files whose issues of earlier imports, if they belong to no run, are replaced by those of this import."""
+        plans = self._examined_plans()
+        files = {os.fspath(path) for plan in plans for _, path in iter_files(plan)}
+        return files | {issue["file"] for issue in self._all_issues} | {plan.run.path for plan in plans}
 
 
 @contextlib.contextmanager
-def _alone(workspace: Workspace) -> Iterator[None]:
-    """One importer at a time: another one waits. What a crashed one left is swept away first."""
-    fresh = not workspace.lock.exists()
+def _import_lock(workspace: Workspace) -> Iterator[None]:
+    """Wait until no other import runs in the workspace, and delete the files that a crashed one left."""
+    is_new = not workspace.lock.exists()
     with workspace.lock.open("a") as handle:
-        if fresh:
+        if is_new:
             apply_folder_permissions(workspace.lock, group_can_write=True)
-        _flock(handle)
-        for left in workspace.root.glob(f"{workspace.store.name}.*.tmp*"):
-            left.unlink(missing_ok=True)
+        _lock_file(handle)
+        for file in workspace.root.glob(f"{workspace.store.name}.*.tmp*"):
+            file.unlink(missing_ok=True)
         shutil.rmtree(workspace.temporary, ignore_errors=True)
         yield
 
 
-def _flock(handle: IO[str]) -> None:
-    """Waits for the lock, which goes with the process. Where there are none, the last importer's file counts."""
+def _lock_file(handle: IO[str]) -> None:
+    """Acquire the lock, which the system releases when the process ends.
+
+    Where files cannot be locked, the import that finishes last replaces the store.
+    """
     try:
         import fcntl
 

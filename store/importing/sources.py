@@ -73,8 +73,7 @@ def is_unchanged(now: list[SourceFile], stored: list[SourceFile], to_absolute_pa
     if any(source.size != old.size or source.size < 0 or not old.hash for source, old in pairs):
         return False
     return all(
-        source.mtime_ns == old.mtime_ns or hash_file(to_absolute_path(source.path)) == old.hash
-        for source, old in pairs
+        source.mtime_ns == old.mtime_ns or hash_file(to_absolute_path(source.path)) == old.hash for source, old in pairs
     )
 
 

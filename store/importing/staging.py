@@ -1,12 +1,7 @@
-"""Columns of `item_rows` that hold a field of `Item` as it is.
+"""Staging files of an import: the items and function docs of one run as newline-delimited JSON, for DuckDB to load.
 
-An item as a line of JSON, the form in which it reaches DuckDB. Every item of an import passes here, and leaves the
-keys it carries behind: verdicts and differences were made before, of the values as they are.
-
-The line is put together of pieces: what many items have in common (`Common`, `Repeated`) is written and searched for
-keys once.
-
-A run as files of newline-delimited JSON: items and function documents, ready to be loaded.
+Verdicts and differences are computed before, from the original values. API keys are redacted here, in every item.
+Content that many items share (`SharedContent`, `SharedList`) is serialised and redacted only once.
 """
 
 from __future__ import annotations
@@ -22,9 +17,9 @@ from weakref import ref
 
 import orjson
 
-from fcreview.model.item import RUN_SPECIFIC_FIELDS, Extra, ImportIssue, Item, SharedList
+from fcreview.model.item import RUN_SPECIFIC_FIELDS, ImportIssue, Item, SharedList
 from fcreview.model.json_value import to_plain_json
-from fcreview.model.redact import redact_keys_in_text, redact_credentials, redact_keys
+from fcreview.model.redact import redact_credentials, redact_keys, redact_keys_in_text
 
 ITEM_COLUMNS = (
     "id",
@@ -56,157 +51,154 @@ ITEM_COLUMNS = (
     "offset",
     "length",
 )
-
-
-_REMEMBERED = 20_000
-"""Function lists whose hashes are kept."""
-_LISTS = ("messages", "golden", "predicted", "pairs", "verdicts")
-_ALIKE = tuple(name for name in ITEM_COLUMNS if name not in RUN_SPECIFIC_FIELDS)
-_own, _alike, _lists = attrgetter(*RUN_SPECIFIC_FIELDS), attrgetter(*_ALIKE), attrgetter(*_LISTS)
+"""Columns of `item_rows` that contain a field of `Item` unchanged."""
+_MAX_CACHED_LISTS = 20_000
+"""Maximum number of function lists whose hashes are cached."""
+_LIST_FIELDS = ("messages", "golden", "predicted", "pairs", "verdicts")
+_SHARED_FIELDS = tuple(name for name in ITEM_COLUMNS if name not in RUN_SPECIFIC_FIELDS)
+_get_run_specific, _get_shared = attrgetter(*RUN_SPECIFIC_FIELDS), attrgetter(*_SHARED_FIELDS)
+_get_lists = attrgetter(*_LIST_FIELDS)
 
 
 class FunctionCache:
-    """Function documents of all runs, by content hash. Lists of them are known by identity, and kept alive if they are
-    not `Repeated`: of a large dataset they are let go by the thousand."""
+    """The function docs of all runs that are already staged, by content hash."""
 
     def __init__(self) -> None:
         self.written_hashes: set[str] = set()
-        """Hashes of the documents that are in some part."""
+        """Hashes of the function docs that a staging file contains."""
         self.hash_lists: dict[int, tuple[Callable[[], list[dict[str, Any]] | None], bytes]] = {}
+        """By `id` of a list of function docs: a reference to the list, and its hashes as JSON. The reference is weak
+        for a `SharedList`, because a large dataset has thousands of them."""
 
     def clear(self) -> None:
-        """They are written again: the part they were in is thrown away."""
+        """Forget all function docs, so that they are written again. Used when a staging file is discarded."""
         self.written_hashes.clear()
         self.hash_lists.clear()
 
 
 class FunctionWriter:
-    """Writes each function document once, and gives its content hash."""
+    """Writes each function doc once, as a line of JSON with its content hash."""
 
-    def __init__(self, stream: IO[bytes], shared: FunctionCache) -> None:
+    def __init__(self, stream: IO[bytes], cache: FunctionCache) -> None:
         self.longest_line = 0
+        """Length of the longest line in bytes."""
         self._stream = stream
-        self._shared = shared
+        self._cache = cache
 
     def write(self, functions: list[dict[str, Any]]) -> bytes:
-        """Their content hashes as a JSON list."""
-        lists = self._shared.hash_lists
-        known = lists.get(id(functions))
-        if known is None or known[0]() is not functions:
-            if len(lists) >= _REMEMBERED:
-                lists.clear()
-            holder = ref(functions) if type(functions) is SharedList else lambda: functions
-            known = lists[id(functions)] = (holder, _trim(orjson.dumps([self._hash(one) for one in functions])))
-        return known[1]
+        """Write the function docs that are not staged yet. Returns the hashes of all as a JSON list."""
+        cache = self._cache.hash_lists
+        cached = cache.get(id(functions))
+        if cached is None or cached[0]() is not functions:
+            if len(cache) >= _MAX_CACHED_LISTS:
+                cache.clear()
+            reference = ref(functions) if type(functions) is SharedList else lambda: functions
+            hashes = orjson.dumps([self._write_function(each) for each in functions])
+            cached = cache[id(functions)] = (reference, _copy_bytes(hashes))
+        return cached[1]
 
-    def _hash(self, document: dict[str, Any]) -> str:
-        text = redact_keys(dump_json(document))
+    def _write_function(self, function: dict[str, Any]) -> str:
+        text = redact_keys(dump_json(function))
         digest = blake2b(text, digest_size=8).hexdigest()
-        if digest not in self._shared.written_hashes:
-            self._shared.written_hashes.add(digest)
-            name = document.get("name") if isinstance(document, dict) else None
-            named = name if isinstance(name, str) else ""
-            line = b'{"hash":"%s","name":%s,"document":%s}\n' % (digest.encode(), dump_json(named), text)
+        if digest not in self._cache.written_hashes:
+            self._cache.written_hashes.add(digest)
+            name = function.get("name") if isinstance(function, dict) else None
+            json_name = dump_json(name if isinstance(name, str) else "")
+            line = b'{"hash":"%s","name":%s,"document":%s}\n' % (digest.encode(), json_name, text)
             self.longest_line = max(self.longest_line, len(line))
             self._stream.write(line)
         return digest
 
 
 def serialize_item(run: int, seq: int, item: Item, functions: FunctionWriter) -> bytes:
-    """The item as one line of JSON: its fields, `functions` as hashes, `run` and `seq`."""
-    common = item.shared_content
-    if common is None:
-        text = _common(item)
+    """Serialise an item as one line of JSON. Function docs are written to `functions` and replaced by their hashes."""
+    shared_content = item.shared_content
+    if shared_content is None:
+        shared = _serialize_shared(item)
     else:
-        text = common.json_text or _common(item)
-        common.json_text = text
-    own = dict(zip(RUN_SPECIFIC_FIELDS, _own(item), strict=True))
-    own["n_issues"] = len(item.issues)
+        shared = shared_content.json_text or _serialize_shared(item)
+        shared_content.json_text = shared
+    run_specific = dict(zip(RUN_SPECIFIC_FIELDS, _get_run_specific(item), strict=True))
+    run_specific["n_issues"] = len(item.issues)
     hashes = functions.write(item.functions) if item.functions else b"[]"
-    return b'{"run":%d,"seq":%d,"functions":%b,%b,%b}\n' % (run, seq, hashes, _inside(own), text)
+    return b'{"run":%d,"seq":%d,"functions":%b,%b,%b}\n' % (run, seq, hashes, _serialize_members(run_specific), shared)
 
 
-def _common(item: Item) -> bytes:
-    """What other items may have in common with this one, as the inside of a JSON object."""
-    rest = dict(zip(_ALIKE, _alike(item), strict=True))
-    pieces = []
-    for name, values in zip(_LISTS, _lists(item), strict=True):
-        if type(values) is SharedList:
-            pieces.append(b'"%b":%b' % (name.encode(), values.json_text or _text(values)))
+def _serialize_shared(item: Item) -> bytes:
+    """Serialise the fields that can be equal in several runs, as the members of a JSON object without braces."""
+    values = dict(zip(_SHARED_FIELDS, _get_shared(item), strict=True))
+    members = []
+    for name, elements in zip(_LIST_FIELDS, _get_lists(item), strict=True):
+        if type(elements) is SharedList:
+            members.append(b'"%b":%b' % (name.encode(), elements.json_text or _serialize_list(elements)))
         else:
-            rest[name] = values
-    rest["extra"] = _extra(item.extra)
-    return b",".join([*pieces, _inside(rest)])
+            values[name] = elements
+    values["extra"] = item.extra.as_json()
+    if item.extra.metadata:
+        values["extra"]["more"] = redact_credentials(item.extra.metadata)
+    return b",".join([*members, _serialize_members(values)])
 
 
-def _inside(values: dict[str, Any]) -> bytes:
-    """An object's JSON without the braces and without keys."""
+def _serialize_members(values: dict[str, Any]) -> bytes:
+    """Serialise the members of a JSON object, without braces."""
     try:
         text = orjson.dumps(values)
     except TypeError:  # orjson.JSONEncodeError: huge integers, lone surrogates, keys that are not text, too deep
-        text = orjson.dumps(to_plain_json({name: _shallow(value) for name, value in values.items()}))
+        text = orjson.dumps(to_plain_json({name: _to_plain_objects(value) for name, value in values.items()}))
     return redact_keys(text[1:-1])
 
 
-def _text(values: SharedList[Any]) -> bytes:
-    """The list as JSON, from now on kept with it."""
+def _serialize_list(elements: SharedList[Any]) -> bytes:
+    """Serialise a shared list and cache the JSON in it."""
     try:
-        text = orjson.dumps(values)
+        text = orjson.dumps(elements)
     except TypeError:
-        text = orjson.dumps(to_plain_json(_shallow(values)))
-    values.json_text = _trim(redact_keys(text))
-    return values.json_text
+        text = orjson.dumps(to_plain_json(_to_plain_objects(elements)))
+    elements.json_text = _copy_bytes(redact_keys(text))
+    return elements.json_text
 
 
-def _trim(text: bytes) -> bytes:
-    """A copy to keep: what orjson has written holds on to kilobytes, however short it is."""
+def _copy_bytes(text: bytes) -> bytes:
+    """Copy a text to be cached, because the result of orjson, however short, keeps a buffer of kilobytes in memory."""
     return bytes(memoryview(text))
 
 
-def _extra(extra: Extra) -> dict[str, Any]:
-    """Only what is set: most items have nothing."""
-    found = extra.as_json()
-    if extra.metadata:
-        found["more"] = redact_credentials(extra.metadata)
-    return found
-
-
 def dump_json(value: Any) -> bytes:
-    """Any JSON-like value as JSON."""
+    """Serialise a value that may not be valid JSON, such as a huge integer or a text with lone surrogates."""
     try:
         return orjson.dumps(value)
     except TypeError:
         return orjson.dumps(to_plain_json(value))
 
 
-def _shallow(value: Any) -> Any:
-    """Dataclasses of the vocabulary as objects; the data in them as it is."""
+def _to_plain_objects(value: Any) -> Any:
+    """Convert a dataclass of `fcreview.model`, or a list of them, to dicts. Their field values stay unchanged."""
     if isinstance(value, list):
-        return [_shallow(one) for one in value]
+        return [_to_plain_objects(each) for each in value]
     if is_dataclass(value) and not isinstance(value, type):
         plain = {f.name: getattr(value, f.name) for f in fields(value)}
-        return plain | {"diff": _shallow(plain["diff"])} if "diff" in plain else plain
+        return plain | {"diff": _to_plain_objects(plain["diff"])} if "diff" in plain else plain
     return value
 
 
 ITEMS_PER_REPORT = 500
-"""Items between two reports of progress."""
+"""Number of items between two calls of `on_progress`."""
 
 
 @dataclass(slots=True)
 class StagedRun:
-    """One run as files, ready to load."""
+    """The staging files of one run."""
 
     run_number: int
     items: Path
     functions: Path
     n_items: int = 0
     longest_item: int = 0
-    """Bytes of the longest line of `items`."""
+    """Length of the longest line of `items` in bytes."""
     longest_function: int = 0
-    """Bytes of the longest line of `functions`."""
+    """Length of the longest line of `functions` in bytes."""
     issues: list[dict[str, Any]] = field(default_factory=list)
-    """{file, line, what, raw, item, severity} and `seq`, the item's number in the run, or null."""
+    """Import issues: file, line, what, raw, item, severity and seq (position of the item in the run, or null)."""
 
 
 def stage_run(
@@ -217,16 +209,21 @@ def stage_run(
     cache: FunctionCache,
     on_progress: Callable[[int], None] | None = None,
 ) -> StagedRun:
-    """Writes `stem`.items and `stem`.functions. `short` gives a path as the store keeps it; `report` is told the bytes
-    of the result files that were read so far. What `read` raises is passed on."""
-    part = StagedRun(run_number, stem.with_suffix(".items"), stem.with_suffix(".functions"))
+    """Write the items and function docs of a run to `stem`.items and `stem`.functions.
+
+    Args:
+        records: what the importer reads from the run's files. Its exceptions are passed on.
+        to_stored_path: converts paths as `Workspace.to_stored_path`.
+        on_progress: called with the number of bytes of result files that have been read.
+    """
+    staged = StagedRun(run_number, stem.with_suffix(".items"), stem.with_suffix(".functions"))
     paths: dict[str, str] = {}
     n_bytes = seq = 0
-    with part.items.open("wb") as lines, part.functions.open("wb") as documents:
-        functions = FunctionWriter(documents, cache)
+    with staged.items.open("wb") as lines, staged.functions.open("wb") as function_lines:
+        functions = FunctionWriter(function_lines, cache)
         for item in records:
             if isinstance(item, ImportIssue):
-                part.issues.append(_issue(item, None, None))
+                staged.issues.append(_issue_fields(item, None, None))
                 continue
             file = paths.get(item.file)
             if file is None:
@@ -234,43 +231,46 @@ def stage_run(
             item.file = file
             line = serialize_item(run_number, seq, item, functions)
             lines.write(line)
-            if len(line) > part.longest_item:
-                part.longest_item = len(line)
+            if len(line) > staged.longest_item:
+                staged.longest_item = len(line)
             if item.issues:
-                part.issues.extend(_issue(issue, item.id, seq) for issue in item.issues)
+                staged.issues.extend(_issue_fields(issue, item.id, seq) for issue in item.issues)
             seq += 1
             n_bytes += item.length
             if on_progress is not None and not seq % ITEMS_PER_REPORT:
                 on_progress(n_bytes)
-        part.longest_function = functions.longest_line
-    part.n_items = seq
-    return part
+        staged.longest_function = functions.longest_line
+    staged.n_items = seq
+    return staged
 
 
-def read_staged_item(staged: StagedRun, number: int) -> dict[str, Any] | None:
-    """A line of `part.items`, from 1; None if there is none."""
+def read_staged_item(staged: StagedRun, line_number: int) -> dict[str, Any] | None:
+    """Read the item in a line of `staged.items`, from 1; None if the file has no such line."""
     with staged.items.open("rb") as lines:
-        for line in itertools.islice(lines, number - 1, number):
-            found: dict[str, Any] = orjson.loads(line)
-            return found
+        for line in itertools.islice(lines, line_number - 1, line_number):
+            fields_of_item: dict[str, Any] = orjson.loads(line)
+            return fields_of_item
     return None
 
 
 def redact_json(value: dict[str, Any]) -> Any:
-    """Of a run. What names it (model, benchmark, path) stays as it is: it is known by that."""
+    """Redact credentials and API keys in a JSON object, such as the settings of a run."""
     return orjson.loads(redact_keys(dump_json(redact_credentials(value))))
 
 
-def _issue(issue: ImportIssue, item: str | None, seq: int | None) -> dict[str, Any]:
+def _issue_fields(issue: ImportIssue, item_id: str | None, seq: int | None) -> dict[str, Any]:
     what, raw = redact_keys_in_text(issue.what), issue.raw and redact_keys_in_text(issue.raw)
-    return {**asdict(issue), "what": what, "raw": raw, "item": issue.item or item, "seq": seq}
+    return {**asdict(issue), "what": what, "raw": raw, "item": issue.item or item_id, "seq": seq}
 
 
-def serialize_issues(issues: Iterable[dict[str, Any]], run_number: int | None, to_stored_path: Callable[[str], str]) -> Iterator[bytes]:
-    """Lines for the table `import_issues`."""
+def serialize_issues(
+    issues: Iterable[dict[str, Any]], run_number: int | None, to_stored_path: Callable[[str], str]
+) -> Iterator[bytes]:
+    """Yield the rows of the table `import_issues` as JSON objects."""
     for issue in issues:
         seq = issue.get("seq")
-        row = {k: issue[k] for k in ("line", "what", "raw", "severity")}
+        row = {name: issue[name] for name in ("line", "what", "raw", "severity")}
         row["file"] = to_stored_path(issue["file"]) if issue["file"] else ""
-        row |= {"run": run_number, "item": None if seq is None or run_number is None else (run_number << 32) + seq, "id": issue["item"]}
+        row |= {"run": run_number, "id": issue["item"]}
+        row["item"] = None if seq is None or run_number is None else (run_number << 32) + seq
         yield dump_json(row)

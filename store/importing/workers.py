@@ -1,10 +1,4 @@
-"""Worker processes that end when their parent does, however it ends.
-
-A pipe is held open by the parent alone; a thread of each worker waits for its end, which comes when the parent lets go
-or dies. On Linux the kernel is asked as well: it also ends a worker that no thread can interrupt.
-
-Reads planned runs into parts, in this process or in several.
-"""
+"""Read runs into staging files, in this process or in several worker processes."""
 
 from __future__ import annotations
 
@@ -20,6 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from pathlib import Path
@@ -27,210 +22,237 @@ from pathlib import Path
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.run_plan import RunPlan
 from fcreview.store.importing.sources import SourceFile, hash_source
-from fcreview.store.importing.staging import StagedRun, FunctionCache, stage_run
+from fcreview.store.importing.staging import FunctionCache, StagedRun, stage_run
 from fcreview.store.workspace import Workspace
 
-_SET_DEATH_SIGNAL = 1
-"""PR_SET_PDEATHSIG of Linux's prctl.h"""
+_PR_SET_PDEATHSIG = 1
+"""Constant of Linux's prctl.h."""
 
 
-class ParentPipe:
-    """The parent's end, held until the context is left. `initializer` and `initargs` are for the pool."""
+class ParentWatchdog:
+    """Ends the worker processes of a pool when the parent process ends, even if it is killed.
+
+    Only the parent has the writing end of a pipe open. A thread in each worker waits for the pipe to close and then
+    exits the worker. On Linux, the kernel also kills the workers, even one that no thread can interrupt. Use it as a
+    context manager, and pass `initializer` and `initargs` to the pool.
+    """
 
     def __init__(self, context: BaseContext) -> None:
-        self._end, self._held = context.Pipe(duplex=False)
+        self._reading_end, self._writing_end = context.Pipe(duplex=False)
         forked = context.get_start_method() == "fork"
-        self.initargs = (os.getpid(), self._end, self._held if forked else None)
+        self.initargs = (os.getpid(), self._reading_end, self._writing_end if forked else None)
 
     @staticmethod
-    def initializer(parent: int, end: Connection, held: Connection | None) -> None:
-        """Runs in a worker. `held` is the parent's end where forking has copied it: it is let go here."""
-        if held is not None:
-            held.close()
-        for each in (signal.SIGHUP, signal.SIGTERM):  # forked workers have the parent's handlers
+    def initializer(parent: int, reading_end: Connection, writing_end: Connection | None) -> None:
+        """Start the watchdog thread. Runs in a worker; a forked one closes its copy of the writing end."""
+        if writing_end is not None:
+            writing_end.close()
+        for each in (signal.SIGHUP, signal.SIGTERM):  # forked workers inherit the parent's handlers
             signal.signal(each, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all: the parent says what is to be done
-        _ask_the_kernel()
-        if os.getppid() != parent:  # it died before that
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, and the parent handles it
+        _set_parent_death_signal()
+        if os.getppid() != parent:  # the parent died before the signal was set
             os._exit(1)
-        threading.Thread(target=_end_with, args=(end,), daemon=True, name="lifeline").start()
+        threading.Thread(target=_exit_on_close, args=(reading_end,), daemon=True, name="parent-watchdog").start()
 
-    def __enter__(self) -> ParentPipe:
+    def __enter__(self) -> ParentWatchdog:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._cut()
+        self._close()
 
     @contextlib.contextmanager
-    def closed_on_error(self) -> Iterator[None]:
-        """When the parent leaves early, nobody waits for what the workers are at."""
+    def close_on_error(self) -> Iterator[None]:
+        """End the workers at the first error, so that the pool does not wait for their current tasks."""
         try:
             yield
         except BaseException:
-            self._cut()
+            self._close()
             raise
 
-    def _cut(self) -> None:
-        self._held.close()
-        self._end.close()
+    def _close(self) -> None:
+        self._writing_end.close()
+        self._reading_end.close()
 
 
-def _end_with(end: Connection) -> None:
+def _exit_on_close(reading_end: Connection) -> None:
     with contextlib.suppress(EOFError, OSError):
-        end.recv_bytes()
+        reading_end.recv_bytes()
     os._exit(1)
 
 
-def _ask_the_kernel() -> None:
-    """To kill this process when its parent dies. Where it cannot be asked, the pipe has to do."""
+def _set_parent_death_signal() -> None:
+    """Let the kernel kill this process when its parent dies. Does nothing where that is not supported."""
     if not sys.platform.startswith("linux"):
         return
     with contextlib.suppress(ImportError, OSError, AttributeError):
         import ctypes
 
-        ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 
 
 RunReader = Callable[[RunPlan], Iterable[Item | ImportIssue]]
+"""Reads the items and issues of a run. Must be a top-level function, so that it can be pickled."""
 ImportProgressCallback = Callable[[str, int, int], None]
-"""(label, bytes read so far, bytes in all)"""
+"""Called with the name of the model, the bytes of result files read so far, and the total bytes."""
 
 MIN_PARALLEL_BYTES = 8_000_000
-"""Bytes of results below which starting processes costs more than it saves."""
+"""Total size of result files, in bytes, below which one process is faster than several."""
 
 
 @dataclass(slots=True)
 class ReadJob:
-    """A run to be read."""
+    """A run to read."""
 
     run_number: int
     plan: RunPlan
     sources: list[SourceFile]
-    """As they were before reading: a file that grows meanwhile is read again next time."""
+    """State of the files before the run is read. If a file grows meanwhile, the next import reads the run again."""
 
     @property
     def size(self) -> int:
+        """Size of the result and score files in bytes."""
         return sum(max(source.size, 0) for source in self.sources if source.kind in ("result", "score"))
 
 
 @dataclass(slots=True)
 class ReadOutcome:
-    """A run that was read, or why it could not be."""
+    """The result of reading a run."""
 
     job: ReadJob
     info: Run
-    """The run as the reader left it: reading adds official metrics and the dataset."""
+    """The run with what reading added: official metrics and the dataset."""
     sources: list[SourceFile] = field(default_factory=list)
+    """State of the files, with hashes."""
     staged: StagedRun | None = None
+    """The staging files; None if reading failed."""
     error: str | None = None
+    """Why reading failed."""
     seconds: float = 0.0
 
 
-_shared: dict[Path, FunctionCache] = {}
-_hashes: dict[tuple[Path, str, int, int], str] = {}
+_function_caches: dict[Path, FunctionCache] = {}
+"""Cache of each import that this process works for, by the folder of its staging files."""
+_known_hashes: dict[tuple[Path, str, int, int], str] = {}
+"""Hash by folder of staging files, stored path, size and modification time."""
 
 
 def read_runs(
-    workspace: Workspace, folder: Path, jobs: Sequence[ReadJob], read: RunReader, n_workers: int | None, on_progress: ImportProgressCallback | None
+    workspace: Workspace,
+    folder: Path,
+    jobs: Sequence[ReadJob],
+    read: RunReader,
+    n_workers: int | None,
+    on_progress: ImportProgressCallback | None,
 ) -> Generator[ReadOutcome, None, None]:
-    """Outcomes as they come. Parts are written to `folder`. `workers` None decides by size; 1 is this process.
+    """Read runs into staging files in `folder`, and yield each outcome as soon as it is complete.
 
-    Processes are started at the first `next`, so ask for it before this process starts threads: forking is then safe.
+    The first `next` starts the processes. Call it before this process starts threads, so that forking is safe.
+
+    Args:
+        n_workers: number of processes; 1 for this process; None to choose by the size of the files.
     """
-    total = sum(job.size for job in jobs)
     if n_workers is None:
-        n_workers = min(os.cpu_count() or 1, len(jobs)) if total > MIN_PARALLEL_BYTES else 1
+        n_workers = (os.cpu_count() or 1) if sum(job.size for job in jobs) > MIN_PARALLEL_BYTES else 1
+    n_workers = min(n_workers, len(jobs))
+    read_job = partial(read_run, workspace, folder, read)
     try:
-        if min(n_workers, len(jobs)) > 1:
-            yield from _in_processes(workspace, folder, jobs, read, n_workers, on_progress, total)
+        if n_workers > 1:
+            yield from _read_in_workers(read_job, jobs, n_workers, on_progress)
         else:
-            yield from _here(workspace, folder, jobs, read, on_progress, total)
+            yield from _read_in_this_process(read_job, jobs, on_progress)
     finally:
-        _shared.pop(folder, None)
-        _hashes.clear()
+        _function_caches.pop(folder, None)
+        _known_hashes.clear()
 
 
-def read_run(workspace: Workspace, folder: Path, job: ReadJob, read: RunReader, on_progress: Callable[[int], None] | None) -> ReadOutcome:
-    """Reads one run. Whatever the reader raises becomes `error`: one importer's mistake does not stop the others."""
+def read_run(
+    workspace: Workspace, folder: Path, read: RunReader, job: ReadJob, on_progress: Callable[[int], None] | None
+) -> ReadOutcome:
+    """Read one run. Any exception of the reader becomes `error`, so that one importer's bug does not stop the others.
+
+    `on_progress` is called with the number of bytes of result files that have been read.
+    """
     started = time.perf_counter()
     outcome = ReadOutcome(job, job.plan.run)
-    shared = _shared.setdefault(folder, FunctionCache())
+    cache = _function_caches.setdefault(folder, FunctionCache())
     try:
         stem = folder / f"{job.run_number}-{os.getpid()}"
-        with _rare_collections():
-            outcome.staged = stage_run(read(job.plan), job.run_number, stem, workspace.to_stored_path, shared, on_progress)
-        outcome.sources = [_hashed(source, workspace, folder) for source in job.sources]
+        with _infrequent_gc():
+            outcome.staged = stage_run(
+                read(job.plan), job.run_number, stem, workspace.to_stored_path, cache, on_progress
+            )
+        outcome.sources = [_hash_source(source, workspace, folder) for source in job.sources]
     except Exception as error:
-        outcome.error = _reason(error)
-        shared.clear()
+        outcome.error = _format_error(error)
+        cache.clear()
     outcome.info = job.plan.run
     outcome.seconds = time.perf_counter() - started
     return outcome
 
 
 @contextlib.contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Records and items hold no cycles: looking for some at the usual pace takes a seventh of the time."""
-    usual = gc.get_threshold()
-    gc.set_threshold(50_000, *usual[1:])
+def _infrequent_gc() -> Iterator[None]:
+    """Collect garbage rarely. Records and items have no reference cycles, and the collection takes 14 % of the time."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(50_000, *thresholds[1:])
     try:
         yield
     finally:
-        gc.set_threshold(*usual)
+        gc.set_threshold(*thresholds)
 
 
-def _here(
-    workspace: Workspace, folder: Path, jobs: Sequence[ReadJob], read: RunReader, progress: ImportProgressCallback | None, total: int
+def _read_in_this_process(
+    read_job: Callable[[ReadJob, Callable[[int], None] | None], ReadOutcome],
+    jobs: Sequence[ReadJob],
+    on_progress: ImportProgressCallback | None,
 ) -> Iterator[ReadOutcome]:
+    total = sum(job.size for job in jobs)
     done = 0
     for job in jobs:
-        report = None
-        if progress is not None:
-            tell, label, base = progress, job.plan.run.model, done
-            tell(label, base, total)
-            report = lambda n, j=job: tell(label, base + min(n, j.size), total)  # noqa: B023, E731 - used before the next
-        yield read_run(workspace, folder, job, read, report)
+        report_bytes = None
+        if on_progress is not None:
+            callback, model, base = on_progress, job.plan.run.model, done
+            callback(model, base, total)
+            report_bytes = lambda n, j=job: callback(model, base + min(n, j.size), total)  # noqa: B023, E731 - used before the next iteration
+        yield read_job(job, report_bytes)
         done += job.size
-        if progress is not None:
-            progress(job.plan.run.model, done, total)
+        if on_progress is not None:
+            on_progress(job.plan.run.model, done, total)
 
 
-def _in_processes(
-    workspace: Workspace,
-    folder: Path,
+def _read_in_workers(
+    read_job: Callable[[ReadJob, None], ReadOutcome],
     jobs: Sequence[ReadJob],
-    read: RunReader,
-    workers: int,
-    progress: ImportProgressCallback | None,
-    total: int,
+    n_workers: int,
+    on_progress: ImportProgressCallback | None,
 ) -> Iterator[ReadOutcome]:
+    total = sum(job.size for job in jobs)
     done = 0
-    context = multiprocessing.get_context("fork" if _may_fork() else "spawn")
+    context = multiprocessing.get_context("fork" if _can_fork() else "spawn")
     with (
-        ParentPipe(context) as lifeline,
-        ProcessPoolExecutor(
-            min(workers, len(jobs)), mp_context=context, initializer=lifeline.initializer, initargs=lifeline.initargs
-        ) as pool,
-        lifeline.closed_on_error(),
+        ParentWatchdog(context) as watchdog,
+        ProcessPoolExecutor(n_workers, context, watchdog.initializer, watchdog.initargs) as pool,
+        watchdog.close_on_error(),
     ):
         largest_first = sorted(jobs, key=lambda job: job.size, reverse=True)
-        futures = {pool.submit(read_run, workspace, folder, job, read, None): job for job in largest_first}
+        futures = {pool.submit(read_job, job, None): job for job in largest_first}
         for future in as_completed(futures):
             job = futures.pop(future)
             try:
                 outcome = future.result()
             except BrokenProcessPool:
-                outcome = ReadOutcome(job, job.plan.run, error="the process that read it was killed (out of memory?)")
+                outcome = ReadOutcome(job, job.plan.run, error="the worker process was killed (out of memory?)")
             except Exception as error:
-                outcome = ReadOutcome(job, job.plan.run, error=_reason(error))
+                outcome = ReadOutcome(job, job.plan.run, error=_format_error(error))
             yield outcome
             done += job.size
-            if progress is not None:
-                progress(job.plan.run.model, done, total)
+            if on_progress is not None:
+                on_progress(job.plan.run.model, done, total)
 
 
-def _may_fork() -> bool:
-    """Only a process with one thread (native ones counted) can be forked safely; where that is not known, it cannot."""
+def _can_fork() -> bool:
+    """Whether this process has only one thread, native ones included, so that forking is safe. False if unknown."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -239,16 +261,18 @@ def _may_fork() -> bool:
         return False
 
 
-def _hashed(source: SourceFile, workspace: Workspace, folder: Path) -> SourceFile:
-    """Datasets are shared by many runs: each is hashed once a process. What one run could still read, the next may not
-    have had."""
+def _hash_source(source: SourceFile, workspace: Workspace, folder: Path) -> SourceFile:
+    """Add the hash to a file state. A dataset file that several runs share is hashed once in each process.
+
+    An empty hash is not cached, because the file may be readable for the next run.
+    """
     key = (folder, source.path, source.size, source.mtime_ns)
-    found = hash_source(source, workspace.to_absolute_path(source.path), _hashes.get(key))
-    if found.hash:
-        _hashes[key] = found.hash
-    return found
+    hashed_source = hash_source(source, workspace.to_absolute_path(source.path), _known_hashes.get(key))
+    if hashed_source.hash:
+        _known_hashes[key] = hashed_source.hash
+    return hashed_source
 
 
-def _reason(error: BaseException) -> str:
+def _format_error(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:500]}" if text else type(error).__name__

@@ -124,17 +124,17 @@ IS_ITEM_VERDICT = f"target = '{ITEM}' AND criterion = '{CORRECT}'"
 """SQL condition: the label is the item's own verdict."""
 
 
-def _automatic_struct(**values: str) -> str:
+def _automatic_struct_sql(**values: str) -> str:
     """Return SQL for a struct with the keys of `AUTOMATIC_FIELDS`; keys without a value are null."""
     packed = ", ".join(f'"{name}" := {values.get(name, "NULL::VARCHAR")}' for name in AUTOMATIC_FIELDS)
     return f"struct_pack({packed})"
 
 
-_LISTED_VERDICT = _automatic_struct(**{name: f'v."{name}"' for name in AUTOMATIC_FIELDS})
+_LISTED_VERDICT = _automatic_struct_sql(**{name: f'v."{name}"' for name in AUTOMATIC_FIELDS})
 _COLUMN_VERDICTS = ", ".join(
-    _automatic_struct(source=f"'{source}'", **{VERDICT_KEY: f"to_json({source})"}) for source in SCORING_ORDER
+    _automatic_struct_sql(source=f"'{source}'", **{VERDICT_KEY: f"to_json({source})"}) for source in SCORING_ORDER
 )
-# An importer may set a verdict on the item in its column only, without an entry in the list of verdicts.
+# An importer may set the verdict on an item only in the column of its source, not in the list `verdicts`.
 _UNLISTED_VERDICTS = (
     f"CASE WHEN {IS_ITEM_VERDICT} THEN [a FOR a IN [{_COLUMN_VERDICTS}] IF a.value IS NOT NULL"
     " AND NOT list_contains([s.source FOR s IN listed], a.source)] ELSE [] END"
@@ -154,7 +154,7 @@ def labels_sql(policy: Policy, where: str = "true") -> str:
     `where` is a condition on `item`. It is applied before lists are unnested, the slowest part of the query.
     """
     columns = ", ".join(f"{field.sql} AS {name}" for name, field in LABEL_FIELDS.items() if field.sql)
-    # Most runs have verdicts on whole items only, so `other_verdicts` unnests nothing else.
+    # `other_verdicts` unnests only verdicts on parts and in other criteria, because most runs have none.
     return f"""
 WITH selected AS (SELECT * FROM item_rows WHERE {where}),
 decisions AS (SELECT * FROM human_labels WHERE {where}),

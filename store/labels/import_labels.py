@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.errors import FcreviewError
 from fcreview.model.address import ADDRESS_FORMS, ITEM, is_address, parse_address
-from fcreview.model.decision import RESOLUTION_REQUIREMENT, is_stale, can_resolve
+from fcreview.model.decision import RESOLUTION_REQUIREMENT, can_resolve, is_stale
 from fcreview.model.json_value import json_hash
-from fcreview.model.review import CORRECT, ANNOTATION_FIELDS, Event, ItemKey, Opinion, Annotation, describe_field_error
+from fcreview.model.review import ANNOTATION_FIELDS, CORRECT, Annotation, Event, ItemKey, Opinion, describe_field_error
 from fcreview.model.verdict import same_verdict
-from fcreview.model.wording import parse_answer, format_count, describe_scale_error
+from fcreview.model.wording import describe_scale_error, format_count, parse_answer
 from fcreview.store.labels.fields import VERDICT_KEY
 from fcreview.store.reviews.journal_format import LineError, seal_event
 
@@ -38,7 +38,7 @@ class LabelImportError(FcreviewError):
 
 @dataclass(frozen=True, slots=True)
 class InvalidRecord:
-    """A record of the file that is not a valid review."""
+    """A record of an imported file that is not a valid review."""
 
     line: int
     """Line number in the file, from 1; in a Label Studio file the number of the task."""
@@ -48,7 +48,7 @@ class InvalidRecord:
 
 @dataclass(frozen=True, slots=True)
 class ImportedReview:
-    """A review as the file states it, before its item is known."""
+    """A review as an imported file states it, before its item is looked up."""
 
     line: int
     """Line number in the file, from 1; in a Label Studio file the number of the task."""
@@ -56,7 +56,7 @@ class ImportedReview:
     """Fields of `ItemKey` that the file gives: `id`, and as many others as are needed to identify the item."""
     annotation: Annotation
     annotator: str | None = None
-    """Name of the annotator in the file. None if the file names none: the review counts for the importing annotator."""
+    """Annotator that the file names. None if it names none; then the review counts for the importing annotator."""
     time: str | None = None
     """Time of the review, UTC, ISO 8601 with milliseconds. None stands for the time of the import."""
     blind: bool | None = None
@@ -73,8 +73,8 @@ def parse_review(
     """Make a review from the fields of a label (`id`, `target` ...) and of an opinion (`value`, `fault` ...).
 
     Only `id` and one field of the annotation are required; `fcreview.store.labels.fields` lists all fields. With
-    `check_scale`, for records that a person wrote, the value must be on the scale of the criterion and may also be one
-    of its words. Raises ValueError for a record that is not a valid review.
+    `check_scale`, for records that a person wrote, the value must be on the scale of the criterion or one of the words
+    of the scale, such as `pass`. Raises ValueError for a record that is not a valid review.
     """
     for name in (*ItemKey._fields, "target", "criterion"):
         if not isinstance(label.get(name, ""), str):
@@ -100,11 +100,11 @@ def parse_review(
         line,
         {name: label[name] for name in ItemKey._fields if label.get(name)},
         Annotation(act=act, target=target, criterion=criterion, **values),
-        _optional_text(opinion, "annotator") or None,
-        normalize_time(_optional_text(opinion, "time")),
+        _get_optional_text(opinion, "annotator") or None,
+        normalize_time(_get_optional_text(opinion, "time")),
         opinion.get("blind") if isinstance(opinion.get("blind"), bool) else None,
-        _optional_text(opinion, "prediction_hash") or _optional_text(label, "prediction_hash"),
-        _optional_text(opinion, "golden_hash") or _optional_text(label, "golden_hash"),
+        _get_optional_text(opinion, "prediction_hash") or _get_optional_text(label, "prediction_hash"),
+        _get_optional_text(opinion, "golden_hash") or _get_optional_text(label, "golden_hash"),
     )
 
 
@@ -118,14 +118,14 @@ def to_adjudication(record: ImportedReview | InvalidRecord) -> ImportedReview | 
 
 
 def mark_not_blind(record: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
-    """Mark a review as given now by an annotator who sees all verdicts, unless the file gives its time or `blind`."""
+    """Set `blind` to False in a review that is given now, that is, without a time or a value of `blind` in the file."""
     if isinstance(record, InvalidRecord) or record.time is not None or record.blind is not None:
         return record
     return replace(record, blind=False)
 
 
 def normalize_time(text: str) -> str | None:
-    """Convert an ISO 8601 time to the form of the journal; None for empty text. Raises ValueError for other text."""
+    """Convert an ISO 8601 time to UTC with milliseconds; None for empty text. Raises ValueError for other text."""
     if not text:
         return None
     time = datetime.fromisoformat(text)
@@ -142,7 +142,7 @@ def raise_if_invalid(file: str, invalid: list[InvalidRecord], unit: str) -> None
         raise LabelImportError("\n".join([*listed, "No reviews were imported."]))
 
 
-def _optional_text(record: Mapping[str, Any], name: str) -> str:
+def _get_optional_text(record: Mapping[str, Any], name: str) -> str:
     value = record.get(name)
     if value is not None and not isinstance(value, str):
         raise ValueError(f"{name} is not a string")
@@ -151,13 +151,13 @@ def _optional_text(record: Mapping[str, Any], name: str) -> str:
 
 @dataclass(slots=True)
 class LabelImportResult:
-    """Counts of an import, for the summary."""
+    """The events that an import wrote, and counts of the others."""
 
     written: list[Event] = field(default_factory=list)
     already: int = 0
-    """Reviews that were not written because the annotator holds the same view or has retracted this very review."""
+    """Number of reviews that were not written because the annotator's opinion or an earlier event is the same."""
     older: int = 0
-    """Reviews that were not written because the annotator has a later review of the same target and criterion."""
+    """Number of reviews that were not written because the annotator has a later review of the target and criterion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +174,10 @@ class ReviewFile:
     """Numbers of the runs to prefer when several runs have an item with the same id."""
 
 
-def import_reviews(store: Store, journal: Journal, file: ReviewFile, name_in_file: str | None = None) -> LabelImportResult:
-    """Write the file's reviews by the journal's annotator, who is called `said_by` in the file, to the journal.
+def import_reviews(
+    store: Store, journal: Journal, file: ReviewFile, name_in_file: str | None = None
+) -> LabelImportResult:
+    """Write the reviews of the journal's annotator, called `name_in_file` in the file if that differs, to the journal.
 
     Raises LabelImportError, without writing anything, if a record is invalid or no review is by this annotator.
     """
@@ -196,7 +198,7 @@ def import_reviews(store: Store, journal: Journal, file: ReviewFile, name_in_fil
             except ValueError as error:
                 invalid.append(InvalidRecord(each.line, str(error)))
         events: list[tuple[ImportedReview, Event]] = []
-        for each, item in _add_overrides(store, located):
+        for each, item in _record_overridden_verdicts(store, located):
             try:
                 events.append((each, _build_event(each, item, journal.annotator, now)))
             except LineError as error:
@@ -214,8 +216,8 @@ def _select_new_events(store: Store, events: Iterable[tuple[ImportedReview, Even
     result = LabelImportResult()
     existing = _ExistingReviews(store)
     for review, event in events:
-        event_ids, opinion = existing.find(event)
-        if event.event in event_ids or (opinion is not None and _adds_nothing(opinion, event)):
+        event_ids, opinion = existing.find_existing(event)
+        if event.event in event_ids or (opinion is not None and _leaves_unchanged(opinion, event)):
             result.already += 1
         elif opinion is not None and review.time is not None and opinion.time >= event.time:
             result.older += 1
@@ -233,15 +235,15 @@ class _ExistingReviews:
         self._event_ids: dict[ItemKey, set[str]] = {}
         self._opinions: dict[tuple[ItemKey, str, str], dict[tuple[str, ...], Opinion]] = {}
 
-    def find(self, event: Event) -> tuple[set[str], Opinion | None]:
+    def find_existing(self, event: Event) -> tuple[set[str], Opinion | None]:
         """Return the ids of all events on the item (callers may add to the set), and the annotator's opinion on the
         same target and criterion."""
         key, hashes = event.key, (event.prediction_hash, event.golden_hash)
         if key not in self._event_ids:
-            self._event_ids[key] = {each.event for each in self._store.reviews.history(key)}
+            self._event_ids[key] = {each.event for each in self._store.reviews.events.history_of(key)}
         if (key, *hashes) not in self._opinions:
             opinions = self._opinions[key, *hashes] = {}
-            for each in self._store.reviews.opinions(key, *hashes):
+            for each in self._store.reviews.events.opinions_on(key, *hashes):
                 if not is_stale(event, each.prediction_hash, each.golden_hash):
                     opinions.setdefault(_opinion_key(each), each)
         return self._event_ids[key], self._opinions[key, *hashes].get(_opinion_key(event))
@@ -251,7 +253,7 @@ def _opinion_key(review: Event | Opinion) -> tuple[str, ...]:
     return review.annotator, review.target, review.criterion, review.act
 
 
-def _adds_nothing(opinion: Opinion, event: Event) -> bool:
+def _leaves_unchanged(opinion: Opinion, event: Event) -> bool:
     """Return whether the event would leave the opinion as it is. An event with a verdict also sets or clears the
     fault."""
     if event.verdict is not None and not same_verdict(opinion.verdict, event.verdict):
@@ -286,7 +288,7 @@ class _ItemFinder:
         """Return the item of a review. Raises ValueError if the item or the target does not exist, or if several items
         match."""
         item = self._find_item(review)
-        if item.has_reviewed_answer(review):
+        if item.matches_hashes_of(review):
             item.check_target(review.annotation.target)
         return item
 
@@ -318,8 +320,8 @@ class _StoredItem:
     pairs: Counter[int]
     """Number of call pairs by turn; turns count from 0."""
 
-    def has_reviewed_answer(self, review: ImportedReview) -> bool:
-        """Whether prediction and golden answer are those of the review. A hash that the review lacks always matches."""
+    def matches_hashes_of(self, review: ImportedReview) -> bool:
+        """Return whether the item has the reviewed prediction and golden answer. Hashes that the review lacks match."""
         return review.prediction_hash in ("", self.prediction_hash) and review.golden_hash in ("", self.golden_hash)
 
     def check_target(self, target: str) -> None:
@@ -340,11 +342,13 @@ def check_target(target: str, item_id: str, n_turns: int, pairs: Counter[int]) -
         raise ValueError(f"target {target} does not exist: turn {part.turn + 1} of {item_id} has {has}")
 
 
-def _add_overrides(
+def _record_overridden_verdicts(
     store: Store, located: Sequence[tuple[ImportedReview, _StoredItem]]
 ) -> Iterator[tuple[ImportedReview, _StoredItem]]:
-    """Record in each review that is given now which automatic verdict it overrides, as the review screens do."""
-    annotations = [(item.item, each.annotation if _is_given_now(each, item) else Annotation()) for each, item in located]
+    """Add the overridden automatic verdict to each review that is given now, as the review screens do."""
+    annotations = [
+        (item.item, each.annotation if _is_given_now(each, item) else Annotation()) for each, item in located
+    ]
     for (each, item), overridden in zip(located, store.find_overrides(annotations), strict=True):
         if overridden:
             yield replace(each, annotation=replace(each.annotation, overrules=overridden)), item
@@ -353,7 +357,7 @@ def _add_overrides(
 
 
 def _is_given_now(review: ImportedReview, item: _StoredItem) -> bool:
-    unblinded_now = review.blind is False and review.time is None and item.has_reviewed_answer(review)
+    unblinded_now = review.blind is False and review.time is None and item.matches_hashes_of(review)
     return unblinded_now and review.annotation.overrules is None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
@@ -97,7 +98,11 @@ def to_sql_type(kind: DuckDBType, json_as: str = JSON) -> str:
 
 
 LabelSubset = Literal["all", "reviewed", "adjudicated"]
-LABEL_SUBSETS: dict[LabelSubset, str] = {"all": "true", "reviewed": "n_annotators > 0", "adjudicated": "decided_by = 'adjudication'"}
+LABEL_SUBSETS: dict[LabelSubset, str] = {
+    "all": "true",
+    "reviewed": "n_annotators > 0",
+    "adjudicated": "decided_by = 'adjudication'",
+}
 """Subsets of the labels and their SQL conditions: all, those with a current review, those that were adjudicated."""
 
 
@@ -187,7 +192,9 @@ def _json_text(value: Any) -> str:
 class _ChunkReader:
     """Reads the rows, opinions and content of one chunk of items."""
 
-    def __init__(self, reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: LabelSelection) -> None:
+    def __init__(
+        self, reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: LabelSelection
+    ) -> None:
         self._reviews = reviews
         self._connection = connection
         self._choice = choice
@@ -197,8 +204,9 @@ class _ChunkReader:
         reviewed = self._fetch(f"SELECT DISTINCT item FROM human_labels WHERE {self._where}")
         self.reviewed_items = {row[0] for row in reviewed}
         """Numbers of the items that have reviews. Opinions of other items need no look-up."""
-        self._item_opinions: tuple[int | None, dict[tuple[str, str], list[dict[str, Any]]]] = (None, {})
-        """The item that was looked up last, and its opinions by target and criterion."""
+        self._opinions_item: int | None = None
+        self._opinions: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        """Opinions on `_opinions_item`, the item of the last call of `opinions_on`, by target and criterion."""
 
     def fetch_rows(self, columns: str) -> list[tuple[Any, ...]]:
         """Return `item` and the columns of every label of the chunk."""
@@ -211,36 +219,30 @@ class _ChunkReader:
         """Return the annotators' opinions on the label's target and criterion."""
         if item not in self.reviewed_items:
             return []
-        if item != self._item_opinions[0]:
-            self._item_opinions = item, _fetch_item_opinions(self._reviews, label)
-        return self._item_opinions[1].get((label["target"], label["criterion"]), [])
+        if item != self._opinions_item:
+            self._opinions_item, self._opinions = item, defaultdict(list)
+            key = ItemKey(*[label[name] for name in ItemKey._fields])
+            hashes = label["prediction_hash"] or "", label["golden_hash"] or ""
+            for opinion in self._reviews.events.opinions_on(key, *hashes):
+                values = dict(zip(OPINION_FIELDS, _get_opinion_values(opinion), strict=True))
+                self._opinions[opinion.target, opinion.criterion].append(values)
+        return self._opinions.get((label["target"], label["criterion"]), [])
 
     def fetch_content(self, rows: list[tuple[Any, ...]]) -> dict[int, dict[str, Any]]:
         """Return the `CONTENT_FIELDS` by item, or an empty dict if they were not requested."""
-        return _fetch_content(self._connection, sorted({row[0] for row in rows})) if self._choice.with_content else {}
+        if not self._choice.with_content:
+            return {}
+        content_rows = self._connection.execute(
+            f"SELECT item, {_json_object_sql(CONTENT_FIELDS)} FROM (SELECT i.item, {_CONTENT_COLUMNS} FROM item_rows i"
+            " WHERE i.item IN (SELECT unnest($1::BIGINT[])))",
+            [sorted({row[0] for row in rows})],
+        ).fetchall()
+        contents: dict[int, dict[str, Any]] = {item: orjson.loads(text) for item, text in content_rows}
+        hashes = {each for content in contents.values() for each in content["functions"]}
+        docs = fetch_function_docs(self._connection, hashes)
+        for content in contents.values():
+            content["functions"] = [docs[each] for each in content["functions"] if each in docs]
+        return contents
 
     def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, self._values).fetchall()
-
-
-def _fetch_item_opinions(reviews: ReviewTables, label: dict[str, Any]) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """Return all opinions on the item of a label, by target and criterion."""
-    key = ItemKey(*[label[name] for name in ItemKey._fields])
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for opinion in reviews.opinions(key, label["prediction_hash"] or "", label["golden_hash"] or ""):
-        values = dict(zip(OPINION_FIELDS, _get_opinion_values(opinion), strict=True))
-        found.setdefault((opinion.target, opinion.criterion), []).append(values)
-    return found
-
-
-def _fetch_content(connection: DuckDBPyConnection, items: list[int]) -> dict[int, dict[str, Any]]:
-    rows = connection.execute(
-        f"SELECT item, {_json_object_sql(CONTENT_FIELDS)} FROM (SELECT i.item, {_CONTENT_COLUMNS} FROM item_rows i"
-        " WHERE i.item IN (SELECT unnest($1::BIGINT[])))",
-        [items],
-    ).fetchall()
-    found: dict[int, dict[str, Any]] = {item: orjson.loads(text) for item, text in rows}
-    docs = fetch_function_docs(connection, {name for content in found.values() for name in content["functions"]})
-    for content in found.values():
-        content["functions"] = [docs[name] for name in content["functions"] if name in docs]
-    return found

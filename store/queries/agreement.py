@@ -46,7 +46,7 @@ def fetch_reviewed_items(connection: DuckDBPyConnection, reviews: ReviewTables, 
             if item in selected
         }
         for hashes, item in item_by_hashes.items():
-            yield ReviewedItem(item, key, hashes, reviews.opinions(key, *hashes))
+            yield ReviewedItem(item, key, hashes, reviews.events.opinions_on(key, *hashes))
 
 
 def fetch_ratings(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[Rating]:
@@ -104,4 +104,4 @@ def fetch_disagreements(connection: DuckDBPyConnection, reviews: ReviewTables, v
 def fetch_item_disagreements(reviews: ReviewTables, item: int) -> list[Disagreement]:
     """Return the open disagreements on one item. Raises KeyError if the item does not exist."""
     key, *hashes = reviews.key_and_hashes(item)
-    return find_disagreements(key, reviews.opinions(key, *hashes), reviews.roll_up_context(item))
+    return find_disagreements(key, reviews.events.opinions_on(key, *hashes), reviews.roll_up_context(item))

@@ -14,7 +14,7 @@ from fcreview.matching.clusters import (
     BY_VALUE,
     GROUPINGS,
     Cluster,
-    stored_grouping,
+    computed_grouping,
 )
 from fcreview.store.filters.build import FAILING_FILTER, add_terms, build_exact_term
 from fcreview.store.filters.keys import ERROR_TYPE_SQL
@@ -45,7 +45,7 @@ _SHARED_GROUPINGS = {
     BY_CATEGORY: (BY_CATEGORY, BY_ERROR_TYPE, BY_FUNCTION),
     BY_VALUE: (BY_FUNCTION, BY_ARGUMENT),
 }
-"""Groupings in which the items of a cluster are equal; clusters by value also have equal values."""
+"""Groupings whose names all items of a cluster share. The items of a cluster by value also share both values."""
 _FILTER_KEYS = {BY_ERROR_TYPE: "error", BY_FUNCTION: "function", BY_ARGUMENT: "argument", BY_CATEGORY: "category"}
 _VALUE_COLUMNS = {"golden": "i.diff_golden", "predicted": "i.diff_predicted"}
 # Where all values differ, counting the values instead of their hashes takes a hundred times as long.
@@ -71,12 +71,12 @@ def fetch_clusters(
     `by` is an index into `GROUPINGS`. The filter `Cluster.where` selects exactly the items of the cluster in the runs
     of the view. Clusters by value are limited to the `MAX_VALUE_PAIRS` most frequent pairs of values.
     """
-    grouping = stored_grouping(by)
+    grouping = computed_grouping(by)
     rows = _fetch_cluster_rows(connection, view, grouping)
     all_names = {each: {row.names[_COLUMNS[each][0]] for row in rows} for each in _SHARED_GROUPINGS[grouping]}
     clusters = []
     for row in rows if limit is None else rows[: max(limit, 0)]:
-        terms = tuple(_filter_term(each, grouping, row, all_names) for each in range(len(GROUPINGS)))
+        terms = tuple(_build_filter_term(each, grouping, row, all_names) for each in range(len(GROUPINGS)))
         names: dict[str, Any] = {"error_type": "", "function": None, "argument": None} | row.names
         names["error_type"] = names["error_type"] or ""
         clusters.append(
@@ -115,7 +115,7 @@ def _fetch_cluster_rows(connection: DuckDBPyConnection, view: View, grouping: in
     return [_ClusterRow(dict(zip(names, row, strict=False)), row[at], row[at + 1], row[at + 2]) for row in rows]
 
 
-def _filter_term(by: int, grouping: int, row: _ClusterRow, all_names: dict[int, set[str | None]]) -> str:
+def _build_filter_term(by: int, grouping: int, row: _ClusterRow, all_names: dict[int, set[str | None]]) -> str:
     """Return the filter term for one grouping `by` of a cluster; empty if the items of the cluster do not share it."""
     if by == BY_VALUE == grouping:
         # The values of other clusters are not all known, so these terms always match the exact value.

@@ -139,7 +139,7 @@ def _reconstruct_strata(connection: DuckDBPyConnection, queue: QueueFile) -> dic
 
 
 def _find_source_runs(connection: DuckDBPyConnection, queue: QueueFile) -> tuple[int, ...]:
-    """Return the numbers of the runs with sampled items. A number can change with an import, so the key decides."""
+    """Return the numbers of the sampled runs, found by key because an import can change the numbers."""
     sampled = {tuple(run[name] for name in RUN_KEY_FIELDS) for run in queue.design.runs}
     rows = connection.execute(f"SELECT run, {', '.join(RUN_KEY_FIELDS)} FROM runs ORDER BY run").fetchall()
     return tuple(run for run, *key in rows if tuple(key) in sampled)
@@ -170,7 +170,7 @@ def fetch_calibration_cases(
     """
     completed = _items_in_completed_queues(connection, workspace)
     is_random = {
-        each.item: each.item in completed or bool(reviews.events.source_queues(each.key, *each.hashes))
+        each.item: each.item in completed or bool(reviews.events.find_review_queues(each.key, *each.hashes))
         for each in fetch_reviewed_items(connection, reviews, view)
     }
     human_verdicts: defaultdict[int, dict[tuple[str, str], Any]] = defaultdict(dict)
@@ -183,7 +183,9 @@ def fetch_calibration_cases(
     for item, benchmark, category, function, error, *columns, listed in connection.execute(sql, params).fetchall():
         if item not in human_verdicts or item not in is_random:
             continue
-        for (source, judge, target, criterion, tier), value in _automatic_verdicts(columns, listed or []).items():
+        for (source, judge, target, criterion, tier), value in _combine_automatic_verdicts(
+            columns, listed or []
+        ).items():
             human = human_verdicts[item].get((target, criterion))
             if human is None or value is None:
                 continue
@@ -204,7 +206,7 @@ def _items_in_completed_queues(connection: DuckDBPyConnection, workspace: Worksp
     return {item for item, key in keys.items() if key in completed}
 
 
-def _automatic_verdicts(
+def _combine_automatic_verdicts(
     columns: list[Any], listed: list[list[str]]
 ) -> dict[tuple[str, str | None, str, str, str | None], Any]:
     """Return the automatic verdicts of one item by (source, judge, target, criterion, tier)."""
@@ -213,7 +215,7 @@ def _automatic_verdicts(
         judge = (by or "judge") if source == "judge" else None
         tier = None if source == "judge" or not by or by.endswith(_SCORE_FILE_SUFFIX) else by
         verdicts[source, judge, target, criterion, tier] = parse_json(text)
-    # An importer may set a verdict on the item in its column only, without an entry in the list.
+    # An importer may set the verdict on an item only in the column of its source, not in the list `verdicts`.
     for source, value in zip(SCORING_ORDER, columns, strict=True):
         is_listed = any(
             (each[0], each[2:4]) == (source, ITEM_CORRECT) and same_verdict(other, value)
@@ -300,8 +302,11 @@ def _classify_selection(
 def _classify_in_sample(
     sample: QueueSample, queues_by_key: Mapping[ContentKey, set[str]], eligible: Set[ContentKey]
 ) -> _ReviewSelection:
-    """Determine the random items of one sample: those that were reviewed in its queues, and those of queues that are
-    complete, because no item was left out."""
+    """Determine how the items of one sample were selected for review.
+
+    Items that were reviewed in one of its queues are random. So are all items of a completely reviewed queue, because
+    no item was left out.
+    """
     resolved = sample.strata.keys() & queues_by_key.keys()
     in_queue = {key for key in resolved & sample.content_keys if not sample.queue_names.isdisjoint(queues_by_key[key])}
     completed = set().union(
@@ -376,7 +381,7 @@ def fetch_sample_status(
     answered = {key for answer_by_key in answers.values() for key in answer_by_key}
     # Without a sample, the journals need not be read.
     queues_by_key = {
-        key: reviews.events.source_queues(ItemKey(*row[:6]), row.prediction_hash, row.golden_hash)
+        key: reviews.events.find_review_queues(ItemKey(*row[:6]), row.prediction_hash, row.golden_hash)
         for key, row in zip(content_keys, rows, strict=True)
         if samples and (row.human is not None or key in answered)
     }

@@ -6,9 +6,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fcreview.golden_audit.case import AuditedQuestion, DistinctAnswer, QuestionKey, RunProfile
+from fcreview.golden_audit.case import AuditedQuestion, DistinctAnswer, RunProfile
 from fcreview.golden_audit.facts import model_family, smooth_rate
 from fcreview.model.item import Call, CallPair
+from fcreview.stats.run_comparison import QuestionKey
 from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT
@@ -176,7 +177,7 @@ def _fetch_calls(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[i
 
 
 def _fetch_faults(connection: DuckDBPyConnection) -> dict[QuestionKey, Counter[str]]:
-    """Return how many answers to each question have each fault, as adjudicated or as all annotators agree."""
+    """Return how many answers to each question have each fault. Only faults that are not disputed count."""
     found: defaultdict[QuestionKey, Counter[str]] = defaultdict(Counter)
     for *key, fault, count in connection.execute(_FAULTS).fetchall():
         found[QuestionKey(*key)][fault] = count
@@ -221,7 +222,7 @@ class SuspectTable:
         self._connection = connection
         self._loaded: set[str] = set()
 
-    def load(self, view: View) -> None:
+    def load_suspects(self, view: View) -> None:
         """Compute the rows for the view's runs, unless the table has them. The view's filter is ignored."""
         if view.runs_key in self._loaded:
             return

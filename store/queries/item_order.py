@@ -26,12 +26,11 @@ if TYPE_CHECKING:
 
 
 FROM_ITEMS = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
-"""FROM clause of queries on items (`i`) and on their reviews (`h`), which other SQL fragments of the store rely on."""
+"""FROM clause with the aliases that SQL fragments in the store use: `i` for items, `h` for their reviews."""
 MAX_CACHED_ORDERS = 4
 """Number of orders that are kept, the most recently used ones. An order of 500,000 items takes about 4 MB."""
 
-# One text is hashed instead of several values: DuckDB combines the hashes of values so that orders by two seeds are
-# similar.
+# The values are hashed as one text, because `hash` of several values gives similar orders for different seeds.
 _RANDOM_RANK = "hash(concat_ws(' ', {seed}, i.run, i.category, i.id))"
 _ORDERS = {
     "failures": f"CASE WHEN {AUTOMATIC_VERDICT} THEN 2 WHEN {AUTOMATIC_VERDICT} IS NULL THEN 1 ELSE 0 END, i.item",
@@ -89,16 +88,16 @@ class ViewOrders:
         Raises FilterError if the view's filter is not valid, QueueError if its queue does not exist.
         """
         if view not in self._orders:
-            self._orders[view] = self._create(view)
+            self._orders[view] = self._create_order(view)
             while len(self._orders) > MAX_CACHED_ORDERS:
-                self._drop(next(iter(self._orders)))
+                self._drop_order(next(iter(self._orders)))
         self._orders.move_to_end(view)
         return self._orders[view]
 
     def drop_review_orders(self) -> None:
         """Drop the orders that depend on reviews, so that the next call computes them from the current reviews."""
         for view in [view for view, order in self._orders.items() if order.depends_on_reviews]:
-            self._drop(view)
+            self._drop_order(view)
 
     def fetch_item_numbers(self, view: View, offset: int, limit: int) -> list[int]:
         """Return the item numbers at the positions from `offset` to `offset + limit`."""
@@ -109,18 +108,18 @@ class ViewOrders:
         )
         return [row[0] for row in rows.fetchall()]
 
-    def position(self, view: View, item: int) -> int | None:
+    def find_position(self, view: View, item: int) -> int | None:
         """Return the position of an item number in the view, from 0, or None."""
         table = self.order_of(view).table
         row = self._connection.execute(f"SELECT rowid FROM {table} WHERE item = ?", [item]).fetchone()
         return None if row is None else int(row[0])
 
-    def _drop(self, view: View) -> None:
+    def _drop_order(self, view: View) -> None:
         self._connection.execute(f"DROP TABLE {self._orders.pop(view).table}")
 
-    def _create(self, view: View) -> ViewOrder:
+    def _create_order(self, view: View) -> ViewOrder:
         if view.queue_file:
-            self._queue_items.load(view.queue_file)
+            self._queue_items.load_queue(view.queue_file)
         elif self._blind and view.queue in VERDICT_QUEUES:
             view = replace(view, queue="dataset")
         elif view.queue == SUSPECTS_QUEUE:
@@ -145,8 +144,8 @@ class ViewOrders:
 def build_condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:
     """Return the condition for a view's filter, queue and runs: (SQL over `FROM_ITEMS`, values, depends on reviews).
 
-    The caller must have loaded the queue file or the suspects into their table (`QueueItemTable.load`,
-    `SuspectTable.load`). Raises FilterError if the filter is not valid.
+    The caller must have loaded the queue file or the suspects into their table (`QueueItemTable.load_queue`,
+    `SuspectTable.load_suspects`). Raises FilterError if the filter is not valid.
     """
     condition = parse_filter(view.where, blind=blind)
     parts, params = [condition.where], condition.params
@@ -205,7 +204,7 @@ def _parse_row(values: tuple[Any, ...], runs: Mapping[int, Run], run_names: Mapp
 
 
 CHUNK_SIZE = 5_000
-"""Number of items in a chunk. With twice as many, reading labels sometimes exceeds the memory limit and is repeated."""
+"""Number of items in a chunk. With twice as many, labels sometimes exceed the memory limit and must be read again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def folder_label(row: RunRow) -> str:
     return next((name for name in parents if name not in _COMMON_FOLDERS), parents[0] if parents else "")
 
 
-def _rate_key(passed: int, known: int) -> tuple[bool, float]:
+def _descending_rate_key(passed: int, known: int) -> tuple[bool, float]:
     """Return a sort key that puts the highest rate first and runs without a rate last."""
     return not known, -passed / known if known else 0.0
 
@@ -36,9 +36,9 @@ SORT_KEYS: dict[str, SortKey] = {
     "generation": lambda row: (row.info.benchmark, row.info.generation, row.info.language, row.run),
     "date": lambda row: (folder_label(row), row.run),
     "items": lambda row: -row.n_items,
-    "official": lambda row: _rate_key(row.official_pass, row.official_known),
-    "rule": lambda row: _rate_key(row.rule_pass, row.rule_known),
-    "corrected": lambda row: _rate_key(row.effective_pass, row.effective_known),
+    "official": lambda row: _descending_rate_key(row.official_pass, row.official_known),
+    "rule": lambda row: _descending_rate_key(row.rule_pass, row.rule_known),
+    "corrected": lambda row: _descending_rate_key(row.effective_pass, row.effective_known),
     "reviewed": lambda row: -row.reviewed,
     "yours": lambda row: -row.yours,
     "issues": lambda row: -row.n_issues,
@@ -65,7 +65,7 @@ class RunGroup:
     runs: list[RunRow] = field(default_factory=list)
 
 
-def search_text(row: RunRow) -> str:
+def build_search_text(row: RunRow) -> str:
     """Return the text that `search_runs` searches."""
     info = row.info
     return " ".join((info.benchmark, info.generation, info.language, info.title, info.model, info.path)).lower()
@@ -74,7 +74,7 @@ def search_text(row: RunRow) -> str:
 def search_runs(runs: Iterable[RunRow], text: str) -> list[RunRow]:
     """Return the runs that contain every word in their benchmark, generation, language, title, model or path."""
     words = text.lower().split()
-    return [row for row in runs if all(word in search_text(row) for word in words)]
+    return [row for row in runs if all(word in build_search_text(row) for word in words)]
 
 
 def sort_runs(runs: Iterable[RunRow], order: str, *, reverse: bool = False) -> list[RunRow]:

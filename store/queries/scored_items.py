@@ -18,7 +18,7 @@ from fcreview.model.verdict import (
     automatic_verdict,
     decides,
     effective_verdict,
-    first_contradicted,
+    find_first_contradicted,
     same_verdict,
 )
 from fcreview.stats.run_comparison import ItemOutcome, QuestionKey, VerdictSource
@@ -82,7 +82,7 @@ def find_overrides(
     if not items:
         return [None] * len(annotations)
     verdicts: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
-    # For the one item of a key press, the index is several times as fast as the join that a list of items becomes.
+    # The index finds the one item of a key press several times as fast as a join with a list of items.
     where, value = ("item = $1", items[0]) if len(items) == 1 else ("item IN (SELECT unnest($1::BIGINT[]))", items)
     for item, *columns, listed in connection.execute(_SELECT_VERDICTS + where, [value]).fetchall():
         verdicts[item, *ITEM_CORRECT] = {
@@ -92,7 +92,7 @@ def find_overrides(
             by_source = verdicts.setdefault((item, each["target"], each["criterion"]), {})
             by_source[each["source"]] = {"by": each["by"], "value": parse_json(each["value"])}
     return [
-        first_contradicted(verdicts.get((item, annotation.target, annotation.criterion), {}), annotation.verdict)
+        find_first_contradicted(verdicts.get((item, annotation.target, annotation.criterion), {}), annotation.verdict)
         for item, annotation in annotations
     ]
 
@@ -113,8 +113,8 @@ SOURCE_PRECEDENCE: dict[MetricSource, tuple[SourceName, ...]] = {
     "errata": ("judge", "rule"),
     "corrected": ("judge", "rule", "official"),
 }
-"""Automatic verdicts that each metric source uses; later ones replace earlier ones. Benchmarks count judge verdicts
-together with either of the others. Human verdicts replace all of them in `corrected`."""
+"""Automatic sources that each metric source uses; a later one replaces an earlier one. Judge verdicts belong to the
+official and to the recomputed metrics. In `corrected`, human verdicts replace all automatic ones."""
 _OTHER_VERDICTS = f"i.verdicts, lambda v: v.target <> '{ITEM}' OR v.criterion <> '{CORRECT}'"
 """Arguments of `list_filter` that select the verdicts that are not in a column."""
 _ITEMS = f"""

@@ -80,7 +80,7 @@ def fetch_run_rows(connection: DuckDBPyConnection, workspace: Workspace, *, blin
         if blind:
             for category in categories:
                 category.update(dict.fromkeys(_VERDICT_COUNTS, 0))
-        headers = [] if blind else _take_header_accuracies(categories, info.official_metrics)
+        headers = [] if blind else _extract_header_accuracies(categories, info.official_metrics)
         total = {name: sum(category[name] for category in categories) for name in _RUN_COUNTS}
         for category in categories:
             del category["reviewed"], category["in_part"], category["yours"], category["n_issues"]
@@ -94,10 +94,10 @@ def fetch_run_rows(connection: DuckDBPyConnection, workspace: Workspace, *, blin
     return rows
 
 
-def _take_header_accuracies(categories: list[dict[str, Any]], headers: dict[str, Any]) -> list[HeaderAccuracy]:
-    """Return the accuracies in the headers of score files whose results are missing, and set their counts to 0.
+def _extract_header_accuracies(categories: list[dict[str, Any]], headers: dict[str, Any]) -> list[HeaderAccuracy]:
+    """Return the header accuracies of categories without results, and set the verdict counts of these categories to 0.
 
-    Only the failures of such a category are imported, so its counts would be wrong.
+    Score files list only the failing items, so the counts of such a category would be wrong.
     """
     found = []
     for category in categories:

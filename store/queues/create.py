@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from fcreview.model.review import ItemKey
-from fcreview.stats.sampling import UNSTRATIFIED, ShareOptions, draw_stratified_sample, draw_overlap, assign_shares
+from fcreview.stats.sampling import UNSTRATIFIED, ShareOptions, assign_shares, draw_overlap, draw_stratified_sample
 from fcreview.store.filters.keys import ERROR_TYPE_SQL
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.queues.queue_file import (

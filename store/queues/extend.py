@@ -59,7 +59,9 @@ def create_extension(workspace: Workspace, status: RunSampleStatus, request: Ext
     drawn: dict[str, ExtensionStratum] = {}
     for part in request.parts:
         candidates = [status.content_keys[at] for at in part.candidates]
-        drawn |= dict.fromkeys(shuffle_by_content(candidates, str, request.seed, f"extend {part.name}")[: part.n_to_draw], part)
+        drawn |= dict.fromkeys(
+            shuffle_by_content(candidates, str, request.seed, f"extend {part.name}")[: part.n_to_draw], part
+        )
     content_keys = sorted(drawn)
     items = []
     for content_key in content_keys:

@@ -55,8 +55,8 @@ class QueueItem:
     """In JSON an object with the names of the fields."""
     prediction_hash: str
     golden_hash: str
-    """Hash of the golden answer, as `prediction_hash` of the prediction, when the sample was drawn. If one of them
-    changes, the item stays in the queue and its reviews become stale."""
+    """Hash of the golden answer when the sample was drawn. If it or `prediction_hash` changes, the item stays in the
+    queue and its reviews become stale."""
     stratum: str
     probability: float
     """Probability with which the sample includes the item, 0 to 1."""
@@ -104,7 +104,12 @@ class QueueFile:
 
     @classmethod
     def create(
-        cls, name: str, design: SampleDesign, strata: list[Stratum], items: list[QueueItem], shares: list[AnnotatorShare]
+        cls,
+        name: str,
+        design: SampleDesign,
+        strata: list[Stratum],
+        items: list[QueueItem],
+        shares: list[AnnotatorShare],
     ) -> QueueFile:
         """Return a queue file with the current time as `created`."""
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -117,7 +122,7 @@ class QueueFile:
     def has_same_sample(self, other: QueueFile) -> bool:
         """Return whether both files have the same content, apart from the time of creation and the folders of runs."""
         mine, others = (replace(each, created="", design=replace(each.design, runs=[])) for each in (self, other))
-        return _to_json(mine) == _to_json(others)
+        return _queue_to_json(mine) == _queue_to_json(others)
 
 
 def queue_path(workspace: Workspace, name: str) -> Path:
@@ -154,7 +159,7 @@ def read_queue_file(path: Path) -> QueueFile:
     except OSError as error:
         raise QueueError(f"{path}: {error.strerror or error}") from error
     except ValueError as error:
-        raise QueueError(f"{path}: not a valid queue file ({_first_problem(error)})"[:300]) from error
+        raise QueueError(f"{path}: not a valid queue file ({_describe_first_error(error)})"[:300]) from error
     if queue.name != path.stem:
         raise QueueError(f"{path}: the file name must be the queue name, {queue.name!a}")
     return queue
@@ -171,7 +176,7 @@ def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
     try:
         safe_files.make_folder(workspace.queues)
         with create_file(fresh) as file:
-            file.write(orjson.dumps(_to_json(queue), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+            file.write(orjson.dumps(_queue_to_json(queue), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
             file.flush()
             os.fsync(file.fileno())
         safe_files.apply_folder_permissions(fresh)
@@ -195,7 +200,7 @@ def check_queue_name(name: str) -> None:
         raise QueueError(f"invalid queue name {name!a}: use letters, digits and . _ @ + - only")
 
 
-def _to_json(queue: QueueFile) -> dict[str, Any]:
+def _queue_to_json(queue: QueueFile) -> dict[str, Any]:
     content = asdict(queue)
     for fields, stratum in zip(content["strata"], queue.strata, strict=True):
         fields["probability"] = stratum.probability
@@ -225,7 +230,7 @@ def _queue_validator() -> TypeAdapter[QueueFile]:
     return TypeAdapter(QueueFile)
 
 
-def _first_problem(error: ValueError) -> str:
+def _describe_first_error(error: ValueError) -> str:
     """Describe the first problem, such as `items.0.key.id: Field required`."""
     from pydantic import ValidationError
 
@@ -254,11 +259,11 @@ class QueueItemTable:
         self._queues: dict[str, QueueFile] = {}
         self._items: dict[str, list[int | None]] = {}
 
-    def load(self, name: str) -> QueueFile:
+    def load_queue(self, name: str) -> QueueFile:
         """Return a queue, with its rows in the table. Raises QueueError if it does not exist or is invalid."""
         if name not in self._queues:
             queue = read_queue(self._workspace, name)
-            items = self._items[name] = self._find_items(queue)
+            items = self._items[name] = self._find_sampled_items(queue)
             self._connection.execute(_CREATE_TABLE)
             rows = [
                 (share.annotator, place, item, encode_repetition(item, 2 if place in share.repeats else 1))
@@ -277,13 +282,13 @@ class QueueItemTable:
 
     def item_numbers(self, name: str) -> list[int | None]:
         """Return the item number of each `QueueFile.items`, None for an item that is no longer in the database."""
-        self.load(name)
+        self.load_queue(name)
         return self._items[name]
 
-    def _find_items(self, queue: QueueFile) -> list[int | None]:
+    def _find_sampled_items(self, queue: QueueFile) -> list[int | None]:
         """Look up the sampled items. If several runs of a model have the item, the one with the sampled hashes wins."""
         index = ItemIndex(self._connection)
-        index.load_many(list(dict.fromkeys(item.key for item in queue.items)))
+        index.load_keys(list(dict.fromkeys(item.key for item in queue.items)))
         numbers: list[int | None] = []
         for item in queue.items:
             candidates = index.items_with(item.key)
@@ -314,7 +319,7 @@ def measure_progress(
 ) -> list[ShareProgress]:
     """Return the progress of every annotator of a queue, or of one. An item is done once it has a verdict that is not
     stale."""
-    queue, items = table.load(name), table.item_numbers(name)
+    queue, items = table.load_queue(name), table.item_numbers(name)
     progress = []
     for share in queue.shares:
         if annotator not in (None, share.annotator):
@@ -334,5 +339,5 @@ def _has_verdict(key: ItemKey, item: int, annotator: str, reviews: ReviewTables,
     if reference is None:
         return False
     hashes = reference.prediction_hash, reference.golden_hash
-    opinions = reviews.events.opinions_by(key, annotator, *hashes, presentation)
+    opinions = reviews.events.opinions_of_annotator(key, annotator, *hashes, presentation)
     return annotator in collect_verdicts(opinions, reviews.roll_up_context(item))[ITEM_CORRECT].verdicts

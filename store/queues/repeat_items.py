@@ -19,7 +19,7 @@ def restrict_row_to_repetition(row: QueueRow, item_number: int, reviews: ReviewT
     if decode_repetition(item_number) == 1:
         return row
     key, prediction_hash, golden_hash = reviews.key_and_hashes(decode_item(item_number))
-    opinions = reviews.events.opinions_by(key, reviews.annotator or "", prediction_hash, golden_hash, 2)
+    opinions = reviews.events.opinions_of_annotator(key, reviews.annotator or "", prediction_hash, golden_hash, 2)
     second = decide(opinions, reviews.roll_up_context(row.item), reviews.annotator)[0] if opinions else None
     row = replace(
         row, item=item_number, you=second and second.mine, your_parts=second.n_my_part_verdicts if second else 0
@@ -39,7 +39,9 @@ def restrict_detail_to_repetition(detail: ItemDetail, reviews: ReviewTables) -> 
         return detail
     detail.presentation = presentation
     annotator, item = reviews.annotator or "", detail.item
-    second = reviews.events.opinions_by(detail.key, annotator, item.prediction_hash, item.golden_hash, presentation)
+    second = reviews.events.opinions_of_annotator(
+        detail.key, annotator, item.prediction_hash, item.golden_hash, presentation
+    )
     detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator != annotator] + second
     detail.history = [e for e in detail.history if e.annotator != annotator or e.presentation == presentation]
     return detail

@@ -17,9 +17,9 @@ import duckdb
 import orjson
 
 from fcreview import __version__
-from fcreview.store.database import literal
-from fcreview.store.reviews.journal_reader import JournalPrefix, has_prefix
-from fcreview.store.reviews.review_sql import DECISION_COLUMNS, columns_json, insert_decision_lines
+from fcreview.store.database import quote_literal
+from fcreview.store.reviews.journal_reader import JournalPrefix, read_prefix
+from fcreview.store.reviews.review_sql import DECISION_COLUMNS, columns_to_json, insert_decision_lines
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -39,7 +39,7 @@ def describe_cache_inputs(
     row = connection.execute("SELECT value FROM meta WHERE key = 'build'").fetchone()
     if row is None:
         return None
-    columns = columns_json(DECISION_COLUMNS)
+    columns = columns_to_json(DECISION_COLUMNS)
     inputs = {"format": FORMAT, "version": __version__, "columns": columns, "build": row[0]}
     return inputs | {"annotator": annotator, "policy": policy}
 
@@ -55,14 +55,14 @@ def load_decisions(
     if not file.exists():
         return None
     try:
-        connection.execute(f"ATTACH {literal(file)} AS cache (READ_ONLY)")
+        connection.execute(f"ATTACH {quote_literal(file)} AS cache (READ_ONLY)")
     except duckdb.Error:
         return None
     try:
         about = orjson.loads(connection.execute("SELECT about FROM cache.about").fetchall()[0][0])
         prefixes = {name: JournalPrefix(*prefix) for name, prefix in about.pop("journals").items()}
-        are_unchanged = all(has_prefix(workspace.reviews / name, prefix) for name, prefix in prefixes.items())
-        if about != inputs or not are_unchanged:
+        journals = ((workspace.reviews / name, prefix) for name, prefix in prefixes.items())
+        if about != inputs or any(read_prefix(path, prefix) is None for path, prefix in journals):
             return None
         connection.execute("INSERT INTO human_labels SELECT * FROM cache.human_labels")
     except (duckdb.Error, ValueError, LookupError, TypeError, AttributeError):

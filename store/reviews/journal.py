@@ -168,7 +168,7 @@ class Journal:
             _sync_folder(folder.parent)
         descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            # A device would accept the lines without keeping them, and readers refuse a journal of this size.
+            # A device accepts lines without keeping them, and readers refuse a journal that is too large.
             check_regular_file(descriptor, str(self.path))
             check_file_size(descriptor, str(self.path), MAX_JOURNAL_BYTES)
             _lock(descriptor)

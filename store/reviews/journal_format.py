@@ -48,7 +48,7 @@ def seal_event(event: Event, previous: str) -> tuple[Event, bytes]:
     content["key"] = event.key._asdict()
     content = {name: _replace_surrogates(value) for name, value in ({**(event.extra or {}), **content}).items()}
     content["previous"] = previous
-    _validate(content)
+    _validate_event(content)
     try:
         # Readers hash the parsed line, so the hash is computed from parsed JSON here too.
         content = orjson.loads(orjson.dumps(content))
@@ -68,7 +68,7 @@ def parse_line(line: bytes) -> Event:
         raise LineError("not valid JSON") from None
     if not isinstance(content, dict):
         raise LineError("not a JSON object")
-    _validate(content)
+    _validate_event(content)
     try:
         expected_hash = hash_event(content)
     except (TypeError, ValueError):
@@ -121,16 +121,16 @@ def sort_by_chain(events: Sequence[Event]) -> list[Event]:
     return ordered
 
 
-def _validate(content: dict[str, Any]) -> None:
+def _validate_event(content: dict[str, Any]) -> None:
     """Raise LineError for content that is not an event."""
     version = content.get("version", JOURNAL_VERSION)
     if type(version) is not int or version < 1:
         raise LineError("version is not a positive number")
-    if problem := _find_problem(content):
+    if problem := _describe_problem(content):
         raise LineError(problem + (" (written by a newer version)" if version > JOURNAL_VERSION else ""))
 
 
-def _find_problem(content: dict[str, Any]) -> str | None:
+def _describe_problem(content: dict[str, Any]) -> str | None:
     get = content.get
     for name in _REQUIRED_TEXT_FIELDS:
         if type(get(name)) is not str:

@@ -74,7 +74,7 @@ def merge_journals(workspace: Workspace, other: Workspace) -> list[MergedJournal
         copies.append(copy)
     for copy in copies:
         copy.result.new = copy.target.append_lines(list(copy.lines.values()))
-        # The other lines were written by another process meanwhile.
+        # Another process has written the other lines meanwhile.
         copy.result.known += len(copy.lines) - copy.result.new
     return [copy.result for copy in copies]
 

@@ -43,11 +43,6 @@ def start_digest(data: bytes = b"") -> blake2b:
     return blake2b(data, digest_size=32)
 
 
-def has_prefix(path: Path, prefix: JournalPrefix) -> bool:
-    """Return whether the file begins with the prefix."""
-    return read_prefix(path, prefix) is not None
-
-
 def read_prefix(path: Path, prefix: JournalPrefix) -> bytes | None:
     """Return the bytes of the prefix. None if the file does not begin with it or cannot be read."""
     try:
@@ -61,7 +56,7 @@ def read_prefix(path: Path, prefix: JournalPrefix) -> bytes | None:
 
 _LAST_BYTES = 64
 MAX_WARNINGS_PER_FILE = 20
-"""Limit of warnings that are stored for one file. Further ones are only counted."""
+"""Number of warnings that are kept for one file. Further ones are only counted."""
 
 
 @dataclass(slots=True)
@@ -116,7 +111,7 @@ class JournalReader:
         return [text for file in self._files.values() for text in file.all_warnings()]
 
     @property
-    def torn(self) -> list[str]:
+    def torn_lines(self) -> list[str]:
         """One line for each unfinished line of an earlier crash that has a copy."""
         return [text for file in self._files.values() for text in file.torn]
 
@@ -134,18 +129,18 @@ class JournalReader:
 
     def _read_appended(self) -> list[Event]:
         events: list[Event] = []
-        for path in self._paths():
+        for path in self._journal_paths():
             file = self._files.setdefault(path, _JournalFile(path))
-            events += self._without_known(file, sort_by_chain(file.read()))
+            events += self._drop_known_events(file, sort_by_chain(file.read()))
         return events
 
     def read_verified(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
-        """Return the events of prefixes, by file name, without verifying them. Replaces the first call of `read`.
+        """Return the events in journal prefixes, by file name, without verifying them. Replaces the first `read`.
 
         Returns None, without reading anything, if a file does not begin with its prefix.
         """
         found: dict[_JournalFile, list[Event]] = {}
-        for path in self._paths():
+        for path in self._journal_paths():
             if path.name in prefixes:
                 file = _JournalFile(path)
                 events = file.read_verified(prefixes[path.name])
@@ -155,27 +150,27 @@ class JournalReader:
         if len(found) < len(prefixes):
             return None
         self._files = {file.path: file for file in found}
-        return [event for file, events in found.items() for event in self._without_known(file, events)]
+        return [event for file, events in found.items() for event in self._drop_known_events(file, events)]
 
     def verified_prefixes(self) -> dict[str, JournalPrefix] | None:
         """Return the prefix of each journal that has been read, by file name. None if there is or was any warning."""
-        if self.warnings or self.torn:
+        if self.warnings or self.torn_lines:
             return None
-        return {path.name: file.prefix() for path, file in self._files.items() if file.offset}
+        return {path.name: file.to_prefix() for path, file in self._files.items() if file.offset}
 
     def has_changed_since(self, prefixes: Mapping[str, JournalPrefix]) -> bool:
         """Return whether the sizes of the journals differ from those of the prefixes."""
         try:
-            sizes = {path.name: path.stat().st_size for path in self._paths()}
+            sizes = {path.name: path.stat().st_size for path in self._journal_paths()}
         except OSError:
             return True
         known = {name: prefix.size for name, prefix in prefixes.items()}
         return {name: size for name, size in sizes.items() if size} != known
 
-    def _paths(self) -> list[Path]:
+    def _journal_paths(self) -> list[Path]:
         return list_journals(self._workspace) if self._only is None else [self._only]
 
-    def _without_known(self, file: _JournalFile, events: list[Event]) -> list[Event]:
+    def _drop_known_events(self, file: _JournalFile, events: list[Event]) -> list[Event]:
         """Remove events that another copy of a journal has, and warn of different events with the same id."""
         new = []
         for event in events:
@@ -227,7 +222,7 @@ class _JournalFile:
     def read(self) -> list[Event]:
         """Return the events of the lines after `offset`. The last line counts without its newline if it is complete."""
         try:
-            data = self._read_rest()
+            data = self._read_unread_bytes()
         except OSError as error:
             self.fragment = b""
             self.warn(f"cannot be read: {error.strerror or error}")
@@ -266,7 +261,7 @@ class _JournalFile:
         self.digest = start_digest(data)
         return events
 
-    def prefix(self) -> JournalPrefix:
+    def to_prefix(self) -> JournalPrefix:
         return JournalPrefix(self.offset, self.digest.hexdigest())
 
     def all_warnings(self) -> list[str]:
@@ -286,7 +281,7 @@ class _JournalFile:
         else:
             self.n_omitted_warnings += 1
 
-    def _read_rest(self) -> bytes:
+    def _read_unread_bytes(self) -> bytes:
         with open_file(self.path) as file:
             check_file_size(file.fileno(), str(self.path), MAX_JOURNAL_BYTES)
             state = os.fstat(file.fileno())
@@ -312,7 +307,7 @@ class _JournalFile:
             try:
                 event = parse_line(line)
             except LineError as error:
-                self._skip(line, str(error))
+                self._skip_line(line, str(error))
             else:
                 events.append((self.n_lines, event))
                 self.hashes.add(event.hash)
@@ -321,7 +316,7 @@ class _JournalFile:
                 self.warn("chain broken: the previous event is missing", number)
         return [event for _, event in events]
 
-    def _skip(self, line: bytes, reason: str) -> None:
+    def _skip_line(self, line: bytes, reason: str) -> None:
         stated = read_stated_hash(line)
         if stated is not None:
             self.hashes.add(stated)
@@ -344,4 +339,4 @@ def _check_journal(workspace: Workspace, path: Path) -> JournalReport:
     retractions = find_retracted_events(events)
     reviews = [event for event in events if event.act != "retract"]
     n_retracted = sum((event.event, event.annotator) in retractions for event in reviews)
-    return JournalReport(path.stem, len(reviews), n_retracted, reader.warnings, reader.torn)
+    return JournalReport(path.stem, len(reviews), n_retracted, reader.warnings, reader.torn_lines)

@@ -53,7 +53,7 @@ inserting single columns takes longer."""
 _COLUMN_NAMES = {
     "mine": "you", "n_part_verdicts": "n_parts", "n_my_part_verdicts": "your_parts", "mine_stale": "your_stale",
 }  # fmt: skip
-"""Fields of a `Decision` whose column, which user queries may name, is called otherwise."""
+"""Columns whose names differ from the fields of `Decision`, because user queries may contain the older names."""
 _DECISION_FIELDS = {_COLUMN_NAMES.get(field.name, field.name): field for field in fields(Decision)}
 DECISION_COLUMNS: dict[str, str] = {
     "item": "BIGINT",
@@ -66,21 +66,21 @@ _JSON_DECISION_COLUMNS = tuple(
 """Columns of `human_labels` that hold JSON text."""
 
 
-def columns_json(columns: dict[str, str]) -> str:
+def columns_to_json(columns: dict[str, str]) -> str:
     """Return columns in the notation of DuckDB's `from_json`: `{"item": "BIGINT", "tags": ["VARCHAR"]}`."""
     return json.dumps({name: [kind[:-2]] if kind.endswith("[]") else kind for name, kind in columns.items()})
 
 
-def _create_table(name: str, columns: dict[str, str]) -> str:
+def _create_table_sql(name: str, columns: dict[str, str]) -> str:
     return f"CREATE OR REPLACE TEMP TABLE {name} ({', '.join(f'{c} {kind}' for c, kind in columns.items())})"
 
 
 REVIEW_TABLES = (
-    _create_table("review_events", {"item": "BIGINT", "stale": "BOOLEAN", "line": "VARCHAR"}),
-    _create_table("review_retracted", {"event": "VARCHAR"}),
-    _create_table("human_labels", DECISION_COLUMNS),
+    _create_table_sql("review_events", {"item": "BIGINT", "stale": "BOOLEAN", "line": "VARCHAR"}),
+    _create_table_sql("review_retracted", {"event": "VARCHAR"}),
+    _create_table_sql("human_labels", DECISION_COLUMNS),
 )
-"""Statements that create the review tables, empty."""
+"""Statements that create empty review tables."""
 
 HUMAN_VIEW = """
 CREATE OR REPLACE TEMP VIEW human AS
@@ -99,7 +99,7 @@ _REVIEW_ACTS_VIEW = f"""
 CREATE OR REPLACE TEMP VIEW review_acts AS
 SELECT item, stale, {", ".join([*_KEY_COLUMNS, *_EVENT_COLUMNS_SQL])},
        e.event IN (SELECT event FROM review_retracted) AS retracted
-FROM (SELECT item, stale, from_json(line, '{columns_json(EVENT_COLUMNS)}') AS e FROM review_events)
+FROM (SELECT item, stale, from_json(line, '{columns_to_json(EVENT_COLUMNS)}') AS e FROM review_events)
 """
 
 _REVIEWS_VIEW = """
@@ -116,7 +116,7 @@ EVENT_VIEWS = (_REVIEW_ACTS_VIEW, _REVIEWS_VIEW)
 MIN_JSON_ROWS = 4
 """Number of rows from which on JSON is faster than bound values."""
 MAX_ROWS_PER_STATEMENT = 10_000
-"""Limit of rows for one INSERT, because DuckDB copies bound values and so needs their memory twice."""
+"""Limit of rows for one INSERT. DuckDB copies bound values, so they take twice their size in memory."""
 
 EventRow = tuple[int | None, bool, str]
 """A row of `review_events`: item, stale, line."""
@@ -147,7 +147,7 @@ def insert_decision_lines(connection: DuckDBPyConnection, lines: Sequence[str]) 
     """Insert rows into `human_labels`, each given as the text of a JSON object."""
     text = "SELECT unnest(from_json(line, $1)) FROM (SELECT unnest($2::VARCHAR[]) AS line)"
     for start in range(0, len(lines), MAX_ROWS_PER_STATEMENT):
-        values = [columns_json(DECISION_COLUMNS), list(lines[start : start + MAX_ROWS_PER_STATEMENT])]
+        values = [columns_to_json(DECISION_COLUMNS), list(lines[start : start + MAX_ROWS_PER_STATEMENT])]
         connection.execute(f"INSERT INTO human_labels {text}", values)
 
 

@@ -1,15 +1,15 @@
-"""Writes the reviews of one annotator. A review is on disk before any query returns it."""
+"""Recording of one annotator's reviews. A review is on disk before any query returns it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fcreview.model.verdict import contradicted_verdict
+from fcreview.model.verdict import find_contradicted_verdict
 from fcreview.store.rows import decode_item, decode_repetition
 
 if TYPE_CHECKING:
-    from fcreview.model.review import Event, Annotation
+    from fcreview.model.review import Annotation, Event
     from fcreview.store.reviews.journal import Journal
     from fcreview.store.rows import ItemDetail
     from fcreview.store.store import Store
@@ -37,15 +37,18 @@ class Reviewer:
     def review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
         """Write a review of an item (`QueueRow.item`). The event is on disk when this returns.
 
-        The review counts as blind in blind mode until the annotator has decided on the item, and again until they have
-        decided on its repetition. A verdict that contradicts an automatic one that was visible records it.
+        In blind mode, the review counts as blind until the annotator has decided on the item, and again until they have
+        decided on its hidden duplicate. A verdict that overrides a visible automatic verdict records that verdict.
 
-        `detail`: the item as the annotator saw it, read from this store. Without it, in blind mode, and if its number
-        is not `item` (because the item is gone), the store is queried for the key, hashes and automatic verdicts.
+        Args:
+            item: Number of the item or of its hidden duplicate.
+            annotation: What the annotator entered.
+            detail: The item as the annotator saw it. The database is queried instead if it is None or of another item,
+                and in blind mode.
 
         Raises:
-            JournalError: the review could not be saved.
-            KeyError: the store has no such item.
+            JournalError: The review could not be saved.
+            KeyError: The item does not exist.
         """
         if detail is None or detail.row.item != item or self._store.blind:
             circumstances, annotation = self._query_circumstances(item, annotation)
@@ -58,14 +61,14 @@ class Reviewer:
                 "presentation": detail.presentation,
             }
             if annotation.verdict is not None and annotation.overrules is None:
-                annotation = replace(annotation, overrules=contradicted_verdict(detail.item, annotation))
+                annotation = replace(annotation, overrules=find_contradicted_verdict(detail.item, annotation))
         event = self._journal.append(annotation=annotation, queue=self.queue, **circumstances)
         with self._store.lock:
             self._store.reviews.add([event])
         return event
 
     def _query_circumstances(self, item: int, annotation: Annotation) -> tuple[dict[str, Any], Annotation]:
-        """The circumstances of a review for `Journal.append`, and the annotation with what it overrides."""
+        """Return the keyword arguments of `Journal.append`, and the annotation with the verdict that it overrides."""
         with self._store.lock:
             reviews, number, presentation = self._store.reviews, decode_item(item), decode_repetition(item)
             key, prediction_hash, golden_hash = reviews.key_and_hashes(number)
@@ -85,7 +88,7 @@ class Reviewer:
         """Retract this annotator's latest review, of any session, and return it. None if there is none."""
         with self._store.lock:
             self._store.reviews.refresh()
-            event = self._store.reviews.last_act(self.annotator)
+            event = self._store.reviews.events.last_review(self.annotator)
         if event is None:
             return None
         retraction = self._journal.retract(event)

@@ -1,24 +1,27 @@
-"""What `fcreview.model.verdict` says of the verdict that counts, as SQL. Made from the same order of sources."""
+"""SQL for the automatic and the effective verdict: the same rules as in `fcreview.model.verdict`."""
 
 from __future__ import annotations
 
-from fcreview.model.verdict import DISPUTED, SCORING_ORDER, RESOLUTIONS
+from fcreview.model.verdict import DISPUTED, RESOLUTIONS, SCORING_ORDER
 
-_SETTLED = ", ".join(f"'{how}'" for how in RESOLUTIONS)
+_RESOLUTIONS = ", ".join(f"'{resolution}'" for resolution in RESOLUTIONS)
 
 
 def is_resolved_sql(decided_by: str) -> str:
-    """Whether people settled it."""
-    return f"{decided_by} IN ({_SETTLED})"
+    """Return the condition that a human verdict is resolved: by agreement, by majority or by an adjudicator."""
+    return f"{decided_by} IN ({_RESOLUTIONS})"
 
 
 def automatic_sql(table: str) -> str:
-    """The benchmark's own verdict, from the columns `official`, `rule` and `judge` of `table`."""
+    """Return an expression for the automatic verdict, from the columns `official`, `rule` and `judge` of a table."""
     return f"coalesce({', '.join(f'{table}.{source}' for source in SCORING_ORDER)})"
 
 
 def effective_sql(human: str, decided_by: str, table: str) -> str:
-    """People's verdict (`human`) if they settled it, none while they differ, else the automatic one."""
+    """Return an expression for the effective verdict.
+
+    It is the human verdict (column `human`) if resolved, null if annotators disagree, else the automatic verdict.
+    """
     return (
         f"CASE WHEN {is_resolved_sql(decided_by)} THEN {human} WHEN {decided_by} = '{DISPUTED}' THEN NULL"
         f" ELSE {automatic_sql(table)} END"
@@ -26,12 +29,12 @@ def effective_sql(human: str, decided_by: str, table: str) -> str:
 
 
 def decided_by_sql(decided_by: str, table: str) -> str:
-    """Who gave the verdict that counts: how people decided, else the source that did; null if nobody."""
+    """Return an expression for how the effective verdict was decided: by annotators, else by which automatic source."""
     sources = " ".join(f"WHEN {table}.{source} IS NOT NULL THEN '{source}'" for source in SCORING_ORDER)
     return f"CASE WHEN {decided_by} IS NOT NULL THEN {decided_by} {sources} END"
 
 
 EFFECTIVE_VERDICT = effective_sql("h.verdict", "h.decided_by", "i")
-"""Of an item: over `item_rows i LEFT JOIN human h`."""
+"""Effective verdict on an item, over `item_rows i LEFT JOIN human h`."""
 AUTOMATIC_VERDICT = automatic_sql("i")
-"""Of an item, before anybody reviewed."""
+"""Automatic verdict on an item, over `item_rows i`."""

@@ -28,17 +28,21 @@ class OnTerminal:
         self.screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self.screen)
         self.code: int | None = None
-        self.pid, self._ours = pty.fork()
-        if self.pid == 0:
-            self._become(arguments, {**environ, "TERM": "xterm-256color"})
+        self._ours, terminal = pty.openpty()
         self.resize(*size)
         self.attributes = termios.tcgetattr(self._ours)
-        """Of the terminal before the program changed them."""
+        """Attributes of the terminal before the program changed them. On a busy machine the program may be faster than
+        this process, so they are read before it starts."""
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._become(terminal, arguments, {**environ, "TERM": "xterm-256color"})
+        os.close(terminal)
 
     @staticmethod
-    def _become(arguments: Sequence[str | Path], environ: Mapping[str, str]) -> NoReturn:
+    def _become(terminal: int, arguments: Sequence[str | Path], environ: Mapping[str, str]) -> NoReturn:
         """The child is the program or nothing: never these tests a second time."""
         try:
+            os.login_tty(terminal)
             os.execvpe(PROGRAM[0], [*PROGRAM, *map(str, arguments)], environ)  # noqa: S606
         finally:
             os._exit(127)

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.golden_audit.case import AuditedQuestion, DistinctAnswer, QuestionKey, Reason, RunProfile
+from fcreview.golden_audit.case import AuditedQuestion, DistinctAnswer, Reason, RunProfile
 from fcreview.golden_audit.consistency import GoldenAnswerIndex
 from fcreview.golden_audit.evidence import QuestionEvidence, cached_schema_reader, collect_evidence
 from fcreview.golden_audit.facts import model_family
 from fcreview.matching.align import align_turns
 from fcreview.model.item import AcceptedValues, Call
+from fcreview.stats.run_comparison import QuestionKey
 
 OPTIONAL = object()
 """Among accepted values: it may be left out."""
@@ -56,7 +57,9 @@ def case(
     number: int = 0,
     faults: Mapping[str, int] | None = None,
 ) -> AuditedQuestion:
-    made = AuditedQuestion(QuestionKey("bfcl", "V4", "en", "simple", f"simple_{number}"), question, list(calls), list(documents))
+    made = AuditedQuestion(
+        QuestionKey("bfcl", "V4", "en", "simple", f"simple_{number}"), question, list(calls), list(documents)
+    )
     for one in said:
         given = Call("predicted", one.name, None if one.arguments is None else dict(one.arguments))
         if one.arguments is None:

@@ -58,7 +58,7 @@ def test_answers_that_cannot_be_read_are_not_heard() -> None:
 def test_the_reason_names_answer_models_and_golden() -> None:
     made = case(WANTED, [UNIT], [Said([0, 1, 2], {"unit": "km"}), Said([3], passed=True)])
     (reason,) = of_kind(find_consensus_reasons(seen(made)), "agreement")
-    assert reason.text == '2 of 3 model families (3 models) agree: unit: "km"; golden has "mile"'
+    assert reason.text == '2 of 3 model families (3 models) agree: unit: "km"; golden answer has "mile"'
     assert reason.alternative is not None
     assert reason.alternative.models == ("claude-3", "gpt-4", "gpt-4o")
     assert reason.alternative.families == ("claude", "gpt")

@@ -83,11 +83,11 @@ def test_a_value_as_documented_is_not(values: list[Any], parameter: Any) -> None
 
 def test_functions_and_arguments_that_have_no_document_are_suspect() -> None:
     (unknown,) = found([golden("other", x=["a"])], document(x=""))
-    assert unknown.text == "golden calls other, of which there is no document"
+    assert unknown.text == "golden answer calls other, which has no function docs"
     (extra,) = found([golden(y=["a"])], document(x=""))
-    assert extra.text == "the document of convert has no y, golden has"
+    assert extra.text == "golden answer has y, which the function docs of convert do not list"
     (missing,) = found([golden()], document(x="", required=["x"]))
-    assert missing.text == "golden leaves out x of convert, which is required"
+    assert missing.text == "golden answer omits x of convert, which is required"
     assert found([golden("a_b 2", x=["a"])], document("a.b", x="")) == []
 
 

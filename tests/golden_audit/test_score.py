@@ -64,8 +64,13 @@ def test_settled_faults_raise_and_lower_other_items_with_the_same_reason() -> No
 
 
 def test_settled_faults_leave_other_kinds_alone() -> None:
-    chances = update_chances({"default": 0.5, "loose": 0.4}, [(demanding(0, {"golden": 2}), [Reason("default", 1.0, "a")])])
-    assert chances == {"default": pytest.approx((PRIOR_REVIEWS * 0.5 + 1) / (PRIOR_REVIEWS + 1)), "loose": pytest.approx(0.4)}
+    chances = update_chances(
+        {"default": 0.5, "loose": 0.4}, [(demanding(0, {"golden": 2}), [Reason("default", 1.0, "a")])]
+    )
+    assert chances == {
+        "default": pytest.approx((PRIOR_REVIEWS * 0.5 + 1) / (PRIOR_REVIEWS + 1)),
+        "loose": pytest.approx(0.4),
+    }
 
 
 @pytest.mark.parametrize(
@@ -82,12 +87,14 @@ def test_what_is_settled_is_said_first_and_moves_the_item_itself() -> None:
         [demanding(0, {"golden": 1}), demanding(1, {"model": 1}), demanding(2)], witnesses()
     )
     assert [each.question.key.id for each in (right, open_, wrong)] == ["simple_0", "simple_2", "simple_1"]
-    assert right.reasons[0].text == "people settled that the benchmark is at fault"
+    assert right.reasons[0].text == "annotators decided that the benchmark is at fault"
 
 
 def test_what_a_dataset_does_everywhere_is_its_habit() -> None:
     everywhere = [demanding(n) for n in range(2 * MIN_CONVENTION_ITEMS)]
-    here_and_there = [demanding(n) for n in range(MIN_CONVENTION_ITEMS)] + [plain_one(n) for n in range(MIN_CONVENTION_ITEMS, 20 * MIN_CONVENTION_ITEMS)]
+    here_and_there = [demanding(n) for n in range(MIN_CONVENTION_ITEMS)] + [
+        plain_one(n) for n in range(MIN_CONVENTION_ITEMS, 20 * MIN_CONVENTION_ITEMS)
+    ]
     assert rank_suspects(everywhere, witnesses())[0].score == pytest.approx(REASON_CHANCES["default"] / 10)
     assert rank_suspects(here_and_there, witnesses())[0].score == pytest.approx(REASON_CHANCES["default"])
 

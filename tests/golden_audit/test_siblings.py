@@ -20,7 +20,9 @@ def reasons(one: AuditedQuestion, others: list[AuditedQuestion]) -> list[str]:
 
 def test_demanding_what_others_let_be_left_out_is_suspect() -> None:
     others = [asks(n, ["km", OPTIONAL]) for n in range(1, 5)]
-    assert reasons(asks(0, ["km"]), others) == ["golden demands unit of convert, 4 other items let it be left out"]
+    assert reasons(asks(0, ["km"]), others) == [
+        "golden answer requires unit of convert, which 4 other items allow omitting"
+    ]
     assert reasons(asks(0, ["km", OPTIONAL]), others) == []
     assert reasons(asks(0, ["km"], required=True), others) == []
     assert reasons(asks(0, ["km"]), others[:2]) == []
@@ -29,14 +31,14 @@ def test_demanding_what_others_let_be_left_out_is_suspect() -> None:
 def test_a_value_of_another_shape_than_others_have_is_suspect() -> None:
     others = [asks(n, [["km"]]) for n in range(1, 5)]
     (text,) = reasons(asks(0, ["km"]), others)
-    assert text == 'golden\'s unit of convert is of kind string, "km"; 4 other items have list'
+    assert text == 'golden value of unit of convert is a string, "km"; 4 other items have a list'
     assert reasons(asks(0, [["mile"]]), others) == []
 
 
 def test_the_same_question_with_another_answer_is_suspect() -> None:
     other = asks(1, ["mile"], question="How far is it?")
     assert reasons(asks(0, ["km"], question="how far is it"), [other]) == [
-        "simple_1 asks the same and has another golden answer"
+        "simple_1 has the same question and another golden answer"
     ]
     assert reasons(asks(0, ["Mile"], question="how far is it"), [other]) == []
     assert reasons(asks(0, ["km"], question="How near is it?"), [other]) == []

@@ -95,7 +95,7 @@ def test_special_items_are_rescored_by_what_must_be_said(plan: RunPlan) -> None:
 def test_what_does_not_fit_is_told_on_the_item_too_and_changes_nothing(plan: RunPlan) -> None:
     new = answered(items(plan)[FAILING])
     wrong = [
-        (entry(plan, FAILING, new, question_hash="0" * 16), "the question is another one"),
+        (entry(plan, FAILING, new, question_hash="0" * 16), "the question has changed"),
         (entry(plan, FAILING, new, old={"f": {}}), "neither the old nor the new one"),
         (entry(plan, FAILING, ["no", "calls"]), "has another form"),
         (entry(plan, AGENT, []), "agent items are not exchanged"),

@@ -13,7 +13,7 @@ import pytest
 
 import fcreview.importers
 from fcreview.importers import registry
-from fcreview.importers.base import Plugin
+from fcreview.importers.base import Importer
 from tests.conftest import ROOT
 from tests.importers import test_contract as contract
 
@@ -33,9 +33,9 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     run = tmp_path / "samples" / NAME / "toybench_maple-8b.jsonl"
     run.parent.mkdir(parents=True)
     run.write_text(after(page, f"`sample_runs/{NAME}/{run.name}`:"))
-    plugin = registered(after(page, "in `PLUGINS`:"))
+    importer = registered(after(page, "in `IMPORTERS`:"))
     monkeypatch.setattr(fcreview.importers, "__path__", [*fcreview.importers.__path__, str(package.parent)])
-    monkeypatch.setitem(registry.IMPORTERS, NAME, plugin)  # type: ignore[arg-type]
+    monkeypatch.setitem(registry.IMPORTERS, NAME, importer)  # type: ignore[arg-type]
     importlib.invalidate_caches()
     yield tmp_path / "samples"
     for module in [name for name in sys.modules if name.startswith(f"fcreview.importers.{NAME}")]:
@@ -49,11 +49,11 @@ def after(page: str, words: str) -> str:
     return found[1]
 
 
-def registered(line: str) -> Plugin:
-    """The plugin of a line as it stands in the registry."""
+def registered(line: str) -> Importer:
+    """The importer of a line as it stands in the registry."""
     tree = ast.parse(line.strip(), mode="eval").body
     assert isinstance(tree, ast.Tuple) and isinstance(tree.elts[0], ast.Call)
-    return Plugin(*(ast.literal_eval(argument) for argument in tree.elts[0].args))
+    return Importer(*(ast.literal_eval(argument) for argument in tree.elts[0].args))
 
 
 def test_the_example_keeps_the_contract(samples: Path) -> None:

@@ -22,19 +22,19 @@ class Other:
     """A benchmark that takes every JSON file for a run of its own."""
 
     name, title, version = "other", "Other", 7
-    combines, tags = False, ()
+    combines_runs, tags = False, ()
 
     def __init__(self, confidence: float) -> None:
         self.confidence = confidence
 
-    def find(self, files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+    def find_runs(self, files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
         plans = [
             RunPlan(Run(self.name, "1", "en", path.stem, str(path)), [path], confidence=self.confidence, reason="any")
             for path in files
         ]
         return DiscoveredRuns(plans, claimed=set(files))
 
-    def read(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    def read_items(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
         yield Item("x", "y")
 
 
@@ -58,7 +58,7 @@ def test_the_surer_benchmark_gets_the_file(
     with_other(monkeypatch, confidence)
     found = discover([run])
     assert [plan.run.benchmark for plan in found.plans] == [winner]
-    told = [issue.what for issue in found.issues if "could be" in issue.what]
+    told = [issue.what for issue in found.issues if "Ambiguous input" in issue.what]
     assert len(told) == 1
     assert "bfcl" in told[0] and "other" in told[0] and "--format" in told[0]
 
@@ -77,7 +77,7 @@ def test_nothing_found_names_what_was_looked_for(tmp_path: Path) -> None:
     found = discover([tmp_path])
     assert found.plans == []
     assert [issue.severity for issue in found.issues] == ["notice", "error"]
-    assert "2 JSON files" in found.issues[0].what
+    assert "no importer recognizes them: 2 (a.json, b.jsonl)" in found.issues[0].what
     assert "BFCL" in found.issues[1].what
 
 
@@ -122,4 +122,4 @@ def test_values_of_another_form_cost_a_benchmark_its_figures_and_not_the_report(
     rows += [ScoredItem("b", "conversationsclean", None, False, values={"soft_score": 1.0}, metadata={"chain": {}})]
     found = compute_metrics(rows, Run("confetti", "v1", "en", "m", "/runs"))
     assert (found[0].name, found[0].value) == ("all items", 0.5)
-    assert "not of the expected form" in found[0].note
+    assert "unexpected data format" in found[0].note

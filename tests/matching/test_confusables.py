@@ -13,14 +13,14 @@ from fcreview.matching.confusables import MAX_TEXT_LENGTH, describe_hidden_diffe
         (
             "Kazan",
             "K\u0430zan",
-            "looks alike: U+0430 CYRILLIC SMALL LETTER A for U+0061 LATIN SMALL LETTER A at character 2",
+            "looks equal: U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A at character 2",
         ),
-        ("a b", "a  b", "looks alike: 1 blank more at character 3"),
-        ("a b", "a\u00a0b", "looks alike: U+00A0 NO-BREAK SPACE for 1 blank at character 2"),
-        ("ab", "a\u200bb", "looks alike: U+200B ZERO WIDTH SPACE more at character 2"),
-        ("ab ", "ab", "looks alike: 1 blank missing at character 3"),
-        ('"ab "', '"ab"', "looks alike: 1 blank missing at character 4"),
-        ("it's", "it’s", "looks alike: U+2019 RIGHT SINGLE QUOTATION MARK for U+0027 APOSTROPHE at character 3"),
+        ("a b", "a  b", "looks equal: extra 1 blank at character 3"),
+        ("a b", "a\u00a0b", "looks equal: U+00A0 NO-BREAK SPACE instead of 1 blank at character 2"),
+        ("ab", "a\u200bb", "looks equal: extra U+200B ZERO WIDTH SPACE at character 2"),
+        ("ab ", "ab", "looks equal: missing 1 blank at character 3"),
+        ('"ab "', '"ab"', "looks equal: missing 1 blank at character 4"),
+        ("it's", "it’s", "looks equal: U+2019 RIGHT SINGLE QUOTATION MARK instead of U+0027 APOSTROPHE at character 3"),
     ],
 )
 def test_what_cannot_be_seen_is_named(golden: str, predicted: str, said: str) -> None:

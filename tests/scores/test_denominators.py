@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from fcreview.cli.report_data import run_metrics
-from fcreview.importers.registry import aggregates_rows, needs_part_verdicts
+from fcreview.importers.registry import importer_for
 from fcreview.model.metric import METRIC_SOURCES, ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 from tests.scores.reviewed import Reviewed, Said
@@ -20,8 +20,8 @@ Opened = Callable[[Sequence[Path]], Reviewed]
 def rows_by_run(runs: Reviewed) -> dict[int, tuple[list[ScoredItem], list[ScoredItem]]]:
     """Of the corrected source, one by one and counted, after the figures of both were found to be equal."""
     found = {}
-    rows = [row for row in runs.store.fetch_runs() if aggregates_rows(row.info)]
-    others = {row.run for row in rows if needs_part_verdicts(row.info)}
+    rows = [row for row in runs.store.fetch_runs() if importer_for(row.info).aggregates_rows]
+    others = {row.run for row in rows if importer_for(row.info).needs_part_verdicts}
     for (run, alike), row in zip(runs.store.analysis.fetch_aggregated_items([row.run for row in rows], others), rows, strict=True):
         each = runs.store.analysis.fetch_scored_items(run)
         assert run == row.run

@@ -71,7 +71,10 @@ def test_each_scope_has_its_groups_and_leaves_out_what_has_none() -> None:
 
 def test_how_reviews_were_chosen_is_said() -> None:
     by_hand, random = case(1, True, True), case(2, True, False, is_random=True)
-    chosen = [next(iter(compute_calibrations(cases, ("overall",)))).chosen for cases in ([by_hand], [random], [by_hand, random])]
+    chosen = [
+        next(iter(compute_calibrations(cases, ("overall",)))).chosen
+        for cases in ([by_hand], [random], [by_hand, random])
+    ]
     assert chosen == ["by hand", "random", "both"]
 
 
@@ -83,7 +86,8 @@ def test_wrong_cases_by_kind_with_how_often_the_source_says_so() -> None:
         case(4, True, True, error="type_error"),
     ]
     kinds = [
-        (kind.by, kind.name, kind.automatic, kind.human, kind.wrong, kind.of, kind.items) for kind in find_error_groups(cases)
+        (kind.by, kind.name, kind.automatic, kind.human, kind.wrong, kind.of, kind.items)
+        for kind in find_error_groups(cases)
     ]
     assert ("error", "value_error", False, True, 2, 3, (1, 2)) in kinds
     assert not any(kind[1] == "type_error" for kind in kinds)

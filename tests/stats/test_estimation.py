@@ -32,7 +32,9 @@ def two_tables(rows: Sequence[ScoredItem]) -> list[Metric]:
 def run_of(standings: Sequence[ItemStatus]) -> EstimationInput:
     before = [ScoredItem(f"i{at}", each.category, f"d{at // 2}", each.automatic) for at, each in enumerate(standings)]
     after = [
-        row if each.human in (None, each.automatic) else replace(row, valid=each.human, overrides={ITEM_CORRECT: each.human})
+        row
+        if each.human in (None, each.automatic)
+        else replace(row, valid=each.human, overrides={ITEM_CORRECT: each.human})
         for row, each in zip(before, standings, strict=True)
     ]
     return EstimationInput(before, after, standings, two_tables)

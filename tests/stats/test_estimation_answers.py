@@ -46,14 +46,18 @@ def scores(seed: int, n: int = N) -> tuple[list[float], list[float]]:
     return own.tolist(), people.tolist()
 
 
-def asked_of(people: Sequence[Any], places: Sequence[int], *, random: bool = True, criterion: str = SOFT) -> CriterionAnswers:
+def asked_of(
+    people: Sequence[Any], places: Sequence[int], *, random: bool = True, criterion: str = SOFT
+) -> CriterionAnswers:
     chosen = set(places)
     flags = [at in chosen for at in range(len(people))]
     settled = [value if flag else None for value, flag in zip(people, flags, strict=True)]
     return CriterionAnswers(criterion, settled, flags, [flag and random for flag in flags], [False] * len(people))
 
 
-def run_of(own: Sequence[float], people: Sequence[float], places: Sequence[int], asked: Sequence[CriterionAnswers] = ()) -> EstimationInput:
+def run_of(
+    own: Sequence[float], people: Sequence[float], places: Sequence[int], asked: Sequence[CriterionAnswers] = ()
+) -> EstimationInput:
     """Verdicts of the items at these places were confirmed, as those of a random sample."""
     rows = [ScoredItem(f"i{at}", "calls", None, score > 0, values={SOFT: score}) for at, score in enumerate(own)]
     known = {at: people[at] for each in asked for at, flag in enumerate(each.is_reviewed) if flag}
@@ -81,7 +85,9 @@ def test_a_sample_that_was_asked_makes_an_interval_of_scores_and_of_their_produc
     own, people = scores(1)
     places = sample(80)
     one = found(run_of(own, people, places, [asked_of(people, places)]))
-    truth = {each.name: each.value for each in figures([ScoredItem("", "", None, None, values={SOFT: v}) for v in people])}
+    truth = {
+        each.name: each.value for each in figures([ScoredItem("", "", None, None, values={SOFT: v}) for v in people])
+    }
     for name in ("soft", "chains"):
         each, value = one[name], truth[name]
         assert each.method == "posterior" and each.n_random == each.n_known == 80 and each.criteria == (SOFT,)
@@ -148,7 +154,9 @@ def test_items_are_told_apart_by_what_the_rest_of_their_chain_says() -> None:
     chains = ["one", "two", "two", "three", "three", "three", None]
     own = [0.0, 0.5, 0.0, 1.0, 0.4, 1.0, 1.0]
     rows = [
-        ScoredItem(f"i{at}", "c", None, True, values={SOFT: value}, metadata={"chain": {"turn": chain}} if chain else {})
+        ScoredItem(
+            f"i{at}", "c", None, True, values={SOFT: value}, metadata={"chain": {"turn": chain}} if chain else {}
+        )
         for at, (chain, value) in enumerate(zip(chains, own, strict=True))
     ]
     assert chain_contexts(rows, own) == ["", "others are 0", *["others count"] * 4, ""]
@@ -179,7 +187,10 @@ def test_needed_is_where_the_variance_of_a_mean_over_what_is_left_is_small_enoug
     then = [variance * (reviewed / (reviewed + more)) * ((left - more) / left) for more in (further - 1, further)]
     target = (0.04 / NORMAL_QUANTILE) ** 2
     assert then[0] > target >= then[1]
-    assert count_needed_uniform_reviews(target, reviewed, left, 0.04) == 0 and count_needed_uniform_reviews(1.0, 0, left, 0.04) is None
+    assert (
+        count_needed_uniform_reviews(target, reviewed, left, 0.04) == 0
+        and count_needed_uniform_reviews(1.0, 0, left, 0.04) is None
+    )
 
 
 @pytest.mark.sweep

@@ -90,5 +90,7 @@ def test_rows_go_to_their_own_part() -> None:
         return mean_of_both(rows)
 
     run: EstimationInput = combine_runs(parts, lengths)
-    assert run.compute_metrics(run.reviewed_items)[1].value == pytest.approx(parts[0].compute_metrics(parts[0].reviewed_items)[0].value)
+    assert run.compute_metrics(run.reviewed_items)[1].value == pytest.approx(
+        parts[0].compute_metrics(parts[0].reviewed_items)[0].value
+    )
     assert seen == [[30, 20]]

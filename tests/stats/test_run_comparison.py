@@ -24,7 +24,9 @@ def test_categories_have_their_own_counts() -> None:
 
 
 def test_the_order_of_the_files_does_not_matter() -> None:
-    assert compare_runs(run("PPF"), run("PFF")[::-1]).overall.counts == compare_runs(run("PPF"), run("PFF")).overall.counts
+    assert (
+        compare_runs(run("PPF"), run("PFF")[::-1]).overall.counts == compare_runs(run("PPF"), run("PFF")).overall.counts
+    )
 
 
 def test_items_without_a_partner_are_told_not_counted() -> None:
@@ -58,7 +60,9 @@ def test_an_item_that_stands_twice_meets_its_partners_in_order() -> None:
 def test_generations_are_matched_by_all_else_and_it_is_said() -> None:
     found = compare_runs(run("PF"), run("PF", generation="V4"))
     assert found.overall.n_pairs == 2
-    assert list_caveats(found, "official", "official") == ["benchmark versions V1, V4: items are matched without the version"]
+    assert list_caveats(found, "official", "official") == [
+        "benchmark versions V1, V4: items are matched without the version"
+    ]
 
 
 def test_a_flip_says_what_fails_it() -> None:

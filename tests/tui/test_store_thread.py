@@ -128,8 +128,8 @@ async def test_a_verdict_shows_the_next_item_without_reading_it_then(watched: An
         pane = pilot.app.screen.query_one(ItemPane)
         before = len(store.calls)
         shown: list[tuple[str, list[str]]] = []
-        begin = pane.begin
-        pane.begin = lambda of, remark: (shown.append((of.detail.row.id, store.names[before:])), begin(of, remark))
+        begin = pane.show_item
+        pane.show_item = lambda of, remark: (shown.append((of.detail.row.id, store.names[before:])), begin(of, remark))
         await pilot.press("f")
         await settle(pilot)
         assert shown == [("simple_2", [])], "item 1 is an issue without an item; nothing is asked until it is shown"

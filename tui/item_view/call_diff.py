@@ -20,7 +20,7 @@ from fcreview.tui.text.lines import (
     fit_line,
     line_width,
     make_line,
-    pad_span,
+    pad_text,
     rule_line,
     truncate_middle,
     wrap_head,
@@ -180,8 +180,8 @@ def column_headings(widths: Columns, name: str = "argument") -> Line:
     """The line above an argument table. `name` is the heading of the first column."""
     return (
         ("  ", ""),
-        pad_span(name, widths.name + 2, "dim"),
-        pad_span("golden", widths.golden + 2, "dim"),
+        pad_text(name, widths.name + 2, "dim"),
+        pad_text("golden", widths.golden + 2, "dim"),
         ("predicted", "dim"),
     )
 
@@ -241,9 +241,9 @@ def _side_by_side_lines(
         lines.append(
             (
                 (f"{state} ", STATE_STYLES[row.state]),
-                pad_span(label, widths.name, name_style),
+                pad_text(label, widths.name, name_style),
                 ("  ", ""),
-                pad_span(golden.rstrip(), widths.golden + 2, golden_style),
+                pad_text(golden.rstrip(), widths.golden + 2, golden_style),
                 *mark_spans(piece, offset, spans, predicted_style, _difference_style(row)),
             )
         )

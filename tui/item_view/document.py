@@ -34,7 +34,7 @@ from fcreview.tui.text.lines import (
     format_size,
     justify_line,
     line_width,
-    pad_span,
+    pad_text,
     rule_line,
     truncate_error_type,
     truncate_middle,
@@ -57,7 +57,7 @@ def metadata_blocks(item: Item, options: DisplayOptions) -> list[Block]:
         value = round_numbers(value)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         long = len(text) > MAX_FIELD_CHARS
-        label = pad_span(sanitize(name), name_cells)[0]
+        label = pad_text(sanitize(name), name_cells)[0]
         blocks.append(
             Block(
                 f"extra:{name}",

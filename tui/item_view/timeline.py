@@ -34,7 +34,7 @@ from fcreview.tui.item_view.blocks import (
 from fcreview.tui.item_view.call_diff import Columns, column_headings, format_call
 from fcreview.tui.item_view.call_pairs import argument_block, pair_blocks
 from fcreview.tui.item_view.verdicts import judge_blocks, judge_label_verdict, target_verdict_blocks
-from fcreview.tui.text.lines import Line, fit_line, format_size, make_line, pad_span, rule_line, wrap_head
+from fcreview.tui.text.lines import Line, fit_line, format_size, make_line, pad_text, rule_line, wrap_head
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,8 +276,8 @@ def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) 
         right, right_has_more = wrap_head(predicted, widths.predicted, limit)
         rendered: list[Line] = []
         for at, (golden_row, predicted_row) in enumerate(zip_longest(left, right, fillvalue="")):
-            label = pad_span("reply" if at == 0 else "", widths.name + 2, "dim")
-            golden_part = pad_span(golden_row.rstrip(), widths.golden + 2, "golden")
+            label = pad_text("reply" if at == 0 else "", widths.name + 2, "dim")
+            golden_part = pad_text(golden_row.rstrip(), widths.golden + 2, "golden")
             rendered.append((("  ", ""), label, golden_part, (predicted_row, "predicted" if reply else "dim")))
         if left_has_more or right_has_more:
             sizes = f"{format_size(golden)} and {format_size(predicted)}"

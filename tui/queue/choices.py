@@ -21,7 +21,7 @@ from fcreview.matching.clusters import (
     draw_bar,
     explain_error_type,
     format_share,
-    subdivisions,
+    SUBDIVISIONS,
     summarize_group,
 )
 from fcreview.model.item import ImportIssue
@@ -156,7 +156,7 @@ def _cut_value_pair(text: str, cells: int) -> str:
 
 def cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
     """Return the columns of the cluster list for a list that is `cells` wide. `grouping`: index in `GROUPINGS`."""
-    outer, inner = subdivisions(grouping)
+    outer, inner = SUBDIVISIONS[grouping]
     truncate_name = {BY_ERROR_TYPE: _cut_error_name, BY_VALUE: _cut_value_pair}.get(grouping, truncate_middle)
     columns = [
         TextColumn("items", align_right=True),
@@ -184,8 +184,8 @@ def cluster_cells(row: ClusterRow, grouping: int, failures: int, unfolded: set[s
         parts: list[StyledText] = [(f"{row.count:,}", "strong"), (format_share(row.count, failures), ""), *bar]
         parts += [(mark + name, "strong"), (summarize_group(row.group, grouping, symbols().separator), "")]
     else:
-        outer, inner = (row.cluster.names[place] for place in subdivisions(grouping))
-        first = sanitize(outer) if outer else UNNAMED_GROUPS[subdivisions(grouping)[0]]
+        outer, inner = (row.cluster.names[place] for place in SUBDIVISIONS[grouping])
+        first = sanitize(outer) if outer else UNNAMED_GROUPS[SUBDIVISIONS[grouping][0]]
         parts = [(f"{row.count:,}", ""), (format_share(row.count, failures), "dim"), *bar]
         parts += [("    " + first, "" if outer else "dim"), (sanitize(inner or ""), "")]
         examples = row.cluster.examples

@@ -21,7 +21,7 @@ VERDICT_COLUMNS = (("official", "off"), ("rule", "recomp."), ("judge", "judge"),
 """(field of `QueueRow`, title) of each verdict column."""
 DIFFERENCE_TITLE = "first difference"
 EQUAL_CALLS = "calls are equal"
-MIN_DIFFERENCE_CELLS = 20
+MIN_DIFFERENCE_CELLS = 18
 """Width, in cells, that the first difference keeps when the error type is added."""
 COMFORTABLE_DIFFERENCE_CELLS = 24
 """Width, in cells, that the first difference keeps when the category is added."""
@@ -125,7 +125,6 @@ def _cell(row: QueueRow, column: str, size: int, shows_question: bool) -> Styled
             return pad(truncate_difference(sanitize(row.first_difference or ""), size), size), ""
         case _:
             value = getattr(row, column)
-            sign = (
-                symbols().annotator_symbol(value, row.your_parts) if column == "you" else symbols().verdict_symbol(value)
-            )
-            return center_text(sign, size), verdict_style(value)
+            is_own = column == "you"
+            symbol = symbols().annotator_symbol(value, row.your_parts) if is_own else symbols().verdict_symbol(value)
+            return center_text(symbol, size), verdict_style(value)

@@ -95,8 +95,8 @@ def join_run_titles(runs: Sequence[RunRow]) -> str:
 def runs_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blind: bool = False) -> Line:
     """Return the line with the runs and the annotator's progress. `runs` is None until they are read.
 
-    Example: `runs/gpt4o   BFCL V4   gpt-4o   ...   alice · 12 of 640 reviewed (40 by all)`. The number for all annotators
-    is shown if it is higher, the path if there is room.
+    Example: `runs/gpt4o   BFCL V4   gpt-4o   ...   alice · 12 of 640 reviewed (40 by all)`. The number for all
+    annotators is shown if it is higher, the path if there is room.
     """
     if runs is None:
         return justify_line(((" opening ", "dim"),), ((sanitize(annotator) + " ", ""),), cells)
@@ -122,7 +122,8 @@ def runs_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blin
     run = runs[0]
     title, model = run_title(run), sanitize(run.info.model)
     path = "/".join(PurePath(sanitize(run.info.path)).parts[-2:]).lstrip("/")
-    left: Line = ((" " + truncate_middle(model, max(room - display_width(title) - 4, 8)), "strong"), COLUMN_GAP, (title, ""))
+    shown_model = truncate_middle(model, max(room - display_width(title) - 4, 8))
+    left: Line = ((" " + shown_model, "strong"), COLUMN_GAP, (title, ""))
     if not path.endswith(model) and display_width(path) + line_width(left) + 4 <= room:
         left = ((" " + path, ""), COLUMN_GAP, (title, ""), COLUMN_GAP, (model, "strong"))
     return justify_line(left, right, cells)
@@ -196,7 +197,7 @@ class QueueProgress:
 
 
 def view_line(view: View, where: str, search: str, progress: QueueProgress, cells: int) -> Line:
-    """Return the line with the filter and the position: `filter official:fail   search celsius   ...   failures · 12/640`.
+    """Return the line with filter, search and position: `filter official:fail   ...   order failures · 12/640`.
 
     With an open queue file it ends with `queue pilot · 12 of 80 reviewed · 13/80`. `where` and `search` are the filter
     and the search as they were entered, which `view.where` combines.
@@ -230,7 +231,7 @@ def search_progress_line(runs: Sequence[RunRow] | None, seconds: float, cancel_k
 
 
 def store_loading_line(seconds: float = 0) -> Line:
-    """Return the line that is shown instead of the rates until the first rows are loaded: ` reading the store · 2 s`."""
+    """Return the line that replaces the rates until the first rows are loaded: ` reading the store · 2 s`."""
     return ((f" {progress_message('reading the store', seconds)} ", "dim"),)
 
 

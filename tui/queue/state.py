@@ -1,6 +1,6 @@
-"""State of the queue: the order, run and filters that are set, the levels above, and what is kept between sessions.
+"""State of the queue: order, run and filters of the current level and of the levels above it.
 
-Kept per annotator in the workspace, as JSON:
+Two JSON files for each annotator in the workspace save state between sessions:
 
 * `history`: {"filter": [text], "search": [text]}, the latest text last.
 * `positions`: {"scope": [run], "blind": bool, "levels": [{where, search, queue, seed, run, items, item, line, via}]};
@@ -24,52 +24,55 @@ from fcreview.store.workspace import AnnotatorState
 HISTORY_FOLDER = "history"
 HISTORY_KINDS = ("filter", "search")
 MAX_HISTORY = 100
-"""Texts kept of each kind."""
+"""Number of texts of each kind that are saved."""
 
 
 class FilterHistory:
-    """Filters and searches that an annotator entered or saved in a workspace. A blind annotator does not see filters
-    that would reveal verdicts."""
+    """Filters and searches that an annotator entered, and filters that the annotator saved under a name.
 
-    def __init__(self, own: AnnotatorState, *, blind: bool = False) -> None:
-        self._own = own
+    In blind mode, filters that would reveal verdicts are not listed.
+    """
+
+    def __init__(self, annotator_state: AnnotatorState, *, blind: bool = False) -> None:
+        self._annotator_state = annotator_state
         self.blind = blind
         self._texts: dict[str, list[str]] | None = None
 
     def texts(self, kind: str) -> list[str]:
-        """Texts of a kind (`filter` or `search`), the latest last."""
+        """Return the entered texts of a kind (`filter` or `search`), the latest last."""
+
+        def reveals_verdicts(text: str) -> bool:
+            return bool(saved.find_filter_problem(text, blind=True)) and not saved.find_filter_problem(text)
+
         texts = self._read().get(kind, [])
-        if not self.blind or kind != "filter":
-            return list(texts)
-        return [
-            text
-            for text in texts
-            if not (saved.find_filter_problem(text, blind=True) and not saved.find_filter_problem(text))
-        ]
+        return [text for text in texts if not (self.blind and kind == "filter" and reveals_verdicts(text))]
 
     def remember(self, kind: str, text: str) -> None:
+        """Add an entered text and save the history."""
         texts = self._read().setdefault(kind, [])
         texts[:] = [*(each for each in texts if each != text), text][-MAX_HISTORY:]
-        self._own.try_write(HISTORY_FOLDER, dict(self._read()))
+        self._annotator_state.try_write(HISTORY_FOLDER, dict(self._read()))
 
     def _read(self) -> dict[str, list[str]]:
         if self._texts is None:
-            found = self._own.read(HISTORY_FOLDER)
-            self._texts = {kind: _valid_texts(found.get(kind)) for kind in HISTORY_KINDS}
+            history = self._annotator_state.read(HISTORY_FOLDER)
+            self._texts = {kind: _valid_texts(history.get(kind)) for kind in HISTORY_KINDS}
         return self._texts
 
     # -- saved filters
 
     @property
     def saved_filters(self) -> dict[str, str]:
-        return saved.load_saved_filters(self._own)
+        """All saved filters by name."""
+        return saved.load_saved_filters(self._annotator_state)
 
     @property
     def usable_filters(self) -> dict[str, str]:
+        """Saved filters, by name, that are valid and allowed here."""
         return {name: text for name, text in self.saved_filters.items() if not self.find_problem(text)}
 
     def find_problem(self, text: str) -> str:
-        """Why the filter cannot be used here; empty if it can."""
+        """Return why the filter cannot be used here, or an empty string."""
         return saved.find_filter_problem(text, blind=self.blind)
 
     def expand(self, text: str) -> str:
@@ -77,26 +80,26 @@ class FilterHistory:
         return saved.expand_saved_filters(text, self.saved_filters, blind=self.blind)
 
     def save_filter(self, name: str, text: str) -> None:
-        """Raises: SavedError or FilterError if the name or the filter is not accepted."""
-        saved.save_filter(self._own, name, text)
+        """Save a filter under a name. Raises: SavedFilterError or FilterError if the name or the filter is invalid."""
+        saved.save_filter(self._annotator_state, name, text)
 
     def delete_filter(self, name: str) -> bool:
-        """Delete a saved filter; False if there is none. Raises: SavedError if it cannot be deleted."""
-        return saved.delete_filter(self._own, name)
+        """Delete a saved filter. Return False if there was none. Raises: SavedFilterError if it cannot be deleted."""
+        return saved.delete_filter(self._annotator_state, name)
 
 
-def _valid_texts(found: object) -> list[str]:
-    """The valid texts of a file that may have been edited by hand."""
-    if not isinstance(found, list):
+def _valid_texts(value: object) -> list[str]:
+    """Return the valid texts of a value that was read from a file, which a user may have edited."""
+    if not isinstance(value, list):
         return []
-    return [text for text in found if isinstance(text, str) and 0 < len(text) <= MAX_FILTER_LENGTH][-MAX_HISTORY:]
+    return [text for text in value if isinstance(text, str) and 0 < len(text) <= MAX_FILTER_LENGTH][-MAX_HISTORY:]
 
 
 ORDER_DESCRIPTIONS = {
     "failures": "failing items first",
     "dataset": "order of the benchmark's files",
-    "disagreement": "items first whose recomputed or judge verdict differs from the official one",
-    "unreviewed": "items first that you have not reviewed",
+    "disagreement": "first items whose recomputed or judge verdict differs from the official one",
+    "unreviewed": "first items that you have not reviewed",
     "random": "random (select again to reshuffle)",
     "stratified": "random, one item of each category in turn",
     "judged": "only items with a judge verdict",
@@ -104,20 +107,21 @@ ORDER_DESCRIPTIONS = {
     "suspects": "only golden answers that look wrong, the most suspect first",
 }
 SHUFFLED = ("random", "stratified")
+"""Orders that depend on the seed."""
 SHARE_ORDER = "items of the queue file assigned to you, in its order"
 ALL_RUNS = -1
-"""Value of the row for all runs in a list of runs."""
+"""Value of the line for all runs in the list of runs."""
 
 
 def available_orders(blind: bool, file: str | None = None) -> dict[str, str]:
-    """Names and descriptions of the available orders. `file` is the opened queue file."""
-    shown = {queue: ORDER_DESCRIPTIONS[queue] for queue in BUILTIN_QUEUES if not (blind and queue in VERDICT_QUEUES)}
-    return {file: SHARE_ORDER, **shown} if file else shown
+    """Return the descriptions of the available orders by name. `file`: name of the opened queue file."""
+    orders = {queue: ORDER_DESCRIPTIONS[queue] for queue in BUILTIN_QUEUES if not (blind and queue in VERDICT_QUEUES)}
+    return {file: SHARE_ORDER, **orders} if file else orders
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """Settings of one level of the queue; see `QueueState`."""
+    """Settings of one level of the queue, as in the fields of `QueueState`."""
 
     where: str = ""
     search: str = ""
@@ -130,36 +134,45 @@ class QueueSettings:
 
 @dataclass(slots=True)
 class QueueState:
+    """Selection and order of the items in the queue."""
+
     where: str = ""
+    """Filter in the filter language."""
     search: str = ""
-    """Text that an item must contain, entered with `/`."""
+    """Text that an item must contain."""
     queue: str = "failures"
+    """Name of the order, or of the opened queue file."""
     seed: int = 0
+    """Random seed of a shuffled order."""
     run: int | None = None
+    """Number of the selected run, or None for all opened runs."""
     blind: bool = False
     scope: tuple[int, ...] = ()
-    """Numbers of the opened runs; empty for all runs of the workspace. Clearing the filter keeps it."""
+    """Numbers of the opened runs. Empty for all runs of the workspace."""
     file: str | None = None
     """Name of the opened queue file."""
     items: tuple[int, ...] = ()
-    """Items of a metric that was selected; filters apply within them. Empty for all items."""
+    """Item numbers behind a selected statistic, within which filters apply. Empty for all items."""
 
     @classmethod
     def from_view(cls, view: View, blind: bool = False) -> QueueState:
+        """Return the state that shows a view. An unavailable order becomes that of the dataset."""
         queue = view.queue if view.queue in available_orders(blind, view.queue_file) else "dataset"
         return cls(where=view.where, queue=queue, seed=view.seed, blind=blind, scope=view.runs, file=view.queue_file)
 
     @property
     def view(self) -> View:
+        """View with filter and search combined."""
         runs = self.scope if self.run is None else (self.run,)
         return View(self.combined_filter(), self.queue, self.seed, runs, self.queue == self.file, self.items)
 
     @property
     def settings(self) -> QueueSettings:
+        """Settings of the current level."""
         return QueueSettings(self.where, self.search, self.queue, self.seed, self.run, self.file, self.items)
 
     def restore(self, settings: QueueSettings) -> None:
-        """Apply settings. An order that is no longer available, such as an old queue file, is ignored."""
+        """Apply the settings of a level. An order that is no longer available, such as a queue file, is ignored."""
         self.file = settings.file or self.file
         if settings.queue in available_orders(self.blind, self.file):
             self.queue, self.seed = settings.queue, settings.seed
@@ -171,45 +184,40 @@ class QueueState:
         return bool(self.where or self.search or self.items)
 
     def combined_filter(self) -> str:
-        """Filter and search as one filter. A search finds texts and ids."""
+        """Return filter and search as one filter. A search matches texts and ids."""
         if not self.search:
             return self.where
-        searched = f"(text:{quote(self.search)} OR {quote(self.search)})"
-        return f"({self.where}) {searched}" if self.where else searched
+        search = f"(text:{quote(self.search)} OR {quote(self.search)})"
+        return f"({self.where}) {search}" if self.where else search
 
     def parse_filter(self, where: str) -> FilterCondition:
         """Parse a filter. Raises: FilterError with the position of the error."""
         return parse_filter(where, blind=self.blind)
 
-    def clear(self) -> None:
-        self._only("")
+    def apply_filter(self, where: str) -> None:
+        """Set the filter and drop the search and the selection of items."""
+        self.where, self.search, self.items = where, "", ()
 
     def apply_terms(self, terms: Sequence[str]) -> None:
         """Narrow the filter to the failing items of a cluster."""
         self.where = add_terms(self.where, FAILING_FILTER, *terms)
 
     def apply_issue(self, where: str) -> None:
-        """Select the item of an import issue; `where` is empty for an issue of a file."""
+        """Show the item of an import issue. `where`: filter that selects it, or empty for an issue of a file."""
         if where:
-            self._only(where)
+            self.apply_filter(where)
 
     def apply_items(self, items: Sequence[int]) -> None:
-        """Select these items and drop filter and search."""
-        self._only("")
+        """Select items by number and drop filter and search."""
+        self.apply_filter("")
         self.items = tuple(items)
 
-    def apply_filter(self, where: str) -> None:
-        """Set this filter and drop search and selection."""
-        self._only(where)
-
-    def _only(self, where: str) -> None:
-        self.where, self.search, self.items = where, "", ()
-
     def apply_queue_file(self, name: str) -> None:
-        """Select the annotator's share of a queue file."""
+        """Show the annotator's share of a queue file."""
         self.file = self.queue = name
 
     def apply_run(self, run: int) -> None:
+        """Select a run by number, or all with `ALL_RUNS`."""
         self.run = None if run == ALL_RUNS else run
 
     def apply_order(self, queue: str) -> None:
@@ -221,22 +229,23 @@ class QueueState:
 
 @dataclass(frozen=True, slots=True)
 class CursorPosition:
-    """Position of the cursor in a view: on the item if the view contains it, else on the line."""
+    """Position of the cursor in a view: on `item` if the view contains it, else on `line`."""
 
     item: int | None = None
-    """Number in the store, which an import may change."""
+    """Number of the item in the store. An import may change it."""
     line: int = 0
+    """Index in the view."""
     key: tuple[str, int] | None = None
-    """Id and run of the item, by which another session finds it."""
+    """Id and run number of the item, by which another session finds it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterCounts:
-    """Clusters of failures for one grouping."""
+    """Clusters of the failing items of a view."""
 
     clusters: Sequence[Cluster]
     failures: int
-    """Failing items of the view, with or without a cluster."""
+    """Number of failing items, with or without a cluster."""
 
 
 @dataclass(slots=True)
@@ -244,49 +253,52 @@ class ClusterListState:
     """State of the cluster list at one level: grouping, unfolded groups and cursor."""
 
     grouping: int = 0
+    """Index in `fcreview.matching.clusters.GROUPINGS`."""
     unfolded: set[str] = field(default_factory=set)
+    """Filter terms of the unfolded groups."""
     terms: tuple[str, ...] = ()
     """Filter terms of the line under the cursor."""
     counts: dict[int, ClusterCounts] = field(default_factory=dict)
-    """The last counts, by the number that `matching.clusters.counted` returns; shown until new ones arrive."""
+    """Last counts by the result of `stored_grouping`. They are shown until new ones arrive."""
 
 
 @dataclass(slots=True)
 class ListStates:
-    """State of the lists that can be opened at one level."""
+    """State of the lists that were opened from one level."""
 
     clusters: ClusterListState = field(default_factory=ClusterListState)
     selections: dict[str, Any] = field(default_factory=dict)
-    """The last selection, by the name of the list."""
+    """Last selection by the name of the list."""
 
 
 @dataclass(slots=True)
 class QueueLevel:
-    """A level above the current one, to which `esc` returns."""
+    """Level above the current one, to which the key `queue.back` returns."""
 
     settings: QueueSettings
     cursor: CursorPosition
     opened_from: str = ""
-    """Name of the list from which the next level was opened; `esc` opens it again. Empty if a filter was entered."""
+    """Name of the list in which the next level was selected. The key `queue.back` opens it again. Else empty."""
     lists: ListStates = field(default_factory=ListStates)
 
 
 class QueueLevels:
-    """Levels above the current one, outermost first. `lists` is the state of the current level's lists."""
+    """Levels above the current one, outermost first."""
 
     def __init__(self, state: QueueState, above: Sequence[QueueLevel] = ()) -> None:
         self._state = state
         self.above = list(above)
         self.lists = ListStates()
+        """State of the lists that were opened from the current level."""
 
     def push(self, settings: QueueSettings, cursor: CursorPosition, opened_from: str = "") -> None:
-        """Add the previous settings as a level above the current ones, unless nothing changed."""
+        """Add a level with the previous settings above the current one, unless the settings did not change."""
         if settings != self._state.settings:
             self.above.append(QueueLevel(settings, cursor, opened_from, self.lists))
             self.lists = ListStates()
 
     def pop(self) -> QueueLevel | None:
-        """Restore and return the level above; None at the outermost level."""
+        """Restore and return the level above. None at the outermost level."""
         if not self.above:
             return None
         level = self.above.pop()
@@ -295,62 +307,68 @@ class QueueLevels:
         return level
 
     def clear(self) -> None:
-        """Show all items of the run and drop the levels of the same run."""
-        self._state.clear()
+        """Show all items of the run and drop the levels with the same run."""
+        self._state.apply_filter("")
         self.above = [level for level in self.above if level.settings.run != self._state.run]
 
 
 def level_to_json(settings: QueueSettings, cursor: CursorPosition) -> dict[str, Any]:
-    """{where, search, queue, seed, run, items, item: [id, run] or null, line}; `items` are numbers."""
+    """Return {where, search, queue, seed, run, items: [number], item: [id, run] or null, line}."""
     fields = asdict(settings)
-    del fields["file"]  # a queue file applies only while it is opened
+    del fields["file"]  # another session may open another queue file
     return {**fields, "item": cursor.key, "line": cursor.line}
 
 
 def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPosition]:
-    """Inverse of `level_to_json`. Raises: ValueError, TypeError or KeyError for any other content."""
+    """Return the result of `level_to_json` as objects. Raises: ValueError, TypeError or KeyError if it is invalid."""
     run, item = fields["run"], fields["item"]
     texts = {name: fields[name] for name in ("where", "search", "queue")}
     if not all(isinstance(text, str) for text in texts.values()) or not (run is None or isinstance(run, int)):
-        raise ValueError("no level")
-    named = None
+        raise ValueError("invalid level")
+    key = None
     if item is not None:
-        name, of = item
-        named = str(name), int(of)
+        item_id, item_run = item
+        key = str(item_id), int(item_run)
     items = tuple(map(int, fields.get("items", ())))
-    return QueueSettings(**texts, seed=int(fields["seed"]), run=run, items=items), CursorPosition(
-        None, int(fields["line"]), named
-    )
+    settings = QueueSettings(**texts, seed=int(fields["seed"]), run=run, items=items)
+    return settings, CursorPosition(None, int(fields["line"]), key)
 
 
 POSITIONS_FOLDER = "positions"
 MAX_SAVED_LEVELS = 20
-"""Innermost levels that are kept."""
+"""Number of innermost levels that are saved."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePosition:
+    """Current level of a queue with its cursor, and the levels above it."""
+
     settings: QueueSettings
     cursor: CursorPosition
     levels: Sequence[QueueLevel] = ()
+    """Levels above the current one, outermost first."""
 
 
-def save_position(own: AnnotatorState, state: QueueState, position: QueuePosition) -> None:
-    levels = [level_to_json(each.settings, each.cursor) | {"via": each.opened_from} for each in position.levels[-MAX_SAVED_LEVELS:]]
-    levels.append(level_to_json(position.settings, position.cursor) | {"via": ""})
-    own.try_write(POSITIONS_FOLDER, {"scope": list(state.scope), "blind": state.blind, "levels": levels})
+def save_position(annotator_state: AnnotatorState, state: QueueState, position: QueuePosition) -> None:
+    """Save the position at which the annotator leaves the queue."""
+    current = QueueLevel(position.settings, position.cursor)
+    levels = [
+        level_to_json(level.settings, level.cursor) | {"via": level.opened_from}
+        for level in (*position.levels[-MAX_SAVED_LEVELS:], current)
+    ]
+    annotator_state.try_write(POSITIONS_FOLDER, {"scope": list(state.scope), "blind": state.blind, "levels": levels})
 
 
-def load_position(own: AnnotatorState, state: QueueState) -> QueuePosition | None:
-    """The kept position, if it has the same runs and blind mode and its filters are still valid."""
-    found = own.read(POSITIONS_FOLDER)
-    if found.get("scope") != list(state.scope) or found.get("blind") is not state.blind:
+def load_position(annotator_state: AnnotatorState, state: QueueState) -> QueuePosition | None:
+    """Return the saved position if it has the same runs and blind mode and its filters are still valid."""
+    saved_position = annotator_state.read(POSITIONS_FOLDER)
+    if saved_position.get("scope") != list(state.scope) or saved_position.get("blind") is not state.blind:
         return None
     try:
-        levels = [QueueLevel(*level_from_json(each), str(each["via"])) for each in found["levels"]]
+        levels = [QueueLevel(*level_from_json(each), str(each["via"])) for each in saved_position["levels"]]
         for level in levels:
             state.parse_filter(level.settings.where)
-        *above, here = levels
+        *above, current = levels
     except (FilterError, ValueError, TypeError, KeyError):
         return None
-    return QueuePosition(here.settings, here.cursor, above)
+    return QueuePosition(current.settings, current.cursor, above)

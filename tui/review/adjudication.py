@@ -93,14 +93,14 @@ class CaseList:
         return self.cases[self.at] if self.cases else None
 
     @property
-    def resolved(self) -> int:
+    def n_resolved(self) -> int:
         """Number of resolved cases."""
         return sum(case.resolved for case in self.cases)
 
     @property
     def all_resolved(self) -> bool:
         """Whether all cases are resolved."""
-        return self.resolved == len(self.cases)
+        return self.n_resolved == len(self.cases)
 
     def update_item(self, item: int, unresolved: Sequence[Disagreement]) -> None:
         """Update the cases of an item from its unresolved disagreements. New ones go after the item's other cases."""
@@ -154,7 +154,7 @@ def case_name(case: AdjudicationCase, detail: ItemDetail) -> str:
 
 def header_line(cases: CaseList, detail: ItemDetail | None, cells: int) -> Line:
     """Return the header: ` unresolved 2/7   simple_13 · call 1 · equivalent            resolved 1 of 7`."""
-    count = "all resolved" if cases.all_resolved else f"resolved {cases.resolved} of {len(cases.cases)}"
+    count = "all resolved" if cases.all_resolved else f"resolved {cases.n_resolved} of {len(cases.cases)}"
     right: Line = ((f" {count} ", "good" if cases.all_resolved else "dim"),)
     if cases.case is None or detail is None:
         return justify_line(((" adjudication", "strong"),), right if cases.cases else (), cells)
@@ -166,7 +166,7 @@ def header_line(cases: CaseList, detail: ItemDetail | None, cells: int) -> Line:
 
 
 def panel_lines(
-    case: AdjudicationCase, item: Item, mine: Opinion | None, cells: int, rows: int, pager_key: str
+    case: AdjudicationCase, item: Item, own_review: Opinion | None, cells: int, rows: int, pager_key: str
 ) -> list[Line]:
     """Return the annotators' answers, the adjudicator's review, and as many automatic verdicts as fit into `rows`.
 
@@ -175,7 +175,7 @@ def panel_lines(
     answers: list[Line] = []
     for at, answer in enumerate(case.disagreement.answers):
         answers += _answer_lines(at, answer, cells, named=case.resolved)
-    answers += _adjudicator_lines(mine, cells)
+    answers += _adjudicator_lines(own_review, cells)
     automatic = _automatic_lines(case.disagreement, item, cells)
     if len(answers) > rows - 1:
         hint = f"     {symbols().ellipsis} press {pager_key} for all answers"
@@ -256,7 +256,7 @@ def annotator_names(answers: Sequence[Opinion]) -> str:
 
 def remaining_text(cases: CaseList) -> str:
     """Return the number of unresolved cases as text: `2 disagreements left`."""
-    open_ = len(cases.cases) - cases.resolved
+    open_ = len(cases.cases) - cases.n_resolved
     if not cases.cases:
         return "no disagreements"
     return f"{format_count(open_, 'disagreement')} left" if open_ else "all resolved"
@@ -278,7 +278,7 @@ class DisagreementCursor(Cursor):
         self.show_item(_hide_reviews(case, detail))
         self.index = self._target_index() if case.disagreement.target != ITEM else self.index
 
-    def renew_case(self, case: AdjudicationCase, detail: ItemDetail) -> None:
+    def refresh_case(self, case: AdjudicationCase, detail: ItemDetail) -> None:
         """Show the same case with its current reviews."""
         self.case = case
         self.refresh(_hide_reviews(case, detail))
@@ -302,7 +302,7 @@ def _hide_reviews(case: AdjudicationCase, detail: ItemDetail) -> ItemDetail:
 class AdjudicationView(Protocol):
     """Screen that shows a case, as far as `Adjudicator` uses it."""
 
-    def say(self, remark: StatusMessage) -> None:
+    def show_message(self, message: StatusMessage) -> None:
         """Show a message in the status line."""
         ...
 
@@ -310,11 +310,11 @@ class AdjudicationView(Protocol):
         """Run a coroutine as long as the screen exists."""
         ...
 
-    def show_case(self, remark: StatusMessage) -> None:
+    def show_case(self, message: StatusMessage) -> None:
         """Show another case, or that there are no cases."""
         ...
 
-    def refresh_case(self, remark: StatusMessage) -> None:
+    def refresh_case(self, message: StatusMessage) -> None:
         """Show the same case with its current reviews."""
         ...
 
@@ -329,7 +329,7 @@ class Adjudicator:
         self.is_loaded = False
         """Whether the cases have been read from the store."""
         self._session, self._view, self._screen, self._key = session, view, screen, key
-        self._runner = ActionRunner(session, screen.say, screen.run)
+        self._runner = ActionRunner(session, screen.show_message, screen.run)
 
     def load_cases(self) -> None:
         """Read the cases and show the first one."""
@@ -352,7 +352,7 @@ class Adjudicator:
         if case is None:
             return
         value, fault = VERDICTS_BY_KEY[key]
-        mine = self.mine
+        mine = self.own_review
         if fault is None and mine is not None and mine.verdict is None:
             fault = mine.fault  # a verdict without a fault would clear the fault that was recorded first
         self._review(case, verdict=value, fault=fault)
@@ -366,7 +366,7 @@ class Adjudicator:
             value = self._scale(case).parse_typed_answer(text.strip())
         except ValueError as error:
             self._runner.show_message(
-                f"{sanitize(case.disagreement.criterion)} is {error}, not {sanitize(text)}", "warn"
+                f"{sanitize(case.disagreement.criterion)} must be {error}; got {sanitize(text)}", "warn"
             )
             return
         self._review(case, verdict=value)
@@ -401,7 +401,7 @@ class Adjudicator:
         self._runner.queue_action(call_done)
 
     @property
-    def mine(self) -> Opinion | None:
+    def own_review(self) -> Opinion | None:
         """Current review of the displayed case by this adjudicator."""
         case, detail = self.cases.case, self.detail
         if case is None or detail is None:
@@ -490,13 +490,13 @@ class Adjudicator:
             item, await self._session.query(lambda store: store.analysis.fetch_item_disagreements(item))
         )
 
-    async def _show_case(self, remark: StatusMessage) -> None:
+    async def _show_case(self, message: StatusMessage) -> None:
         await self._read_item()
-        self._screen.show_case(remark)
+        self._screen.show_case(message)
 
-    async def _refresh_case(self, remark: StatusMessage) -> None:
+    async def _refresh_case(self, message: StatusMessage) -> None:
         await self._read_item()
-        self._screen.refresh_case(remark)
+        self._screen.refresh_case(message)
 
     async def _read_item(self) -> None:
         case = self.cases.case
@@ -507,5 +507,5 @@ def _describe(annotation: Annotation) -> str:
     parts = [format_verdict(annotation.verdict, annotation.criterion)] if annotation.verdict is not None else []
     parts += [f"fault: {annotation.fault}"] if annotation.fault else []
     parts += ["golden fix"] if annotation.golden_fix else []
-    parts += ["reason"] if annotation.note is not None else []
+    parts += ["note"] if annotation.note is not None else []
     return ", ".join(parts)

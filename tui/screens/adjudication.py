@@ -52,8 +52,8 @@ class AdjudicationScreen(Screen[None]):
     def __init__(self, session: Session, view: View) -> None:
         super().__init__()
         self._session = session
-        self.adjudicator = Adjudicator(session, view, self, self._key)
-        self._remark = NO_MESSAGE
+        self.adjudicator = Adjudicator(session, view, self, self._key_name)
+        self._message = NO_MESSAGE
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="adjudication-header")
@@ -65,7 +65,7 @@ class AdjudicationScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.text.focus()
-        self.watch(self.text, "moves", self._moved, init=False)
+        self.watch(self.text, "moves", self._on_text_moved, init=False)
         self.adjudicator.load_cases()
 
     def on_resize(self) -> None:
@@ -76,7 +76,7 @@ class AdjudicationScreen(Screen[None]):
         """Widget with the text of the item."""
         return self.query_one("#item-text", ItemText)
 
-    def _key(self, action: str) -> str:
+    def _key_name(self, action: str) -> str:
         return active_key_names(self.app).get(action, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -98,7 +98,7 @@ class AdjudicationScreen(Screen[None]):
 
     def no_key(self, key: str) -> None:
         """Show the message for a key that does nothing here."""
-        self.say(StatusMessage(unavailable_key_message(self.app, key), "warn"))
+        self.show_message(StatusMessage(unavailable_key_message(self.app, key), "warn"))
 
     # -- display
 
@@ -106,14 +106,14 @@ class AdjudicationScreen(Screen[None]):
         """Run a coroutine as a worker of the screen."""
         self.run_worker(work, group="actions")
 
-    def show_case(self, remark: StatusMessage) -> None:
+    def show_case(self, message: StatusMessage) -> None:
         """Show the case that `Adjudicator` moved to."""
-        self._remark = remark
+        self._message = message
         case, detail = self.adjudicator.cases.case, self.adjudicator.detail
         if case is not None and detail is not None:
             reader = self.text.reader
             if not isinstance(reader, DisagreementCursor):
-                options = DisplayOptions(open_key=self._key("item.fold"))
+                options = DisplayOptions(open_key=self._key_name("item.fold"))
                 reader = DisagreementCursor(detail, self._session.annotator, options=options)
             reader.show_case(case, detail)
             self.text.open(reader)
@@ -122,25 +122,25 @@ class AdjudicationScreen(Screen[None]):
                 self.call_after_refresh(self.text.scroll_to_block, mark)
         self._draw()
 
-    def refresh_case(self, remark: StatusMessage) -> None:
+    def refresh_case(self, message: StatusMessage) -> None:
         """Show the same case with its current reviews."""
-        self._remark = remark
+        self._message = message
         case, detail, reader = self.adjudicator.cases.case, self.adjudicator.detail, self.text.reader
         if case is not None and detail is not None and isinstance(reader, DisagreementCursor):
-            reader.renew_case(case, detail)
+            reader.refresh_case(case, detail)
             self.text.update_item(reader.detail)
         self._draw()
 
-    def say(self, remark: StatusMessage) -> None:
+    def show_message(self, message: StatusMessage) -> None:
         """Show a message in the status line, with the bell for an error."""
-        self._remark = remark
-        if remark.style == "bad":
+        self._message = message
+        if message.style == "bad":
             self.app.bell()
         self._draw_bars()
 
-    def _moved(self) -> None:
-        if self.text.remark is not None:
-            self._remark = self.text.remark
+    def _on_text_moved(self) -> None:
+        if self.text.message is not None:
+            self._message = self.text.message
         self._draw_bars()
 
     def on_document_view_scrolled(self) -> None:
@@ -153,8 +153,8 @@ class AdjudicationScreen(Screen[None]):
         ]
         if cases.case is not None and detail is not None:
             rows = max(int(self.app.size.height * MAX_ANSWERS_SHARE), MIN_ANSWER_ROWS)
-            key = self._key("adjudication.answers")
-            lines = panel_lines(cases.case, detail.item, self.adjudicator.mine, cells, rows, key)
+            key = self._key_name("adjudication.answers")
+            lines = panel_lines(cases.case, detail.item, self.adjudicator.own_review, cells, rows, key)
         self.query_one(LineBlock).show(lines)
         self.query_one("#adjudication-header", LineBar).show(header_line(cases, detail, cells))
         self.query_one("#adjudication-rule", LineBar).show(((symbols().rule * cells, "dim"),))
@@ -164,7 +164,7 @@ class AdjudicationScreen(Screen[None]):
     def _draw_bars(self) -> None:
         cells, keys = self.app.size.width, active_key_names(self.app)
         right: Line = ((f" {self.text.scroll_percent:3} % ", "dim"),) if self.text.reader else ()
-        text, style = self._remark
+        text, style = self._message
         left: Line = ((f" {text}", style),)
         if not text and self.adjudicator.cases.case:
             left = ((" " + format_hints(keys, cells - line_width(right) - 2), "dim"),)
@@ -182,13 +182,13 @@ class AdjudicationScreen(Screen[None]):
         self.adjudicator.record_verdict(key)
 
     def action_target(self) -> None:
-        self.say(StatusMessage("only the disputed target can be reviewed here", "warn"))
+        self.show_message(StatusMessage("only the disputed target can be reviewed here", "warn"))
 
     def action_other(self) -> None:
         case = self.adjudicator.cases.case
         if case is not None and case.disagreement.criterion in PASS_FAIL_CRITERIA:
-            keys = " or ".join(filter(None, map(self._key, ("item.pass", "item.fail"))))
-            self.say(StatusMessage(f"the only values are pass and fail; press {keys}", "warn"))
+            keys = " or ".join(filter(None, map(self._key_name, ("item.pass", "item.fail"))))
+            self.show_message(StatusMessage(f"the only values are pass and fail; press {keys}", "warn"))
             return
         prompt = f"{self.adjudicator.allowed_values()}:"
         self.app.push_screen(
@@ -199,7 +199,7 @@ class AdjudicationScreen(Screen[None]):
         self.app.push_screen(FaultScreen(), lambda fault: self.adjudicator.record_fault(fault) if fault else None)
 
     def action_note(self) -> None:
-        case, detail, mine = self.adjudicator.cases.case, self.adjudicator.detail, self.adjudicator.mine
+        case, detail, mine = self.adjudicator.cases.case, self.adjudicator.detail, self.adjudicator.own_review
         if case is not None and detail is not None:
             before = (mine.note if mine else None) or ""
             prompt = NoteScreen(case_name(case, detail), before)
@@ -220,7 +220,7 @@ class AdjudicationScreen(Screen[None]):
     def action_answers(self) -> None:
         case, detail = self.adjudicator.cases.case, self.adjudicator.detail
         if case is not None and detail is not None:
-            self._page(f"{case_name(case, detail)} · answers", full_text(case, detail))
+            self._open_pager(f"{case_name(case, detail)} · answers", full_text(case, detail))
 
     def action_raw(self) -> None:
         case, detail = self.adjudicator.cases.case, self.adjudicator.detail
@@ -231,12 +231,12 @@ class AdjudicationScreen(Screen[None]):
             records = await read_raw_records(self._session, case.item, detail.item)
             return PagerText(join_records(records, indented=False), join_records(records, indented=True))
 
-        self._page(f"{detail.row.id} · records", load)
+        self._open_pager(f"{detail.row.id} · records", load)
 
     def on_item_text_opened(self, opened: ItemText.Opened) -> None:
-        self._page(f"{self.text.required_reader.detail.row.id} · {opened.title}", opened.text)
+        self._open_pager(f"{self.text.required_reader.detail.row.id} · {opened.title}", opened.text)
 
-    def _page(self, title: str, text: str | Callable[[], Awaitable[PagerText]]) -> None:
+    def _open_pager(self, title: str, text: str | Callable[[], Awaitable[PagerText]]) -> None:
         find = self.text.required_reader.last_search if self.text.reader else ""
         self.app.push_screen(PagerScreen(title, text, find=find, folder=self._session.folder))
 
@@ -245,4 +245,4 @@ class AdjudicationScreen(Screen[None]):
         self.app.push_screen(AskScreen("/", sought), lambda text: self.text.search(text) if text else None)
 
     def action_copy(self) -> None:
-        self.say(StatusMessage(copy_text(self.text.text_to_copy, self._session.folder, self.app._driver)))
+        self.show_message(StatusMessage(copy_text(self.text.text_to_copy, self._session.folder, self.app._driver)))

@@ -14,7 +14,14 @@ from textual.widgets import Input
 
 from fcreview.model.item import Item
 from fcreview.model.sanitize import sanitize
-from fcreview.stats.run_comparison import VERDICT_SOURCES, RunComparison, Flip, VerdictSource, compare_runs, default_source
+from fcreview.stats.run_comparison import (
+    VERDICT_SOURCES,
+    Flip,
+    RunComparison,
+    VerdictSource,
+    compare_runs,
+    default_source,
+)
 from fcreview.store.queries.run_lists import GROUP_LABELS
 from fcreview.store.rows import RunRow, View
 from fcreview.tui.actions import (
@@ -54,46 +61,50 @@ class FlipScreen(Screen[None]):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        self._read()
+        self._load_items()
 
     @property
-    def _text(self) -> TextList:
+    def _text_list(self) -> TextList:
         return self.query_one("#flip-text", TextList)
 
     @work(exclusive=True, group="flip")
-    async def _read(self) -> None:
+    async def _load_items(self) -> None:
         flip = self._flips[self._at]
         a, b = await self._session.query(
             lambda store: (store.read_detail(flip.a.item).item, store.read_detail(flip.b.item).item)
         )
         self._items = a, b
         self._draw()
-        self._text.action_move_to(0)
+        self._text_list.action_move_to(0)
 
     def on_resize(self) -> None:
         self._draw()
 
     def _draw(self) -> None:
         flip, cells = self._flips[self._at], self.size.width
-        words = [sanitize(flip.a.question_key.id), sanitize(flip.a.question_key.category), f"only {flip.passing_side.upper()} passes"]
+        words = [
+            sanitize(flip.a.question_key.id),
+            sanitize(flip.a.question_key.category),
+            f"only {flip.passing_side.upper()} passes",
+        ]
         name = " " + f" {symbols().separator} ".join(words)
         place: Line = ((f"{self._at + 1:,}/{len(self._flips):,} ", "dim"),)
         self.query_one("#flip-title", LineBar).show(justify_line(((name, "strong"),), place, cells))
         if self._items is not None:
-            self._text.set_lines(flip_lines(flip, *self._items, cells))
+            self._text_list.set_lines(flip_lines(flip, *self._items, cells))
 
     def action_step(self, by: int) -> None:
         """Show the next (1) or previous (-1) flip. At the first and the last flip nothing happens."""
         at = max(0, min(self._at + by, len(self._flips) - 1))
         if at != self._at:
             self._at, self._items = at, None
-            self._read()
+            self._load_items()
 
     def action_scroll(self, by: int) -> None:
-        self._text.action_move(by)
+        self._text_list.action_move(by)
 
     def action_page(self, by: int) -> None:
-        self._text.action_move_page(by)
+        self._text_list.action_move_page(by)
 
     def action_close(self) -> None:
         self.dismiss(None)
@@ -124,9 +135,9 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         found = await self._session.query(
             lambda store: store.analysis.fetch_outcomes(self._view, (a, b), source), interruptible=True
         )
-        self._found = await asyncio.to_thread(compare_runs, found[a], found[b])
+        self._comparison = await asyncio.to_thread(compare_runs, found[a], found[b])
         self.waiting.stop()
-        choices = comparison_choices(self._found, source)
+        choices = comparison_choices(self._comparison, source)
         choices.title = f"A {first}, B {second}, {source}"
         self._choices = choices
         self._draw()
@@ -189,7 +200,7 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
         self._redraw(self._selected)
 
     @property
-    def _box(self) -> RunSearchInput:
+    def _search_input(self) -> RunSearchInput:
         return self.query_one(RunSearchInput)
 
     def on_resize(self) -> None:
@@ -207,7 +218,7 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
         if self._marked is not None:
             model = next((sanitize(run.info.model) for run in self._runs if run.run == self._marked), "")
             key = active_key_names(self.app).get("runs.compare", "")
-            choices.note = f"A: run {self._marked} {truncate_middle(model, 30)}; press {key} on another run"
+            choices.note = f"A: run {self._marked} {truncate_middle(model, 30)}; mark B with {key}"
         if at not in choices.values:
             at = next(
                 (
@@ -238,21 +249,21 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
         self._list_state.next_grouping()
         self._redraw(here)
 
-    def action_unfold(self, wanted: bool) -> None:
+    def action_unfold(self, unfold: bool) -> None:
         """Unfold or fold the group under the cursor. Folding a group from one of its runs moves to the group's line."""
         rows, at = self._choices.values if self._choices is not None else (), self.list.cursor
         name = next((value for value in reversed(rows[: at + 1]) if isinstance(value, str)), None)
-        if name is None or (name in self._list_state.unfolded) == wanted or rows[at] == ALL_RUNS:
+        if name is None or (name in self._list_state.unfolded) == unfold or rows[at] == ALL_RUNS:
             return
         self._list_state.unfolded ^= {name}
-        self._redraw(name if not wanted else self._value_at_cursor)
+        self._redraw(name if not unfold else self._value_at_cursor)
 
     def action_move(self, by: int) -> None:
         self.list.action_move(by)
 
     def action_find(self) -> None:
-        self._box.display = True
-        self._box.focus()
+        self._search_input.display = True
+        self._search_input.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -260,11 +271,11 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
             self._list_state.search = event.value
             self._redraw(self._value_at_cursor)
 
-    def action_found(self, kept: bool) -> None:
-        """Return to the list, with the search applied if `kept`, otherwise with all runs."""
-        if not kept:
-            self._box.value = self._list_state.search = ""
-        self._box.display = bool(self._list_state.search)
+    def action_end_search(self, apply: bool) -> None:
+        """Return to the list, with the search applied if `apply`, otherwise with all runs."""
+        if not apply:
+            self._search_input.value = self._list_state.search = ""
+        self._search_input.display = bool(self._list_state.search)
         self.list.focus()
         self._redraw(self._value_at_cursor)
 
@@ -279,13 +290,13 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
 
     def action_close(self) -> None:
         if self._list_state.search:
-            self.action_found(False)
+            self.action_end_search(False)
         else:
             self.dismiss(None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         if self.is_mounted and isinstance(self.focused, RunSearchInput):
-            return action in ("found", "move")
+            return action in ("end_search", "move")
         return True
 
     @property

@@ -110,7 +110,7 @@ class NoteBox(SafeTextArea):
         if event.key in keys_for(self.app, NOTE_ACTIONS):
             event.prevent_default()  # keeps the text area from inserting the key; the binding still handles it
 
-    def action_line(self) -> None:
+    def action_new_line(self) -> None:
         """Move down, or start a new line if the cursor is in the last one."""
         line = self.cursor_location[0]
         if line == self.document.line_count - 1 and self.document.get_line(line):
@@ -137,12 +137,12 @@ class NoteScreen(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static(self._hint(self.app.size.width), markup=False)
+            yield Static(self._title_with_keys(self.app.size.width), markup=False)
             box = NoteBox(self._note, soft_wrap=True, show_line_numbers=False, tab_behavior="indent", compact=True)
             box.cursor_blink = False
             yield box
 
-    def _hint(self, cells: int) -> str:
+    def _title_with_keys(self, cells: int) -> str:
         """Return the title with the keys. The name is shortened to make room for the keys."""
         keys = active_key_names(self.app)
         templates = {"note.save": "{} saves", "note.line": "{}: new line", "note.cancel": "{} cancels"}
@@ -153,7 +153,7 @@ class NoteScreen(ModalScreen[str | None]):
         )
 
     def on_resize(self) -> None:
-        self.query_one(Static).update(self._hint(self.app.size.width))
+        self.query_one(Static).update(self._title_with_keys(self.app.size.width))
 
     def on_mount(self) -> None:
         self._box.move_cursor(self._box.document.end)
@@ -274,19 +274,19 @@ class TagsScreen(ModalScreen[list[str] | None]):
     def action_move(self, by: int) -> None:
         self._draw(min(max(self._cursor + by, 0), len(self._source) - 1))
 
-    def action_set(self) -> None:
-        self.action_number(self._cursor + 1)
+    def action_toggle_tag(self) -> None:
+        self.action_toggle_number(self._cursor + 1)
 
-    def action_number(self, number: int) -> None:
+    def action_toggle_number(self, number: int) -> None:
         """Set or clear the tag with this number, from 1."""
         if number <= len(self._tags):
             self._source.chosen ^= {self._tags[number - 1]}
             self._draw(number - 1)
 
     def action_new(self) -> None:
-        self.app.push_screen(AskScreen(f"new tag {symbols().arrow}"), self._add)
+        self.app.push_screen(AskScreen(f"new tag {symbols().arrow}"), self._add_tag)
 
-    def _add(self, text: str | None) -> None:
+    def _add_tag(self, text: str | None) -> None:
         tag = (text or "").strip()
         if not tag:
             return

@@ -67,8 +67,8 @@ class GoldenScreen(ModalScreen[GoldenCorrection | None]):
     AUTO_FOCUS = ""  # the focus stays where it was when the prompt for the reason closes
     CSS = """
     GoldenScreen { background: ansi_default; layout: vertical; }
-    GoldenScreen GoldenBox { height: 1fr; border: none; padding: 0; background: ansi_default; }
-    GoldenScreen GoldenBox:focus { border: none; }
+    GoldenScreen GoldenTextArea { height: 1fr; border: none; padding: 0; background: ansi_default; }
+    GoldenScreen GoldenTextArea:focus { border: none; }
     GoldenScreen #golden-message { height: 2; }
     """
 

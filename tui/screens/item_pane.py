@@ -294,8 +294,8 @@ class ItemPane(Vertical):
         self.query_one("#item-status", LineBar).show(status)
 
     def _cursor_moved(self) -> None:
-        if self.text.remark is not None:
-            self._message = self.text.remark
+        if self.text.message is not None:
+            self._message = self.text.message
         self._message = self._target.follow_cursor(self.cursor) or self._message
         self.draw_bars()
 

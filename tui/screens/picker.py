@@ -15,7 +15,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from fcreview.matching.clusters import GROUPINGS, group_clusters, stored_grouping
+from fcreview.matching.clusters import GROUPINGS, group_clusters, computed_grouping
 from fcreview.model.wording import format_count
 from fcreview.tui.actions import CLUSTER_ACTIONS, MODAL_HELP_ACTIONS, PICKER_ACTIONS
 from fcreview.tui.key_bindings import make_bindings, unavailable_key_message
@@ -196,13 +196,13 @@ class ClustersScreen(PickerScreen[tuple[str, ...]], inherit_bindings=False):
             self._draw_description()
 
     async def _load_counts(self) -> ChoiceTable[tuple[str, ...]] | None:
-        kind = stored_grouping(self._grouping)
+        kind = computed_grouping(self._grouping)
         self._state.counts[kind] = await self._count_failures(kind)
         return self._build_choices()
 
     def _build_choices(self) -> ChoiceTable[tuple[str, ...]] | None:
         """None until they are counted."""
-        found = self._state.counts.get(stored_grouping(self._grouping))
+        found = self._state.counts.get(computed_grouping(self._grouping))
         groups = group_clusters(found.clusters, self._grouping) if found else []
         self._rows = cluster_rows(groups, self._unfolded)
         if found is None:

@@ -179,7 +179,7 @@ class QueuePane(Vertical):
             self.app.exit(return_code=1, message=str(error))
             return
         except FilterError as error:
-            self._state.clear()
+            self._state.apply_filter("")
             self.load_view(cursor, f"The filter was ignored: {error.message}")
             return
         self._first_item = None

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.binding import BindingType
 
-from fcreview.stats.agreement import SCOPE_HEADINGS, AGREEMENT_SCOPES, Rating, AgreementScope, split_by_blind_status, find_multiply_labelled_items
+from fcreview.stats.agreement import (
+    AGREEMENT_SCOPES,
+    SCOPE_HEADINGS,
+    AgreementScope,
+    Rating,
+    find_multiply_labelled_items,
+    split_by_blind_status,
+)
 from fcreview.stats.calibration import NO_PAIRS_MESSAGE as CALIBRATION_NONE
-from fcreview.stats.calibration import VerdictPair
-from fcreview.stats.calibration import CalibrationScope as CalibrationScope
+from fcreview.stats.calibration import CalibrationScope, VerdictPair
 from fcreview.store.rows import View
 from fcreview.tui.actions import AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.key_bindings import make_bindings
@@ -121,7 +127,7 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
             noun="figure",
             total=len(figures),
             columns=agreement_columns(cells),
-            rows=[row.parts for row in rows],
+            rows=[row.cells for row in rows],
             values=[row.items for row in rows],
             empty_message=self._progress or NO_LABELS,
             note=self._progress,
@@ -134,14 +140,21 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
 def _rating_groups(ratings: Sequence[Rating]) -> list[RatingGroup]:
     from fcreview.stats.agreement_summary import build_rating_groups
 
-    found = [group for given, some in split_by_blind_status(ratings).items() for group in build_rating_groups(some, AGREEMENT_SCOPES, given)]
+    found = [
+        group
+        for given, some in split_by_blind_status(ratings).items()
+        for group in build_rating_groups(some, AGREEMENT_SCOPES, given)
+    ]
     return sorted(found, key=lambda group: AGREEMENT_SCOPES.index(group.scope))
 
 
 def _agreement_cells(group: RatingGroup) -> Iterable[AgreementCell]:
     from fcreview.stats.agreement_summary import compute_coefficients
 
-    return [AgreementCell(figure, tuple(find_multiply_labelled_items(group, figure.annotators))) for figure in compute_coefficients(group)]
+    return [
+        AgreementCell(figure, tuple(find_multiply_labelled_items(group, figure.annotators)))
+        for figure in compute_coefficients(group)
+    ]
 
 
 NOT_RANDOM = "no random sample: figures are for these items only"
@@ -173,7 +186,7 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
             self.show_progress(f"{at} of {len(scopes)} tables computed")
             self._groups[scope] = await asyncio.to_thread(calibration_groups, cases, scope)
             if scope == "overall":
-                self._wrong = await asyncio.to_thread(_wrong_kinds, cases)
+                self._wrong = await asyncio.to_thread(_compute_error_groups, cases)
                 wrong: list[CalibrationTable] = ["wrong"] if self._wrong else []
                 self._tables = ["overall", *wrong, *scopes[1:]]
 
@@ -187,7 +200,7 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
             noun="kind" if wrong else "group",
             total=len(self._wrong) if wrong else len(groups),
             columns=ERROR_KIND_COLUMNS if wrong else CALIBRATION_COLUMNS,
-            rows=[row.parts for row in rows],
+            rows=[row.cells for row in rows],
             values=[row.items for row in rows],
             empty_message=self._progress or CALIBRATION_NONE,
             note=self._progress or ("" if self._random or not rows else NOT_RANDOM),
@@ -197,7 +210,7 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         self._table = self._tables[(self._tables.index(self._table) + 1) % len(self._tables)]
 
 
-def _wrong_kinds(cases: Sequence[VerdictPair]) -> list[ErrorGroup]:
+def _compute_error_groups(cases: Sequence[VerdictPair]) -> list[ErrorGroup]:
     from fcreview.stats.calibration_summary import find_error_groups  # imports numpy, which is slow to load
 
     return list(find_error_groups(cases))

@@ -186,7 +186,7 @@ def justify_line(left: Line, right: Line, cells: int) -> Line:
     return (*left, (" " * (room - line_width(left)), ""), *right)
 
 
-def pad_span(text: str, cells: int, style: str = "") -> StyledText:
+def pad_text(text: str, cells: int, style: str = "") -> StyledText:
     """Return visible text clipped or padded to exactly `cells`."""
     return (pad(text, cells), style)
 

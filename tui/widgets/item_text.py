@@ -53,7 +53,7 @@ class ItemText(DocumentView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.reader: Cursor | None = None
-        self.remark: StatusMessage | None = None
+        self.message: StatusMessage | None = None
         """Message about the last move. None leaves the previous message on screen."""
         self.focus_list: Callable[[], None] | None = None
         """Function that moves the focus to the list beside the item, if there is a list."""
@@ -97,14 +97,14 @@ class ItemText(DocumentView):
         self.required_reader.refresh(detail)
         self._show_blocks(top)
 
-    def update_after_reload(self, detail: ItemDetail, remark: StatusMessage | None) -> None:
+    def update_after_reload(self, detail: ItemDetail, message: StatusMessage | None) -> None:
         """Show the same item after a reload. If its document has not changed, nothing is redrawn."""
         top, blocks = self._top_row(), self.required_reader.blocks
         self.required_reader.refresh(detail)
         if self.required_reader.blocks != blocks:
-            self._show_blocks(top, remark)
+            self._show_blocks(top, message)
         else:
-            self._notify_moved(remark)
+            self._notify_moved(message)
 
     @property
     def required_reader(self) -> Cursor:
@@ -114,7 +114,7 @@ class ItemText(DocumentView):
             RuntimeError: No item is open. Keys do nothing then, so only an error in the program causes this.
         """
         if self.reader is None:
-            raise RuntimeError("no item")
+            raise RuntimeError("no item is open")
         return self.reader
 
     def scroll_to_block(self, index: int) -> None:
@@ -129,21 +129,21 @@ class ItemText(DocumentView):
         layout = self.document_layout
         return (self.required_reader.blocks[layout.top.block].key, layout.top.row) if layout else ("", 0)
 
-    def _show_blocks(self, top: tuple[str, int], remark: StatusMessage | None = None) -> None:
+    def _show_blocks(self, top: tuple[str, int], message: StatusMessage | None = None) -> None:
         """Show the rebuilt document from the row that `_top_row` returned before."""
         key, row = top
         at = self.required_reader.index_of(key, 0)
         position = RowPosition(at, row if self.required_reader.blocks[at].key == key else 0)
         self.show(BlockSource(self.required_reader.blocks), top=position, cursor=self.required_reader.index)
-        self._show_cursor(remark=remark)
+        self._show_cursor(message=message)
 
-    def _show_cursor(self, row: int = 0, remark: StatusMessage | None = None) -> None:
+    def _show_cursor(self, row: int = 0, message: StatusMessage | None = None) -> None:
         """Draw the cursor and scroll to it: to its whole block if it fits, or to `row` of the block."""
         self.cursor = self.required_reader.index
         self.footer = partial(self._footer_lines, self.required_reader.block.key)
         self.redraw()
         self.reveal(self.cursor, row, entire_block=row == 0)
-        self._notify_moved(remark)
+        self._notify_moved(message)
 
     def _show_extent(self) -> None:
         """Scroll to show as much as fits of the text that a verdict at the cursor is about.
@@ -160,13 +160,13 @@ class ItemText(DocumentView):
         if self.has_docs_column:
             return ()
         return footer_lines(
-            self._item_scene, key, self.cells, free, allow_full_docs=not self.required_reader.options.docs_choice
+            self._indexed_item, key, self.cells, free, allow_full_docs=not self.required_reader.options.docs_choice
         )
 
     @property
     def functions_at_cursor(self) -> RelevantFunctions:
         """Functions and parameter at the cursor, or of the nearest call, or all available functions."""
-        reading, indexed = self.required_reader, self._item_scene
+        reading, indexed = self.required_reader, self._indexed_item
         return (
             functions_at(indexed, reading.block.key)
             or functions_at(indexed, reading.current_call or "")
@@ -174,14 +174,14 @@ class ItemText(DocumentView):
         )
 
     @property
-    def _item_scene(self) -> IndexedItem:
+    def _indexed_item(self) -> IndexedItem:
         item = self.required_reader.detail.item
         if self._scene is None or self._scene.item is not item:
             self._scene = IndexedItem(item)
         return self._scene
 
-    def _notify_moved(self, remark: StatusMessage | None = None) -> None:
-        self.remark = remark
+    def _notify_moved(self, message: StatusMessage | None = None) -> None:
+        self.message = message
         self.moves += 1
 
     def _warn(self, text: str) -> None:
@@ -202,7 +202,7 @@ class ItemText(DocumentView):
             if self.required_reader.blocks is not blocks:
                 self._show_blocks(top, NO_MESSAGE)
             else:
-                self._show_cursor(remark=NO_MESSAGE)
+                self._show_cursor(message=NO_MESSAGE)
             self._show_extent()
         else:
             self.scroll_rows(step * 3)
@@ -235,7 +235,7 @@ class ItemText(DocumentView):
         else:
             self._warn("no arguments below the cursor")
 
-    def action_aside(self) -> None:
+    def action_focus_list(self) -> None:
         if self.focus_list is not None:
             self.focus_list()
         else:

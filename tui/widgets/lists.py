@@ -67,10 +67,10 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         """Return a line without the cell of the cursor symbol."""
         raise NotImplementedError
 
-    def set_reverse_cursor(self, marked: bool) -> None:
+    def set_reverse_cursor(self, is_reversed: bool) -> None:
         """Draw the line under the cursor in reverse, or not."""
-        if marked != self.reverse_cursor:
-            self.reverse_cursor = marked
+        if is_reversed != self.reverse_cursor:
+            self.reverse_cursor = is_reversed
             self.refresh_line(self.cursor)
 
     def set_total(self, total: int, cursor: int = 0) -> None:

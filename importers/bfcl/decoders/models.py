@@ -50,19 +50,13 @@ LATE_V3_MODELS: ModelRows = (
 """Models added between March and August 2025, when result files still had the names of V3."""
 V3_MODELS: ModelRows = (
     *LATE_V3_MODELS,
-    (
-        "gpt-*-FC o1-*-FC o3-*-FC DeepSeek-V3 grok-beta claude-*-FC mistral-*-FC open-mi*-FC meetkai_functionary-*",
-        "FC",
-    ),
+    ("gpt-*-FC o1-*-FC o3-*-FC DeepSeek-V3 grok-beta claude-*-FC mistral-*-FC open-mi*-FC meetkai_functionary-*", "FC"),
     ("firefunction-*-FC palmyra-x-004", "FC-DOTTED"),
     ("gemini-*-FC", "GFC"),
     ("gemini-*", "GEMINI"),
     ("command-r*-FC", "COHERE"),
     ("nova-*", "LIST"),
-    (
-        "mistralai_Ministral-8B-Instruct-2410 deepseek-ai_DeepSeek-Coder-V2-* deepseek-ai_DeepSeek-V2.5",
-        "LIST-DOTTED",
-    ),
+    ("mistralai_Ministral-8B-Instruct-2410 deepseek-ai_DeepSeek-Coder-V2-* deepseek-ai_DeepSeek-V2.5", "LIST-DOTTED"),
     ("claude-*", "BLANK"),
     ("mistral-* open-mi*", "MISTRAL"),
     ("databricks-dbrx-instruct", "DBRX"),

@@ -124,7 +124,7 @@ def test_an_item_says_where_its_golden_answer_comes_from(cli: Cli, runs: Path, m
     entries = [replace(one, question_hash="0" * 16) for one in parse_errata(mended.read_bytes()).entries.values()]
     mended.write_bytes(serialize_errata(entries, [], "2026-01-01", "tester"))
     out = cli(*shown, mended).out
-    assert "errata, not applied · tester · 2026-01-01" in out and "stale: the question is another one" in out
+    assert "errata, not applied · tester · 2026-01-01" in out and "stale: the question has changed" in out
 
 
 @pytest.mark.sweep

@@ -97,10 +97,10 @@ def test_damaged_lines_are_told_and_not_taken(cli: Cli, copies: tuple[Path, Path
         "alice: 1 new event, 1 already here\ncarol: 1 new event, 0 already here\n",
     )
     assert done.err.splitlines() == [
-        "fcreview: alice.jsonl line 2: altered: its hash does not fit its content, not taken",
-        "fcreview: alice.jsonl line 4: event is missing or not text, not taken",
-        "fcreview: alice.jsonl line 5: not readable as JSON, not taken",
-        "fcreview: alice.jsonl line 3: chain broken: the event before it is not here",
+        "fcreview: alice.jsonl line 2: altered: the hash does not match the content, not copied",
+        "fcreview: alice.jsonl line 4: event is missing or not a string, not copied",
+        "fcreview: alice.jsonl line 5: not valid JSON, not copied",
+        "fcreview: alice.jsonl line 3: chain broken: the previous event is missing",
     ]
     assert journal(here, "carol").read_bytes() == whole
     assert {each["id"] for each in cli("export", here, "--only", "reviewed").objects} >= {"simple_python_2"}
@@ -168,7 +168,7 @@ def test_a_workspace_is_not_merged_into_itself(cli: Cli, known_run: Path, tmp_pa
     for other in (known_run, known_run / ".fcreview", tmp_path / "link"):
         done = cli("merge", known_run, other)
         assert (done.code, done.out) == (1, "")
-        assert "is this workspace itself" in done.err
+        assert "is the same workspace" in done.err
 
 
 def test_what_is_no_workspace_is_told_in_one_line(cli: Cli, known_run: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.base import Plugin, WriteError
+from fcreview.importers.base import Importer, WriteError
 from fcreview.model.item import Run
 from fcreview.run_plan import RunPlan
 
@@ -40,7 +40,7 @@ def test_corrected_figures_are_official_in_what_is_written(cli: Cli, run: Path, 
     official, corrected = report(cli, tmp_path / "out", "official"), report(cli, run, "corrected")
     assert official == corrected != report(cli, run, "official")
     (entry,) = cli("show", tmp_path / "out", "simple_python_0", "--run", "1", "--json").objects
-    assert "judged wrong by people" in json.dumps(entry)
+    assert "judged wrong by an annotator" in json.dumps(entry)
     for original in (tmp_path / "out").rglob("*.orig"):
         name = original.relative_to(tmp_path / "out").as_posix().removesuffix(".orig")
         assert original.read_bytes() == (run / name).read_bytes()
@@ -53,7 +53,7 @@ def test_what_has_no_place_and_what_people_differ_on_is_told(cli: Cli, run: Path
     said = ["--verdict", "yes", "--criterion", "hallucinated", "--target", "turn:1/call:1"]
     assert cli("label", run, "simple_python_1", "--run", "1", *said).code == 0
     told = cli("export", run, "--format", "native", "-o", tmp_path / "out").err
-    assert "where people differ the benchmark's own verdict stays (1)" in told
+    assert "unresolved disagreements, where the benchmark's own verdict is kept (1)" in told
     assert "hallucinated of a call (1)" in told
     assert "0 changed files" in told
 
@@ -101,8 +101,8 @@ def test_a_golden_fix_is_kept_and_becomes_a_patch(cli: Cli, run: Path, tmp_path:
         ('{"id": "x"}', 1, "not id"),
         ('{"ground_truth": [{"get_current_weather": {"location": ["x"], "moon": ["y"]}}]}', 1, "no parameter moon"),
         ('{"ground_truth": [{"get_current_weather": {}}]}', 1, "requires the parameter location"),
-        ('{"ground_truth": [{"get_current_weather": {"location": "x"}}]}', 1, "no list of accepted values"),
-        ('{"ground_truth": [{"nothing": {}}]}', 1, "no function nothing is offered"),
+        ('{"ground_truth": [{"get_current_weather": {"location": "x"}}]}', 1, "must be a list of accepted values"),
+        ('{"ground_truth": [{"nothing": {}}]}', 1, "function nothing is not available"),
     ],
 )
 def test_a_golden_fix_of_another_form_is_refused(cli: Cli, run: Path, given: str, code: int, why: str) -> None:
@@ -120,8 +120,8 @@ def test_without_a_settled_fix_no_folder_is_made(cli: Cli, run: Path, tmp_path: 
 
 
 def test_a_benchmark_that_writes_nothing_says_so_in_a_line() -> None:
-    plugin = Plugin("common", "A new one", "")  # a folder of importers without the modules
+    importer = Importer("common", "A new one", "")  # a folder of importers without the modules
     plan = RunPlan(Run("common", "", "", "m", "x"), [])
-    for work in (lambda: plugin.rewrite_scores(plan, []), lambda: plugin.rewrite_golden(plan, {})):
-        with pytest.raises(WriteError, match="A new one has no way to write its own files"):
+    for work in (lambda: importer.rewrite_scores(plan, []), lambda: importer.rewrite_golden(plan, {})):
+        with pytest.raises(WriteError, match="fcreview cannot write the files of A new one"):
             work()

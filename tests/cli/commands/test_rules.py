@@ -90,4 +90,4 @@ def test_rules_are_listed_and_taken_back(cli: Cli, runs: Path) -> None:
 
 def test_what_is_no_rule_is_said(cli: Cli, runs: Path) -> None:
     done = cli("rules", "try", runs, "anything goes")
-    assert done.code == 1 and "no rule 'anything goes'" in done.err and "Traceback" not in done.err
+    assert done.code == 1 and "invalid rule 'anything goes'" in done.err and "Traceback" not in done.err

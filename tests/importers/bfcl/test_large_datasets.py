@@ -45,9 +45,7 @@ def test_no_more_cases_are_kept_than_said(tmp_path: Path, small_limits: Callable
     small_limits()
     data = write_run(tmp_path / "run", 60) / "data"
     dataset._load_cached.cache_clear()
-    found = dataset.load_dataset(
-        DatasetFiles(data / NAME, data / "possible_answer" / NAME), "V4", "simple_python"
-    ).items
+    found = dataset.load_dataset(DatasetFiles(data / NAME, data / "possible_answer" / NAME), "simple_python").items
     assert (len(found), len(found._loaded)) == (60, 7)
     assert [case.id for case in found.values()] == list(found)
     assert found["simple_python_59"].ground_truth == [

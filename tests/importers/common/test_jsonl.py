@@ -165,7 +165,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)
     found, issues = read(pipe)
-    assert (found, [issue.what for issue in issues]) == ([], ["cannot be read: not a file"])
+    assert (found, [issue.what for issue in issues]) == ([], ["cannot be read: not a regular file"])
     assert read_first_record(pipe) is None
 
 

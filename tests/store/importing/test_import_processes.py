@@ -48,7 +48,7 @@ from tests.store.factory import read, write_run
 
 place = Path({place!r})
 plans = [write_run(place / name, [{{}}, {{}}], name) for name in "abc"]
-forks = reading._may_fork() == (len(list(Path("/proc/self/task").iterdir())) == 1)
+forks = reading._can_fork() == (len(list(Path("/proc/self/task").iterdir())) == 1)
 print(forks, import_runs(find_workspace(place), plans, read, n_workers=2).n_items)
 """
 

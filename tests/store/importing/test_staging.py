@@ -42,7 +42,7 @@ def test_a_shared_list_is_written_as_any_other(text: str) -> None:
 
 
 def test_what_items_have_in_common_is_kept_and_their_own_is_not() -> None:
-    first = an_item(KEY, common=SharedContent())
+    first = an_item(KEY, shared_content=SharedContent())
     again = replace(first, tokens_in=2**70, latency=None, file="b.json", line=9, offset=5, length=6)
     before, after = line(first, 1, 4), line(again, 2, 5)
     own = {"tokens_in": str(2**70), "latency": None, "file": "b.json", "line": 9, "offset": 5, "length": 6}

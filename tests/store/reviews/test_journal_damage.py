@@ -78,7 +78,7 @@ def test_an_altered_line_is_not_counted_and_not_deleted(workspace: Workspace) ->
     path.write_bytes(data)
     events, warnings = read_journals(workspace)
     assert [event.key[5] for event in events] == ["simple_0", "simple_2"]
-    assert warnings == ["alice.jsonl line 2: altered: its hash does not fit its content, set aside"]
+    assert warnings == ["alice.jsonl line 2: altered: the hash does not match the content, skipped"]
     Journal(workspace, "alice").append(key("next"), Annotation())
     assert path.read_bytes().startswith(data)
 
@@ -88,7 +88,7 @@ def test_a_missing_line_breaks_the_chain_with_a_warning(workspace: Workspace) ->
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[2])
     assert ids(workspace) == ["simple_0", "simple_2"]
-    assert read_journals(workspace)[1] == ["alice.jsonl line 2: chain broken: the event before it is not here"]
+    assert read_journals(workspace)[1] == ["alice.jsonl line 2: chain broken: the previous event is missing"]
 
 
 @pytest.mark.parametrize(

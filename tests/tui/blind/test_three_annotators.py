@@ -117,7 +117,7 @@ async def settles(workspace: Workspace) -> int:
             await pilot.press(str(sure[0]))
             await settle(app, pilot)
         assert cases.all_resolved
-        return cases.resolved
+        return cases.n_resolved
 
 
 def conflicting(said: dict[str, tuple[Any, str | None]]) -> bool:

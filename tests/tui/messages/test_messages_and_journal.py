@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.registry import PLUGINS
+from fcreview.importers.registry import IMPORTERS
 from fcreview.model.address import ITEM, RESPONSE, describe_address
 from fcreview.model.review import CORRECT, UNSURE
 from fcreview.store.rows import ItemDetail, View
@@ -23,7 +23,7 @@ from tests.tui.messages.kinds import Place, places
 from tests.tui.messages.named import same
 from tests.tui.messages.pressing import Pressed, desk
 
-BENCHMARKS = [plugin.name for plugin in PLUGINS]
+BENCHMARKS = list(IMPORTERS)
 VERDICTS = {"p": True, "f": False, "g": True, "u": UNSURE}
 SCORES = {"0": 0, "1": 1, "2": 2}
 FAULTS = {action.keys: action.id.partition(".")[2] for action in FAULT_ACTIONS if action.action.startswith("take")}

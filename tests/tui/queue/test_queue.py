@@ -37,7 +37,7 @@ async def test_failing_items_come_first_and_the_header_says_what_is_known(make_a
     assert "official 33.3 %" in lines[1]
     assert "corrected 33.3 %" in lines[1]
     assert lines[2].endswith("order failures · 1/30")
-    assert lines[4].split()[:4] == ["item", "off", "rule", "you"]
+    assert lines[4].split()[:4] == ["item", "off", "recomp.", "you"]
     assert row_under_cursor(lines).split()[1:6] == ["simple_10", "✗", "✗", "·", "value_error:string"]
     assert all("✗" in line for line in lines[5:23])
 
@@ -225,10 +225,10 @@ async def test_help_shows_every_key_in_force_and_goes_away(make_app, settled):
         await settled(pilot)
         await pilot.press("question_mark")
         text = "\n".join(await settled(pilot))
-        for says in ("open", "search", "filter", "order", "clusters", "quit", "next line", "page down"):
+        for says in ("open", "search", "filter", "sort", "clusters", "quit", "next line", "page down"):
             assert says in text
-        assert "a      agreement: how far annotators agree" in text
-        assert "C      calibration: how often people say the same" in text
+        assert "a      agreement: compare the annotators" in text
+        assert "C      calibration: measure checkers and judges" in text
         assert "x      adjudicate: resolve annotator disagreements" in text
         await pilot.press("q")
         await settled(pilot)

@@ -38,7 +38,7 @@ def test_no_name_is_cut_where_others_can_give_way() -> None:
     heading, *lines = shown(RunListState())
     assert heading.split() == ["model", "items", "folder", "official", "by", "you"]
     assert lines[1].startswith(LONG + "  ") and "50.0 %" in lines[1]
-    assert "rule" in shown(RunListState(), 140)[0] and "folder" in shown(RunListState(), 140)[0]
+    assert "recomp." in shown(RunListState(), 140)[0] and "folder" in shown(RunListState(), 140)[0]
     assert LONG in shown(RunListState(), 60)[2] and "official" in shown(RunListState(), 60)[0]
     assert "…" in shown(RunListState(), 45)[2] and "official" in shown(RunListState(), 45)[0]
 
@@ -70,7 +70,7 @@ def test_groups_in_the_order_that_their_runs_have() -> None:
     assert run_choices(RUNS, place, 80).values == [ALL_RUNS, "2024-08-01", 2, 1, "2024-07-24", 3, 4]
     place.is_reversed = True
     assert run_choices(RUNS, place, 80).values == [ALL_RUNS, "2024-08-01", 1, 2, "2024-07-24", 3, 4]
-    assert "by official reversed, in groups by date" in run_choices(RUNS, place, 80).note
+    assert "by official reversed, grouped by date" in run_choices(RUNS, place, 80).note
 
 
 def test_what_is_looked_for_is_unfolded() -> None:

@@ -33,7 +33,7 @@ def test_a_call_that_is_settled_may_settle_its_item_and_a_new_dispute_stands_beh
         (7, "equivalent", False),
         (3, "correct", False),
     ]
-    assert made.resolved == 2
+    assert made.n_resolved == 2
     assert made.at == 0
     made.update_item(7, [dispute(CALL), dispute()])  # undone
     assert [case.resolved for case in made.cases] == [False, False, True, False]

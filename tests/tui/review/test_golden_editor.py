@@ -25,9 +25,9 @@ def golden(problem: str | None = None, draft: Any = None) -> GoldenSupport:
     ("problem", "there"),
     [
         ("book has no parameter days", '"days"'),
-        ("days of book is no list of accepted values", '"days"'),
+        ("days of book must be a list of accepted values", '"days"'),
         ("book requires the parameter price", '"book"'),
-        ("no function books is offered", "{"),
+        ("function books is not available", "{"),
         ("golden is a list", '"golden"'),
     ],
 )

@@ -117,7 +117,7 @@ async def test_one_key_settles_and_the_next_conflict_is_there(workspace: Workspa
         assert person.events[-1] == ("simple_1", "adjudicate", "item", "correct", True, "golden", None)
         assert "unresolved 3/3   simple_2 · turn 1 call 1 · completeness" in person.lines[0]
         await person.press("o", "9", "enter")
-        assert "completeness is 0, 1, 2, unsure, not 9" in person.status()
+        assert "completeness must be 0, 1, 2, unsure; got 9" in person.status()
         await person.press("f", "o", "1", "enter")
         assert person.events[2:] == [("simple_2", "adjudicate", CALL, "completeness", 1, None, None)]
         assert "all resolved" in person.lines[0]

@@ -65,10 +65,10 @@ def test_a_groups_name_stands_above_its_figures_and_for_all_its_items(workspace:
         said = split_by_blind_status(store.analysis.fetch_ratings(View()))["seen"]
     found = [AgreementCell(figure, (at,)) for at, figure in enumerate(compute_agreement(said, ["overall"], "seen"))]
     made = agreement_rows(found, cells)
-    heads = [row for row in made if not row.parts[1][0]]
-    assert [row.parts[0][0] for row in heads] == [
+    heads = [row for row in made if not row.cells[1][0]]
+    assert [row.cells[0][0] for row in heads] == [
         "not blind · correct", "not blind · correct+fault", "not blind · completeness"
     ]  # fmt: skip
     assert heads[0].items == (0,)
     assert len(made) == len(found) + len(heads)
-    assert len({len(row.parts) for row in made}) == 1
+    assert len({len(row.cells) for row in made}) == 1

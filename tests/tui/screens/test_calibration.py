@@ -76,9 +76,9 @@ async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> Non
     ("line", "items"),
     [
         (("rule · correct",), (0, 1, 2, 3, 4)),
-        (("says pass, people fail",), (2,)),
-        (("says fail, people pass",), (4,)),
-        (("says pass, people pass",), (0, 1)),
+        (("automatic pass, human fail",), (2,)),
+        (("automatic fail, human pass",), (4,)),
+        (("automatic pass, human pass",), (0, 1)),
         (("TPR",), (0, 1, 4)),
         (("TNR",), (2, 3)),
         (("precision",), (0, 1, 2)),
@@ -102,13 +102,13 @@ async def test_tab_leads_to_the_kinds_of_cases_that_are_wrong_and_to_groups(work
         lines = await person.press("C", "tab")
         assert f"calibration errors · {len(list(find_error_groups(cases_of(workspace))))} kinds" in lines[0]
         line = next(line for line in lines if "function get_weather" in line)
-        assert "says fail, human pass" in line and "1 of 2" in line and "50.0 %" in line
+        assert "automatic fail, human pass" in line and "1 of 2" in line and "50.0 %" in line
         lines = await person.press("tab")
         assert "calibration by category" in lines[0] and any("live · rule · correct" in line for line in lines)
         lines = await person.press("tab")
         assert "calibration overall" in lines[0], "tables of one group only are left out"
         await person.press("tab")
-        await choose(person, "category live: says pass, human fail")
+        await choose(person, "category live: automatic pass, human fail")
         assert shown_items(person) == ["simple_2"]
 
 
@@ -134,12 +134,12 @@ def test_every_row_opens_as_many_items_as_it_counts() -> None:
     assert reported_scopes(cases) == ["overall", "function"]
     for scope in CALIBRATION_SCOPES:
         for row in calibration_rows(calibration_groups(cases, scope)):
-            assert row.parts[-1][0] == str(len(row.items))
+            assert row.cells[-1][0] == str(len(row.items))
     for row in error_kind_rows(list(find_error_groups(cases))):
-        assert not row.parts[-1][0] or row.parts[-1][0].split()[0] == str(len(row.items))
+        assert not row.cells[-1][0] or row.cells[-1][0].split()[0] == str(len(row.items))
 
 
 def test_hostile_names_are_drawn_as_text_and_random_ones_are_said() -> None:
     found = calibration_rows(calibration_groups([made(1, True, True, is_random=True), made(2, True, False)], "overall"))
-    assert found[0].parts[0][0] == "judge oak␛[2J · correct · 1 of 2 random"
-    assert len({len(row.parts) for row in found}) == 1
+    assert found[0].cells[0][0] == "judge oak␛[2J · correct · 1 of 2 random"
+    assert len({len(row.cells) for row in found}) == 1

@@ -352,13 +352,13 @@ async def test_a_busy_store_holds_up_no_action_and_items_found_later_move_no_cur
 
 
 HOSTILE = (
-    "item[/b]",
-    "item[red]x",
-    "item[@click=app.quit]y",
-    "item\\[b]",
-    "item\x1b[31mz",
-    "item\u202etxt",
-    "item\x07\r",
+    "q7x[/b]",
+    "q7x[red]x",
+    "q7x[@click=app.quit]y",
+    "q7x\\[b]",
+    "q7x\x1b[31mz",
+    "q7x\u202etxt",
+    "q7x\x07\r",
 )
 
 
@@ -370,13 +370,13 @@ async def test_ids_that_look_like_markup_or_hold_control_characters_are_shown_li
     )
     async with app.run_test(size=(100, 40)) as pilot:
         await settled(pilot)
-        lines = await typed(pilot, settled, "item")
+        lines = await typed(pilot, settled, "q7x")
         drawn = [line.split() for line in lines if line.startswith(("▸item", " item"))]
         assert sorted(words[1] for words in drawn) == sorted(sanitize(each) for each in HOSTILE)
-        for text in ("item[/b]", "item[red]x", "item[@", "\\[", "\x1b[31m", "\u202e", "[/b]", "birch[red]"):
+        for text in ("q7x[/b]", "q7x[red]x", "q7x[@", "\\[", "\x1b[31m", "\u202e", "[/b]", "birch[red]"):
             put(app, text)
             lines = await settled(pilot)
             assert sanitize(text).lower() in "".join(lines).lower() and not harmful("\n".join(lines))
-        put(app, "item[red]x")
+        put(app, "q7x[red]x")
         await pilot.press("enter")
-        assert (await settled(pilot))[0].startswith(" item[red]x ")
+        assert (await settled(pilot))[0].startswith(" q7x[red]x ")

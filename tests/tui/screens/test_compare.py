@@ -49,7 +49,7 @@ def at(lines: list[str], text: str) -> int:
 async def comparing(person: Adjudicator) -> list[str]:
     """Marks the first run, then the second."""
     lines = await person.press("r", "j", "x")
-    assert "A: run 1 maple; press x on another run" in lines[0]
+    assert "A: run 1 maple; mark B with x" in lines[0]
     return await person.press("j", "x")
 
 

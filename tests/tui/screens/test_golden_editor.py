@@ -94,7 +94,7 @@ async def test_the_next_time_it_goes_on_from_what_was_said(sampled: Workspace) -
     ("value", "problem", "line"),
     [
         (accepting(["Monday"], colour=["red"]), "alarm.set has no parameter colour", 0),
-        ('{"ground_truth": [\n{"alarm.set": {"days":\n 3, "time": ["06:45"]}}]}', "no list of accepted values", 1),
+        ('{"ground_truth": [\n{"alarm.set": {"days":\n 3, "time": ["06:45"]}}]}', "must be a list of accepted values", 1),
         ('{"ground_truth":\n oops}', "invalid JSON", 1),
     ],
 )

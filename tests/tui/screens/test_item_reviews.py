@@ -140,14 +140,14 @@ async def test_blind_shows_verdicts_only_after_ones_own(workspace: Workspace) ->
 async def test_what_has_no_target_of_its_own_is_not_armed_and_disarming_is_said(workspace: Workspace) -> None:
     async with opened(workspace) as (app, pilot):
         screen = app.screen
-        screen.text.reading.at = 0
+        screen.text.required_reader.index = 0
         screen.text.action_scroll(0)
         await pilot.press("T")
         assert "no part under the cursor" in bar(app, "status") and screen.target == "item"
-        screen.text.reading.difference()
+        screen.text.required_reader.move_to_difference()
         await pilot.press("T")
         assert screen.target != "item"
-        screen.text.reading.at = 0
+        screen.text.required_reader.index = 0
         screen.text.action_scroll(0)
         assert screen.target == "item" and "verdict target: whole item" in bar(app, "status")
         await pilot.press("s")

@@ -95,7 +95,7 @@ async def test_enter_on_a_group_unfolds_it(make_app: Any, settled: Any) -> None:
         await settled(pilot)
         await pilot.press("r", "tab", "tab", "j")
         lines = await settled(pilot)
-        assert "in groups by generation" in lines[0] and not models(lines)
+        assert "grouped by generation" in lines[0] and not models(lines)
         await pilot.press("enter")
         text = "\n".join(await settled(pilot))
         assert all(model in text for model in RUNS)
@@ -118,15 +118,15 @@ async def test_a_key_that_does_nothing_here_says_whose_it_is(make_app: Any, sett
     async with make_app(runs=RUNS).run_test(size=(60, 24)) as pilot:
         await settled(pilot)
         await pilot.press("r", "C")
-        assert "C (calibration) is a key of the queue" in (await settled(pilot))[0]
+        assert "C (calibration) works in the queue" in (await settled(pilot))[0]
         await pilot.press("a")
-        assert "a (agreement) works in the queue, not here; press ? for help" in (await settled(pilot))[0]
+        assert "a (agreement) works in the queue; press ? for help" in (await settled(pilot))[0]
         await pilot.press("j")
         assert "agreement" not in (await settled(pilot))[0] and "3 runs" in (await settled(pilot))[0]
         await pilot.press("B")
         assert "B is not available here; press ? for help" in (await settled(pilot))[0]
         await pilot.press("g", "x")
-        assert "go down to one of them" in (await settled(pilot))[0]
+        assert "move to a run to mark" in (await settled(pilot))[0]
         await pilot.press("question_mark")
         assert "keys: runs" in "\n".join(await settled(pilot))
 
@@ -136,4 +136,4 @@ async def test_blind_the_key_that_compares_says_why_it_does_not(make_app: Any, s
         await settled(pilot)
         await pilot.press("r", "j", "x")
         lines = await settled(pilot)
-        assert "hidden in blind mode" in lines[0] and "x compare" not in lines[-1]
+        assert "not available in blind review" in lines[0] and "x compare" not in lines[-1]

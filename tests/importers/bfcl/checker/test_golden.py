@@ -61,7 +61,7 @@ def test_v1_objects_directly_in_objects() -> None:
 
 
 def test_executable_answers_are_call_strings() -> None:
-    calls = parse_golden_calls(["play('x', loud=True)", "broken("], "executable_parallel_function", "V1", PLAY)
+    calls = parse_golden_calls(["play('x', loud=True)", "broken("], "executable_parallel_function", PLAY)
     assert calls[0].arguments == {"song": AcceptedValues(["x"]), "loud": AcceptedValues([True])}
     assert (calls[1].arguments, calls[1].raw) == (None, "broken(")
 

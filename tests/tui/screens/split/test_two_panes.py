@@ -65,8 +65,8 @@ async def test_a_held_key_reads_the_item_it_ends_on_and_few_others(beside: Any, 
         app = pilot.app
         begun: list[str] = []
         pane = queue_of(app).query_one("ItemPane")
-        begin = pane.begin
-        pane.begin = lambda shown, remark: (begun.append(shown.detail.row.id), begin(shown, remark))
+        begin = pane.show_item
+        pane.show_item = lambda shown, remark: (begun.append(shown.detail.row.id), begin(shown, remark))
         queue_of(app).list.action_move(1)
         for _ in range(29):
             queue_of(app).list.action_move(1)

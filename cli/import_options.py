@@ -1,6 +1,6 @@
 """Set the decoder and the errata that runs are imported with.
 
-`--decoder` is remembered in `.fcreview/decoders.json`, by `run_key`: `{key: "HERMES"}`. The file is separate from the
+`--decoder` is remembered in `.fcreview/decoders.json`, by run key: `{key: "HERMES"}`. The file is separate from the
 store, so it survives when the store is rebuilt. `--errata` is copied to `.fcreview/errata.jsonl`, so that the workspace
 no longer depends on the original file.
 """

@@ -12,33 +12,33 @@ from fcreview.cli.commands.suspects import ranked
 from fcreview.cli.import_options import errata_for, workspace_errata
 from fcreview.cli.output import Progress, cell_text, format_table, note
 from fcreview.exporters.export import write_file
-from fcreview.exporters.report.html import html
+from fcreview.exporters.report.html import render_html
 from fcreview.exporters.report.metrics import (
-    FigureLine,
+    MetricRow,
     Interval,
     Intervals,
     figure_table,
-    lines_of,
+    collect_metric_rows,
     shown_value,
-    sources_of,
+    present_sources,
 )
 from fcreview.exporters.report.metrics import basis as metrics_basis
 from fcreview.exporters.report.sections import (
-    CLUSTERS,
-    Calibrated,
-    Drawn,
-    Example,
-    Failing,
-    Page,
-    RunPasses,
-    RunProgress,
+    MAX_CLUSTERS,
+    CalibrationResult,
+    QueueSample,
+    ClusterExample,
+    DatasetFailures,
+    ReportPage,
+    RunPassCounts,
+    RunReviewProgress,
     Section,
-    Text,
+    Paragraph,
     agreement_section,
     calibration_section,
-    chosen_section,
-    failing_section,
-    passing_section,
+    sampling_section,
+    failures_section,
+    run_ranking_section,
     progress_section,
     suspects_section,
 )
@@ -72,7 +72,7 @@ class ReportPart:
     """Metrics of one run, or of several runs combined."""
 
     head: dict[str, Any]
-    lines: list[FigureLine]
+    lines: list[MetricRow]
     row: RunRow | None = None
     """The run, or None for several."""
     several: Sequence[RunRow] = ()
@@ -129,18 +129,18 @@ def load_runs(
         progress.close()
 
 
-def run_metrics(rows: ItemsBySource, info: Run) -> list[FigureLine]:
+def run_metrics(rows: ItemsBySource, info: Run) -> list[MetricRow]:
     """Metrics of a run, in the order of the benchmark's tables."""
     from fcreview.importers.registry import compute_metrics
 
-    return lines_of(lambda source: compute_metrics(rows[source], info), rows)
+    return collect_metric_rows(lambda source: compute_metrics(rows[source], info), rows)
 
 
-def combined_metrics(parts: list[RunData]) -> list[FigureLine]:
+def combined_metrics(parts: list[RunData]) -> list[MetricRow]:
     """Combined metrics of several runs of one model; empty if the benchmark publishes none for them."""
     from fcreview.importers.registry import compute_combined_metrics
 
-    return lines_of(
+    return collect_metric_rows(
         lambda source: compute_combined_metrics([RunItems(part.row.info, part.rows[source]) for part in parts]), parts[0].rows
     )
 
@@ -172,7 +172,7 @@ SOURCES_NOTE = (
 )
 
 
-def page_of(session: WorkspaceSession, run: str | None) -> Page:
+def page_of(session: WorkspaceSession, run: str | None) -> ReportPage:
     """The report page for all runs or one. StoreError if verdicts are hidden from this annotator."""
     found = list(report_parts(session, run))
     rows = [each.row for each in found if each.row is not None]
@@ -182,23 +182,23 @@ def page_of(session: WorkspaceSession, run: str | None) -> Page:
     lead = [f"{many}. Created {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with fcreview.", SOURCES_NOTE]
     if session.policy != UNANIMOUS:
         lead.append(f"Policy {session.policy}: if annotators disagree, the majority verdict counts.")
-    return Page(
+    return ReportPage(
         "Report on function-calling runs",
         lead,
         [
-            *([passing_section([_passes(row) for row in rows])] if len(rows) > 1 else []),
+            *([run_ranking_section([_passes(row) for row in rows])] if len(rows) > 1 else []),
             Section("Metrics", sections=[_figures(each, _intervals(session, each, queues)) for each in found]),
-            failing_section(failures_by_dataset(session, view, rows)),
+            failures_section(failures_by_dataset(session, view, rows)),
             suspects_section(ranked(session, "" if run is None else f"run:{session.run(run)}")),
             calibration_of(session, view),
             agreement_of(session, view),
             progress_section([_progress(row) for row in rows], queues),
-            chosen_section(queues),
+            sampling_section(queues),
         ],
     )
 
 
-def _intervals(session: WorkspaceSession, each: ReportPart, queues: Sequence[Drawn]) -> Intervals:
+def _intervals(session: WorkspaceSession, each: ReportPart, queues: Sequence[QueueSample]) -> Intervals:
     """Confidence intervals of the corrected metrics; none without a random sample."""
     if not queues:
         return {}
@@ -216,9 +216,9 @@ def _intervals(session: WorkspaceSession, each: ReportPart, queues: Sequence[Dra
 
 
 def _figures(each: ReportPart, known: Intervals) -> Section:
-    blocks: list[Any] = [Text(_subtitle(each.head))]
+    blocks: list[Any] = [Paragraph(_subtitle(each.head))]
     if each.row is not None and each.row.info.lacks_dataset:
-        blocks.append(Text(NO_DATASET_MESSAGE))
+        blocks.append(Paragraph(NO_DATASET_MESSAGE))
     for title in dict.fromkeys(line.table for line in each.lines):
         blocks.append(figure_table(title, [line for line in each.lines if line.table == title], known))
     name = f"run {each.head['run']}" if each.row is not None else "together"
@@ -229,7 +229,7 @@ def _subtitle(head: dict[str, Any]) -> str:
     return f"{format_dataset_name(head['benchmark'], head['generation'], head['language'])}, {format_count(head['n_items'], 'item')}"
 
 
-def failures_by_dataset(session: WorkspaceSession, view: View, rows: Sequence[RunRow]) -> list[Failing]:
+def failures_by_dataset(session: WorkspaceSession, view: View, rows: Sequence[RunRow]) -> list[DatasetFailures]:
     """Clusters of failures of each dataset, over all of its runs."""
     datasets: dict[str, list[RunRow]] = {}
     for row in rows:
@@ -238,28 +238,28 @@ def failures_by_dataset(session: WorkspaceSession, view: View, rows: Sequence[Ru
     for kind, group in datasets.items():
         runs = tuple(row.run for row in group)
         clusters = session.store.fetch_clusters(replace(view, runs=runs))
-        examples = [_example(session, replace(view, where=cluster.where, runs=runs)) for cluster in clusters[:CLUSTERS]]
-        sections.append(Failing(f"{kind}, {format_count(len(group), 'run')}", clusters, examples))
+        examples = [_example(session, replace(view, where=cluster.where, runs=runs)) for cluster in clusters[:MAX_CLUSTERS]]
+        sections.append(DatasetFailures(f"{kind}, {format_count(len(group), 'run')}", clusters, examples))
     return sections
 
 
-def _example(session: WorkspaceSession, cluster: View) -> Example:
+def _example(session: WorkspaceSession, cluster: View) -> ClusterExample:
     """The first item of a cluster, which is never empty."""
     row = session.store.fetch_page(cluster, 0, 1)[0]
-    return Example(row.id, row.question, row.first_difference)
+    return ClusterExample(row.id, row.question, row.first_difference)
 
 
 def calibration_of(session: WorkspaceSession, view: View) -> Section:
     cases = session.store.analysis.fetch_calibration_cases(view)
     if not cases:
-        return calibration_section(Calibrated())
+        return calibration_section(CalibrationResult())
     from fcreview.stats.calibration_summary import (
         compute_calibrations,
         find_error_groups,  # imports numpy
     )
 
     figures = list(compute_calibrations(cases, ("overall", *CALIBRATION_SCOPES)))
-    return calibration_section(Calibrated(describe_selection(cases), figures, list(find_error_groups(cases)), CALIBRATION_SCOPES))
+    return calibration_section(CalibrationResult(describe_selection(cases), figures, list(find_error_groups(cases)), CALIBRATION_SCOPES))
 
 
 def agreement_of(session: WorkspaceSession, view: View) -> Section:
@@ -271,8 +271,8 @@ def agreement_of(session: WorkspaceSession, view: View) -> Section:
     return agreement_section({how: list(measure(ratings, ["overall"], how)) for how, ratings in split_by_blind_status(ratings).items()})
 
 
-def _passes(row: RunRow) -> RunPasses:
-    return RunPasses(
+def _passes(row: RunRow) -> RunPassCounts:
+    return RunPassCounts(
         _name(row),
         _kind(row),
         row.n_items,
@@ -291,11 +291,11 @@ def _name(row: RunRow) -> str:
     return f"run {row.run}: {row.info.model}"
 
 
-def _progress(row: RunRow) -> RunProgress:
-    return RunProgress(_name(row), row.n_items, row.reviewed, row.in_part)
+def _progress(row: RunRow) -> RunReviewProgress:
+    return RunReviewProgress(_name(row), row.n_items, row.reviewed, row.in_part)
 
 
-def queue_designs(session: WorkspaceSession) -> list[Drawn]:
+def queue_designs(session: WorkspaceSession) -> list[QueueSample]:
     """How each queue of the workspace was drawn. Unreadable queues are reported on stderr."""
     from fcreview.store.queues.queue_file import QueueError, read_queues
 
@@ -307,16 +307,16 @@ def queue_designs(session: WorkspaceSession) -> list[Drawn]:
         design = queue.design
         done = {each.annotator: each.summary for each in session.store.measure_progress(queue.name)}
         sampling = (design.size, design.population, design.where, design.stratify, design.seed)
-        found.append(Drawn(queue.name, queue.created, *sampling, done))
+        found.append(QueueSample(queue.name, queue.created, *sampling, done))
     return found
 
 
-def metric_lines(head: dict[str, Any], lines: list[FigureLine], *, whole: bool = False) -> Iterator[str]:
+def metric_lines(head: dict[str, Any], lines: list[MetricRow], *, whole: bool = False) -> Iterator[str]:
     """Metrics as tables of text. `whole` lines are not clipped to the width of the terminal."""
     words = [cell_text(head[name]) for name in ("benchmark", "generation", "language", "model") if head[name]]
     first = f"run {head['run']}" if head["run"] is not None else "together"
     yield f"{first}   {'  '.join(words)}   {head['n_items']:,} items"
-    sources = sources_of(lines)
+    sources = present_sources(lines)
     for table in dict.fromkeys(line.table for line in lines):
         part = [line for line in lines if line.table == table]
         cells = [
@@ -346,6 +346,6 @@ def report_text(session: WorkspaceSession, stopped: Callable[[], bool]) -> str:
     return "\n".join(lines)
 
 
-def write_html(path: Path, page: Page) -> None:
+def write_html(path: Path, page: ReportPage) -> None:
     """Write the page as HTML, atomically. ExportError if the file cannot be written."""
-    write_file(path, html(page).encode())
+    write_file(path, render_html(page).encode())

@@ -16,7 +16,7 @@ from fcreview.cli.workspace import WorkspaceOptions, discover_runs
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.exporters.base import Benchmarks
+    from fcreview.exporters.base import BenchmarkServices
     from fcreview.model.item import Item, Run
     from fcreview.run_plan import RunPlan
     from fcreview.store.store import Store
@@ -27,9 +27,9 @@ RunId = tuple[str, str, str, str, str]
 """Benchmark, generation, language, model and path of a run."""
 
 
-def benchmark_services(options: WorkspaceOptions) -> Benchmarks:
+def benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
     """Access to runs and their files, for exporters. Files are searched for on first use."""
-    from fcreview.exporters.base import Benchmarks
+    from fcreview.exporters.base import BenchmarkServices
     from fcreview.importers import registry
 
     @cache
@@ -42,7 +42,7 @@ def benchmark_services(options: WorkspaceOptions) -> Benchmarks:
             raise CommandError(f"files of {run.full_title}, {run.model} not found at {run.path}")
         return found
 
-    return Benchmarks(
+    return BenchmarkServices(
         plan, registry.rewrite_scores, registry.find_summary_files, registry.check_golden_fix, registry.rewrite_golden, note
     )
 
@@ -78,8 +78,8 @@ def screen_services(session: WorkspaceSession) -> ReportServices:
 
         return report_text(replace(session, scope=tuple(runs), _store=store, _runs=[]), stopped)
 
-    def benchmarks(tell: Callable[[str], None]) -> Benchmarks:
-        return replace(benchmark_services(session.options or WorkspaceOptions([session.workspace.parent_folder])), tell=tell)
+    def benchmarks(tell: Callable[[str], None]) -> BenchmarkServices:
+        return replace(benchmark_services(session.options or WorkspaceOptions([session.workspace.parent_folder])), print_message=tell)
 
     return ReportServices(report, benchmarks)
 

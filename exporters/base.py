@@ -1,11 +1,9 @@
-"""What an export format is, and what it is given to write from.
+"""Export formats, and the data that they write.
 
-A format is one file here and one line in `registry.py`. Its module has a function `write`: of a `FileFormat`
-`write(source, out)`, which hands whole lines (or any bytes, if its content is binary) to `out.write`; of a
-`FolderFormat` `write(source, folder)`, which makes files in an empty folder. Neither opens the target, names it or asks
-whether it may be replaced: `export.py` does, the same way for all, and puts nothing in place before `write` is through.
-
-The formats. A format's module is imported when it is used, never to list it.
+A format is one module in this folder and one entry of `FORMATS`. The module of a `FileFormat` has
+`write(source, out)`, which passes whole lines (or bytes, for binary content) to `out.write`. The module of a
+`FolderFormat` has `write(source, folder)`, which creates files in an empty folder. `export.py` opens and replaces the
+target, in the same way for all formats, and only after `write` has returned. A module is imported on first use.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from fcreview.errors import FcreviewError
 if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
     from fcreview.model.metric import ScoredItem
-    from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
+    from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
     from fcreview.store.labels.fields import DuckDBType
     from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord
     from fcreview.store.labels.read import LabelSelection
@@ -34,135 +32,140 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Label = dict[str, Any]
-"""One row with the fields `Source.shapes`, see `fcreview.store.labels.fields`."""
-Told = Callable[[str, int], object]
+"""One row with the fields of `ExportSource.label_field_types`; see `fcreview.store.labels.fields`."""
+ProgressCallback = Callable[[str, int], object]
+"""Called with a noun (`label`, `item`) and the number of rows read so far."""
 Content = Literal["text", "json", "binary"]
-"""What a file holds: lines of text, lines of JSON, or bytes that are neither. Tells what is safe on a terminal."""
+"""Content of a file: lines of text, lines of JSON, or bytes. Decides whether it may be printed to a terminal."""
 
 
 class ExportError(FcreviewError):
-    """An export that was not written; whatever was at its place before is still there."""
+    """Raised when an export cannot be written. An existing target is unchanged."""
 
 
 class Sink(Protocol):
-    """Where the bytes of a file go: an open file, or standard output made safe for whoever reads it."""
+    """Receiver of a file's bytes: an open file, or standard output."""
 
     def write(self, data: bytes, /) -> object: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Benchmarks:
-    """What the benchmarks' importers lend to formats that write their files; handed in, as no exporter knows them."""
+class BenchmarkServices:
+    """Importer functions for formats that write benchmark files. The caller passes them in, because exporters do not
+    import importers."""
 
-    plan: Callable[[Run], RunPlan]
-    """Which files a run is made of. FcreviewError if they are no longer there."""
+    find_plan: Callable[[Run], RunPlan]
+    """Find the files of a run. Raises FcreviewError if they no longer exist."""
     rewrite: Callable[[RunPlan, Sequence[ScoredItem]], Iterator[RewrittenFile | Unrepresentable]]
     summaries: Callable[[RunPlan], list[Path]]
-    """Files with figures that another program makes of the scores."""
+    """Files with metrics that the benchmark's own program computes from the score files."""
     golden_problem: Callable[[Run, Item, dict[str, Any]], str | None]
-    """What is wrong with a golden answer that people give for an item."""
+    """Describe the error in a golden fix for an item, or return None if it is valid."""
     rewrite_golden: Callable[
         [RunPlan, dict[tuple[str, str], dict[str, Any]]], Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]
     ]
-    """(category, id) -> fix."""
-    tell: Callable[[str], None]
-    """Takes what could not be written, and what is to be known of what was: a line each."""
+    """Apply golden fixes, by (category, id), to the files of a run."""
+    print_message: Callable[[str], None]
+    """Print one line about what was written, or about what the files cannot represent."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """Makes one file, which may also be standard output."""
+    """A format that writes one file, or standard output."""
 
     name: str
-    """As in `--format`."""
+    """Value of `--format`."""
     help: str
     """One line for `fcreview export --help`."""
     content: Content
-    load: Callable[[], Callable[[Source, Sink], None]]
-    """Gives `write`; imports the format's module and what that needs."""
+    load: Callable[[], Callable[[ExportSource, Sink], None]]
+    """Import the format's module and return its `write`."""
     read: Callable[[], Callable[[bytes], Iterator[ImportedReview | InvalidRecord]]] | None = None
-    """Gives `read`, which finds people's reviews in what the format's file holds; None if it cannot be taken in."""
+    """Return the function that reads reviews from a file of this format. None if the format cannot be imported."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderFormat:
-    """Makes a folder."""
+    """A format that writes a folder."""
 
     name: str
     help: str
-    load: Callable[[], Callable[[Source, Path], None]]
+    load: Callable[[], Callable[[ExportSource, Path], None]]
 
 
-Format = FileFormat | FolderFormat
+ExportFormat = FileFormat | FolderFormat
 
 
-class Source:
-    """What an export is made of: the items of a view of the store, with everything that belongs to them.
+class ExportSource:
+    """The items and labels of a view, as an export reads them. Each can be read more than once.
 
-    Labels and items may each be asked for more than once. StoreError in blind mode, FilterError for a view whose filter
-    is not understood, both when the first list is asked for.
+    Reading raises StoreError in blind mode and FilterError for an invalid filter.
     """
 
     def __init__(
-        self, store: Store, view: View, choice: LabelSelection, benchmarks: Benchmarks | None = None, told: Told | None = None
+        self,
+        store: Store,
+        view: View,
+        selection: LabelSelection,
+        benchmarks: BenchmarkServices | None = None,
+        on_progress: ProgressCallback | None = None,
     ) -> None:
-        """`told`: hears how many were handed out so far, of which noun."""
         self.store = store
         self.view = view
-        self.choice = choice
-        """Which labels, and how much of each."""
+        self.selection = selection
+        """The labels to export, and their fields."""
         self.counts: dict[str, int] = {}
-        """How many were handed out, by noun, of what was asked for: {"label": 5}. Of the last time, if asked twice."""
+        """Number of rows read, by noun: {"label": 5}. Reading again starts a new count."""
         self._benchmarks = benchmarks
-        self._told = told
+        self._on_progress = on_progress
 
     @property
-    def benchmarks(self) -> Benchmarks:
-        """ExportError if none were handed in."""
+    def benchmarks(self) -> BenchmarkServices:
+        """The importer functions. Raises ExportError if the caller passed none."""
         if self._benchmarks is None:
-            raise ExportError("this format writes benchmarks' own files, and nobody has said how")
+            raise ExportError("this format needs the benchmark's files, which are not available here")
         return self._benchmarks
 
     @property
     def runs(self) -> list[RunRow]:
-        """The runs that have items in the view, each with its counts over all of its items."""
+        """Runs with items in the view. Their counts cover all items of the run."""
         chosen = {run for run, _ in self.store.fetch_facets(self.view)["run"]}
         return [row for row in self.store.fetch_runs() if str(row.run) in chosen]
 
     @property
-    def shapes(self) -> dict[str, DuckDBType]:
-        """The fields of a label in the order in which they are written, and their types."""
+    def label_field_types(self) -> dict[str, DuckDBType]:
+        """Types of the fields of a label, in the order in which they are written."""
         from fcreview.store.labels.fields import label_field_types
 
-        return label_field_types(with_content=self.choice.with_content)
+        return label_field_types(with_content=self.selection.with_content)
 
     def labels(self) -> Iterator[list[Label]]:
-        """Labels in the order of items, each item's own label first; in lists that end with an item."""
-        return ([orjson.loads(line) for line in lines] for lines in _ahead(self.lines()))
+        """Labels by item, the label of the item itself first. A chunk never splits an item."""
+        return ([orjson.loads(line) for line in lines] for lines in _prefetch(self.label_lines()))
 
-    def lines(self) -> Iterator[list[str]]:
-        """The same labels, each as the text of a JSON object: faster where that is all a format needs."""
-        return self._counted("label", self.store.iter_label_lines(self.view, self.choice))
+    def label_lines(self) -> Iterator[list[str]]:
+        """The labels as JSON text, which is faster to write than parsed labels."""
+        return self._count_rows("label", self.store.iter_label_lines(self.view, self.selection))
 
     def items(self) -> Iterator[list[ItemDetail]]:
-        """Items in the order of runs and datasets, with messages, calls, verdicts, function documents and reviews."""
-        return self._counted("item", self.store.iter_details(self.view))
+        """Items by run, in dataset order, with messages, calls, verdicts, function docs and reviews."""
+        return self._count_rows("item", self.store.iter_details(self.view))
 
-    def _counted(self, noun: str, chunks: Iterator[list[T]]) -> Iterator[list[T]]:
-        """Not a generator: that would keep a list in memory while the next one is made."""
+    def _count_rows(self, noun: str, chunks: Iterator[list[T]]) -> Iterator[list[T]]:
+        # a generator would keep a chunk in memory while the next one is read
         self.counts[noun] = 0
 
         def count(chunk: list[T]) -> list[T]:
             self.counts[noun] += len(chunk)
-            if self._told is not None:
-                self._told(noun, self.counts[noun])
+            if self._on_progress is not None:
+                self._on_progress(noun, self.counts[noun])
             return chunk
 
         return map(count, chunks)
 
 
-def _ahead(chunks: Iterator[T]) -> Iterator[T]:
-    """The next one is read while the last is written: reading is DuckDB's work, beside Python's."""
+def _prefetch(chunks: Iterator[T]) -> Iterator[T]:
+    """Read the next chunk in a thread while the caller writes this one. DuckDB reads without the interpreter lock."""
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, chunks, None)
         while (chunk := coming.result()) is not None:
@@ -170,25 +173,29 @@ def _ahead(chunks: Iterator[T]) -> Iterator[T]:
             yield chunk
 
 
-def _function(module: str, name: str) -> Callable[[], Any]:
+def _lazy_function(module: str, name: str) -> Callable[[], Any]:
     return lambda: getattr(importlib.import_module(f"fcreview.exporters.{module}"), name)
 
 
-def _both(module: str) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    return _function(module, "write"), _function(module, "read")
+def _lazy_write_and_read(module: str) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    return _lazy_function(module, "write"), _lazy_function(module, "read")
 
 
-FORMATS: tuple[Format, ...] = (
-    FileFormat("jsonl", "JSON Lines: one label a line, with types and lists", "json", *_both("jsonl")),
-    FileFormat("csv", "the same as a table for spreadsheets", "text", _function("csv", "write")),
-    FileFormat("parquet", "the same as typed columns, for DuckDB and pyarrow", "binary", _function("parquet", "write")),
-    FileFormat("labelstudio", "tasks for Label Studio, predictions, annotations", "json", *_both("label_studio")),
-    FolderFormat("hf", "a folder with a card that `datasets` loads", _function("hugging_face", "write")),
-    FolderFormat("native", "the benchmark's own score files as reviews have them", _function("native", "write")),
+FORMATS: tuple[ExportFormat, ...] = (
+    FileFormat("jsonl", "JSON Lines: one label a line, with types and lists", "json", *_lazy_write_and_read("jsonl")),
+    FileFormat("csv", "the same as a table for spreadsheets", "text", _lazy_function("csv", "write")),
+    FileFormat(
+        "parquet", "the same as typed columns, for DuckDB and pyarrow", "binary", _lazy_function("parquet", "write")
+    ),
+    FileFormat(
+        "labelstudio", "tasks for Label Studio, predictions, annotations", "json", *_lazy_write_and_read("label_studio")
+    ),
+    FolderFormat("hf", "a folder with a card that `datasets` loads", _lazy_function("hugging_face", "write")),
+    FolderFormat("native", "the benchmark's own score files as reviews have them", _lazy_function("native", "write")),
     FolderFormat(
-        "golden-patch", "golden fixes as a patch, and a text for upstream", _function("golden_patch", "write")
+        "golden-patch", "golden fixes as a patch, and a text for upstream", _lazy_function("golden_patch", "write")
     ),
 )
-"""Adding a format is one line here and its module."""
+"""All export formats. A new format needs a module and an entry here."""
 
-EXPORTERS: dict[str, Format] = {each.name: each for each in FORMATS}
+EXPORTERS: dict[str, ExportFormat] = {each.name: each for each in FORMATS}

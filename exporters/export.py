@@ -1,7 +1,4 @@
-"""Exports: chooses the format and puts what it makes in place.
-
-Files and folders that take their place when they are complete; until then what was there before is.
-"""
+"""Export a view in a format. A target file or folder is replaced only when its new content is complete."""
 
 from __future__ import annotations
 
@@ -20,14 +17,14 @@ from typing import TYPE_CHECKING, BinaryIO
 from fcreview.errors import EXIT_USAGE_ERROR
 from fcreview.exporters.base import (
     EXPORTERS,
-    Benchmarks,
+    BenchmarkServices,
     Content,
     ExportError,
+    ExportFormat,
+    ExportSource,
     FolderFormat,
-    Format,
+    ProgressCallback,
     Sink,
-    Source,
-    Told,
 )
 
 if TYPE_CHECKING:
@@ -36,29 +33,34 @@ if TYPE_CHECKING:
     from fcreview.store.store import Store
 
 
-TEMPORARY = ".part"
-"""What the name of a file or folder ends in that is not whole yet."""
+TEMPORARY_SUFFIX = ".part"
+"""Suffix of unfinished files and folders."""
 
 
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """A file beside `path` that replaces it when all is written, with the rights of the old one or those a new file
-    would get. A pipe or a device is written as it is. ExportError if `path` is a folder."""
+    """Write to a temporary file and rename it to `path` on success.
+
+    The permissions of an existing file are kept. A pipe or device is written directly. Raises ExportError if `path` is
+    a folder.
+    """
     if path.is_dir():
-        raise ExportError(f"{path} is a folder, and this format makes a file")
+        raise ExportError(f"{path} is a folder, but this format writes a file")
     if path.exists() and not path.is_file():
         with path.open("wb") as file:
             yield file
         return
     target = Path(os.path.realpath(path))
-    _sweep(target)
-    descriptor, name = tempfile.mkstemp(prefix=_prefix(target, os.getpid()), suffix=TEMPORARY, dir=target.parent)
+    _remove_leftovers(target)
+    descriptor, name = tempfile.mkstemp(
+        prefix=_temporary_prefix(target, os.getpid()), suffix=TEMPORARY_SUFFIX, dir=target.parent
+    )
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(_rights(target, 0o666))
+        Path(name).chmod(_file_mode(target, 0o666))
         Path(name).replace(target)
     except BaseException:
         Path(name).unlink(missing_ok=True)
@@ -66,7 +68,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """All of a file that a person named, as `new_file`. ExportError if the place cannot be written to."""
+    """Write a file with `new_file`. Raises ExportError if it cannot be written."""
     try:
         with new_file(path) as file:
             file.write(content)
@@ -76,45 +78,49 @@ def write_file(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """An empty folder beside `path` that takes its place when all is written. ExportError if there is anything at
-    `path` but an empty folder: a folder's files are never mixed with others, and never deleted."""
+    """Write to a temporary folder and rename it to `path` on success.
+
+    Raises ExportError unless `path` is absent or an empty folder, so that no existing file is mixed in or deleted.
+    """
     if path.exists() and not path.is_dir():
-        raise ExportError(f"{path} is no folder, and this format makes one")
+        raise ExportError(f"{path} is a file, but this format writes a folder")
     if path.is_dir() and any(path.iterdir()):
-        raise ExportError(f"{path} is not empty: name a folder that is not there yet")
+        raise ExportError(f"{path} is not empty. Choose a new folder.")
     target = Path(os.path.realpath(path))
-    _sweep(target)
-    folder = Path(tempfile.mkdtemp(prefix=_prefix(target, os.getpid()), suffix=TEMPORARY, dir=target.parent))
+    _remove_leftovers(target)
+    folder = Path(
+        tempfile.mkdtemp(prefix=_temporary_prefix(target, os.getpid()), suffix=TEMPORARY_SUFFIX, dir=target.parent)
+    )
     try:
         yield folder
         for file in folder.rglob("*"):
-            _to_disk(file)
-        _to_disk(folder)
-        folder.chmod(_rights(target, 0o777))
-        folder.replace(target)  # the system refuses if somebody has put something there meanwhile
+            _fsync_path(file)
+        _fsync_path(folder)
+        folder.chmod(_file_mode(target, 0o777))
+        folder.replace(target)  # fails if another program created files there meanwhile
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
-def _prefix(target: Path, process: int | str) -> str:
-    """Of what is being written: whose it is stands in the name, so that a later export knows what is left over."""
-    return f".{target.name.encode()[:80].decode(errors='ignore')}.fcreview.{_host()}.{process}."
+def _temporary_prefix(target: Path, process: int | str) -> str:
+    """Start of a temporary name. Host and process id let a later export recognize leftovers."""
+    return f".{target.name.encode()[:80].decode(errors='ignore')}.fcreview.{_host_name()}.{process}."
 
 
-def _host() -> str:
-    """A folder may be shared by machines: only those of this one can be asked whether they are at work."""
+def _host_name() -> str:
+    """Name of this machine, which may share the folder with others whose processes cannot be checked."""
     return re.sub("[^A-Za-z0-9]", "-", platform.node())[:40] or "here"
 
 
-def _sweep(target: Path) -> None:
-    """Takes away what exports to this place left that were killed: ours by name, of this machine, of no process."""
-    start = _prefix(target, "")[:-1]
+def _remove_leftovers(target: Path) -> None:
+    """Delete temporary files that killed exports of this machine left beside the target."""
+    start = _temporary_prefix(target, "")[:-1]
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in list(entries):
             process = entry.name.removeprefix(start).partition(".")[0]
-            ours = entry.name.startswith(start) and entry.name.endswith(TEMPORARY) and process.isdigit()
-            if not ours or _is_at_work(int(process)):
+            ours = entry.name.startswith(start) and entry.name.endswith(TEMPORARY_SUFFIX) and process.isdigit()
+            if not ours or _is_process_running(int(process)):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)
@@ -123,10 +129,10 @@ def _sweep(target: Path) -> None:
                     Path(entry.path).unlink()
 
 
-def _is_at_work(process: int) -> bool:
-    """A process of that number, whoever's: rather leave a file than take one that is being written."""
+def _is_process_running(process: int) -> bool:
+    """Whether a process has this id. An unrelated process counts too: keeping a leftover is the safer error."""
     if os.name != "posix":
-        return True  # there, the question would end it
+        return True  # os.kill would terminate the process
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
@@ -136,7 +142,7 @@ def _is_at_work(process: int) -> bool:
     return True
 
 
-def _to_disk(path: Path) -> None:
+def _fsync_path(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -144,8 +150,8 @@ def _to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
-def _rights(target: Path, fresh: int) -> int:
-    """Of what is there, else those of anything new."""
+def _file_mode(target: Path, fresh: int) -> int:
+    """Permissions of the existing target, else those of a new file."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0o022)
@@ -157,53 +163,58 @@ STANDARD_OUTPUT = "-"
 
 
 class FormatError(ExportError):
-    """The format does not exist, or cannot go where it was sent."""
+    """Raised for an unknown format, or one that cannot be written to the target."""
 
     exit_code = EXIT_USAGE_ERROR
 
 
-def standard_output(content: Content) -> Sink:  # noqa: ARG001 - bytes are bytes: who prints for people hands in another
+def standard_output(content: Content) -> Sink:  # noqa: ARG001 - terminals pass another function
     return sys.stdout.buffer
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
-    """By a person, or by nobody."""
+class ExportOutput:
+    """Where standard output goes, and who is told the progress."""
 
     stdout: Callable[[Content], Sink] = standard_output
-    """What takes the bytes that go to standard output."""
-    told: Told | None = None
-    """Hears how many there are so far."""
+    """Returns the receiver of bytes written to standard output."""
+    on_progress: ProgressCallback | None = None
+    """Called with the progress, or None."""
 
 
-NOBODY = Watched()
+QUIET_OUTPUT = ExportOutput()
 
 
 def export(
     store: Store,
-    name: str,
+    format_name: str,
     out: str | Path,
     view: View | None = None,
-    watched: Watched = NOBODY,
-    choice: LabelSelection | None = None,
-    benchmarks: Benchmarks | None = None,
+    output: ExportOutput = QUIET_OUTPUT,
+    selection: LabelSelection | None = None,
+    benchmarks: BenchmarkServices | None = None,
 ) -> dict[str, int]:
-    """Writes the items that the view selects in the format `name`. Returns how many of what: {"label": 5}. `choice`
-    says which labels of these items, and how much of each; all of them, unless it is given. `benchmarks` is needed by
-    formats that write their files.
+    """Write the items of a view and return the number of rows by noun: {"label": 5}.
 
-    `out` is a file or a folder, which is there whole or not at all, or `-` for standard output. ExportError for a place
-    that cannot be written to or that holds something else; FilterError and StoreError are the store's own.
+    Args:
+        out: a file or folder, replaced only when complete, or `-` for standard output.
+        selection: the labels and fields to write; default: all labels.
+        benchmarks: importer functions, for formats that write benchmark files.
+
+    Raises:
+        ExportError: the target cannot be written, or is a file instead of a folder or the reverse.
+        FilterError: the view's filter is invalid.
+        StoreError: the store cannot be read, for example in blind mode.
     """
     from fcreview.store.labels.read import ALL_LABELS
     from fcreview.store.rows import View
 
-    source = Source(store, view or View(), choice or ALL_LABELS, benchmarks, watched.told)
-    chosen = _format(name)
+    source = ExportSource(store, view or View(), selection or ALL_LABELS, benchmarks, output.on_progress)
+    chosen = _find_format(format_name)
     if str(out) == STANDARD_OUTPUT:
         if isinstance(chosen, FolderFormat):
-            raise FormatError(f"{name} makes a folder, which standard output cannot take: name one with -o")
-        sink = watched.stdout(chosen.content)
+            raise FormatError(f"{format_name} writes a folder, which cannot go to standard output. Use -o FOLDER.")
+        sink = output.stdout(chosen.content)
         chosen.load()(source, sink)
         sys.stdout.flush()
         return source.counts
@@ -219,7 +230,7 @@ def export(
     return source.counts
 
 
-def _format(name: str) -> Format:
+def _find_format(name: str) -> ExportFormat:
     if name not in EXPORTERS:
-        raise FormatError(f"no format {name!r}: there are {', '.join(sorted(EXPORTERS))}")
+        raise FormatError(f"no format {name!r}: choose {', '.join(sorted(EXPORTERS))}")
     return EXPORTERS[name]

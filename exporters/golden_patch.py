@@ -1,19 +1,11 @@
-"""Golden fixes: a patch of the dataset, and a text for upstream.
+"""Golden patch export: corrected golden answers as a patch of the dataset, and a report for the
+benchmark's maintainers.
 
-A text for a benchmark's maintainers: wrong golden answers by category, each with question, old and new answer,
-reason, who settled it, and what the runs here make of it. Markdown, in which nothing that comes from data is read as
-markup.
+The folder contains `golden.patch` for the dataset, `run.patch` for copies of golden answers in run files,
+`changed.jsonl` with one line per corrected answer, and `issue.md`, Markdown in which data is never read as markup.
 
-Golden fixes that hold, each with its place in the dataset, and the files that change by them.
-
-A fix counts if it is the adjudicator's, or the only one that was given and people do not differ on the item. It is
-checked again before it counts: a fix from a file may be of another form than the benchmark's.
-
-Unified diffs of files that differ in a few places, as `git apply` and `patch -p1` take them. Bytes are bytes: no
-line is decoded, and only line feeds part lines.
-
-A folder with what people say golden answers should be: `golden.patch` for the dataset, `run.patch` for copies of
-golden answers that runs hold, `changed.jsonl` with a line for each answer, and `issue.md`, a text for upstream.
+A golden fix is resolved if an adjudicator gave it, or if it is the only fix and annotators do not disagree on the item.
+Each fix is validated again, because a fix from a file may not have the benchmark's form.
 """
 
 from __future__ import annotations
@@ -28,170 +20,172 @@ from typing import Any
 import orjson
 
 from fcreview.corrections.erratum import ErrataEntry, Evidence, hash_question, join_user_messages
-from fcreview.exporters.base import ExportError, Label, Source
-from fcreview.exporters.report.markdown import block, code, titled
+from fcreview.exporters.base import ExportError, ExportSource, Label
+from fcreview.exporters.report.markdown import code_block, code_span, titled_lines
 from fcreview.model.address import ITEM
 from fcreview.model.verdict import DISPUTED
 from fcreview.model.wording import format_count
-from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
+from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 from fcreview.store.rows import ItemDetail, QueueRow, RunRow
 
-MODELS = 12
-"""Models that are named."""
+MAX_NAMED_MODELS = 12
+"""Maximum number of models listed per item."""
 
 
 def issue_text(entries: Sequence[ErrataEntry], *, patch: bool) -> str:
-    """`patch`: a patch of the dataset's files goes with it."""
+    """Markdown report for the benchmark's maintainers. `patch`: whether a patch of the dataset accompanies it."""
     categories: dict[tuple[str, str], list[ErrataEntry]] = {}
     for entry in entries:
         categories.setdefault((entry.title or entry.benchmark, entry.category), []).append(entry)
     lines = ["# Golden answers that look wrong", ""]
     many = format_count(len(entries), "golden answer")
     lines += [f"{many} in {format_count(len(categories), 'category', 'categories')}, reviewed by hand."]
-    lines += ["Each has a correction; the patch applies to the dataset's files." if patch else "Each has a correction."]
+    lines += ["Each has a correction. The patch applies to the dataset files." if patch else "Each has a correction."]
     lines += [""]
     for (kind, category), part in categories.items():
-        lines += [f"## {code(kind)}: {code(category)} ({len(part)})", ""]
+        lines += [f"## {code_span(kind)}: {code_span(category)} ({len(part)})", ""]
         for entry in part:
-            lines += [*_section(entry), ""]
+            lines += [*_issue_section(entry), ""]
     return "\n".join(lines)
 
 
-def _section(entry: ErrataEntry) -> Iterator[str]:
-    yield f"### {code(entry.id)}"
+def _issue_section(entry: ErrataEntry) -> Iterator[str]:
+    yield f"### {code_span(entry.id)}"
     yield ""
-    yield from titled("Question", block(entry.question))
-    yield from titled("Golden answer now", block(_json(entry.old), "json"))
-    yield from titled("Should be", block(_json(entry.new), "json"))
+    yield from titled_lines("Question", code_block(entry.question))
+    yield from titled_lines("Current golden answer", code_block(_pretty_json(entry.old), "json"))
+    yield from titled_lines("Corrected golden answer", code_block(_pretty_json(entry.new), "json"))
     if entry.reasons:
-        yield from titled("Reason", block("\n\n".join(entry.reasons)))
-    how = "settled by an adjudicator" if entry.decided_by == "adjudication" else "all who reviewed it agree"
+        yield from titled_lines("Reason", code_block("\n\n".join(entry.reasons)))
+    how = "adjudicated" if entry.decided_by == "adjudication" else "all annotators agree"
     if entry.decided_by == "majority":
-        how = "more than half of those who reviewed it agree"
-    yield f"**Settled**: {how}: {', '.join(map(code, entry.settled_by))}"
+        how = "most annotators agree"
+    yield f"**Resolved**: {how}: {', '.join(map(code_span, entry.settled_by))}"
     yield ""
     seen, failed = entry.evidence, entry.evidence.failed
-    named = ", ".join(map(code, failed[:MODELS])) + (
-        f" and {len(failed) - MODELS} more" if len(failed) > MODELS else ""
+    named = ", ".join(map(code_span, failed[:MAX_NAMED_MODELS])) + (
+        f" and {len(failed) - MAX_NAMED_MODELS} more" if len(failed) > MAX_NAMED_MODELS else ""
     )
-    yield f"**Runs**: {seen.passed} of {seen.runs} pass now" + (f"; failed: {named}" if failed else "")
+    yield f"**Runs**: {seen.passed} of {seen.runs} pass with the current answer" + (
+        f"; failed: {named}" if failed else ""
+    )
 
 
-def _json(value: Any) -> str:
+def _pretty_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-Item = tuple[str, str]
+ItemName = tuple[str, str]
 """(category, id)"""
-Dataset = tuple[str, str, str, str]
-"""(benchmark, generation, language, folder): runs of one share golden answers."""
+DatasetKey = tuple[str, str, str, str]
+"""(benchmark, generation, language, folder) of a dataset. Its runs share golden answers."""
 
 
 @dataclass(slots=True)
-class _Group:
-    """Runs of one dataset."""
+class _DatasetRuns:
+    """Runs of one dataset, and the golden fixes for it."""
 
     runs: list[RunRow] = field(default_factory=list)
     plans: list[RunPlan] = field(default_factory=list)
-    fixes: dict[Item, Label] = field(default_factory=dict)
-    """The label whose fix it is."""
+    fixes: dict[ItemName, Label] = field(default_factory=dict)
+    """Label with the fix, by item."""
 
 
 @dataclass(slots=True)
-class Files:
-    """New contents by path."""
+class RewrittenFiles:
+    """New file contents by path: of the dataset, and of golden answers copied into run files."""
 
     dataset: dict[Path, bytes] = field(default_factory=dict)
     copies: dict[Path, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Fix:
-    """A golden answer that people settled, with what is known of the item."""
+class ResolvedFix:
+    """A resolved golden fix with its item."""
 
     detail: ItemDetail
     label: Label
-    fixed: AppliedGoldenFix
+    applied: AppliedGoldenFix
     rows: Sequence[QueueRow]
-    """The item in every run of the dataset."""
+    """The item in each run of the dataset."""
 
-    def entry(self) -> ErrataEntry:
-        """As errata have it."""
+    def to_errata_entry(self) -> ErrataEntry:
+        """Convert the fix to an errata entry."""
         key = {name: self.label[name] for name in ("benchmark", "generation", "language", "category", "id")}
         messages = self.detail.item.messages
         return ErrataEntry(
             **key,
             question_hash=hash_question(messages),
-            old=self.fixed.old,
-            new=self.fixed.new,
+            old=self.applied.old,
+            new=self.applied.new,
             question=join_user_messages(messages) or self.detail.item.question,
-            reasons=tuple(reasons(self.label)),
-            settled_by=tuple(settled_by(self.label)),
+            reasons=tuple(opinion_notes(self.label)),
+            settled_by=tuple(fix_authors(self.label)),
             decided_by=self.label["decided_by"],
-            file=self.fixed.path.name,
+            file=self.applied.path.name,
             title=self.detail.run.full_title,
             evidence=Evidence(
                 len(self.rows),
-                sum(_own(row) is True for row in self.rows),
-                tuple(row.model for row in self.rows if _own(row) is False),
+                sum(_benchmark_verdict(row) is True for row in self.rows),
+                tuple(row.model for row in self.rows if _benchmark_verdict(row) is False),
             ),
         )
 
     def as_json(self, root: Path) -> dict[str, Any]:
         """`{"benchmark", "generation", "language", "category", "id", "file", "old", "new", "decided_by", "settled_by",
-        "reasons", "runs", "runs_passed"}`; `runs_passed` by the benchmark's own verdict."""
+        "reasons", "runs", "runs_passed"}`. `runs_passed` counts official verdicts, else recomputed ones."""
         key = {name: self.label[name] for name in ("benchmark", "generation", "language", "category", "id")}
         return key | {
-            "file": self.fixed.path.relative_to(root).as_posix(),
-            "old": self.fixed.old,
-            "new": self.fixed.new,
+            "file": self.applied.path.relative_to(root).as_posix(),
+            "old": self.applied.old,
+            "new": self.applied.new,
             "decided_by": self.label["decided_by"],
-            "settled_by": settled_by(self.label),
-            "reasons": reasons(self.label),
+            "settled_by": fix_authors(self.label),
+            "reasons": opinion_notes(self.label),
             "runs": len(self.rows),
-            "runs_passed": sum(_own(row) is True for row in self.rows),
+            "runs_passed": sum(_benchmark_verdict(row) is True for row in self.rows),
         }
 
 
-def _own(row: QueueRow) -> bool | None:
+def _benchmark_verdict(row: QueueRow) -> bool | None:
     return row.official if row.official is not None else row.rule
 
 
-def settled_by(label: Label) -> list[str]:
-    """Who gave the fix: the adjudicators, where they did."""
+def fix_authors(label: Label) -> list[str]:
+    """Names of the adjudicators who gave the label's fix, or of the annotators if no adjudicator did."""
     same = [said for said in label["opinions"] if said["golden_fix"] == label["golden_fix"]]
     rulers = [said for said in same if said["act"] == "adjudicate"]
     return sorted({said["annotator"] for said in rulers or same})
 
 
-def reasons(label: Label) -> list[str]:
+def opinion_notes(label: Label) -> list[str]:
     return [said["note"] for said in label["opinions"] if said["note"]]
 
 
 @dataclass(slots=True)
-class Settled:
-    fixes: list[Fix] = field(default_factory=list)
-    files: Files = field(default_factory=Files)
+class ResolvedFixes:
+    fixes: list[ResolvedFix] = field(default_factory=list)
+    files: RewrittenFiles = field(default_factory=RewrittenFiles)
 
 
-def settled(source: Source) -> Settled:
-    """Of all items of the source. Tells what is left out."""
-    found = Settled()
-    for group in _groups(source):
+def collect_resolved_fixes(source: ExportSource) -> ResolvedFixes:
+    """Collect the resolved fixes of all items and rewrite the files. Prints a message about each rejected fix."""
+    found = ResolvedFixes()
+    for group in _group_fixes(source):
         fixed = _rewrite_golden(source, group, found.files)
-        found.fixes += [_told(source, group, each) for each in fixed.values()]
+        found.fixes += [_resolved_fix(source, group, each) for each in fixed.values()]
     return found
 
 
-def _groups(source: Source) -> list[_Group]:
-    """With the fixes that hold; tells how many do not."""
-    groups: dict[Dataset, _Group] = {}
-    of_run: dict[int, _Group] = {}
+def _group_fixes(source: ExportSource) -> list[_DatasetRuns]:
+    """Group runs and resolved fixes by dataset. Prints how many fixes are rejected, and why."""
+    groups: dict[DatasetKey, _DatasetRuns] = {}
+    of_run: dict[int, _DatasetRuns] = {}
     for row in source.runs:
-        info, plan = row.info, source.benchmarks.plan(row.info)
+        info, plan = row.info, source.benchmarks.find_plan(row.info)
         place = info.dataset if plan.data and info.dataset else info.path
-        group = groups.setdefault((info.benchmark, info.generation, info.language, place), _Group())
+        group = groups.setdefault((info.benchmark, info.generation, info.language, place), _DatasetRuns())
         group.runs.append(row)
         group.plans.append(plan)
         of_run[row.run] = group
@@ -200,40 +194,41 @@ def _groups(source: Source) -> list[_Group]:
         if not any(said["golden_fix"] for said in label["opinions"]):
             continue
         group, item = of_run[label["run"]], (label["category"], label["id"])
-        why = _refused(source, label) or _against(group.fixes.get(item), label)
+        why = _rejection_reason(source, label) or _conflict_reason(group.fixes.get(item), label)
         if why:
             refused[why] = refused.get(why, 0) + 1
         else:
             group.fixes.setdefault(item, label)
     for why, count in refused.items():
-        source.benchmarks.tell(f"{format_count(count, 'golden fix', 'golden fixes')} left out: {why}")
+        source.benchmarks.print_message(f"{format_count(count, 'golden fix', 'golden fixes')} rejected: {why}")
     return [group for group in groups.values() if group.fixes]
 
 
-def _refused(source: Source, label: Label) -> str | None:
-    """Why a label's fix is not written."""
+def _rejection_reason(source: ExportSource, label: Label) -> str | None:
+    """Why the label's fix is rejected, or None."""
     fix = label["golden_fix"]
     if label["target"] != ITEM:
-        return "said of a part, not of the item"
+        return "given for a part of the item"
     if all(said["stale"] for said in label["opinions"] if said["golden_fix"]):
-        return "said of an earlier answer"
+        return "stale: the answer changed after the review"
     if label["decided_by"] == DISPUTED or fix is None:
-        return "people differ"
+        return "annotators disagree"
     (item,) = source.store.find_items(label["id"], label["run"])[:1]
     detail = source.store.read_detail(item)
     problem = source.benchmarks.golden_problem(detail.run, detail.item, fix)
     return f"{label['id']}: {problem}" if problem else None
 
 
-def _against(before: Label | None, label: Label) -> str | None:
+def _conflict_reason(before: Label | None, label: Label) -> str | None:
     differs = before is not None and before["golden_fix"] != label["golden_fix"]
-    return f"{label['id']}: two runs say different things" if differs else None
+    return f"{label['id']}: two runs have different fixes" if differs else None
 
 
-def _rewrite_golden(source: Source, group: _Group, files: Files) -> dict[Item, AppliedGoldenFix]:
-    """Puts the new contents into `files`. Every run is asked with all of the group's fixes, so that files they share
-    come out the same."""
-    found: dict[Item, AppliedGoldenFix] = {}
+def _rewrite_golden(
+    source: ExportSource, group: _DatasetRuns, files: RewrittenFiles
+) -> dict[ItemName, AppliedGoldenFix]:
+    """Rewrite golden answers into `files`. Each run gets all fixes of the group, so that shared files are equal."""
+    found: dict[ItemName, AppliedGoldenFix] = {}
     for row, plan in zip(group.runs, group.plans, strict=True):
         own = {each["category"] for each in row.categories}
         fixes = {item: label["golden_fix"] for item, label in group.fixes.items() if item[0] in own}
@@ -241,35 +236,41 @@ def _rewrite_golden(source: Source, group: _Group, files: Files) -> dict[Item, A
             if isinstance(each, AppliedGoldenFix):
                 found.setdefault(each.item, each)
             elif isinstance(each, Unrepresentable):
-                source.benchmarks.tell(f"{row.info.full_title}, {row.info.model}: {each.description} ({each.count:,})")
+                source.benchmarks.print_message(
+                    f"{row.info.full_title}, {row.info.model}: {each.description} ({each.count:,})"
+                )
             else:
-                _sort_in(plan, each, files)
+                _add_file(plan, each, files)
     return found
 
 
-def _sort_in(plan: RunPlan, each: RewrittenFile, files: Files) -> None:
+def _add_file(plan: RunPlan, each: RewrittenFile, files: RewrittenFiles) -> None:
     copies = bool(plan.data) and each.path in plan.results
     (files.copies if copies else files.dataset)[each.path] = each.content
 
 
-def _told(source: Source, group: _Group, fixed: AppliedGoldenFix) -> Fix:
+def _resolved_fix(source: ExportSource, group: _DatasetRuns, fixed: AppliedGoldenFix) -> ResolvedFix:
     category, name = fixed.item
     label = group.fixes[fixed.item]
     runs = {row.run for row in group.runs}
-    rows = [row for row in source.store.fetch_rows(source.store.find_items(name)) if row.category == category and row.run in runs]
+    rows = [
+        row
+        for row in source.store.fetch_rows(source.store.find_items(name))
+        if row.category == category and row.run in runs
+    ]
     item = next(row.item for row in rows if row.run == label["run"])
-    return Fix(source.store.read_detail(item), label, fixed, rows)
+    return ResolvedFix(source.store.read_detail(item), label, fixed, rows)
 
 
-CONTEXT = 3
-SURE = 4
-"""Equal lines after which two files are taken to be in step again."""
-NO_END = b"\\ No newline at end of file\n"
+CONTEXT_LINES = 3
+SYNC_LINES = 4
+"""Number of equal lines that end a difference."""
+NO_NEWLINE_MARK = b"\\ No newline at end of file\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """Lines `start` to `end` of the old file (from 0, `end` not among them) are those of the new one."""
+class ChangedLines:
+    """Lines `start` to `end` (from 0, exclusive) of the old file that lines of the new file replace."""
 
     start: int
     end: int
@@ -277,52 +278,56 @@ class Change:
     new_end: int
 
 
-def unified(name: str, old: bytes, new: bytes) -> bytes:
-    """The diff of `name`, which uses `/`; nothing if they are the same."""
-    before, after = _lines(old), _lines(new)
-    changes = list(_changes(before, after))
+def unified_diff(name: str, old: bytes, new: bytes) -> bytes:
+    """Unified diff for `git apply` and `patch -p1`; empty if the contents are equal.
+
+    Lines stay bytes and end at line feeds only. `name` uses `/`.
+    """
+    before, after = _split_lines(old), _split_lines(new)
+    changes = list(_find_changes(before, after))
     if not changes:
         return b""
-    ours, theirs = _quoted(f"a/{name}"), _quoted(f"b/{name}")
-    head = f"diff --git {ours} {theirs}\n--- {ours}{_tab(ours)}\n+++ {theirs}{_tab(theirs)}\n"
+    ours, theirs = _quote_name(f"a/{name}"), _quote_name(f"b/{name}")
+    head = f"diff --git {ours} {theirs}\n--- {ours}{_name_terminator(ours)}\n+++ {theirs}{_name_terminator(theirs)}\n"
     return head.encode("utf-8", "surrogateescape") + b"".join(
-        _hunk(group, before, after) for group in _unified_groups(changes)
+        _format_hunk(group, before, after) for group in _group_changes(changes)
     )
 
 
-def _quoted(name: str) -> str:
-    """As git writes names: with escapes where there are marks or bytes that would end the name."""
+def _quote_name(name: str) -> str:
+    """Quote a file name as git does, if it contains quotes, backslashes or control characters."""
     if not any(char in '"\\' or ord(char) < 32 or ord(char) == 127 for char in name):
         return name
     plain = name.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(f"\\{ord(char):03o}" if ord(char) < 32 or ord(char) == 127 else char for char in plain) + '"'
 
 
-def _tab(name: str) -> str:
-    """Behind a name with blanks, so that `patch` sees where it ends."""
+def _name_terminator(name: str) -> str:
+    """A tab after a name with spaces, by which `patch` finds its end."""
     return "\t" if " " in name else ""
 
 
-def _lines(raw: bytes) -> list[bytes]:
-    """With their line feeds; the last may have none."""
+def _split_lines(raw: bytes) -> list[bytes]:
+    """Split after line feeds, which the lines keep."""
     parts = raw.split(b"\n")
     last = parts.pop()
     return [part + b"\n" for part in parts] + ([last] if last else [])
 
 
-def _changes(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Change]:
+def _find_changes(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[ChangedLines]:
     at, there = 0, 0
     while at < len(old) or there < len(new):
         if at < len(old) and there < len(new) and old[at] == new[there]:
             at, there = at + 1, there + 1
             continue
-        end, new_end = _in_step(old, new, at, there)
-        yield Change(at, end, there, new_end)
+        end, new_end = _find_sync(old, new, at, there)
+        yield ChangedLines(at, end, there, new_end)
         at, there = end, new_end
 
 
-def _in_step(old: Sequence[bytes], new: Sequence[bytes], at: int, there: int) -> tuple[int, int]:
-    """The nearest lines after a difference from which on both go alike. Files of as many lines differ line by line."""
+def _find_sync(old: Sequence[bytes], new: Sequence[bytes], at: int, there: int) -> tuple[int, int]:
+    """Positions after the difference at which both files continue equally. Files with equally many lines are compared
+    line by line."""
     if len(old) == len(new) and at == there:
         end = at
         while end < len(old) and old[end] != new[end]:
@@ -330,28 +335,28 @@ def _in_step(old: Sequence[bytes], new: Sequence[bytes], at: int, there: int) ->
         return end, end
     for distance in range(1, len(old) - at + len(new) - there + 1):
         for gone in range(max(0, distance - (len(new) - there)), min(distance, len(old) - at) + 1):
-            ours = old[at + gone : at + gone + SURE]
-            theirs = new[there + distance - gone : there + distance - gone + SURE]
+            ours = old[at + gone : at + gone + SYNC_LINES]
+            theirs = new[there + distance - gone : there + distance - gone + SYNC_LINES]
             if ours == theirs:
                 return at + gone, there + distance - gone
     return len(old), len(new)
 
 
-def _unified_groups(changes: Sequence[Change]) -> Iterator[list[Change]]:
-    """Changes whose context would overlap stand in one hunk."""
-    group: list[Change] = []
+def _group_changes(changes: Sequence[ChangedLines]) -> Iterator[list[ChangedLines]]:
+    """Group changes whose context lines would overlap."""
+    group: list[ChangedLines] = []
     for change in changes:
-        if group and change.start - group[-1].end > 2 * CONTEXT:
+        if group and change.start - group[-1].end > 2 * CONTEXT_LINES:
             yield group
             group = []
         group.append(change)
     yield group
 
 
-def _hunk(group: Sequence[Change], old: Sequence[bytes], new: Sequence[bytes]) -> bytes:
+def _format_hunk(group: Sequence[ChangedLines], old: Sequence[bytes], new: Sequence[bytes]) -> bytes:
     first, last = group[0], group[-1]
-    lead = min(CONTEXT, first.start)
-    start, end = first.start - lead, min(len(old), last.end + CONTEXT)
+    lead = min(CONTEXT_LINES, first.start)
+    start, end = first.start - lead, min(len(old), last.end + CONTEXT_LINES)
     new_start, new_end = first.new_start - lead, last.new_end + end - last.end
     body: list[bytes] = []
     at = start
@@ -361,39 +366,43 @@ def _hunk(group: Sequence[Change], old: Sequence[bytes], new: Sequence[bytes]) -
         body += [b"+" + line for line in new[change.new_start : change.new_end]]
         at = change.end
     body += [b" " + line for line in old[at:end]]
-    head = f"@@ -{_range(start, end)} +{_range(new_start, new_end)} @@\n".encode()
-    return head + b"".join(line if line.endswith(b"\n") else line + b"\n" + NO_END for line in body)
+    head = f"@@ -{_format_range(start, end)} +{_format_range(new_start, new_end)} @@\n".encode()
+    return head + b"".join(line if line.endswith(b"\n") else line + b"\n" + NO_NEWLINE_MARK for line in body)
 
 
-def _range(start: int, end: int) -> str:
-    """As diff counts: from 1, the line before if there are none."""
+def _format_range(start: int, end: int) -> str:
+    """Line range as in a diff header: counted from 1, or the line before an empty range."""
     return f"{start + (end > start)},{end - start}"
 
 
-def write(source: Source, folder: Path) -> None:
-    """ExportError if no fix is settled."""
-    found = settled(source)
+def write(source: ExportSource, folder: Path) -> None:
+    """Write the export. Raises ExportError if there is no resolved fix."""
+    found = collect_resolved_fixes(source)
     files, fixes = found.files, found.fixes
     if not fixes:
-        raise ExportError("no golden fix is settled: give one with fcreview label --golden-fix")
-    root = _root(files.dataset)
-    _patch(folder / "golden.patch", root, files.dataset)
+        raise ExportError("no resolved golden fix. Record one with fcreview label --golden-fix.")
+    root = _patch_root(files.dataset)
+    _write_patch(folder / "golden.patch", root, files.dataset)
     if files.copies:
-        _patch(folder / "run.patch", _root(files.copies), files.copies)
-        source.benchmarks.tell(f"run.patch is for the runs' own copies of golden answers, in {_root(files.copies)}")
+        _write_patch(folder / "run.patch", _patch_root(files.copies), files.copies)
+        source.benchmarks.print_message(
+            f"run.patch applies to copies of golden answers in the run files, in {_patch_root(files.copies)}"
+        )
     lines = (orjson.dumps(each.as_json(root), option=orjson.OPT_APPEND_NEWLINE) for each in fixes)
     (folder / "changed.jsonl").write_bytes(b"".join(lines))
-    (folder / "issue.md").write_text(issue_text([each.entry() for each in fixes], patch=True), "utf-8")
-    source.benchmarks.tell(f"golden.patch is for {root}: git apply or patch -p1 there")
+    (folder / "issue.md").write_text(issue_text([each.to_errata_entry() for each in fixes], patch=True), "utf-8")
+    source.benchmarks.print_message(f"golden.patch applies in {root}, with git apply or patch -p1")
     source.counts = {"golden answer": len(fixes), "dataset file": len(files.dataset)}
 
 
-def _root(paths: Iterable[Path]) -> Path:
-    """The folder that patches are applied in: above `possible_answer`, which every dataset that has it calls so."""
+def _patch_root(paths: Iterable[Path]) -> Path:
+    """Folder in which the patch applies: the common parent, above a folder `possible_answer`."""
     folders = [path.parent.parent if path.parent.name == "possible_answer" else path.parent for path in paths]
     return Path(os.path.commonpath([os.fspath(folder) for folder in folders]))
 
 
-def _patch(path: Path, root: Path, contents: dict[Path, bytes]) -> None:
-    parts = [unified(each.relative_to(root).as_posix(), read_file(each), new) for each, new in sorted(contents.items())]
+def _write_patch(path: Path, root: Path, contents: dict[Path, bytes]) -> None:
+    parts = [
+        unified_diff(each.relative_to(root).as_posix(), read_file(each), new) for each, new in sorted(contents.items())
+    ]
     path.write_bytes(b"".join(parts))

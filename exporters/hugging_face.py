@@ -1,7 +1,7 @@
-"""A folder that `datasets.load_dataset` reads without a network: a Parquet file and a card, `README.md`.
+"""Hugging Face export: a folder with a Parquet file and a dataset card, which `datasets.load_dataset` reads offline.
 
-The card's front matter is that of the Hugging Face hub: `configs` says where the data lies, `dataset_info` its
-features. Features are written as the `datasets` library writes them.
+The front matter of the card (`README.md`) follows the Hugging Face hub: `configs` has the path of the data,
+`dataset_info` its features in the notation of the `datasets` library.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from fcreview.exporters.base import Source
+from fcreview.exporters.base import ExportSource
 from fcreview.model.wording import format_count
 from fcreview.store.labels.fields import FLAG, NUMBER, DuckDBType
 
-DATA = "data/labels.parquet"
+DATA_FILE = "data/labels.parquet"
 
 
-def write(source: Source, folder: Path) -> None:
+def write(source: ExportSource, folder: Path) -> None:
     from fcreview.store.labels.read import write_parquet
 
-    (folder / DATA).parent.mkdir()
-    write_parquet(folder / DATA, source.shapes, source.lines())
-    (folder / "README.md").write_text(card(source), "utf-8")
+    (folder / DATA_FILE).parent.mkdir()
+    write_parquet(folder / DATA_FILE, source.label_field_types, source.label_lines())
+    (folder / "README.md").write_text(dataset_card(source), "utf-8")
 
 
-def card(source: Source) -> str:
-    """The card of labels that were written already: it says how many."""
+def dataset_card(source: ExportSource) -> str:
+    """Content of the dataset card. Call it after the labels are written, because it states their number."""
     runs = source.runs
     lines = [
         "---",
@@ -37,17 +37,18 @@ def card(source: Source) -> str:
         "- config_name: default",
         "  data_files:",
         "  - split: train",
-        f"    path: {DATA}",
+        f"    path: {DATA_FILE}",
         "dataset_info:",
         "  features:",
-        *(f"  {line}" for line in _features(source.shapes)),
+        *(f"  {line}" for line in _struct_features(source.label_field_types)),
         "---",
         "",
         "# Labels of function-calling runs",
         "",
-        f"{format_count(source.counts['label'], 'label')}. Every judged target is a row: what the benchmark, its rules and",
-        "its judge say (`automatic`), what annotators say (`opinions`), what came of it (`effective`, `decided_by`).",
-        f"Where annotators differ the policy is `{source.store.reviews.policy}`. Verdicts are JSON text.",
+        f"{format_count(source.counts['label'], 'label')}. Each row is one target: the official, recomputed and",
+        "judge verdicts (`automatic`), the annotators' reviews (`opinions`) and the effective verdict (`effective`,",
+        "`decided_by`).",
+        f"Policy for disagreements: `{source.store.reviews.policy}`. Verdicts are JSON text.",
         "",
         "Runs:",
         "",
@@ -57,27 +58,27 @@ def card(source: Source) -> str:
     return "\n".join(lines)
 
 
-def _features(shapes: Mapping[str, DuckDBType]) -> Iterator[str]:
-    """YAML of named features."""
+def _struct_features(shapes: Mapping[str, DuckDBType]) -> Iterator[str]:
+    """YAML lines of named features."""
     for name, shape in shapes.items():
         yield f"- name: {name}"
-        yield from (f"  {line}" for line in _feature(shape))
+        yield from (f"  {line}" for line in _type_feature(shape))
 
 
-def _feature(shape: DuckDBType) -> Iterator[str]:
+def _type_feature(shape: DuckDBType) -> Iterator[str]:
     if isinstance(shape, list):
         inner = shape[0]
         if isinstance(inner, dict):
             yield "list:"
-            yield from _features(inner)
+            yield from _struct_features(inner)
         else:
-            yield f"list: {_plain(inner)}"
+            yield f"list: {_scalar_type(inner)}"
     elif isinstance(shape, dict):
         yield "struct:"
-        yield from _features(shape)
+        yield from _struct_features(shape)
     else:
-        yield f"dtype: {_plain(shape)}"
+        yield f"dtype: {_scalar_type(shape)}"
 
 
-def _plain(shape: DuckDBType) -> str:
+def _scalar_type(shape: DuckDBType) -> str:
     return {NUMBER: "int64", FLAG: "bool"}.get(str(shape), "string")

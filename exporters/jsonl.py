@@ -1,9 +1,9 @@
-"""JSON Lines: one label a line, fields as in `fcreview.store.labels.fields`.
+"""JSON Lines export and import: one label per line, with the fields of `fcreview.store.labels.fields`.
 
-`official`, `rule`, `judge`, `human`, `effective` are JSON values of the criterion's scale (true, false, 0-2, a list
-of labels) or null; `human` may also be "disputed" or "unsure". `tags`, `notes`, `annotators` are lists of strings.
-`automatic` is a list of `{"source", "value", "by", "error_type", "rationale"}`, `opinions` one of `{"annotator", "act",
-"value", "fault", "tags", "note", "golden_fix", "time", "blind", "stale"}`.
+`official`, `rule`, `judge`, `human` and `effective` are values of the criterion's scale (true, false, 0 to 2, a list of
+labels) or null; `human` may also be "disputed" or "unsure". `tags`, `notes` and `annotators` are lists of strings.
+`automatic` is a list of `{"source", "value", "by", "error_type", "rationale"}`, and `opinions` a list of `{"annotator",
+"act", "value", "fault", "tags", "note", "golden_fix", "time", "blind", "stale"}`.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from typing import Any
 
 import orjson
 
-from fcreview.exporters.base import Sink, Source
+from fcreview.exporters.base import ExportSource, Sink
 from fcreview.model.review import ANNOTATION_FIELDS
 from fcreview.store.labels.fields import VERDICT_KEY
 from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord, parse_review
 
-SAID = tuple(VERDICT_KEY if name == "verdict" else name for name in ANNOTATION_FIELDS)
-"""Of an opinion, and of a line that stands for one."""
+OPINION_FIELDS = tuple(VERDICT_KEY if name == "verdict" else name for name in ANNOTATION_FIELDS)
+"""Fields that an opinion may set."""
 
 
-def write(source: Source, out: Sink) -> None:
-    for chunk in source.lines():
+def write(source: ExportSource, out: Sink) -> None:
+    for chunk in source.label_lines():
         out.write("\n".join([*chunk, ""]).encode())
 
 
 def read(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
-    """Every opinion of every label. A line without `opinions` is one itself: `{"id": "x", "value": true}`."""
+    """Read the opinions of all labels. A line without `opinions` is one opinion: `{"id": "x", "value": true}`."""
     for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
-            yield from _of_line(number, line)
+            yield from _read_line(number, line)
 
 
-def _of_line(number: int, line: bytes) -> Iterator[ImportedReview | InvalidRecord]:
+def _read_line(number: int, line: bytes) -> Iterator[ImportedReview | InvalidRecord]:
     try:
         label = orjson.loads(line)
     except ValueError:
-        yield InvalidRecord(number, "not readable as JSON")
+        yield InvalidRecord(number, "invalid JSON")
         return
     if not isinstance(label, dict):
         yield InvalidRecord(number, "not a JSON object")
@@ -47,11 +47,11 @@ def _of_line(number: int, line: bytes) -> Iterator[ImportedReview | InvalidRecor
     if not isinstance(opinions, list) or not all(isinstance(each, dict) for each in opinions):
         yield InvalidRecord(number, "opinions is not a list of objects")
         return
-    if "opinions" not in label and all(label.get(name) is None for name in SAID):
-        yield InvalidRecord(number, f"says nothing: there is none of {', '.join(SAID)}")
+    if "opinions" not in label and all(label.get(name) is None for name in OPINION_FIELDS):
+        yield InvalidRecord(number, f"no review: expected one of {', '.join(OPINION_FIELDS)}")
         return
     for opinion in opinions:
-        if any(opinion.get(name) is not None for name in SAID):
+        if any(opinion.get(name) is not None for name in OPINION_FIELDS):
             try:
                 yield parse_review(number, label, opinion, check_scale="opinions" not in label)
             except ValueError as error:

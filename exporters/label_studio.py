@@ -1,12 +1,14 @@
-"""Label Studio: a JSON list of tasks, one a label, to be imported there; and what is exported from there, read again.
+"""Label Studio export, a JSON list of tasks with one label each, and import of tasks exported from Label Studio.
 
-A task is `{"data": {...}, "predictions": [...], "annotations": [...]}`, see "Task format" in Label Studio's guide.
-`data` has the label's fields, `text` (what is shown), `choices` (the words of the scale) and `labels`. Predictions
-are the automatic verdicts, annotations people's opinions, an adjudication with `ground_truth`. A result is what a
-control of the labelling interface holds: `verdict` and `fault` (choices), `labels` (choices, for lists of labels),
-`tags`, `note` and `golden_fix` (text areas). Label Studio knows only its own users, so who said it and when stands in
-the `meta` of each result, with a digest: where it does not fit any more the annotation was changed there, and is that
-of whoever `completed_by` names.
+A task is `{"data": {...}, "predictions": [...], "annotations": [...]}`; see "Task format" in Label Studio's guide.
+`data` has the label's fields, `text` (the displayed text), `choices` (the values of the scale) and `labels`.
+Predictions are automatic verdicts. Annotations are annotators' opinions; an adjudication has `ground_truth`. Each
+result is the value of one control of the labeling interface: `verdict` and `fault` (choices), `labels` (choices, for
+lists of labels), `tags`, `note` and `golden_fix` (text areas).
+
+Label Studio has its own users, so the `meta` of each result stores annotator and time with a digest of the opinion.
+If the digest does not match on import, someone changed the annotation in Label Studio, and `completed_by` is the
+author.
 """
 
 from __future__ import annotations
@@ -16,47 +18,51 @@ from typing import Any
 
 import orjson
 
-from fcreview.exporters.base import Label, Sink, Source
+from fcreview.exporters.base import ExportSource, Label, Sink
 from fcreview.model.json_value import json_hash
 from fcreview.model.review import CORRECT
 from fcreview.model.wording import format_answer, parse_answer, scale_words
 from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord, parse_review
 
-CONTROLS = {"verdict": "choices", "labels": "choices", "fault": "choices"}
-"""Types of results; any other is a text area."""
-META = ("annotator", "act", "time", "blind", "overrules", "prediction_hash", "golden_hash")
-SAID = ("value", "fault", "tags", "note", "golden_fix")
-NAMES = {"text", "choices", "labels"}
+CONTROL_TYPES = {"verdict": "choices", "labels": "choices", "fault": "choices"}
+"""Control types by name. Other controls are text areas."""
+META_FIELDS = ("annotator", "act", "time", "blind", "overrules", "prediction_hash", "golden_hash")
+OPINION_FIELDS = ("value", "fault", "tags", "note", "golden_fix")
+OWN_DATA_FIELDS = {"text", "choices", "labels"}
 """Of `data`, besides the label's fields."""
 
 
-def write(source: Source, out: Sink) -> None:
+def write(source: ExportSource, out: Sink) -> None:
     out.write(b"[")
     separator = b"\n"
     for chunk in source.labels():
         for label in chunk:
-            out.write(separator + orjson.dumps(task(label)))
+            out.write(separator + orjson.dumps(label_to_task(label)))
             separator = b",\n"
     out.write(b"\n]\n")
 
 
-def task(label: Label) -> dict[str, Any]:
-    """One label as a task."""
+def label_to_task(label: Label) -> dict[str, Any]:
+    """Convert a label to a task."""
     criterion = label["criterion"]
     data = {name: value for name, value in label.items() if name not in ("automatic", "opinions")}
-    shown = {"text": _shown(label), "choices": _options(scale_words(criterion)), "labels": _options(_labels(label))}
+    shown = {
+        "text": _task_text(label),
+        "choices": _choice_options(scale_words(criterion)),
+        "labels": _choice_options(_all_given_labels(label)),
+    }
     return {
         "data": data | shown,
         "predictions": [
             {
                 "model_version": " ".join(word for word in (said["source"], said["by"]) if word),
-                "result": list(_results(criterion, {"value": said["value"], "note": said["rationale"]}, said)),
+                "result": list(_opinion_results(criterion, {"value": said["value"], "note": said["rationale"]}, said)),
             }
             for said in label["automatic"]
         ],
         "annotations": [
             {
-                "result": list(_results(criterion, said, _meta(said))),
+                "result": list(_opinion_results(criterion, said, _opinion_meta(said))),
                 "ground_truth": said["act"] == "adjudicate",
                 "was_cancelled": False,
                 "created_at": said["time"],
@@ -66,58 +72,58 @@ def task(label: Label) -> dict[str, Any]:
     }
 
 
-def _options(words: Iterable[str]) -> list[dict[str, str]]:
-    """What a control offers that has its choices from the task."""
+def _choice_options(words: Iterable[str]) -> list[dict[str, str]]:
+    """Options of a control that takes its choices from the task."""
     return [{"value": word} for word in words]
 
 
-def _labels(label: Label) -> list[str]:
-    """Labels that anybody gave."""
+def _all_given_labels(label: Label) -> list[str]:
+    """All labels that an automatic verdict or an annotator gave, sorted."""
     values = [said["value"] for said in [*label["automatic"], *label["opinions"]]]
     return sorted({str(each) for value in values if isinstance(value, list) for each in value})
 
 
-def _shown(label: Label) -> str:
-    """What an annotator sees: of which item, and as much of it as was exported."""
+def _task_text(label: Label) -> str:
+    """Text that the annotator sees: the item, and its exported content."""
     lines = [f"{label['category']} {label['id']}, {label['target']}: {label['criterion']}"]
     for name in ("messages", "golden_calls", "predicted_calls"):
         lines += [f"{name}:", *(orjson.dumps(each).decode() for each in label.get(name) or [])] if name in label else []
     return "\n".join(lines)
 
 
-def _results(criterion: str, said: dict[str, Any], meta: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    value = said["value"]
+def _opinion_results(criterion: str, opinion: dict[str, Any], meta: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    value = opinion["value"]
     if isinstance(value, list):
-        yield _result("labels", value, meta)
+        yield _make_result("labels", value, meta)
     elif value is not None:
-        yield _result("verdict", [format_answer(criterion, value)], meta)
-    if said.get("fault"):
-        yield _result("fault", [said["fault"]], meta)
-    if said.get("tags") is not None:
-        yield _result("tags", said["tags"], meta)
-    if said.get("note"):
-        yield _result("note", [said["note"]], meta)
-    if said.get("golden_fix") is not None:
-        yield _result("golden_fix", [orjson.dumps(said["golden_fix"]).decode()], meta)
+        yield _make_result("verdict", [format_answer(criterion, value)], meta)
+    if opinion.get("fault"):
+        yield _make_result("fault", [opinion["fault"]], meta)
+    if opinion.get("tags") is not None:
+        yield _make_result("tags", opinion["tags"], meta)
+    if opinion.get("note"):
+        yield _make_result("note", [opinion["note"]], meta)
+    if opinion.get("golden_fix") is not None:
+        yield _make_result("golden_fix", [orjson.dumps(opinion["golden_fix"]).decode()], meta)
 
 
-def _result(control: str, content: list[str], meta: dict[str, Any]) -> dict[str, Any]:
-    kind = CONTROLS.get(control, "textarea")
+def _make_result(control: str, content: list[str], meta: dict[str, Any]) -> dict[str, Any]:
+    kind = CONTROL_TYPES.get(control, "textarea")
     value = {"choices" if kind == "choices" else "text": content}
     return {"from_name": control, "to_name": "text", "type": kind, "value": value, "meta": meta}
 
 
-def _meta(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: said[name] for name in META} | {"digest": _digest(said)}
+def _opinion_meta(opinion: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: opinion[name] for name in META_FIELDS} | {"digest": _opinion_digest(opinion)}
 
 
-def _digest(said: Mapping[str, Any]) -> str:
-    content = [said.get(name) or None if name != "value" else said.get(name) for name in SAID]
+def _opinion_digest(opinion: Mapping[str, Any]) -> str:
+    content = [opinion.get(name) or None if name != "value" else opinion.get(name) for name in OPINION_FIELDS]
     return json_hash(content, 8)
 
 
 def read(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
-    """Every annotation of every task, as exported from Label Studio (JSON), but those that were cancelled."""
+    """Read the annotations of all tasks in a JSON export from Label Studio, except cancelled ones."""
     try:
         tasks = orjson.loads(content)
     except ValueError:
@@ -129,21 +135,21 @@ def read(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
         try:
             annotations = [one for one in each.get("annotations") or () if not one.get("was_cancelled")]
             for annotation in annotations:
-                found = _opinion(each["data"], annotation)
-                if any(found.get(name) is not None for name in SAID):
+                found = _read_annotation(each["data"], annotation)
+                if any(found.get(name) is not None for name in OPINION_FIELDS):
                     yield parse_review(number, each["data"], found)
         except ValueError as error:
             yield InvalidRecord(number, str(error))
         except (AttributeError, IndexError, KeyError, TypeError):
-            yield InvalidRecord(number, "not a task of a label that was exported from here")
+            yield InvalidRecord(number, "not a task that fcreview exported")
 
 
-def _opinion(data: Mapping[str, Any], annotation: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of an opinion, from the results of an annotation."""
+def _read_annotation(data: Mapping[str, Any], annotation: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert an annotation's results to the fields of an opinion."""
     said: dict[str, Any] = {}
     for result in annotation["result"]:
         control = result["from_name"]
-        texts = result["value"]["choices" if CONTROLS.get(control) == "choices" else "text"]
+        texts = result["value"]["choices" if CONTROL_TYPES.get(control) == "choices" else "text"]
         texts = [texts] if isinstance(texts, str) else texts
         if control == "verdict":
             said["value"] = parse_answer(data.get("criterion", CORRECT), texts[0])
@@ -153,11 +159,11 @@ def _opinion(data: Mapping[str, Any], annotation: Mapping[str, Any]) -> dict[str
             said["golden_fix"] = orjson.loads(texts[0])
         elif control == "tags":
             said["tags"] = texts
-        elif control in SAID:
+        elif control in OPINION_FIELDS:
             said[control] = "\n".join(texts)
     meta: dict[str, Any] = next((result["meta"] for result in annotation["result"] if result.get("meta")), {})
-    if meta.get("digest") == _digest(said):
-        return said | {name: meta.get(name) for name in META}
+    if meta.get("digest") == _opinion_digest(said):
+        return said | {name: meta.get(name) for name in META_FIELDS}
     who = annotation.get("completed_by")
     name = who.get("email") or who.get("id") if isinstance(who, dict) else who
     return said | {

@@ -1,8 +1,8 @@
-"""Parquet: one label a row, with types; opens in DuckDB, pyarrow, pandas.
+"""Parquet export: one label per row, with typed columns, for DuckDB, pyarrow and pandas.
 
-Fields are those of the JSON Lines export. `automatic` and `opinions` are lists of structures; verdicts, which may be
-truth values, numbers or lists, are JSON text: `true`, `2`, `["inform"]`, `"disputed"`. So are golden fixes, arguments
-and function documents.
+The fields are those of the JSON Lines export. `automatic` and `opinions` are lists of structures. Verdicts, which may
+be booleans, numbers or lists, are JSON text (`true`, `2`, `["inform"]`, `"disputed"`). Golden fixes, arguments and
+function docs are JSON text too.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from fcreview.exporters.base import Sink, Source
+from fcreview.exporters.base import ExportSource, Sink
 
 
-def write(source: Source, out: Sink) -> None:
+def write(source: ExportSource, out: Sink) -> None:
     from fcreview.store.labels.read import write_parquet
 
     with tempfile.TemporaryDirectory(prefix="fcreview-") as folder:
         path = Path(folder) / "labels.parquet"
-        write_parquet(path, source.shapes, source.lines())
+        write_parquet(path, source.label_field_types, source.label_lines())
         with path.open("rb") as file:
             shutil.copyfileobj(file, out)

@@ -27,8 +27,8 @@ class RunPlan:
     """Why the files belong to this benchmark, shown by `fcreview doctor`."""
     issues: list[ImportIssue] = field(default_factory=list)
     importer_data: Any = None
-    """Data that the importer's `find` passes to its `read`. Must be picklable, because runs are read in other
-    processes. Only the importer uses it."""
+    """Data that the importer's `find_runs` passes to its `read_items`. Must be picklable, because runs are read in
+    other processes. Only the importer uses it."""
     importer: str = ""
     """Name of the importer that reads the run, a value of `--format`."""
     needs_scores: bool = True

@@ -37,16 +37,8 @@ def decode_repetition(item_number: int) -> int:
 
 
 BUILTIN_QUEUES = (
-    "failures",
-    "dataset",
-    "disagreement",
-    "unreviewed",
-    "judged",
-    "uncertain",
-    "suspects",
-    "stratified",
-    "random",
-)
+    "failures", "dataset", "disagreement", "unreviewed", "judged", "uncertain", "suspects", "stratified", "random",
+)  # fmt: skip
 """Names of the built-in queues. Every other name is that of a queue file.
 
 All but `PARTIAL_QUEUES` contain every item, in this order (ties keep dataset order):

@@ -1,4 +1,4 @@
--- The store contains the imported runs, and can be rebuilt from the benchmark's files at any time. Reviews are not in it.
+-- The store contains the imported runs. It can be rebuilt from the benchmark files at any time; reviews are not in it.
 -- Users query the views; `item_rows` is their base table.
 -- The number of an item is run * 2^32 + seq.
 

@@ -1,4 +1,4 @@
-"""A queue that runs the actions of key presses one after the other.
+"""Queue that runs the actions of key presses one after the other.
 
 An action may still wait for the disk when the next key is pressed.
 """
@@ -10,12 +10,14 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 QueuedAction = Callable[[], Awaitable[bool]]
-"""Returns False if it failed and has shown an error."""
+"""Action of a key press. Returns False if it failed and has shown an error."""
 
 
 class ActionQueue:
-    """Runs actions in the order in which they were added. When one fails, the actions behind it are dropped, because
-    the user pressed their keys expecting it to succeed."""
+    """Runs actions in the order in which they were added.
+
+    When an action fails, later ones are dropped, because the user pressed their keys expecting it to succeed.
+    """
 
     def __init__(self) -> None:
         self._waiting: deque[QueuedAction] = deque()
@@ -23,23 +25,23 @@ class ActionQueue:
         self._idle.set()
         self._failed = False
         self.added_count = 0
-        """Number of actions added since the start. A caller compares two values to detect a new action."""
+        """Number of actions added so far. Callers compare two values to detect a new action."""
 
     @property
     def is_idle(self) -> bool:
-        """True while no action runs or waits."""
+        """Whether no action runs or waits."""
         return self._idle.is_set()
 
     def add(self, action: QueuedAction) -> bool:
-        """Append an action. Returns True if the queue was idle, so that the caller has to call `run`."""
+        """Append an action. Return True if the queue was idle, so that the caller must call `run`."""
         self._waiting.append(action)
         self.added_count += 1
-        idle = self._idle.is_set()
+        was_idle = self.is_idle
         self._idle.clear()
-        return idle
+        return was_idle
 
     async def run(self) -> int:
-        """Run actions until none waits. Returns the number of actions dropped because an earlier one failed."""
+        """Run actions until none waits. Return the number of actions dropped because an earlier one failed."""
         dropped = 0
         try:
             while self._waiting:
@@ -52,13 +54,13 @@ class ActionQueue:
         return dropped
 
     def clear(self) -> int:
-        """Drop the waiting actions. Returns how many there were."""
+        """Drop the waiting actions and return their number."""
         dropped = len(self._waiting)
         self._waiting.clear()
         return dropped
 
     async def wait_until_idle(self) -> bool:
-        """Wait until the queue is idle. Returns True if no action failed since this was called."""
+        """Wait until the queue is idle. Return True if no action failed since this was called."""
         self._failed = False
         await self._idle.wait()
         return not self._failed

@@ -1,7 +1,7 @@
-"""The Textual application: one session, the queue as its first screen, and what applies to all screens.
+"""The Textual application: first screen, actions that every screen has, and shutdown.
 
-SIGTERM and SIGHUP (a dropped connection) end the app like quitting: all reviews are on disk and the terminal is
-restored, but no questions are asked.
+SIGTERM and SIGHUP (a dropped connection) end the app as quitting does: reviews are written and the terminal is
+restored, but no errors are shown.
 """
 
 from __future__ import annotations
@@ -42,40 +42,41 @@ if TYPE_CHECKING:
 
 SHUTDOWN_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 SHUTDOWN_TIMEOUT = 10.0
-"""Seconds after which the process ends in any case; every confirmed review is on disk by then."""
+"""Seconds after a signal until the process ends even if the app does not. All confirmed reviews are on disk then."""
 
 
 class SignalShutdown:
-    """Handles SIGTERM and SIGHUP while the app runs: calls `end` on the event loop with the exit code."""
+    """Handlers of SIGTERM and SIGHUP while the app runs."""
 
     def __init__(self, quit_app: Callable[[int], object]) -> None:
+        """Install the handlers. `quit_app` is called on the event loop with the exit code."""
         self._quit_app = quit_app
         self._loop = asyncio.get_running_loop()
         self._signalled = False
         self._previous_handlers = {each: signal.getsignal(each) for each in SHUTDOWN_SIGNALS}
         for each in SHUTDOWN_SIGNALS:
-            if self._previous_handlers[each] is not signal.SIG_IGN:  # nohup
+            if self._previous_handlers[each] is not signal.SIG_IGN:  # a program started with nohup ignores SIGHUP
                 signal.signal(each, self._on_signal)
 
     def restore(self) -> None:
-        """Restore the previous handlers. After a signal they stay off, so that the shutdown is not interrupted."""
+        """Restore the previous handlers. After a signal it stays ignored, so that nothing interrupts the shutdown."""
         if not self._signalled:
             for each, handler in self._previous_handlers.items():
                 signal.signal(each, handler)
 
     def _on_signal(self, number: int, _: FrameType | None) -> None:
         for each in SHUTDOWN_SIGNALS:
-            signal.signal(each, signal.SIG_IGN)  # the signal usually comes twice
+            signal.signal(each, signal.SIG_IGN)  # a dropped connection often sends both signals
         self._signalled = True
         _detach_lost_terminal()
-        last = threading.Timer(SHUTDOWN_TIMEOUT, os._exit, [128 + number])
-        last.daemon = True
-        last.start()
+        kill = threading.Timer(SHUTDOWN_TIMEOUT, os._exit, [128 + number])
+        kill.daemon = True
+        kill.start()
         self._loop.call_soon_threadsafe(self._quit_app, 128 + number)
 
 
 def _detach_lost_terminal() -> None:
-    """Redirect output to the null device if the terminal is gone, so that drawing neither blocks nor fails."""
+    """Redirect the standard streams to the null device if the terminal is gone. Drawing to them could block or fail."""
     for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
         if stream is None:
             continue
@@ -83,18 +84,18 @@ def _detach_lost_terminal() -> None:
             termios.tcgetattr(stream.fileno())
         except termios.error as error:
             if error.args[0] == errno.EIO:
-                nothing = os.open(os.devnull, os.O_RDWR)
-                os.dup2(nothing, stream.fileno())
-                os.close(nothing)
+                null_device = os.open(os.devnull, os.O_RDWR)
+                os.dup2(null_device, stream.fileno())
+                os.close(null_device)
         except (OSError, ValueError):
             continue
 
 
 class SignalWakeup:
-    """Wakes the event loop on each signal until `restore` is called. Only for the main thread.
+    """Socket that wakes the event loop on each signal until `restore` is called. Only for the main thread.
 
-    A signal may arrive in any thread, but Python handles it in the main thread, which waits for keys. Without a wake-up
-    an app that is continued (`fg`) on a busy machine may stay blank until the window is resized.
+    A signal may arrive in any thread, but Python handles it in the main thread, which waits for keys. Without a wake-up,
+    an app that continues after `fg` on a busy machine may stay blank until the window is resized.
     """
 
     def __init__(self) -> None:
@@ -112,15 +113,15 @@ class SignalWakeup:
             end.close()
 
     def _drain(self) -> None:
-        """Only the wake-up matters: Python calls the handlers."""
+        """Discard what was read. Only the wake-up matters, because Python calls the handlers."""
         with contextlib.suppress(BlockingIOError):
             self._read_end.recv(4096)
 
 
 MIN_TERMINAL_SIZE = (60, 15)
-"""Columns and rows that the screens need."""
+"""Smallest supported terminal, in columns and rows."""
 PALETTE_CONTEXT_ACTIONS = ("queue.filter", "item.next")
-"""Actions that are available wherever the palette is."""
+"""Actions of the queue and of an item. The palette is available where one of them is."""
 
 
 class TerminalTooSmallScreen(Screen[None]):
@@ -131,26 +132,27 @@ class TerminalTooSmallScreen(Screen[None]):
 
     def on_resize(self) -> None:
         cells, rows = self.app.size
-        says = f"{cells}x{rows}: fcreview needs {MIN_TERMINAL_SIZE[0]}x{MIN_TERMINAL_SIZE[1]}"
-        self.query_one(LineBar).show(fit_line(((says, "warn"),), cells))
+        message = f"{cells}x{rows}: fcreview needs {MIN_TERMINAL_SIZE[0]}x{MIN_TERMINAL_SIZE[1]}"
+        self.query_one(LineBar).show(fit_line(((message, "warn"),), cells))
 
 
 class FcreviewApp(App[int]):
-    """The app. `run()` returns the number of reviewed items; `return_code` is 1 if the store cannot be opened, and 128
-    plus the signal number after a signal.
+    """The application. `run()` returns the number of reviewed items.
+
+    `return_code` is 1 if the store cannot be opened, and 128 plus the signal number after a signal.
 
     Args:
-        open_item: id or number of an item to open over the queue.
-        key_names: keys of the configuration by action, as for `keymap`.
-        adjudicate: show the disagreements of the view instead of the queue.
-        resume: open the queue where the annotator left it.
-        follow: import changed files while the app is open.
+        open_item: Id or number of an item to open over the queue.
+        key_names: Keys by action, as in the configuration file.
+        adjudicate: Show the disagreements of the view instead of the queue.
+        resume: Open the queue where the annotator left it.
+        run_watcher: Imports changed files while the app is open.
     """
 
     ENABLE_COMMAND_PALETTE = False
     ALLOW_SELECT = False
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(APP_ACTIONS)
-    CSS_PATH = "screens/queue.tcss"  # of the first screen: Textual loads only those of screens that are pushed
+    CSS_PATH = "screens/queue.tcss"  # Textual does not load the CSS of the first screen by itself
     CSS = """
     Screen { background: ansi_default; color: ansi_default; layout: vertical; }
     Input > .input--cursor { background: ansi_default; color: ansi_default; text-style: reverse; }
@@ -168,15 +170,13 @@ class FcreviewApp(App[int]):
         resume: bool = False,
         run_watcher: RunWatcher | None = None,
     ) -> None:
-        super().__init__(
-            ansi_color=True
-        )  # set here as well, because NO_COLOR chooses its filter before the theme is set
+        super().__init__(ansi_color=True)  # with NO_COLOR set, Textual chooses a color filter before the theme is set
         self.animation_level = "none"
         self.theme = "ansi-dark"
         self.session = session
         self._message = ""
         self.last_key_time = 0.0
-        """Time of the last key press, on the monotonic clock."""
+        """Time of the last key press, in seconds of the monotonic clock."""
         self._state = QueueState.from_view(view or View(), session.blind)
         self._position = session.load_position(self._state) if resume else None
         if self._position is not None:
@@ -222,11 +222,11 @@ class FcreviewApp(App[int]):
         )
 
     def on_resize(self, event: events.Resize) -> None:
-        """Cover all screens with `SmallScreen` while the terminal is too small."""
-        small = event.size.width < MIN_TERMINAL_SIZE[0] or event.size.height < MIN_TERMINAL_SIZE[1]
-        if small and not isinstance(self.screen, TerminalTooSmallScreen):
+        """Cover the screen with `TerminalTooSmallScreen` while the terminal is too small."""
+        is_small = event.size.width < MIN_TERMINAL_SIZE[0] or event.size.height < MIN_TERMINAL_SIZE[1]
+        if is_small and not isinstance(self.screen, TerminalTooSmallScreen):
             self.push_screen(TerminalTooSmallScreen())
-        elif not small and isinstance(self.screen, TerminalTooSmallScreen):
+        elif not is_small and isinstance(self.screen, TerminalTooSmallScreen):
             self.pop_screen()
 
     def action_help(self) -> None:
@@ -242,8 +242,7 @@ class FcreviewApp(App[int]):
         self.push_screen(CommandPaletteScreen(PaletteContext(self, self.session, self._state)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """The palette opens only where keys of the queue or of an item are active. It opens at once, so that the text
-        typed after its key is not handled as keys of the screen below."""
+        """Allow the palette only where keys of the queue or of an item are active."""
         if action != "palette":
             return True
         if isinstance(self.focused, Input):
@@ -252,24 +251,24 @@ class FcreviewApp(App[int]):
         return any(getattr(each, "id", "") in PALETTE_CONTEXT_ACTIONS for node in nodes for each in type(node).BINDINGS)
 
     def on_key(self, event: events.Key) -> None:
-        """Ring the bell for keys pressed while a screen opens. Lists explain keys that do nothing (`no_key`)."""
+        """Ring the bell for keys pressed while a screen opens, or let the screen explain (`no_key`) an unbound key."""
         self.last_key_time = event.time
-        opening, tell = getattr(self.screen, "opening", False), getattr(self.screen, "no_key", None)
-        if not opening and tell is None:
+        is_opening, explain = getattr(self.screen, "opening", False), getattr(self.screen, "no_key", None)
+        if not is_opening and explain is None:
             return
-        bound = self.screen.active_bindings.get(event.key)
-        if opening:
-            if bound is None:
+        binding = self.screen.active_bindings.get(event.key)
+        if is_opening:
+            if binding is None:
                 self.bell()
-        elif tell is not None and (bound is None or not bound.enabled):
-            tell(event.key)
+        elif explain is not None and (binding is None or not binding.enabled):
+            explain(event.key)
 
     async def action_quit(self) -> None:
-        """Quit after all reviews are on disk. If a review cannot be saved, show the error; the next attempt quits."""
+        """Quit after all reviews are on disk. If one cannot be saved, show the error. The next attempt then quits."""
         self._quit_after_keys(list((self.focused or self.screen).ancestors_with_self))
 
     def _quit_after_keys(self, nodes: list[DOMNode]) -> None:
-        """Call `_leave` after the keys pressed earlier, which are passed from node to node, are handled."""
+        """Quit after the keys pressed earlier are handled. Textual passes a key from node to node."""
         if nodes:
             nodes[0].call_later(self._quit_after_keys, nodes[1:])
         else:

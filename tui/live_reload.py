@@ -1,9 +1,9 @@
 """Live reload of runs while the app is open (`open --follow`).
 
-A `RunWatcher` finds changed files and imports them in another process. The app then opens the new store, looks up its
-current items there by run, category and id, and exchanges the stores in one step: the cursor, the item on screen and
-its folds stay. It waits while a key press is handled or a dialog is open, because both hold item numbers, which an
-import changes.
+A `RunWatcher` finds changed files and imports them in another process. The app then opens the new store and finds its
+current items there by run, category and id. It exchanges the stores in one step, so that the cursor, the item on screen
+and its folds stay. A reload waits while a key press is handled or a dialog is open, because both use item numbers,
+which an import changes.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
 RETRY_DELAY = 0.25
-"""Seconds between two checks whether the stores can be exchanged."""
+"""Seconds until the next attempt if the stores cannot be exchanged now."""
 MESSAGE_DURATION = 8.0
 """Seconds for which the summary of an import is shown."""
 PAUSE_FACTOR = 3
-"""The pause after a check lasts at least this many times as long as the check and its import."""
+"""Shortest pause after a check, as a multiple of the duration of the check and its import."""
 FAILURE_PAUSE = 6
-"""Intervals to wait after a failed import."""
+"""Pause after a failed import, in check intervals."""
 FOLLOWERS = 5
-"""Items after a removed one that are tried, in order, to find its place in the new order."""
+"""Number of items after a removed one that are tried to find its position in the new order."""
 
 ShowReload = Callable[[str], None]
-"""Shows what was read from the new store, with a message. Called after the stores were exchanged."""
+"""Function that shows the data read from the new store, with a message, after the stores were exchanged."""
 
 
 class ReloadError(FcreviewError):
@@ -58,19 +58,19 @@ class ReloadError(FcreviewError):
 
 @dataclass(frozen=True, slots=True)
 class ReloadResult:
-    """What an import of changed files did."""
+    """Result of an import of changed files."""
 
     news: ImportChanges
     runs: tuple[int, ...] = ()
-    """Numbers of the runs at the opened paths; empty for all runs of the workspace."""
+    """Numbers of the runs at the opened paths. Empty for all runs of the workspace."""
     previous_runs: tuple[int, ...] = ()
-    """The same before the import."""
+    """Numbers of the runs at the opened paths before the import."""
     warning: str = ""
     """The first warning of the import."""
 
     @property
     def summary(self) -> str:
-        """`3 new items, 1 changed`; empty if no item differs."""
+        """Numbers of changed items, such as `3 new items, 1 changed`. Empty if no item changed."""
         counts = (("new", self.news.new), ("changed", self.news.changed), ("removed", self.news.gone))
         parts: list[str] = []
         for kind, count in counts:
@@ -80,40 +80,40 @@ class ReloadResult:
 
 
 class RunWatcher(Protocol):
-    """Finds and imports changed files. Called in a thread, except `close`."""
+    """Finds and imports changed files. All methods except `close` are called in a thread."""
 
     interval: float
     """Seconds between two checks."""
 
     def has_changed(self) -> bool:
-        """Whether a file differs from the last check, or the last import failed."""
+        """Whether a file changed since the last check, or the last import failed."""
         ...
 
     def import_changes(self) -> ReloadResult:
-        """Import the changed files. Raises: ReloadError if that fails or is interrupted."""
+        """Import the changed files. Raises: ReloadError if the import fails or is interrupted."""
         ...
 
     def close(self) -> None:
-        """Stop an import that is running."""
+        """Stop a running import."""
         ...
 
 
 def find_same_item(row: QueueRow, store: Store) -> int | None:
-    """Number that another store has for the row's item, found by run, category and id; None if it is not there."""
-    found = store.fetch_rows(store.find_items(row.id, row.run))
-    item = next((each.item for each in found if each.category == row.category), None)
+    """Return the number of a row's item in another store, or None if the store does not contain the item."""
+    candidates = store.fetch_rows(store.find_items(row.id, row.run))
+    item = next((each.item for each in candidates if each.category == row.category), None)
     return None if item is None else encode_repetition(item, decode_repetition(row.item))
 
 
 def find_same_items(items: Sequence[int], before: Store, now: Store) -> tuple[int, ...]:
-    """Numbers of the same items in the new store. If none of them is left, (0,), because () selects all items."""
+    """Return the numbers of items in the new store. If it contains none of them, (0,), because () selects all items."""
     rows = before.fetch_rows(list(items)) if items else []
-    found = tuple(decode_item(number) for row in rows if (number := find_same_item(row, now)) is not None)
-    return found or (0,) * bool(items)
+    numbers = tuple(decode_item(number) for row in rows if (number := find_same_item(row, now)) is not None)
+    return numbers or (0,) * bool(items)
 
 
 def renumber_filter(where: str, before: Store, now: Store) -> str:
-    """The filter with the new numbers in its `item:` terms; 0 for an item that is gone, as no item has this number."""
+    """Replace item numbers in a filter by those of the new store, and by 0, which no item has, if the item is gone."""
     values = [
         value
         for word in tokenize(where)
@@ -121,40 +121,40 @@ def renumber_filter(where: str, before: Store, now: Store) -> str:
         for value in word.values
     ]
     numbers = [int(value.text) for value in values if value.text.isascii() and value.text.isdigit()]
-    found = {str(row.item): find_same_item(row, now) for row in before.fetch_rows(numbers)} if numbers else {}
+    new_numbers = {str(row.item): find_same_item(row, now) for row in before.fetch_rows(numbers)} if numbers else {}
     for value in sorted(values, key=lambda value: -value.position):
-        number = str(decode_item(found.get(value.text) or 0))
+        number = str(decode_item(new_numbers.get(value.text) or 0))
         where = where[: value.position] + number + where[value.position + len(value.text) :]
     return where
 
 
 def prepare_queue_reload(queue: QueueScreen, runs: tuple[int, ...], before: Store, now: Store) -> ShowReload:
-    """Read the queue's rows from the new store. The cursor stays on its item and in its row of the screen."""
+    """Read the queue's rows from the new store. The cursor stays on its item and on its line of the screen."""
     state, levels, rows = queue.state, queue.position.levels, queue.list
 
-    def renumber(setting: QueueSettings) -> QueueSettings:
-        where = renumber_filter(setting.where, before, now)
-        return replace(setting, where=where, items=find_same_items(setting.items, before, now))
+    def renumber(settings: QueueSettings) -> QueueSettings:
+        where = renumber_filter(settings.where, before, now)
+        return replace(settings, where=where, items=find_same_items(settings.items, before, now))
 
-    setting, above = renumber(state.settings), [renumber(level.settings) for level in levels]
+    settings, settings_above = renumber(state.settings), [renumber(level.settings) for level in levels]
     row = rows.row_at(rows.cursor) if rows.total else None
     item = None if row is None else find_same_item(row, now)
-    target = replace(state, scope=runs)
-    target.restore(setting)
-    loaded = load_page(QueueRequest(target.view, CursorPosition(item, rows.cursor)), now)
+    new_state = replace(state, scope=runs)
+    new_state.restore(settings)
+    page = load_page(QueueRequest(new_state.view, CursorPosition(item, rows.cursor)), now)
 
     def show(message: str) -> None:
         state.scope = runs
-        state.restore(setting)
-        for level, renumbered in zip(levels, above, strict=True):
-            level.settings, level.cursor = renumbered, replace(level.cursor, item=None)
-        queue.pane.show_reloaded(loaded, message)
+        state.restore(settings)
+        for level, level_settings in zip(levels, settings_above, strict=True):
+            level.settings, level.cursor = level_settings, replace(level.cursor, item=None)
+        queue.pane.show_reloaded(page, message)
 
     return show
 
 
 def prepare_item_reload(pane: ItemPane, view: View, before: Store, now: Store) -> ShowReload:
-    """Read the pane's item from the new store; it keeps its cursor and folds. An item that is gone stays on screen."""
+    """Read the pane's item from the new store. Cursor and folds stay. An item that is gone stays on screen."""
     reviewer = pane.item_reviewer
     old = reviewer.displayed
     view = replace(view, where=renumber_filter(view.where, before, now), items=find_same_items(view.items, before, now))
@@ -168,28 +168,31 @@ def prepare_item_reload(pane: ItemPane, view: View, before: Store, now: Store) -
 
     def show(message: str) -> None:
         changes = _describe_changes(old.detail, new)
-        remark = StatusMessage(changes, "warn") if changes else StatusMessage(message, "dim") if message else None
+        status = StatusMessage(changes, "warn") if changes else StatusMessage(message, "dim") if message else None
         reviewer.switch_store(new, last_item)
-        pane.text.update_after_reload(detail, remark)
+        pane.text.update_after_reload(detail, status)
         pane.refresh_bindings()
 
     return show
 
 
 def _locate_after_reload(old: QueueNavigator, view: View, item: int, before: Store, now: Store) -> QueueNavigator:
-    """The item's place in the new order; if it has none, that of the first item after it that has one."""
+    """Return the item's position in the new order, or that of the first later item if it has none."""
     count = now.count_items(view)
     position = None if item == GONE_ITEM else now.find_position(view, item)
     if position is not None:
         return QueueNavigator(view, item, count, position, position)
     followers = before.fetch_page(old.view, old.last_position + (old.position is not None), FOLLOWERS)
     follower = next((number for row in followers if (number := find_same_item(row, now)) is not None), None)
-    place = None if follower is None else now.find_position(view, follower)
-    return QueueNavigator(view, item, count, None, count if place is None else place)
+    next_position = None if follower is None else now.find_position(view, follower)
+    return QueueNavigator(view, item, count, None, count if next_position is None else next_position)
 
 
 def _describe_changes(before: ItemDetail, shown: DisplayedItem) -> str:
-    """Differences between the old and the new item. Verdicts are compared only as far as they are visible."""
+    """Return a message about the differences between the old and the new item, or an empty string.
+
+    Only verdicts that the annotator may see are compared.
+    """
     now = shown.detail
     if shown.item == GONE_ITEM:
         return "this item is no longer in the results and cannot be reviewed"
@@ -206,12 +209,12 @@ def _describe_changes(before: ItemDetail, shown: DisplayedItem) -> str:
 
 
 class LiveReload:
-    """Checks for changed files at intervals, has them imported and shows the result. Runs on the app's event loop."""
+    """Task on the app's event loop that checks for changed files, has them imported and shows the result."""
 
     def __init__(self, app: App[Any], session: Session, watcher: RunWatcher) -> None:
         self._app, self._session, self._watcher = app, session, watcher
         self._warning = ""
-        """Warning of the last import, which is shown once."""
+        """Warning of the last import. A repeated warning is not shown again."""
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -257,7 +260,7 @@ class LiveReload:
                 store.close()
 
     async def _swap(self, result: ReloadResult, store: Store) -> bool:
-        """Exchange the stores and show the new one. False if anything on screen changed while it was being read."""
+        """Exchange the stores and show the new one. Return False if the screen changed while the store was read."""
         snapshot = self._snapshot()
         if snapshot is None:
             return False
@@ -277,9 +280,9 @@ class LiveReload:
             return False
         self._session.swap_store(store)
         summary = sanitize(result.summary)
-        speaker = shows[0 if len(self._app.screen_stack) == 1 else -1]
+        front = shows[0 if len(self._app.screen_stack) == 1 else -1]
         for show in shows:
-            show(summary if show is speaker else "")
+            show(summary if show is front else "")
         if summary:
             self._app.set_timer(MESSAGE_DURATION, lambda: self._clear_message(summary))
         return True
@@ -292,23 +295,25 @@ class LiveReload:
 
     @property
     def _items(self) -> list[ItemPane]:
-        """Panes that show an item, the topmost last."""
+        """Item panes, the topmost last."""
         return [pane for screen in self._app.screen_stack for pane in screen.query(ItemPane)]
 
     def _runs_to_show(self, result: ReloadResult) -> tuple[int, ...]:
-        """Runs to show. A run that was opened by name stays the only one."""
+        """Return the numbers of the runs to show. A run that was opened alone stays the only one."""
         scope = self._queue.state.scope
         return result.runs if scope == result.previous_runs else scope
 
     def _views_to_show(self, result: ReloadResult) -> list[View]:
-        """Views of the list and of each item, with the runs of the new store and the item numbers of the old one."""
+        """Return the views of the list and of each item, with the runs of the new store and old item numbers."""
         views = [self._queue.state.view, *(pane.item_reviewer.displayed.navigator.view for pane in self._items)]
         scope, runs = self._queue.state.scope, self._runs_to_show(result)
         return [replace(view, runs=runs) if view.runs == scope else view for view in views]
 
     def _snapshot(self) -> tuple[object, ...] | None:
-        """Everything that a reload reads from the screens, to detect a key press meanwhile. None while a key press is
-        handled, rows or an item are being read, or something other than items lies over the queue."""
+        """Return the state on which a reload depends, so that a change during the reload is detected.
+
+        None while a key press is handled, rows or an item are loading, or a screen other than an item covers the queue.
+        """
         screens, items, actions = self._app.screen_stack, self._items, self._session.actions
         if not all(isinstance(screen, ItemScreen) for screen in screens[1:]) or not actions.is_idle:
             return None
@@ -332,7 +337,7 @@ class LiveReload:
             await asyncio.sleep(RETRY_DELAY)
 
     def _warn(self, message: str) -> None:
-        """On the topmost item, or on the list if no item is open."""
+        """Show a warning on the topmost item, or on the list if no item is open."""
         if items := self._items:
             items[-1].show_message(StatusMessage(sanitize(message), "warn"))
         else:
@@ -347,5 +352,5 @@ class LiveReload:
 
 
 def is_pane_settled(pane: ItemPane) -> bool:
-    """Whether the pane shows its item and reads no other. A pane beside the list may have been left and is reloaded."""
+    """Whether the pane shows its item and loads no other. A pane beside the list may be without the focus."""
     return pane.item_reviewer.is_settled and not (pane.opening and isinstance(pane.screen, ItemScreen))

@@ -1,7 +1,4 @@
-"""The session that all screens share: the store and the reviewer, used in one thread of their own, one call at a time.
-
-Contains no Textual code.
-"""
+"""The session that all screens share: the store and the reviewer, used in a thread of their own. Without Textual."""
 
 from __future__ import annotations
 
@@ -31,46 +28,50 @@ if TYPE_CHECKING:
 
 
 DEFAULT_REASONS = ("too strict", "misread", "other")
-"""Reasons for an override, unless the configuration file has others."""
+"""Reasons for an override if the configuration file has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorVocabulary:
-    """The annotator's own tags and reasons, from the configuration file."""
+    """Tags and override reasons of the configuration file."""
 
     tags: tuple[str, ...] = ()
-    """Listed first in the tag prompt, with the digits from 1."""
+    """Error tags. The tag prompt lists them first, with the digits from 1."""
     reasons: tuple[str, ...] = DEFAULT_REASONS
+    """Reasons for an override."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldenSupport:
-    """Functions of the importers for the golden editor. The caller passes them in: screens import no importer."""
+    """Functions of the importers for the golden editor. Screens must not import importers themselves."""
 
     make_template: Callable[[Run, Item], dict[str, Any] | None]
-    """Return the golden answer in the benchmark's form; see `Importer.draft`."""
+    """Returns the golden answer in the benchmark's format. None if the format is not known."""
     find_problem: Callable[[Run, Item, dict[str, Any]], str | None]
-    """Return what is wrong with a golden answer; see `Importer.golden_problem`."""
+    """Returns why a golden answer is invalid, or None if it is valid."""
     recheck: Callable[[Run, Item, dict[str, Any], Any], bool | None]
-    """Recompute the verdict with another golden answer, given the item's record."""
+    """Recomputes the verdict with another golden answer. The last argument is the item's record in the result file."""
 
 
 T = TypeVar("T")
 INTERRUPT_INTERVAL = 0.05
-"""Seconds between attempts to interrupt a query."""
+"""Seconds between two attempts to interrupt a query."""
 
 
 class SessionError(FcreviewError):
-    """Raised when the store or the journal cannot be opened. The message is one line."""
+    """Raised when the store or the journal cannot be opened. The message has one line."""
 
 
 def remove_page_cache(workspace: Workspace) -> None:
-    """Delete the first rows that earlier versions cached in the workspace, in `.fcreview/first/<annotator>.json`."""
+    """Delete `.fcreview/first/<annotator>.json`, in which earlier versions cached the first rows of the queue."""
     shutil.rmtree(workspace.root / "first", ignore_errors=True)
 
 
 class Session:
-    """Opens the store with the first query and the journal with the first review, unless the caller passes them in."""
+    """Queries and reviews of one annotator while the app is open.
+
+    The store is opened by the first query and the journal by the first review, unless the caller passes them in.
+    """
 
     def __init__(
         self,
@@ -87,73 +88,74 @@ class Session:
         self.golden_support = golden
         """Support for the golden editor; None disables it."""
         self.vocabulary = AnnotatorVocabulary()
-        """The annotator's own words. Set before the first item is shown."""
+        """Set by the caller before the first item is shown."""
         self.report_services = services
-        """Makes reports and exports for the command palette. None disables those that need the benchmarks' files."""
+        """Services for the command palette. None disables the report and the exports that need benchmark files."""
         self.actions = ActionQueue()
-        """Actions of the review screens. The program ends only after them."""
+        """Queued actions of the review screens. The app quits only after they have run."""
         self.blind = blind
-        """Hide other verdicts on an item until this annotator submits one."""
+        """Whether other verdicts on an item are hidden until this annotator submits one."""
         self.queue_file: str | None = None
-        """Name of the open queue file, or None. Reviews record it."""
+        """Name of the open queue file, which reviews record, or None."""
         self._workspace = workspace or (store.workspace if store is not None else None)
         self._store = store
         self._is_store_borrowed = store is not None
-        """The caller passed the store in and closes it."""
-        self._own = AnnotatorState(self.folder, annotator)
-        self.filter_history = FilterHistory(self._own, blind=blind)
-        """Filters and searches of this and earlier sessions, of this annotator."""
+        """Whether the caller passed the store in and closes it."""
+        self._annotator_state = AnnotatorState(self.folder, annotator)
+        self.filter_history = FilterHistory(self._annotator_state, blind=blind)
+        """Filters and searches of this annotator, from this session and earlier ones."""
         self._reviewer = reviewer
         self._reviewed: dict[str, ItemKey] = {}
-        """Items by the events of this session's reviews, without undone ones."""
+        """Items reviewed in this session by the id of the review's event. Undone reviews are removed."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self.is_leaving = False
-        """True once the program is ending: queries are refused, reviews are still written."""
+        """True once the app is quitting. Queries are refused then, and reviews are still written."""
         self._lock = threading.Lock()
         self._running: Callable[[Store], Any] | None = None
-        """The query that is running and may be interrupted. A review is never interrupted. Guarded by `_gate`."""
+        """The running query, guarded by `_lock`. Reviews are not included, so that they are never interrupted."""
         self._interrupts: set[asyncio.Task[None]] = set()
-        """Running tasks that interrupt queries."""
+        """Tasks that interrupt a query. References keep asyncio from discarding them."""
 
     @property
     def folder(self) -> Path | None:
-        """The workspace's folder `.fcreview`."""
+        """The workspace's folder `.fcreview`, or None without a workspace."""
         return self._workspace.root if self._workspace is not None else None
 
     def load_position(self, state: QueueState) -> QueuePosition | None:
-        """Position at which this annotator left the queue, or None if they left another queue."""
-        return load_position(self._own, state)
+        """Return the position at which this annotator left the queue, or None if it was another queue."""
+        return load_position(self._annotator_state, state)
 
     def save_position(self, state: QueueState, position: QueuePosition) -> None:
-        """Remember the position at which this annotator left the queue."""
-        save_position(self._own, state, position)
+        """Save the position at which this annotator leaves the queue."""
+        save_position(self._annotator_state, state, position)
 
     @property
     def reviewed_count(self) -> int:
-        """Number of items reviewed since the start."""
+        """Number of items reviewed in this session."""
         return len(set(self._reviewed.values()))
 
     def open_in_background(self) -> None:
-        """Open the store while the first frames are drawn. The first `ask` raises what goes wrong."""
+        """Start to open the store while the first frame is drawn. If that fails, the first `query` raises the error."""
         self._thread.submit(self._open_store)
 
-    async def query(self, query: Callable[[Store], T], *, interruptible: bool = False) -> T:
-        """Run a query in the store's thread.
+    async def query(self, read: Callable[[Store], T], *, interruptible: bool = False) -> T:
+        """Call `read` with the store, in the store's thread, and return its result.
 
-        `interruptible`: the query only reads and is interrupted when its caller is cancelled.
+        Args:
+            interruptible: Interrupt the query when the caller is cancelled. It must not write.
 
         Raises:
-            SessionError: the store cannot be opened.
-            CancelledError: the program is ending.
+            SessionError: The store cannot be opened.
+            CancelledError: The app is quitting.
         """
-        future = self._thread.submit(self._run_query, query)
+        future = self._thread.submit(self._run_query, read)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             if interruptible and not self.is_leaving:
-                interrupting = asyncio.ensure_future(self._interrupt_until_done(future, query))
-                self._interrupts.add(interrupting)
-                interrupting.add_done_callback(self._interrupts.discard)
+                interrupt = asyncio.ensure_future(self._interrupt_until_done(future, read))
+                self._interrupts.add(interrupt)
+                interrupt.add_done_callback(self._interrupts.discard)
             raise
         except Exception:
             if self.is_leaving:
@@ -161,33 +163,37 @@ class Session:
             raise
 
     def open_current_store(self) -> Store:
-        """Open the store as it is on disk now, beside the one in use. Call it in a thread.
+        """Open the store that is on disk now and leave the one in use open. To be called in a thread.
 
-        The caller passes the store to `swap_store` or closes it.
+        The caller passes the result to `swap_store` or closes it.
         """
         from fcreview.store.store import Store
 
         return Store.open(self._open_store().workspace, self.annotator, blind=self.blind)
 
     def swap_store(self, store: Store) -> None:
-        """Use this store for queries and reviews from now on. Not to be called while one is running."""
-        before, borrowed, self._store, self._is_store_borrowed = self._store, self._is_store_borrowed, store, False
+        """Use another store for queries and reviews. Must not be called while one is running."""
+        previous, is_borrowed = self._store, self._is_store_borrowed
+        self._store, self._is_store_borrowed = store, False
         if self._reviewer is not None:
             self._reviewer = self._reviewer.with_store(store)
-        if before is not None and not borrowed:
-            self._thread.submit(before.close)
+        if previous is not None and not is_borrowed:
+            self._thread.submit(previous.close)
 
     def uses_store(self, store: Store) -> bool:
         return self._store is store
 
     async def open_journal(self) -> None:
-        """Open the journal. SessionError if that fails."""
+        """Open the annotator's journal. Raises: SessionError if it cannot be opened."""
         await self._run_uninterrupted(self._open_reviewer)
 
     async def record_review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
-        """Write a review of an item. It is on disk when this returns.
+        """Write a review of an item. The review is on disk when this returns.
 
-        `detail`: the item as the annotator saw it; see `Reviewer.review`, which also lists the exceptions.
+        Args:
+            detail: The item as it was on screen.
+
+        Raises the exceptions of `Reviewer.review`.
         """
         queue = self.queue_file
 
@@ -201,7 +207,7 @@ class Session:
         return await self._run_uninterrupted(write)
 
     async def undo(self) -> Event | None:
-        """Retract this annotator's latest review and return it, or None if there is none."""
+        """Retract this annotator's latest review. Return its event, or None if there is none."""
 
         def write() -> Event | None:
             event = self._open_reviewer().undo()
@@ -212,18 +218,20 @@ class Session:
         return await self._run_uninterrupted(write)
 
     async def finish_actions(self) -> bool:
-        """Wait for the queued actions and interrupt queries. Returns False if an action failed, so that the user has to
-        see its message before the program ends."""
+        """Prepare to quit: refuse queries, interrupt the running one and wait for the queued actions.
+
+        Return False if an action failed. The app must not quit then before the user has seen the error.
+        """
         self.is_leaving = True
-        done = asyncio.ensure_future(self.actions.wait_until_idle())
-        while not done.done():
+        idle = asyncio.ensure_future(self.actions.wait_until_idle())
+        while not idle.done():
             self._interrupt()
-            await asyncio.wait([done], timeout=INTERRUPT_INTERVAL)
-        self.is_leaving = done.result()
+            await asyncio.wait([idle], timeout=INTERRUPT_INTERVAL)
+        self.is_leaving = idle.result()
         return self.is_leaving
 
     def close(self) -> None:
-        """Write the remaining reviews, interrupt queries and close the store."""
+        """Write the remaining reviews, interrupt queries and close the store, unless the caller passed it in."""
         self.is_leaving = True
         last = self._thread.submit(lambda: None)
         while not last.done():
@@ -235,28 +243,29 @@ class Session:
             self._store = None
 
     async def _run_uninterrupted(self, work: Callable[[], T]) -> T:
-        """Run the work to its end, even if the caller is cancelled."""
+        """Call `work` in the store's thread. It runs to its end even if the caller is cancelled."""
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work)))
 
-    async def _interrupt_until_done(self, future: Future[Any], query: Callable[[Store], Any]) -> None:
-        """Interrupt repeatedly, because an interrupt between two SQL statements has no effect."""
+    async def _interrupt_until_done(self, future: Future[Any], read: Callable[[Store], Any]) -> None:
+        """Interrupt a query repeatedly, because an interrupt between two SQL statements has no effect."""
         while not future.done() and not self.is_leaving:
-            self._interrupt(query)
+            self._interrupt(read)
             await asyncio.sleep(INTERRUPT_INTERVAL)
 
     def _interrupt(self, only_query: Callable[[Store], Any] | None = None) -> None:
+        """Interrupt the running query. `only_query`: do nothing if another one is running."""
         with self._lock:
-            wanted = self._running is not None and only_query in (None, self._running)
-            if wanted and self._store is not None:
+            is_running = self._running is not None and only_query in (None, self._running)
+            if is_running and self._store is not None:
                 self._store.interrupt()
 
-    def _run_query(self, query: Callable[[Store], T]) -> T:
+    def _run_query(self, read: Callable[[Store], T]) -> T:
         with self._lock:
             if self.is_leaving:
                 raise SessionError("the session is closed")
-            self._running = query
+            self._running = read
         try:
-            return query(self._open_store())
+            return read(self._open_store())
         finally:
             with self._lock:
                 self._running = None
@@ -275,7 +284,7 @@ class Session:
         return self._store
 
     def _open_reviewer(self) -> Reviewer:
-        """The reviewer. Its journal is opened when first needed, because a reader needs none."""
+        """Return the reviewer. Its journal is opened late, because an annotator who only reads needs none."""
         if self._reviewer is None:
             from fcreview.store.reviews.journal import Journal
             from fcreview.store.reviews.reviewer import Reviewer

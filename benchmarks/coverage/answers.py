@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from published import Flags, Setting, settings
 from verdicts import DRAWS, SIZES, Population
 
-from fcreview.importers.confetti.leaderboard import SOFT
+from fcreview.importers.confetti.leaderboard import SOFT_SCORE_CRITERION
 from fcreview.model.metric import ScoredItem
 from fcreview.stats.estimation import UNEVEN_INTERVAL_PERCENTILES
 from fcreview.stats.estimation_answers import AnswerModel, CriterionAnswers
@@ -54,10 +54,10 @@ class Scores:
 
 
 def scores_of(setting: Setting, name: str) -> Scores:
-    rows = sorted((row for row in setting.rows if SOFT in row.values), key=_place)
+    rows = sorted((row for row in setting.rows if SOFT_SCORE_CRITERION in row.values), key=_place)
     turns = [str(row.metadata["chain"]["turn"]) for row in rows]
     starts = np.array([at for at, turn in enumerate(turns) if at == 0 or turn != turns[at - 1]])
-    truth = np.array([float(row.values[SOFT]) for row in rows])
+    truth = np.array([float(row.values[SOFT_SCORE_CRITERION]) for row in rows])
     if name == "binary":
         automatic = np.array([float(row.valid is True) for row in rows])
     else:
@@ -93,7 +93,7 @@ def held(scores: Scores, setting: Setting, design: str, size: int, repetitions: 
 def _draws(scores: Scores, verdicts: Flags, sampled: Flags, chance: FloatArray, seed: int) -> FloatArray:
     """(draws, records); `verdicts`: the automatic ones, by which extensions draw."""
     before = [
-        replace(row, values={**row.values, SOFT: float(own)})
+        replace(row, values={**row.values, SOFT_SCORE_CRITERION: float(own)})
         for row, own in zip(scores.rows, scores.automatic, strict=True)
     ]
     standings = [
@@ -102,7 +102,7 @@ def _draws(scores: Scores, verdicts: Flags, sampled: Flags, chance: FloatArray, 
     ]
     settled = [float(value) if flag else None for value, flag in zip(scores.truth, sampled, strict=True)]
     flags = sampled.tolist()
-    answers = AnswerModel(before, standings, CriterionAnswers(SOFT, settled, flags, flags, [False] * len(flags)))
+    answers = AnswerModel(before, standings, CriterionAnswers(SOFT_SCORE_CRITERION, settled, flags, flags, [False] * len(flags)))
     made = np.tile(np.where(sampled, scores.truth, scores.automatic), (DRAWS, 1))
     for draw, found in zip(made, answers.iter_draws(DRAWS, seed), strict=True):
         draw[list(found)] = list(found.values())

@@ -32,7 +32,7 @@ from fcreview.stats.run_comparison import (
     format_p_value,
     list_caveats,
     are_rates_comparable,
-    default_source,
+    choose_source,
 )
 from fcreview.stats.run_matrix import RunMatrix, MatrixItem, build_run_matrix
 
@@ -330,7 +330,7 @@ def compare(
         session.print_policy(as_json=as_json)
         view = session.view(where, queue="dataset")
         chosen = _chosen(session, runs or [])
-        counts = given or default_source(row.official_known for row in chosen)
+        counts = given or choose_source(row.official_known for row in chosen)
         if len(chosen) == 2:
             a, b = Side(chosen[0], counts), Side(chosen[1], other or counts)
             if a == b:

@@ -67,16 +67,16 @@ def create(
     """
     from fcreview.cli.wiring import benchmark_services
     from fcreview.corrections.errata_file import serialize_errata
-    from fcreview.exporters.base import Source
+    from fcreview.exporters.base import ExportSource
     from fcreview.exporters.export import write_file
-    from fcreview.exporters.golden_patch import settled
+    from fcreview.exporters.golden_patch import collect_resolved_fixes
     from fcreview.store.labels.read import ALL_LABELS
 
     with open_workspace(options) as session:
         before = workspace_errata(session.workspace)
-        source = Source(session.store, session.view(), ALL_LABELS, benchmark_services(options))
+        source = ExportSource(session.store, session.view(), ALL_LABELS, benchmark_services(options))
         entries = dict(before.entries) if before else {}
-        entries.update((entry.key, entry) for entry in (fix.entry() for fix in settled(source).fixes))
+        entries.update((entry.key, entry) for entry in (fix.to_errata_entry() for fix in collect_resolved_fixes(source).fixes))
         rules = list(dict.fromkeys([*(before.rules if before else ()), *load_rules(session.workspace)]))
         if not entries and not rules:
             raise CommandError(

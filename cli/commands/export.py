@@ -77,7 +77,7 @@ def export(
     with open_workspace(options) as session:
         view = session.view(where, queue=_check_queue(queue) or "dataset")
         progress = Progress("exporting", "{:,}".format, quiet=out == exports.STANDARD_OUTPUT)
-        watched = exports.Watched(stdout_writer, lambda noun, number: progress(f"{noun}s", number, 0))
+        watched = exports.ExportOutput(stdout_writer, lambda noun, number: progress(f"{noun}s", number, 0))
         try:
             counts = exports.export(session.store, format, out, view, watched, choice, benchmark_services(options))
         finally:

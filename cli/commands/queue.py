@@ -283,12 +283,12 @@ def _drawn(session: WorkspaceSession, row: RunRow, known: RunSampleStatus, targe
     if draws is None:
         raise CommandError("no item of the queue is reviewed yet: review some first")
     depends = MetricDependencies(run, [AnswerModel(run.automatic_items, run.statuses, asked) for asked in run.criterion_answers], is_sampled=True)
-    if criteria := depends.criteria(figure.key):
+    if criteria := depends.find_criteria(figure.key):
         raise CommandError(
             f"{figure.name} depends on {' and '.join(criteria)}, but extend supports metrics of item verdicts only. Use"
             " fcreview queue create to draw more items"
         )
-    if (method := depends.method(figure.key)) == "other verdicts":
+    if (method := depends.choose_method(figure.key)) == "other verdicts":
         raise CommandError(f"{figure.name} cannot be estimated: {explain_method(method)}")
     if figure.key not in draws.values:
         raise CommandError(f"{figure.name} cannot be estimated: run fcreview estimate for the reason")

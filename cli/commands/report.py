@@ -13,7 +13,7 @@ from fcreview.cli.options import AsJson, RunOption, workspace_command
 from fcreview.cli.output import alert, emit, emit_data, emit_json, note
 from fcreview.cli.report_data import metric_lines, report_parts
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
-from fcreview.exporters.report.metrics import FigureLine, sources_of
+from fcreview.exporters.report.metrics import MetricRow, present_sources
 from fcreview.model.wording import NO_DATASET_MESSAGE
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ def write_page(session: WorkspaceSession, run: str | None, html: Path | None) ->
 
     page = page_of(session, run)
     if html is None:
-        from fcreview.exporters.report.markdown import markdown
+        from fcreview.exporters.report.markdown import render_markdown
 
-        emit_data(markdown(page).encode())
+        emit_data(render_markdown(page).encode())
         return
     from fcreview.cli.report_data import write_html
 
@@ -70,9 +70,9 @@ def write_page(session: WorkspaceSession, run: str | None, html: Path | None) ->
     note(f"fcreview: {html} written")
 
 
-def print_json(head: dict[str, Any], lines: list[FigureLine]) -> None:
+def print_json(head: dict[str, Any], lines: list[MetricRow]) -> None:
     shared = {name: value for name, value in head.items() if name != "n_items"}
-    sources = sources_of(lines)
+    sources = present_sources(lines)
     for line in lines:
         fields = asdict(line)
         values, n = fields.pop("values"), fields.pop("n")
@@ -80,6 +80,6 @@ def print_json(head: dict[str, Any], lines: list[FigureLine]) -> None:
         emit_json(shared | fields | counts | {source: values.get(source) for source in sources})
 
 
-def print_text(head: dict[str, Any], lines: list[FigureLine]) -> None:
+def print_text(head: dict[str, Any], lines: list[MetricRow]) -> None:
     for text in metric_lines(head, lines):
         emit(text)

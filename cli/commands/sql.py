@@ -53,8 +53,8 @@ def sql(
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> bytes:
     """CSV with formulas neutralised as in exports. Lines end with \\n for shells, not with \\r\\n as in RFC 4180."""
-    from fcreview.exporters.csv import cell
+    from fcreview.exporters.csv import format_cell
 
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows([cell(value) for value in row] for row in rows)
+    csv.writer(text, lineterminator="\n").writerows([format_cell(value) for value in row] for row in rows)
     return text.getvalue().encode("utf-8", "replace")

@@ -1,11 +1,9 @@
-"""A report as one page of HTML that needs nothing else: no script, no font, no picture is fetched, and the page itself
-forbids it. Every text is escaped, whoever wrote it; links lead to places on the page only.
+"""Report as one HTML page without scripts, fonts or other requests; its content security policy forbids them.
 
-How the page looks: on a screen, on a phone (below 900 pixels rows of tables become cards, but for tables of a few
-numbers) and on paper. Nothing may make it wider than the window: cells have a least width only where there is room.
-
-Shares as bars, drawn in place: each source at its height, so that colour is not needed to tell them, and an interval
-as a line over its bar. Colours stand in the drawing too, for readers without the page's style.
+All text is escaped, and links stay on the page. Below 900 pixels, table rows become cards, except in small tables of
+numbers. Cells have a minimum width only on wide screens, so that the page never scrolls sideways. Bars have a fixed
+row per source, so that they can be told apart without color, and their colors are in the SVG for readers that ignore
+the style sheet.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from fcreview.exporters.report.sections import Bar, Page, Section, Table, TableRow, Text
+from fcreview.exporters.report.sections import Bar, Paragraph, ReportPage, Section, Table, TableRow
 from fcreview.model.metric import METRIC_SOURCES, MetricSource
 from fcreview.model.sanitize import sanitize
 
@@ -82,42 +80,48 @@ td:last-child:not(.right) { font-size: .9em; }
 """
 
 
-HEIGHT = 6
-"""Of a bar with the gap below it; 100 is the width."""
-THICK = 5
-COLOURS: dict[MetricSource, str] = {"official": "#8a8f98", "rule": "#4f8fd0", "corrected": "#2e9e6b"}
+BAR_SPACING = 6
+"""Height of a bar and the gap below it, in units of 1/100 of its width."""
+BAR_HEIGHT = 5
+SOURCE_COLORS: dict[MetricSource, str] = {"official": "#8a8f98", "rule": "#4f8fd0", "corrected": "#2e9e6b"}
 
 
-def bars(found: Sequence[Bar]) -> str:
-    """An `svg` element, or nothing."""
+def bars_svg(found: Sequence[Bar]) -> str:
+    """Draw shares as an `svg` element, with intervals as whiskers; empty without shares."""
     if not found:
         return ""
-    said = escape(", ".join(map(_said, found)), quote=True)
-    head = f'<svg viewBox="0 0 100 {HEIGHT * len(METRIC_SOURCES)}" preserveAspectRatio="none" role="img" aria-label="{said}">'
-    return head + "".join(part for bar in found for part in _bar(bar, HEIGHT * METRIC_SOURCES.index(bar.source))) + "</svg>"
+    said = escape(", ".join(map(_bar_label, found)), quote=True)
+    height = BAR_SPACING * len(METRIC_SOURCES)
+    head = f'<svg viewBox="0 0 100 {height}" preserveAspectRatio="none" role="img" aria-label="{said}">'
+    return (
+        head
+        + "".join(part for bar in found for part in _bar_elements(bar, BAR_SPACING * METRIC_SOURCES.index(bar.source)))
+        + "</svg>"
+    )
 
 
-def _bar(bar: Bar, top: int) -> Iterator[str]:
-    place, width = f'x="0" y="{top}" height="{THICK}"', f"{100 * bar.value:.2f}"
+def _bar_elements(bar: Bar, top: int) -> Iterator[str]:
+    place, width = f'x="0" y="{top}" height="{BAR_HEIGHT}"', f"{100 * bar.value:.2f}"
     yield f'<rect class="track" fill="#ddd" {place} width="100"/>'
-    yield f'<rect class="{bar.source}" fill="{COLOURS[bar.source]}" {place} width="{width}"/>'
+    yield f'<rect class="{bar.source}" fill="{SOURCE_COLORS[bar.source]}" {place} width="{width}"/>'
     if bar.low is not None and bar.high is not None:
-        ends, middle = (100 * bar.low, 100 * bar.high), top + THICK / 2
+        ends, middle = (100 * bar.low, 100 * bar.high), top + BAR_HEIGHT / 2
         yield f'<line class="whisker" stroke="#000" x1="{ends[0]:.2f}" x2="{ends[1]:.2f}" y1="{middle}" y2="{middle}"/>'
         for end in ends:
-            yield f'<line class="whisker" stroke="#000" x1="{end:.2f}" x2="{end:.2f}" y1="{top}" y2="{top + THICK}"/>'
+            bottom = top + BAR_HEIGHT
+            yield f'<line class="whisker" stroke="#000" x1="{end:.2f}" x2="{end:.2f}" y1="{top}" y2="{bottom}"/>'
 
 
-def _said(bar: Bar) -> str:
+def _bar_label(bar: Bar) -> str:
     interval = f" from {100 * bar.low:.1f} to {100 * bar.high:.1f}" if bar.low is not None and bar.high else ""
     return f"{bar.source} {100 * bar.value:.1f} %{interval}"
 
 
 LEGEND = " ".join(f'<span class="key {source}"></span> {source}' for source in METRIC_SOURCES)
-DEEPEST = 4
-"""Levels of indentation that the style knows."""
-MOST_NUMBERS = 5
-"""Columns of a table that stays one on a phone."""
+MAX_INDENT = 4
+"""Deepest indentation level in the style sheet."""
+MAX_PHONE_COLUMNS = 5
+"""Maximum number of columns of a table that is not split into cards on a phone."""
 _HEAD = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -128,79 +132,83 @@ _HEAD = """<!DOCTYPE html>
 """
 
 
-def html(page: Page) -> str:
-    lines = [f"{_HEAD}<title>{_text(page.title)}</title>", f"<style>{STYLE}</style>", "</head>", "<body>"]
-    lines += [f"<h1>{_text(page.title)}</h1>", *(f"<p>{_text(text)}</p>" for text in page.lead)]
-    lines.append(f"<p>Bars, from above: {LEGEND}; the line over one is its interval.</p>")
-    lines += _contents(page)
+def render_html(page: ReportPage) -> str:
+    lines = [f"{_HEAD}<title>{_escape_text(page.title)}</title>", f"<style>{STYLE}</style>", "</head>", "<body>"]
+    lines += [f"<h1>{_escape_text(page.title)}</h1>", *(f"<p>{_escape_text(text)}</p>" for text in page.lead)]
+    lines.append(f"<p>Bars from top to bottom: {LEGEND}. Lines over bars are 95 % intervals.</p>")
+    lines += _render_contents(page)
     for at, section in enumerate(page.sections, 1):
-        lines += _section(section, f"s{at}", 2)
+        lines += _render_section(section, f"s{at}", 2)
     return "\n".join([*lines, "</body>", "</html>", ""])
 
 
-def _text(text: str) -> str:
+def _escape_text(text: str) -> str:
     return escape(sanitize(text), quote=True)
 
 
-def _contents(page: Page) -> Iterator[str]:
+def _render_contents(page: ReportPage) -> Iterator[str]:
     yield "<nav><ul>"
     for at, section in enumerate(page.sections, 1):
         inner = "".join(
-            f'<li><a href="#s{at}-{number}">{_text(one.title)}</a></li>'
+            f'<li><a href="#s{at}-{number}">{_escape_text(one.title)}</a></li>'
             for number, one in enumerate(section.sections, 1)
         )
-        yield f'<li><a href="#s{at}">{_text(section.title)}</a>' + (f"<ul>{inner}</ul>" if inner else "") + "</li>"
+        yield (
+            f'<li><a href="#s{at}">{_escape_text(section.title)}</a>' + (f"<ul>{inner}</ul>" if inner else "") + "</li>"
+        )
     yield "</ul></nav>"
 
 
-def _section(section: Section, name: str, level: int) -> Iterator[str]:
+def _render_section(section: Section, name: str, level: int) -> Iterator[str]:
     yield f'<section id="{name}">'
-    yield f"<h{level}>{_text(section.title)}</h{level}>"
+    yield f"<h{level}>{_escape_text(section.title)}</h{level}>"
     for block in section.blocks:
-        if isinstance(block, Text):
-            yield f"<p>{_text(block.text)}</p>"
+        if isinstance(block, Paragraph):
+            yield f"<p>{_escape_text(block.text)}</p>"
         else:
-            yield from _table(block)
+            yield from _render_table(block)
     for at, inner in enumerate(section.sections, 1):
-        yield from _section(inner, f"{name}-{at}", level + 1)
+        yield from _render_section(inner, f"{name}-{at}", level + 1)
     yield "</section>"
 
 
-def _table(block: Table) -> Iterator[str]:
-    """Bars, where there are any, stand in a column after the first."""
+def _render_table(block: Table) -> Iterator[str]:
+    """Render a table, with a column of bars after the first column if rows have bars."""
     barred = any(row.bars for row in block.rows)
-    kind = "cards figures" if barred else "numbers" if _only_numbers(block) else "cards"
-    heads = [f'<th scope="col"{_right(block, at)}>{_text(head)}</th>' for at, head in enumerate(block.heads)]
+    kind = "cards figures" if barred else "numbers" if _is_small_number_table(block) else "cards"
+    heads = [
+        f'<th scope="col"{_alignment_class(block, at)}>{_escape_text(head)}</th>' for at, head in enumerate(block.heads)
+    ]
     if barred:
         heads.insert(1, '<th scope="col"></th>')
     yield f'<table class="{kind}"><thead><tr>' + "".join(heads) + "</tr></thead><tbody>"
     for row in block.rows:
-        cells = [*_cells(block, row)]
+        cells = [*_render_cells(block, row)]
         if barred:
-            cells.insert(1, f'<td class="bars">{bars(row.bars)}</td>')
+            cells.insert(1, f'<td class="bars">{bars_svg(row.bars)}</td>')
         yield f"<tr>{''.join(cells)}</tr>"
     yield "</tbody></table>"
 
 
-def _cells(block: Table, row: TableRow) -> Iterator[str]:
+def _render_cells(block: Table, row: TableRow) -> Iterator[str]:
     for at, cell in enumerate(row.cells):
         if at == 0 and at not in block.right:
-            indent = f' class="l{min(row.level, DEEPEST)}"' if row.level else ""
-            yield f"<td{indent}>{_text(cell)}</td>"
+            indent = f' class="l{min(row.level, MAX_INDENT)}"' if row.level else ""
+            yield f"<td{indent}>{_escape_text(cell)}</td>"
         else:
-            text = _number(cell) if at in block.right else _text(cell)
-            yield f'<td{_right(block, at)} data-head="{_text(block.heads[at])}">{text}</td>'
+            text = _format_number(cell) if at in block.right else _escape_text(cell)
+            yield f'<td{_alignment_class(block, at)} data-head="{_escape_text(block.heads[at])}">{text}</td>'
 
 
-def _only_numbers(block: Table) -> bool:
-    """Behind the first column, and few enough to stand beside each other on a phone."""
-    return len(block.heads) <= MOST_NUMBERS and block.right >= {*range(1, len(block.heads))}
+def _is_small_number_table(block: Table) -> bool:
+    """Whether all columns but the first are numbers, and few enough for a phone."""
+    return len(block.heads) <= MAX_PHONE_COLUMNS and block.right >= {*range(1, len(block.heads))}
 
 
-def _number(cell: str) -> str:
-    """Broken nowhere but before an interval and behind it."""
-    return _text(cell).replace(" ", "\u00a0").replace("\u00a0[", " [").replace("],\u00a0", "], ")
+def _format_number(cell: str) -> str:
+    """Allow line breaks only before and after an interval."""
+    return _escape_text(cell).replace(" ", "\u00a0").replace("\u00a0[", " [").replace("],\u00a0", "], ")
 
 
-def _right(block: Table, at: int) -> str:
+def _alignment_class(block: Table, at: int) -> str:
     return ' class="right"' if at in block.right else ""

@@ -1,96 +1,93 @@
-"""A report as Markdown (CommonMark with GitHub's tables).
-
-Text from data in Markdown: nothing of it is read as markup, as a mention or as a link.
-"""
+"""Report as Markdown (CommonMark with GitHub tables). Text from data never becomes markup, a mention or a link."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-from fcreview.exporters.report.sections import Page, Section, Table, Text
+from fcreview.exporters.report.sections import Paragraph, ReportPage, Section, Table
 from fcreview.model.sanitize import sanitize, sanitize_lines
 
 TICKS = re.compile(r"`+")
 
 
-def block(text: str, language: str = "") -> list[str]:
-    """A fenced block: nothing in it is markup, no mention, no link. The fence is longer than any in the text."""
-    fence = "`" * max(3, 1 + _longest(text))
+def code_block(text: str, language: str = "") -> list[str]:
+    """Fenced code block, with a fence longer than any run of backticks in the text."""
+    fence = "`" * max(3, 1 + _longest_backticks(text))
     return [fence + language, *sanitize_lines(text), fence]
 
 
-def code(text: str) -> str:
-    """A code span on one line."""
+def code_span(text: str) -> str:
+    """Code span on one line."""
     shown = " ".join(sanitize(text).split()) or "(none)"
-    ticks = "`" * (1 + _longest(shown))
+    ticks = "`" * (1 + _longest_backticks(shown))
     pad = " " if shown.startswith("`") or shown.endswith("`") else ""
     return f"{ticks}{pad}{shown}{pad}{ticks}"
 
 
-def titled(title: str, lines: Sequence[str]) -> Iterator[str]:
-    """Lines under a title in bold. `title` is Markdown already."""
+def titled_lines(title: str, lines: Sequence[str]) -> Iterator[str]:
+    """Lines below a bold title. `title` must be Markdown."""
     yield f"**{title}**"
     yield ""
     yield from lines
     yield ""
 
 
-def _longest(text: str) -> int:
-    """Of the runs of backticks."""
+def _longest_backticks(text: str) -> int:
+    """Length of the longest run of backticks."""
     return max(map(len, TICKS.findall(text)), default=0)
 
 
 _PLAIN = re.compile(r"(?:[^\W_]|(?<=[^\W_])_(?=[^\W_])|[] .,;:()%/·…+='?[-])*")
-"""Text that means nothing in Markdown wherever it stands inside a line, once its brackets are escaped."""
+"""Text without Markdown markup, if brackets are escaped."""
 _BRACKET = re.compile(r"[][]")
 _LINK = re.compile(r"://|www\.", re.IGNORECASE)
 INDENT = "\u2003"
-"""An em space: others are swallowed."""
+"""An em space, because Markdown drops leading spaces."""
 
 
-def markdown(page: Page) -> str:
-    lines = [f"# {inline(page.title)}", ""]
+def render_markdown(page: ReportPage) -> str:
+    lines = [f"# {inline_text(page.title)}", ""]
     for text in page.lead:
-        lines += [inline(text), ""]
+        lines += [inline_text(text), ""]
     for section in page.sections:
-        lines += _section(section, 2)
+        lines += _render_section(section, 2)
     return "\n".join(lines)
 
 
-def inline(text: str) -> str:
-    """As it is if nothing in it is markup, else as a code span: then nothing is, no mention and no link either."""
+def inline_text(text: str) -> str:
+    """Plain text if it contains no markup, else a code span."""
     shown = sanitize(text)
     if _PLAIN.fullmatch(shown) and not _LINK.search(shown):
         return _BRACKET.sub(r"\\\g<0>", shown)
-    return code(text)
+    return code_span(text)
 
 
-def _section(section: Section, level: int) -> Iterator[str]:
-    yield f"{'#' * level} {inline(section.title)}"
+def _render_section(section: Section, level: int) -> Iterator[str]:
+    yield f"{'#' * level} {inline_text(section.title)}"
     yield ""
     for block in section.blocks:
-        if isinstance(block, Text):
-            yield inline(block.text)
+        if isinstance(block, Paragraph):
+            yield inline_text(block.text)
         else:
-            yield from _table(block)
+            yield from _render_table(block)
         yield ""
     for inner in section.sections:
-        yield from _section(inner, level + 1)
+        yield from _render_section(inner, level + 1)
 
 
-def _table(block: Table) -> Iterator[str]:
-    """Bars are left out: the numbers beside them say the same."""
-    yield _row([_cell(head) for head in block.heads])
-    yield _row(["--:" if at in block.right else "---" for at in range(len(block.heads))])
+def _render_table(block: Table) -> Iterator[str]:
+    """Render a table. Bars are omitted, because the numbers are in the table."""
+    yield _format_row([_format_cell(head) for head in block.heads])
+    yield _format_row(["--:" if at in block.right else "---" for at in range(len(block.heads))])
     for row in block.rows:
-        first, *others = map(_cell, row.cells)
-        yield _row([INDENT * row.level + first, *others])
+        first, *others = map(_format_cell, row.cells)
+        yield _format_row([INDENT * row.level + first, *others])
 
 
-def _row(cells: list[str]) -> str:
+def _format_row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cell(text: str) -> str:
-    return inline(text).replace("|", "\\|") if text.strip() else ""
+def _format_cell(text: str) -> str:
+    return inline_text(text).replace("|", "\\|") if text.strip() else ""

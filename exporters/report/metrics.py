@@ -1,4 +1,4 @@
-"""Figures with their values from every source, side by side."""
+"""Report tables of metrics, with a column for each verdict source."""
 
 from __future__ import annotations
 
@@ -6,27 +6,34 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fcreview.exporters.report.sections import Bar, Table, TableRow
-from fcreview.model.metric import METRIC_SOURCES, METRIC_SOURCES_WITH_ERRATA, Metric, MetricSource, MetricKey, MetricUnit
+from fcreview.model.metric import (
+    METRIC_SOURCES,
+    METRIC_SOURCES_WITH_ERRATA,
+    Metric,
+    MetricKey,
+    MetricSource,
+    MetricUnit,
+)
 from fcreview.model.wording import format_count, format_metric_value
 
-_WHOLE: dict[MetricUnit, float] = {"share": 1.0, "percent": 100.0}
-"""Units that are drawn as bars, and what fills one."""
+_BAR_MAXIMUM: dict[MetricUnit, float] = {"share": 1.0, "percent": 100.0}
+"""Value of a full bar, for units that are drawn as bars."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate of the corrected figure and its 95 % interval, in the figure's unit."""
+    """Estimate of a corrected metric with its 95 % interval, in the metric's unit."""
 
     value: float
     low: float
     high: float
     n_random: int
-    """Reviewed items that were drawn at random: those that it rests on."""
+    """Number of randomly drawn, reviewed items behind the estimate."""
 
 
 @dataclass(slots=True)
-class FigureLine:
-    """One figure with its value from every source."""
+class MetricRow:
+    """One metric with its value from each source."""
 
     table: str
     name: str
@@ -36,9 +43,9 @@ class FigureLine:
     digits: int
     counted: str
     of: int | None = None
-    """How many verdicts there would be."""
+    """Number of verdicts if every item had one."""
     n: dict[MetricSource, int | None] = field(default_factory=dict)
-    """How many there are, by source."""
+    """Number of verdicts by source."""
     values: dict[MetricSource, float | None] = field(default_factory=dict)
 
     @property
@@ -47,54 +54,56 @@ class FigureLine:
 
 
 Intervals = dict[MetricKey, Interval]
-"""By figure; a figure that nobody estimated, or of which nothing was drawn at random, is not in it."""
+"""Estimates by metric. Metrics without a random sample are absent."""
 
 
-def lines_of(
+def collect_metric_rows(
     figures: Callable[[MetricSource], Iterable[Metric]], sources: Iterable[MetricSource] = METRIC_SOURCES
-) -> list[FigureLine]:
-    """The lines of the figures of each source, in the order in which they first come."""
-    lines: dict[MetricKey, FigureLine] = {}
+) -> list[MetricRow]:
+    """Merge the metrics of each source into rows, in the order of their first occurrence."""
+    lines: dict[MetricKey, MetricRow] = {}
     for source in sources:
         for one in figures(source):
             line = lines.get(one.key)
             if line is None:
-                line = FigureLine(one.table, one.name, one.unit, one.level, one.note, one.digits, one.counted_noun, one.total)
+                line = MetricRow(
+                    one.table, one.name, one.unit, one.level, one.note, one.digits, one.counted_noun, one.total
+                )
                 lines[one.key] = line
             line.values[source], line.n[source] = one.value, one.n
     return list(lines.values())
 
 
-def sources_of(lines: Sequence[FigureLine]) -> tuple[MetricSource, ...]:
-    """Official, rule, errata where these are applied, corrected."""
+def present_sources(lines: Sequence[MetricRow]) -> tuple[MetricSource, ...]:
+    """Sources with a column: official, recomputed, errata if applied, corrected."""
     return METRIC_SOURCES_WITH_ERRATA if any("errata" in line.values for line in lines) else METRIC_SOURCES
 
 
-def shown_value(line: FigureLine, source: MetricSource) -> float | None:
-    """None for what is recomputed of a part only: which part is no accident, so that it is not to be compared."""
+def shown_value(line: MetricRow, source: MetricSource) -> float | None:
+    """Value to display. None if only part of the items could be recomputed, because that part is not representative."""
     n = line.n.get(source)
     partial = source in ("rule", "errata") and n is not None and line.of is not None and n < line.of
     return None if partial else line.values.get(source)
 
 
-def basis(line: FigureLine) -> str:
-    """`400 items`, and of which sources' verdicts there are fewer: `400 items (rule 380)`."""
+def basis(line: MetricRow) -> str:
+    """Denominator of a metric, with the sources that have fewer verdicts: `400 items (rule 380)`."""
     if line.of is None:
         return ""
     fewer = [f"{source} {n:,}" for source, n in line.n.items() if n is not None and n < line.of]
     return format_count(line.of, line.counted.removesuffix("s")) + (f" ({', '.join(fewer)})" if fewer else "")
 
 
-def figure_table(title: str, lines: Sequence[FigureLine], intervals: Intervals) -> Table:
-    """One published table. Where there is an estimate of the corrected figure, it stands in a column of its own."""
+def figure_table(title: str, lines: Sequence[MetricRow], intervals: Intervals) -> Table:
+    """Table of published metrics, with a column of estimates if there are any."""
     estimated = any(line.key in intervals for line in lines)
-    sources = sources_of(lines)
+    sources = present_sources(lines)
     heads = [title, *sources, *(["estimate [95 %]"] if estimated else []), "over"]
     rows = [TableRow(_cells(line, sources, intervals, estimated), line.level, _bars(line, intervals)) for line in lines]
     return Table(heads, rows, frozenset(range(1, len(heads) - 1)))
 
 
-def _cells(line: FigureLine, sources: Sequence[MetricSource], intervals: Intervals, estimated: bool) -> list[str]:
+def _cells(line: MetricRow, sources: Sequence[MetricSource], intervals: Intervals, estimated: bool) -> list[str]:
     def shown(value: float | None) -> str:
         return format_metric_value(value, line.unit, line.digits)
 
@@ -109,8 +118,8 @@ def _cells(line: FigureLine, sources: Sequence[MetricSource], intervals: Interva
     ]
 
 
-def _bars(line: FigureLine, intervals: Intervals) -> list[Bar]:
-    whole = _WHOLE.get(line.unit)
+def _bars(line: MetricRow, intervals: Intervals) -> list[Bar]:
+    whole = _BAR_MAXIMUM.get(line.unit)
     if whole is None:
         return []
     found = []

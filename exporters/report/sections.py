@@ -1,15 +1,7 @@
-"""What a report is made of. Texts are as they are in data: whoever writes them escapes them.
+"""Sections of a report as text and tables, for the HTML and Markdown renderers, which escape the text.
 
-How far automatic verdicts can be believed, as a section: of each source its confusion matrix and figures, then by
-groups of cases, then the kinds of cases that it gets wrong.
-
-Why items fail, as a section: error types, then groups of failures alike, each with an example.
-
-Runs beside each other: of each dataset the share of items that pass, best run first.
-
-What people did, as sections: how far they agree, how far they are, and how the items came to be reviewed.
-
-Golden answers that look wrong, as a section.
+A report has the runs ranked by pass rate, failures by error type and cluster, review progress, inter-annotator
+agreement, how items were sampled, calibration of automatic verdicts, and golden answers that look wrong.
 """
 
 from __future__ import annotations
@@ -19,21 +11,38 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, group_clusters, summarize_group, format_share
+from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, format_share, group_clusters, summarize_group
 from fcreview.model.metric import METRIC_SOURCES, MetricSource
-from fcreview.model.wording import NO_VALUE, format_count, format_official_rate, format_rate_of_known, format_recomputed_rate, format_verdict
+from fcreview.model.wording import (
+    NO_VALUE,
+    format_count,
+    format_official_rate,
+    format_rate_of_known,
+    format_recomputed_rate,
+    format_verdict,
+)
 from fcreview.stats.agreement import BLIND_STATUS_LABELS, BlindStatus, format_coefficient_name
 from fcreview.stats.agreement import format_value_and_interval as agreement_value_of
-from fcreview.stats.calibration import MEASURE_LABELS, NO_PAIRS_MESSAGE, NOTES, MAX_ERROR_GROUPS, format_measures, format_selection_method, format_source_and_criterion, format_error, format_measure
+from fcreview.stats.calibration import (
+    MAX_ERROR_GROUPS,
+    MEASURE_LABELS,
+    NO_PAIRS_MESSAGE,
+    NOTES,
+    format_error,
+    format_measure,
+    format_measures,
+    format_selection_method,
+    format_source_and_criterion,
+)
 
 if TYPE_CHECKING:
     from fcreview.golden_audit.score import Suspect
     from fcreview.stats.agreement import AgreementCoefficient
-    from fcreview.stats.calibration import Calibration, MeasureName, CalibrationScope, ErrorGroup
+    from fcreview.stats.calibration import Calibration, CalibrationScope, ErrorGroup, MeasureName
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Paragraph:
     """A paragraph."""
 
     text: str
@@ -41,7 +50,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A share as a bar."""
+    """A share drawn as a bar."""
 
     source: MetricSource
     value: float
@@ -63,203 +72,232 @@ class Table:
     heads: Sequence[str]
     rows: Sequence[TableRow]
     right: frozenset[int] = frozenset()
-    """Columns of numbers."""
+    """Indices of right-aligned columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
     title: str
-    blocks: Sequence[Text | Table] = ()
+    blocks: Sequence[Paragraph | Table] = ()
     sections: Sequence[Section] = field(default_factory=list)
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Table:
+def make_table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Table:
     return Table(heads, [TableRow(row) for row in rows], frozenset(right))
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """A whole report."""
+class ReportPage:
+    """A complete report."""
 
     title: str
     lead: Sequence[str]
-    """Paragraphs below the title."""
+    """Paragraphs after the title."""
     sections: Sequence[Section]
 
 
-TITLE = "How far automatic verdicts can be believed"
-GROUPS = 40
-"""Rows of one table, those with most cases; `fcreview calibrate` has all."""
-GROUPED: tuple[MeasureName, ...] = ("tpr", "tnr", "kappa", "agreement")
-"""Figures of groups: a page has room for so many beside each other."""
-LABELS = 4
-"""Labels up to which a confusion matrix is drawn as one, else as a list of what occurs."""
-PAIRS = 20
-"""Lines of such a list, those with most cases."""
+CALIBRATION_TITLE = "Calibration of automatic verdicts"
+MAX_CALIBRATION_GROUPS = 40
+"""Maximum number of rows of a table, the largest groups first. `fcreview calibrate` lists all."""
+GROUP_MEASURES: tuple[MeasureName, ...] = ("tpr", "tnr", "kappa", "agreement")
+"""Measures shown for groups, limited by the page width."""
+MAX_MATRIX_LABELS = 4
+"""Maximum number of labels of a confusion matrix. Larger ones are listed pair by pair."""
+MAX_PAIRS = 20
+"""Maximum number of listed pairs, the most frequent first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Calibrated:
-    """What there is to say; all empty where nothing automatic was reviewed."""
+class CalibrationResult:
+    """Calibration of automatic verdicts. Empty if no automatic verdict was reviewed."""
 
     basis: Sequence[str] = ()
-    """Paragraphs: what the figures rest on."""
-    figures: Sequence[Calibration] = ()
-    """In the order of scopes, the overall ones first."""
-    wrong: Sequence[ErrorGroup] = field(default=())
+    """Paragraphs about the data behind the measures."""
+    calibrations: Sequence[Calibration] = ()
+    """Ordered by scope, overall first."""
+    error_groups: Sequence[ErrorGroup] = field(default=())
     scopes: Sequence[CalibrationScope] = ()
-    """By which groups the figures are told, beside the overall ones."""
+    """Groupings shown besides the overall measures."""
 
 
-def calibration_section(found: Calibrated) -> Section:
-    if not found.figures:
-        return Section(TITLE, [Text(NO_PAIRS_MESSAGE[0].upper() + NO_PAIRS_MESSAGE[1:] + ".")])
-    overall = [_source(each) for each in found.figures if each.scope == "overall"]
-    parts = [_groups(scope, [each for each in found.figures if each.scope == scope]) for scope in found.scopes]
-    texts = [Text(text) for text in (*found.basis, *NOTES)]
-    return Section(TITLE, texts, [*overall, *filter(None, parts), *_wrong(found.wrong)])
+def calibration_section(found: CalibrationResult) -> Section:
+    if not found.calibrations:
+        return Section(CALIBRATION_TITLE, [Paragraph(NO_PAIRS_MESSAGE[0].upper() + NO_PAIRS_MESSAGE[1:] + ".")])
+    overall = [_source_section(each) for each in found.calibrations if each.scope == "overall"]
+    parts = [
+        _scope_section(scope, [each for each in found.calibrations if each.scope == scope]) for scope in found.scopes
+    ]
+    texts = [Paragraph(text) for text in (*found.basis, *NOTES)]
+    return Section(
+        CALIBRATION_TITLE, texts, [*overall, *filter(None, parts), *_error_group_sections(found.error_groups)]
+    )
 
 
-def _source(of: Calibration) -> Section:
+def _source_section(of: Calibration) -> Section:
     rates = [
         [MEASURE_LABELS[rate.metric], *format_measure(rate), f"{rate.n:,}"]
         for rate in sorted(of.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric))
     ]
-    says = Text(f"{format_count(of.n, 'verdict')} on what people settled; how the items were chosen: {format_selection_method(of)}.")
-    figures = table(["figure", "value", "95 % interval", "over"], rows=rates, right=(1, 2, 3))
-    return Section(" · ".join(format_source_and_criterion(of)), [says, _matrix(of), figures])
+    says = Paragraph(
+        f"{format_count(of.n, 'verdict')} on reviewed targets. Item selection: {format_selection_method(of)}."
+    )
+    figures = make_table(["measure", "value", "95 % interval", "n"], rows=rates, right=(1, 2, 3))
+    return Section(" · ".join(format_source_and_criterion(of)), [says, _confusion_table(of), figures])
 
 
-def _matrix(of: Calibration) -> Table:
-    """A row what it says, a column what people say; of many labels a line each pair that occurs."""
-    if of.binary or len({str(each) for cell in of.cells for each in (cell.automatic, cell.human)}) <= LABELS:
-        pairs = {(format_verdict(cell.automatic, of.criterion), format_verdict(cell.human, of.criterion)): cell.n for cell in of.cells}
-        labels = [format_verdict(each, of.criterion) for each in (True, False)] if of.binary else sorted({*sum(pairs, ())})
-        rows = [[f"says {one}", *(f"{pairs.get((one, other), 0):,}" for other in labels)] for one in labels]
-        return table(["", *(f"people: {label}" for label in labels)], rows, range(1, len(labels) + 1))
-    most = sorted(of.cells, key=lambda cell: -cell.n)[:PAIRS]
-    listed = [[format_verdict(cell.automatic, of.criterion), format_verdict(cell.human, of.criterion), f"{cell.n:,}"] for cell in most]
+def _confusion_table(of: Calibration) -> Table:
+    """Confusion matrix with automatic verdicts as rows and human labels as columns; a list of pairs for many labels."""
+    if of.binary or len({str(each) for cell in of.cells for each in (cell.automatic, cell.human)}) <= MAX_MATRIX_LABELS:
+        pairs = {
+            (format_verdict(cell.automatic, of.criterion), format_verdict(cell.human, of.criterion)): cell.n
+            for cell in of.cells
+        }
+        labels = (
+            [format_verdict(each, of.criterion) for each in (True, False)] if of.binary else sorted({*sum(pairs, ())})
+        )
+        rows = [[f"verdict {one}", *(f"{pairs.get((one, other), 0):,}" for other in labels)] for one in labels]
+        return make_table(["", *(f"human: {label}" for label in labels)], rows, range(1, len(labels) + 1))
+    most = sorted(of.cells, key=lambda cell: -cell.n)[:MAX_PAIRS]
+    listed = [
+        [format_verdict(cell.automatic, of.criterion), format_verdict(cell.human, of.criterion), f"{cell.n:,}"]
+        for cell in most
+    ]
     rest = sum(cell.n for cell in of.cells) - sum(cell.n for cell in most)
-    return table(["it says", "people", "n"], [*listed, *([["others", "", f"{rest:,}"]] if rest else [])], (2,))
+    return make_table(["verdict", "human", "n"], [*listed, *([["others", "", f"{rest:,}"]] if rest else [])], (2,))
 
 
-def _groups(scope: CalibrationScope, figures: Sequence[Calibration]) -> Section | None:
-    """None where there is one group only: that is the overall one."""
+def _scope_section(scope: CalibrationScope, figures: Sequence[Calibration]) -> Section | None:
+    """Section of one grouping, or None if it has a single group, which equals the overall measures."""
     if len({each.name for each in figures}) < 2:
         return None
-    kept = {id(each) for each in sorted(figures, key=lambda each: -each.n)[:GROUPS]}
+    kept = {id(each) for each in sorted(figures, key=lambda each: -each.n)[:MAX_CALIBRATION_GROUPS]}
     rows = [
         [each.name or "", " · ".join(format_source_and_criterion(each)), f"{each.n:,}", format_selection_method(each),
-         *(format_measures(each.rates)[metric] for metric in GROUPED)]
+         *(format_measures(each.rates)[metric] for metric in GROUP_MEASURES)]
         for each in figures if id(each) in kept
     ]  # fmt: skip
     rest = len(figures) - len(kept)
-    more = [Text(f"{format_count(rest, 'smaller group')} not shown: `fcreview calibrate --by {scope}`.")] if rest else []
-    heads = [scope, "verdicts", "n", "chosen", *(MEASURE_LABELS[metric] for metric in GROUPED)]
-    return Section(f"by {scope}", [table(heads, rows, (2, *range(4, len(heads)))), *more])
+    more = (
+        [Paragraph(f"{format_count(rest, 'smaller group')} not shown: `fcreview calibrate --by {scope}`.")]
+        if rest
+        else []
+    )
+    heads = [scope, "verdicts", "n", "selection", *(MEASURE_LABELS[metric] for metric in GROUP_MEASURES)]
+    return Section(f"by {scope}", [make_table(heads, rows, (2, *range(4, len(heads)))), *more])
 
 
-def _wrong(kinds: Sequence[ErrorGroup]) -> Iterator[Section]:
+def _error_group_sections(kinds: Sequence[ErrorGroup]) -> Iterator[Section]:
     rows = []
     for _, found in groupby(kinds, format_source_and_criterion):
         for kind in sorted(found, key=lambda kind: -kind.wrong)[:MAX_ERROR_GROUPS]:
             share = f"{kind.wrong:,} of {kind.of:,}"
-            rows.append([f"{kind.by} {kind.name}", " · ".join(format_source_and_criterion(kind)), format_error(kind), share])
+            rows.append(
+                [f"{kind.by} {kind.name}", " · ".join(format_source_and_criterion(kind)), format_error(kind), share]
+            )
     if rows:
-        says = f"Of each source the {MAX_ERROR_GROUPS} most frequent kinds, and how often it says so at all in cases of that kind."
+        says = (
+            f"The {MAX_ERROR_GROUPS} most frequent kinds of errors of each source, "
+            "with their share of the source's verdicts on that kind of case."
+        )
         yield Section(
-            "where they are wrong", [Text(says), table(["cases", "verdicts", "it says", "wrong"], rows, (3,))]
+            "errors of automatic verdicts",
+            [Paragraph(says), make_table(["cases", "verdicts", "verdict", "wrong"], rows, (3,))],
         )
 
 
-CLUSTERS = 20
-"""Groups that are shown, of each dataset."""
-UNNAMED = "no error type given"
+MAX_CLUSTERS = 20
+"""Maximum number of clusters shown per dataset."""
+NO_ERROR_TYPE = "no error type"
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class ClusterExample:
     id: str
     question: str
     difference: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Failing:
+class DatasetFailures:
     """Failures of the runs of one dataset."""
 
     title: str
     clusters: Sequence[Cluster]
-    examples: Sequence[Example]
-    """One of each of the first groups: those that are shown."""
+    examples: Sequence[ClusterExample]
+    """One example for each shown cluster."""
 
 
-def failing_section(parts: Sequence[Failing]) -> Section:
-    return Section("Why items fail", sections=[_part(part) for part in parts])
+def failures_section(parts: Sequence[DatasetFailures]) -> Section:
+    return Section("Why items fail", sections=[_dataset_failures_section(part) for part in parts])
 
 
-def _part(part: Failing) -> Section:
+def _dataset_failures_section(part: DatasetFailures) -> Section:
     failing = sum(cluster.count for cluster in part.clusters)
     if not failing:
-        return Section(part.title, [Text("No item fails.")])
+        return Section(part.title, [Paragraph("No failing items.")])
     errors = [
-        [group.name or UNNAMED, f"{group.count:,}", format_share(group.count, failing), summarize_group(group, BY_ERROR_TYPE)]
+        [
+            group.name or NO_ERROR_TYPE,
+            f"{group.count:,}",
+            format_share(group.count, failing),
+            summarize_group(group, BY_ERROR_TYPE),
+        ]
         for group in group_clusters(part.clusters, BY_ERROR_TYPE)
     ]
     rest = len(part.clusters) - len(part.examples)
-    rows = [_row(cluster, example) for cluster, example in zip(part.clusters, part.examples, strict=False)]
-    more = [Text(f"{format_count(rest, 'smaller group')} not shown.")] if rest else []
+    rows = [_cluster_row(cluster, example) for cluster, example in zip(part.clusters, part.examples, strict=False)]
+    more = [Paragraph(f"{format_count(rest, 'smaller group')} not shown.")] if rest else []
     return Section(
         part.title,
         [
-            Text(f"{format_count(failing, 'item')} failing, after reviews, in all of these runs."),
-            table(["error type", "items", "share", "mostly in"], errors, (1, 2)),
-            table(["items", "fails alike", "example", "what differs first", "question"], rows, (0,)),
+            Paragraph(f"{format_count(failing, 'failing item')} in all runs of the dataset, after reviews."),
+            make_table(["error type", "items", "share", "mostly in"], errors, (1, 2)),
+            make_table(["items", "cluster", "example", "first difference", "question"], rows, (0,)),
             *more,
         ],
     )
 
 
-def _row(cluster: Cluster, example: Example) -> list[str]:
-    names = [cluster.error_type or UNNAMED, *filter(None, (cluster.function, cluster.argument))]
+def _cluster_row(cluster: Cluster, example: ClusterExample) -> list[str]:
+    names = [cluster.error_type or NO_ERROR_TYPE, *filter(None, (cluster.function, cluster.argument))]
     return [f"{cluster.count:,}", " · ".join(names), example.id, example.difference or "", example.question]
 
 
-WHAT = (
-    "Of each run the share of its items that pass, each item counted once; the highest corrected share first. "
-    "The benchmarks' own figures, which weigh items, stand below."
+RANKING_NOTE = (
+    "Share of items that pass in each run, each item counted once; runs with the highest corrected share first. "
+    "The benchmarks' own metrics, which weight items, follow below."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class RunPasses:
+class RunPassCounts:
     name: str
     kind: str
-    """Its dataset: `bfcl V1 en`."""
+    """Dataset of the run: `bfcl V1 en`."""
     items: int
     official: tuple[int, int]
-    """How many pass, of how many that have such a verdict."""
+    """Number of items that pass, and number with a verdict."""
     rule: tuple[int, int]
     corrected: tuple[int, int]
     stated: tuple[int, int] = (0, 0)
-    """What the headers of score files say, where the results are missing."""
+    """Counts in the headers of score files, if the results are missing."""
 
 
-def passing_section(runs: Sequence[RunPasses]) -> Section:
-    blocks: list[Text | Table] = [Text(WHAT)]
+def run_ranking_section(runs: Sequence[RunPassCounts]) -> Section:
+    blocks: list[Paragraph | Table] = [Paragraph(RANKING_NOTE)]
     heads = ["items", *METRIC_SOURCES]
     for kind in dict.fromkeys(run.kind for run in runs):
-        of = sorted((run for run in runs if run.kind == kind), key=_share, reverse=True)
-        blocks.append(Table([kind, *heads], [_passing_row(run) for run in of], frozenset(range(1, 1 + len(heads)))))
+        of = sorted((run for run in runs if run.kind == kind), key=_corrected_share, reverse=True)
+        blocks.append(Table([kind, *heads], [_run_ranking_row(run) for run in of], frozenset(range(1, 1 + len(heads)))))
     return Section("Items that pass", blocks)
 
 
-def _share(run: RunPasses) -> float:
+def _corrected_share(run: RunPassCounts) -> float:
     passed, known = run.corrected
     return passed / known if known else -1.0
 
 
-def _passing_row(run: RunPasses) -> TableRow:
+def _run_ranking_row(run: RunPassCounts) -> TableRow:
     passed, of = run.stated
     cells = [
         run.name,
@@ -273,23 +311,23 @@ def _passing_row(run: RunPasses) -> TableRow:
     return TableRow(cells, bars=[Bar(source, ok / known) for source, (ok, known) in shares if 0 < known == run.items])
 
 
-BY_HAND = (
-    "Items that are in no queue were chosen by whoever reviewed them: their reviews count for these items and say "
-    "nothing of the others."
+HAND_PICKED_NOTE = (
+    "Items outside queues were chosen by the annotators. Their reviews count for these items only and do not "
+    "contribute to estimates."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class RunProgress:
+class RunReviewProgress:
     name: str
     items: int
     reviewed: int
-    in_part: int
+    partly_reviewed: int
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """A queue: a sample with known probabilities, and how far annotators are with it."""
+class QueueSample:
+    """A queue with known sampling probabilities, and the progress of its annotators."""
 
     name: str
     created: str
@@ -298,37 +336,37 @@ class Drawn:
     where: str
     stratify: str
     seed: int
-    done: Mapping[str, str]
-    """Annotator -> `12 of 80`."""
+    progress_by_annotator: Mapping[str, str]
+    """Progress such as `12 of 80`, by annotator."""
 
 
 def agreement_section(found: Mapping[BlindStatus, Sequence[AgreementCoefficient]]) -> Section:
-    """Overall figures, each way in which reviews were given apart."""
-    title = "How far annotators agree"
+    """Overall inter-annotator agreement, separately for blind and other reviews."""
+    title = "Inter-annotator agreement"
     if not found:
-        return Section(title, [Text("No item was reviewed by two annotators or more.")])
-    heads = ["criterion", "figure", "annotators", "value", "95 % interval", "units", "labels"]
+        return Section(title, [Paragraph("No item has reviews by two or more annotators.")])
+    heads = ["criterion", "coefficient", "annotators", "value", "95 % interval", "units", "labels"]
     parts = []
     for how, figures in found.items():
         rows = [
-            [each.criterion, format_coefficient_name(each), ", ".join(each.annotators), *agreement_value_of(each), f"{each.n_units:,}",
-             f"{each.n_labels:,}"]
+            [each.criterion, format_coefficient_name(each), ", ".join(each.annotators), *agreement_value_of(each),
+             f"{each.n_units:,}", f"{each.n_labels:,}"]
             for each in figures
         ]  # fmt: skip
-        parts.append(Section(BLIND_STATUS_LABELS[how], [table(heads, rows, (3, 4, 5, 6))]))
-    return Section(title, [Text("Adjudications, stale and retracted reviews do not count; unsure is no label.")], parts)
+        parts.append(Section(BLIND_STATUS_LABELS[how], [make_table(heads, rows, (3, 4, 5, 6))]))
+    return Section(title, [Paragraph("Adjudications and stale, retracted or unsure reviews are excluded.")], parts)
 
 
-def progress_section(runs: Sequence[RunProgress], queues: Sequence[Drawn]) -> Section:
-    rows = [[run.name, f"{run.items:,}", f"{run.reviewed:,}", f"{run.in_part:,}"] for run in runs]
-    blocks = [table(["run", "items", "reviewed", "only in part"], rows, (1, 2, 3))]
-    shares = [[queue.name, name, done] for queue in queues for name, done in queue.done.items()]
+def progress_section(runs: Sequence[RunReviewProgress], queues: Sequence[QueueSample]) -> Section:
+    rows = [[run.name, f"{run.items:,}", f"{run.reviewed:,}", f"{run.partly_reviewed:,}"] for run in runs]
+    blocks = [make_table(["run", "items", "reviewed", "partly reviewed"], rows, (1, 2, 3))]
+    shares = [[queue.name, name, done] for queue in queues for name, done in queue.progress_by_annotator.items()]
     if shares:
-        blocks.append(table(["queue", "annotator", "done"], shares))
-    return Section("How far reviewing is", blocks)
+        blocks.append(make_table(["queue", "annotator", "done"], shares))
+    return Section("Review progress", blocks)
 
 
-def chosen_section(queues: Sequence[Drawn]) -> Section:
+def sampling_section(queues: Sequence[QueueSample]) -> Section:
     rows = [
         [
             queue.name, f"{queue.size:,} of {queue.population:,}", queue.where or "all items",
@@ -336,44 +374,55 @@ def chosen_section(queues: Sequence[Drawn]) -> Section:
         ]
         for queue in queues
     ]  # fmt: skip
-    heads = ["queue", "drawn", "from", "strata", "seed", "made"]
-    said = format_count(len(queues), "queue was", "queues were") + " drawn at random." if queues else "No queue was drawn."
-    text = Text(f"{said} {BY_HAND}")
-    return Section("How items were chosen", [text, table(heads, rows)] if rows else [text])
+    heads = ["queue", "drawn", "from", "strata", "seed", "created"]
+    said = (
+        format_count(len(queues), "queue was", "queues were") + " drawn at random."
+        if queues
+        else "No random sample was drawn."
+    )
+    text = Paragraph(f"{said} {HAND_PICKED_NOTE}")
+    return Section("Item selection", [text, make_table(heads, rows)] if rows else [text])
 
 
-SHOWN = 20
-REASONS = 3
-"""Of each: the most telling."""
-MODELS = 3
-LONGEST = 400
-"""Letters of a question."""
+MAX_SUSPECTS = 20
+MAX_REASONS = 3
+"""Maximum number of reasons per golden answer, the strongest first."""
+MAX_MODELS = 3
+MAX_QUESTION_LENGTH = 400
+"""Maximum length of a question, in characters."""
 
 
 def suspects_section(found: Sequence[Suspect]) -> Section:
-    """Most suspect first; those without a reason are left out."""
+    """Suspect golden answers, the most suspect first. Answers without a reason are omitted."""
     title = "Golden answers that look wrong"
     telling = [suspect for suspect in found if suspect.reasons]
     if not telling:
-        return Section(title, [Text("Nothing speaks against any golden answer.")])
-    says = f"{format_count(len(telling), 'question')} with a reason to doubt the golden answer, the question or the checker"
-    rest = f"; the {SHOWN} most suspect." if len(telling) > SHOWN else "."
-    heads = ["score", "item", "runs fail", "why", "instead", "question"]
-    return Section(title, [Text(says + rest), table(heads, [_suspected_row(each) for each in telling[:SHOWN]], (0,))])
+        return Section(title, [Paragraph("No golden answer looks wrong.")])
+    says = (
+        f"{format_count(len(telling), 'question')} with reasons to doubt the golden answer, the question or the checker"
+    )
+    rest = f"; the {MAX_SUSPECTS} most suspect." if len(telling) > MAX_SUSPECTS else "."
+    heads = ["score", "item", "failing runs", "reasons", "alternative", "question"]
+    return Section(
+        title,
+        [Paragraph(says + rest), make_table(heads, [_suspect_row(each) for each in telling[:MAX_SUSPECTS]], (0,))],
+    )
 
 
-def _suspected_row(suspect: Suspect) -> list[str]:
+def _suspect_row(suspect: Suspect) -> list[str]:
     case, other = suspect.question, suspect.alternative
-    who = f" ({', '.join(other.models[:MODELS])}{', ...' if len(other.models) > MODELS else ''})" if other else ""
+    who = (
+        f" ({', '.join(other.models[:MAX_MODELS])}{', ...' if len(other.models) > MAX_MODELS else ''})" if other else ""
+    )
     return [
         f"{suspect.score:.2f}",
         case.key.id,
         f"{case.n_failing} of {len(case.runs)}",
-        "; ".join(reason.text for reason in suspect.reasons[:REASONS]),
+        "; ".join(reason.text for reason in suspect.reasons[:MAX_REASONS]),
         f"{other.answer}{who if other.models else ''}" if other else "",
-        _beginning(" ".join(case.text.split())),
+        _shorten_question(" ".join(case.text.split())),
     ]
 
 
-def _beginning(text: str) -> str:
-    return text if len(text) <= LONGEST else text[:LONGEST].rstrip() + " …"
+def _shorten_question(text: str) -> str:
+    return text if len(text) <= MAX_QUESTION_LENGTH else text[:MAX_QUESTION_LENGTH].rstrip() + " …"

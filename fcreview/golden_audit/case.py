@@ -13,10 +13,8 @@ from fcreview.stats.run_comparison import QuestionKey
 
 @dataclass(slots=True)
 class DistinctAnswer:
-    """An answer to a question and the runs that gave it.
-
-    `calls` and `pairs` are empty for passing answers without differences.
-    """
+    """An answer to a question and the runs that gave it. `calls` and `pairs` are empty for passing answers without
+    differences."""
 
     runs: list[int]
     passed: bool | None
@@ -27,7 +25,7 @@ class DistinctAnswer:
     """Predicted calls."""
     pairs: list[CallPair] = field(default_factory=list)
     items: list[int] = field(default_factory=list)
-    """Number of the item in the store, one for each run."""
+    """Numbers of the items with this answer, one for each run."""
 
     @property
     def is_readable(self) -> bool:
@@ -51,7 +49,7 @@ class AuditedQuestion:
     """Whether the question is sufficient for the answer, because the golden calls do not depend on tool results."""
     answers: list[DistinctAnswer] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
-    """Fault -> number of items of this question to which annotators assigned it, by agreement or adjudication."""
+    """Fault -> number of items to which annotators assigned it, by agreement or adjudication."""
 
     @property
     def runs(self) -> list[int]:
@@ -88,7 +86,7 @@ class AlternativeAnswer:
     """An answer that competes with the golden answer."""
 
     answer: str
-    """Text of the different part, not sanitized: `unit: "km"`, `without mode`."""
+    """Unsanitized text of the part that differs: `unit: "km"`, `without mode`."""
     models: tuple[str, ...] = ()
     """Models that gave the answer; empty if it follows from the golden answer alone."""
     families: tuple[str, ...] = ()
@@ -100,9 +98,9 @@ class Reason:
     """A reason to suspect the golden answer, the question, the function docs or the checker."""
 
     kind: str
-    """Key of `REASON_CHANCES`."""
+    """Kind of reason, a key of `REASON_CHANCES`."""
     strength: float
     """Strength of the evidence, 0 to 1."""
     text: str
-    """Explanation, not sanitized."""
+    """Unsanitized explanation."""
     alternative: AlternativeAnswer | None = None

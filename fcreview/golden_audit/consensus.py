@@ -17,7 +17,7 @@ misreads the run."""
 
 
 def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:
-    """Find all reasons of this module."""
+    """Find reasons in the answers of all runs together."""
     return [
         *_find_failures(evidence),
         *_find_agreement(evidence),
@@ -27,17 +27,17 @@ def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
-    """Failures count by the weight of the runs."""
+    """Find whether runs with much weight fail."""
     failing = [run for answer, _ in evidence.differences for run in answer.runs]
-    share = evidence.run_weights.share(failing)
+    share = evidence.run_weights.compute_share(failing)
     if not share:
         return []
     profiles = evidence.run_profiles
     best = profiles[max(failing, key=lambda run: profiles[run].pass_rate if run in profiles else 0.0)]
     answers = format_count(len(evidence.run_weights.bits), "readable answer")
-    text = (
-        f"{len(failing)} of {answers} fail, including {best.model}, which passes {100 * best.pass_rate:.0f} % overall"
-    )
+    verb = "fails" if len(failing) == 1 else "fail"
+    model = f"{best.model}, which passes {100 * best.pass_rate:.0f} % overall"
+    text = f"{len(failing)} of {answers} {verb}, including {model}"
     return [Reason("failing", share, text)]
 
 
@@ -47,9 +47,9 @@ def _find_agreement(evidence: QuestionEvidence) -> list[Reason]:
     several = [each for each in evidence.shared_differences if len(weights.families_of(each.runs)) >= MIN_FAMILIES]
     if not several:
         return []
-    best = max(several, key=lambda each: weights.share(each.runs))
+    best = max(several, key=lambda each: weights.compute_share(each.runs))
     alternative = evidence.build_alternative(best.difference, best.runs)
-    return [Reason("agreement", weights.share(best.runs), _agreement_text(evidence, best), alternative)]
+    return [Reason("agreement", weights.compute_share(best.runs), _agreement_text(evidence, best), alternative)]
 
 
 def _agreement_text(evidence: QuestionEvidence, shared: SharedDifference) -> str:
@@ -62,11 +62,8 @@ def _agreement_text(evidence: QuestionEvidence, shared: SharedDifference) -> str
 
 
 def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
-    """Find whether failing runs are better than passing runs.
-
-    The strength is 2 p - 1, where p is the probability that a failing run is better than a passing one. Each model
-    family has the same weight.
-    """
+    """Find whether failing runs are better than passing runs. The strength is 2 p - 1, where p is the probability that
+    a failing run is better than a passing one. Each model family has the same weight."""
     weights, profiles = evidence.run_weights, evidence.run_profiles
     failed = {run for answer, _ in evidence.differences for run in answer.runs if run in weights.bits}
     passed = weights.bits.keys() - failed

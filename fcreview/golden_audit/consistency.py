@@ -51,16 +51,16 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
     if not explained_runs:
         return []
     weights = evidence.run_weights
-    explanation = max(runs_of, key=lambda each: weights.share(set(runs_of[each])))
+    explanation = max(runs_of, key=lambda each: weights.compute_share(set(runs_of[each])))
     runs, example = sorted(set(runs_of[explanation])), examples[explanation]
     text = f"{format_count(len(runs), 'failing answer')} may be right: {example.label}, {explanation}"
-    return [Reason("explained", weights.share(explained_runs), text, evidence.build_alternative(example, runs))]
+    return [Reason("explained", weights.compute_share(explained_runs), text, evidence.build_alternative(example, runs))]
 
 
 def explain_difference(
     evidence: QuestionEvidence, index: GoldenAnswerIndex, difference: AnswerDifference
 ) -> str | None:
-    """Explain why a difference may not matter, as text that follows its label; None if it does."""
+    """Explain why a difference may not matter, as text to append to its label; None if it may matter."""
     if not difference.path:
         return None
     name, *inside = split_path(difference.path)
@@ -108,7 +108,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$.]{2,}")
 MAX_BRACKET_TEXT = 100
 """Maximum length, in characters, of texts in which brackets must match. Longer texts are prose."""
 PARTIAL_STRENGTH = 0.5
-"""Strength of a conflict of some accepted values, when others have none."""
+"""Strength of a conflict that only some of the accepted values have."""
 
 
 def find_function_doc_conflicts(evidence: QuestionEvidence) -> list[Reason]:
@@ -134,7 +134,7 @@ def _check_golden_calls(evidence: QuestionEvidence) -> Iterable[Reason]:
             yield Reason("contract", 1.0, f"golden answer calls {call.name}, which has no function docs")
         elif schema.lists_parameters and call.arguments is not None:
             missing = [p.name for p in schema.parameters.values() if p.required and p.name not in call.arguments]
-            if missing and evidence.question.group is None:  # in a conversation, the user may not have named it yet
+            if missing and evidence.question.group is None:  # In a conversation, the user may name it later.
                 text = f"golden answer omits {missing[0]} of {call.name}, which is required"
                 yield Reason("contract", 1.0, text)
 
@@ -183,7 +183,7 @@ def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:
     ]
     if conflicts:
         strength = 1.0 if len(conflicts) == len(values) else PARTIAL_STRENGTH
-        yield Reason("contract", strength, f"golden value of {argument.label} {conflicts[0]}")
+        yield Reason("contract", strength, f"golden value for {argument.label} {conflicts[0]}")
 
 
 def _is_variable_name(value: Any, parameter: Parameter) -> bool:
@@ -192,17 +192,16 @@ def _is_variable_name(value: Any, parameter: Parameter) -> bool:
 
 
 def describe_value_conflict(value: Any, parameter: Parameter) -> str | None:
-    """Describe how a golden value conflicts with the function docs, as text that follows its name; None if not."""
+    """Describe how a golden value conflicts with the function docs, as text that starts with a verb; None if not."""
     if value in ("", None):
         return None
     json_type = json_type_of(value)
     if parameter.kind and not _is_allowed_type(json_type, parameter.kind, value):
-        return f"is {_with_article(json_type)}, {abbreviate(value, 40)}; the function docs require {parameter.kind}"
+        return f"is {_with_type(value)}; the function docs require {_with_article(parameter.kind)}"
     if isinstance(value, list) and (element_type := parameter.item_kind):
         wrong = next((each for each in value if not _is_allowed_type(json_type_of(each), element_type, each)), None)
         if wrong is not None:
-            found = f"contains {_with_article(json_type_of(wrong))}, {abbreviate(wrong, 40)}"
-            return f"{found}; the function docs require elements of type {element_type}"
+            return f"contains {_with_type(wrong)}; the function docs require elements of type {element_type}"
     if parameter.choices:
         elements = value if isinstance(value, list) else [value]
         wrong = next(
@@ -231,7 +230,14 @@ def _is_allowed_type(json_type: str, documented: str, value: Any) -> bool:
     return documented == "integer" and json_type == "number" and float(value).is_integer()
 
 
+def _with_type(value: Any) -> str:
+    """Format a value with its type: `a string, "km"`, `null`."""
+    return "null" if value is None else f"{_with_article(json_type_of(value))}, {abbreviate(value, 40)}"
+
+
 def _with_article(json_type: str) -> str:
+    if json_type == "null":
+        return json_type
     return f"an {json_type}" if json_type[0] in "aeio" else f"a {json_type}"
 
 
@@ -242,7 +248,7 @@ def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
         return
     mixed = next((formula for formula in formulas if "^" in formula and "**" in formula), None)
     if mixed:
-        text = f"golden value of {argument.label} mixes two notations: {abbreviate(mixed, 60)}"
+        text = f"golden value for {argument.label} mixes two notations: {abbreviate(mixed, 60)}"
         yield Reason("notation", 1.0, text)
     elif "^" in formulas[0] and not any("**" in formula for formula in formulas):
         other = AlternativeAnswer(f"{argument.name}: {abbreviate(formulas[0].replace('^', '**'), 60)}")
@@ -251,7 +257,7 @@ def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_strings(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find accepted strings that are damaged, or that name different parts of a third: `San Francisco` and `CA`."""
+    """Find accepted strings that are damaged, or that are different parts of another: `San Francisco` and `CA`."""
     strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
     damaged = next((string for string in strings if _is_damaged(string)), None)
     if damaged:
@@ -288,7 +294,7 @@ def _is_damaged(text: str) -> bool:
 MIN_OTHER_ITEMS = 3
 """Number of other items that must agree before an item that deviates from them is suspect."""
 MAJORITY = 0.75
-"""Share of other items that must agree."""
+"""Share of the items with the same argument that must agree before an item that deviates is suspect."""
 
 
 @dataclass(slots=True)
@@ -306,7 +312,7 @@ class GoldenAnswerIndex:
 
     def __init__(self, questions: Iterable[AuditedQuestion]) -> None:
         self._usage: defaultdict[tuple[str, str], ArgumentUsage] = defaultdict(ArgumentUsage)
-        """(function, argument) -> usage."""
+        """(function, argument) -> how golden answers use it."""
         self._accepted_with: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
         """(argument, normalized value) -> {other normalized value that is accepted with it: id of an item}."""
         self._golden_of_content: defaultdict[tuple[str, ...], dict[str, QuestionKey]] = defaultdict(dict)
@@ -360,7 +366,7 @@ class GoldenAnswerIndex:
                     return item
         return None
 
-    def usage(self, function: str, name: str) -> ArgumentUsage:
+    def get_usage(self, function: str, name: str) -> ArgumentUsage:
         """Return how the golden answers use an argument."""
         return self._usage[function, name]
 
@@ -373,12 +379,12 @@ class GoldenAnswerIndex:
 
 
 def find_deviations_from_other_items(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
-    """Find arguments that other items treat differently, and an item with the same question and another answer."""
+    """Find arguments that other items treat differently, and items with the same question and another answer."""
     reasons: list[Reason] = []
     for call in evidence.question.golden:
         for name, accept in (call.arguments or {}).items():
             if isinstance(accept, AcceptedValues):
-                reasons += _compare_usage(call, name, accept, index.usage(call.name, name), evidence)
+                reasons += _compare_usage(call, name, accept, index.get_usage(call.name, name), evidence)
     other = index.find_conflicting_item(evidence.question)
     if other:
         reasons.append(Reason("siblings", 1.0, f"{other} has the same question and another golden answer"))
@@ -399,8 +405,8 @@ def _compare_usage(
     if own and usage.types.total() > MIN_OTHER_ITEMS:
         usual, count = usage.types.most_common(1)[0]
         if usual != own and count >= MAJORITY * usage.types.total() and {usual, own} != {"integer", "number"}:
-            value = f"{_with_article(own)}, {abbreviate(accept.any_of[0], 40)}"
-            text = f"golden value of {label} is {value}; {count} other items have {_with_article(usual)}"
+            value = _with_type(accept.any_of[0])
+            text = f"golden value for {label} is {value}; {count} other items have {_with_article(usual)}"
             yield Reason("siblings", 1.0, text)
 
 

@@ -35,11 +35,11 @@ class GoldenArgument:
     accept: AcceptedValues
     function_schema: FunctionSchema
     parameter: Parameter | None
-    """None if the function docs do not list the argument."""
+    """Documented parameter; None if the function docs do not list the argument."""
 
     @property
     def label(self) -> str:
-        """Name in messages: `unit of convert`."""
+        """Name of the argument in messages: `unit of convert`."""
         return f"{self.name} of {self.call.name}"
 
 
@@ -82,7 +82,7 @@ def collect_evidence(
     run_profiles: Mapping[int, RunProfile],
     read_schema: Callable[[dict[str, Any]], FunctionSchema],
 ) -> QuestionEvidence:
-    """Collect the evidence about a question. `read_schema` parses function docs (`cached_schema_reader`)."""
+    """Collect the evidence about a question. `read_schema` parses function docs (`create_schema_reader`)."""
     weights = compute_run_weights(question, run_profiles)
     passing = frozenset(
         difference.match_key
@@ -114,13 +114,13 @@ def _list_golden_arguments(golden: Sequence[Call], schemas: Sequence[FunctionSch
     return arguments
 
 
-def cached_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:
+def create_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:
     """Return a function that parses function docs and returns the same schema for the same object."""
     cache: dict[int, tuple[dict[str, Any], FunctionSchema]] = {}
 
     def read_schema(raw: dict[str, Any]) -> FunctionSchema:
         if id(raw) not in cache:
-            cache[id(raw)] = (raw, read_function_schema(raw))  # keeps `raw` alive, so that its id stays unique
+            cache[id(raw)] = (raw, read_function_schema(raw))  # The reference to `raw` keeps its id unique.
         return cache[id(raw)][1]
 
     return read_schema

@@ -38,12 +38,10 @@ _MAKERS = ("meta", "open", "openai", "anthropic", "google", "nvidia", "databrick
 
 
 @lru_cache(1 << 12)
-def model_family(model: str) -> str:
-    """Return the family of a model.
-
-    Examples: `gpt` for `gpt-4o-2024-08-06-FC`, `llama` for `meta-llama_Meta-Llama-3-70B-Instruct`. For unknown families
-    it is the first word of the name that is not a maker: `functionary` for `meetkai/functionary-small`.
-    """
+def find_model_family(model: str) -> str:
+    """Return the family of a model. Examples: `gpt` for `gpt-4o-2024-08-06-FC`, `llama` for
+    `meta-llama_Meta-Llama-3-70B-Instruct`. For unknown families it is the first word of the name that is not a maker:
+    `functionary` for `meetkai/functionary-small`."""
     name = re.split(r"[/_]", model.lower(), maxsplit=1)[-1]
     word = next((word for word in _WORD.findall(name) if word not in _MAKERS), None)
     if word is None:
@@ -100,10 +98,8 @@ SINGLE_VALUE = "same value, with or without a list around it"
 
 
 def describe_equivalence(golden: Any, predicted: Any, depth: int = 0) -> str | None:
-    """Describe why two values that are not equal may mean the same; None if they do not seem to.
-
-    `depth`: number of lists that contain the values.
-    """
+    """Describe why two values that are not equal may mean the same; None if they do not seem to. `depth`: number of
+    lists that contain the values."""
     if isinstance(golden, str) and isinstance(predicted, str):
         return _describe_text_equivalence(golden, predicted)
     if isinstance(golden, list) or isinstance(predicted, (list, tuple)):
@@ -186,10 +182,8 @@ def _canonical_unit(text: str) -> str | None:
 
 
 def to_iso_date(text: str) -> str | None:
-    """Convert a date in a usual notation to `2020-01-31`; None for other texts.
-
-    In ambiguous dates the month comes first.
-    """
+    """Convert a date in a usual notation to `2020-01-31`; None for other texts. In ambiguous dates the month comes
+    first."""
     text = text.strip().lower()
     if found := _ISO_DATE.match(text):
         return "-".join(part.zfill(2) for part in found.groups())
@@ -220,7 +214,7 @@ _TEXT_FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     (SAME_UNIT, _canonical_unit),
     (SAME_WORDS, _stem_words),
 )
-"""Descriptions and the functions that return the same canonical form for texts that match it."""
+"""Pairs of a description and a function. The description applies to texts for which the function returns the same."""
 
 
 def is_short_for(short: str, long: str) -> bool:
@@ -285,7 +279,7 @@ class AnswerDifference:
     path: str
     """Path in the arguments; empty if whole calls differ."""
     state: str
-    """`DiffState` of the argument or call."""
+    """Kind of difference, a `DiffState`."""
     predicted: Any
     """Predicted value, or `NO_VALUE`."""
     golden: Any
@@ -342,7 +336,7 @@ def _find_pair_differences(pair: CallPair, golden: Call | None, predicted: Call 
     if golden is None or predicted is None:
         arguments = NO_VALUE if predicted is None else predicted.arguments
         return [AnswerDifference(pair.turn, index, pair.name, "", pair.state, arguments, NO_VALUE)]
-    if any(not diff.path and diff.state == "!" for diff in pair.diff):  # the functions differ
+    if any(not diff.path and diff.state == "!" for diff in pair.diff):  # The calls are of different functions.
         return [AnswerDifference(pair.turn, index, predicted.name, "", "!", predicted.arguments, NO_VALUE)]
     found: dict[str, AnswerDifference] = {}
     for diff in pair.diff:
@@ -351,7 +345,7 @@ def _find_pair_differences(pair: CallPair, golden: Call | None, predicted: Call 
         name, *inside = split_path(diff.path)
         path, left = str(name), (golden.arguments or {}).get(str(name), NO_VALUE)
         right = (predicted.arguments or {}).get(str(name), NO_VALUE)
-        if inside and diff.state not in "+-" and _has_objects(left):  # in objects, each field is a difference
+        if inside and diff.state not in "+-" and _has_objects(left):  # Fields of an object differ separately.
             path = diff.path
             left, right = find_values_at(left, right, inside)
         found.setdefault(path, AnswerDifference(pair.turn, index, pair.name, path, diff.state, right, left))
@@ -387,14 +381,14 @@ ABSENT_RUN_BITS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class RunWeights:
-    """Weights of the runs that answered a question. All mappings are by run number."""
+    """Weights of the runs that answered a question. The keys of all mappings are run numbers."""
 
     bits: Mapping[int, float]
-    """Weight in bits."""
+    """Weights of the runs, in bits."""
     families: Mapping[int, str]
     models: Mapping[int, str]
 
-    def share(self, runs: Iterable[int]) -> float:
+    def compute_share(self, runs: Iterable[int]) -> float:
         """Return the share of these runs in the total weight, from 0 to below 1."""
         return sum(self.bits.get(run, 0.0) for run in runs) / (sum(self.bits.values()) + ABSENT_RUN_BITS)
 
@@ -419,13 +413,13 @@ def compute_run_weights(question: AuditedQuestion, run_profiles: Mapping[int, Ru
     families = {run: run_profiles[run].family for run in runs}
     size = Counter(run_profiles[run].family for run in runs)
     category = question.key.category
-    bits = {run: failure_bits(run_profiles[run].pass_rate_by_category.get(category, 0.5)) for run in runs}
+    bits = {run: compute_failure_bits(run_profiles[run].pass_rate_by_category.get(category, 0.5)) for run in runs}
     return RunWeights(
         {run: bits[run] / size[families[run]] for run in runs}, families, {run: run_profiles[run].model for run in runs}
     )
 
 
-def failure_bits(pass_rate: float) -> float:
+def compute_failure_bits(pass_rate: float) -> float:
     """Return the information, in bits, of a failure by a run with this pass rate."""
     return -log2(max(1.0 - pass_rate, 1e-3))
 

@@ -29,7 +29,7 @@ def find_format_conflicts(evidence: QuestionEvidence) -> Iterable[Reason]:
             documented.pattern.search(string) or _is_documented_value(string, argument) for string in strings
         ):
             value = abbreviate(strings[0], 40)
-            text = f"golden value of {argument.label} is {value}, not in the documented format {documented.name}"
+            text = f"golden value for {argument.label} is {value}, not in the documented format {documented.name}"
             yield Reason("contract", documented.strength, text)
 
 
@@ -39,7 +39,7 @@ class DocumentedFormat:
 
     name: str
     pattern: re.Pattern[str]
-    """Matches in strings of this format."""
+    """Pattern that strings of this format contain."""
     strength: float
     """Strength of a violation as a reason. It is lower for `City, State`, because some cities have no state."""
 
@@ -55,7 +55,7 @@ def _parse_format(description: str) -> DocumentedFormat | None:
     if _CITY_STATE.search(description):
         return DocumentedFormat("City, State", re.compile(r"\w.*, *\w"), 0.5)
     found = _DATE_FORMAT.search(description)
-    if not found or len(_DATE_FORMAT.findall(description)) > 1:  # several formats are allowed
+    if not found or len(_DATE_FORMAT.findall(description)) > 1:  # The function docs allow several formats.
         return None
     parts = re.split(r"([-/.])", found.group())
     pattern = "".join(_DIGITS.get(part.lower(), re.escape(part)) for part in parts)

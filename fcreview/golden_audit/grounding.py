@@ -18,32 +18,11 @@ _COUNTING_WORDS = (
     "eighteen nineteen twenty"
 )
 OTHER_NUMBER_WORDS = {
-    "a": 1.0,
-    "an": 1.0,
-    "single": 1.0,
-    "once": 1.0,
-    "first": 1.0,
-    "today": 0.0,
-    "couple": 2.0,
-    "pair": 2.0,
-    "twice": 2.0,
-    "second": 2.0,
-    "third": 3.0,
-    "quarter": 0.25,
-    "half": 0.5,
-    "dozen": 12.0,
-    "thirty": 30.0,
-    "forty": 40.0,
-    "fifty": 50.0,
-    "sixty": 60.0,
-    "hundred": 100.0,
-    "thousand": 1e3,
-    "million": 1e6,
-    "billion": 1e9,
-    "week": 7.0,
-    "month": 30.0,
-    "year": 12.0,
-}
+    "a": 1.0, "an": 1.0, "single": 1.0, "once": 1.0, "first": 1.0, "today": 0.0, "couple": 2.0, "pair": 2.0,
+    "twice": 2.0, "second": 2.0, "third": 3.0, "quarter": 0.25, "half": 0.5, "dozen": 12.0, "thirty": 30.0,
+    "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9,
+    "week": 7.0, "month": 30.0, "year": 12.0,
+}  # fmt: skip
 NUMBER_WORDS = {word: float(value) for value, word in enumerate(_COUNTING_WORDS.split())} | OTHER_NUMBER_WORDS
 UNIT_SCALES = (1.0, 100.0, 0.01, 1000.0, 0.001, 1e6, 12.0, 60.0, 3600.0)
 """Factors between units: percent, thousands, millions, dozens and months, minutes, hours."""
@@ -107,7 +86,7 @@ def _check_argument(argument: GoldenArgument, question: TextContent, evidence: Q
         return
     if accept.optional and parameter.default is not NO_DEFAULT:
         return
-    if any(_is_grounded(value, question) for value in accept.any_of):  # often saves reading the function docs
+    if any(_is_grounded(value, question) for value in accept.any_of):  # This often saves reading the function docs.
         return
     description = argument.function_schema.description
     docs = TextContent(f"{parameter.name.replace('_', ' ')} {parameter.description} {description}")
@@ -115,7 +94,7 @@ def _check_argument(argument: GoldenArgument, question: TextContent, evidence: Q
         return
     first = next(iter(_iter_leaves(accept.any_of[0])), None)
     value = abbreviate(first if isinstance(first, str) else accept.any_of[0], 50)
-    text = f"golden value of {argument.label}, {value}, is not in the question"
+    text = f"golden value for {argument.label}, {value}, is not in the question"
     if isinstance(first, str):
         yield Reason("ungrounded", 0.5, text)
         return

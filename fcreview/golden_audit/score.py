@@ -20,12 +20,12 @@ from fcreview.golden_audit.consistency import (
     find_explained_failures,
     find_function_doc_conflicts,
 )
-from fcreview.golden_audit.evidence import cached_schema_reader, collect_evidence
+from fcreview.golden_audit.evidence import collect_evidence, create_schema_reader
 from fcreview.golden_audit.formats import find_format_conflicts
 from fcreview.golden_audit.grounding import find_ungrounded_values
 
 PRIOR_REVIEWS = 4.0
-"""Number of reviews that the prior chance of a reason counts for."""
+"""Weight of the prior chance of a reason, in reviews."""
 BENCHMARK_FAULTS = frozenset({"golden", "question", "checker"})
 """Faults that confirm a suspicion."""
 
@@ -54,19 +54,9 @@ def is_benchmark_at_fault(question: AuditedQuestion) -> bool | None:
 
 
 REASON_CHANCES = {
-    "contract": 0.6,
-    "default": 0.5,
-    "loose": 0.4,
-    "notation": 0.4,
-    "left out": 0.4,
-    "siblings": 0.3,
-    "ungrounded": 0.25,
-    "agreement": 0.6,
-    "explained": 0.5,
-    "failing": 0.3,
-    "reversed": 0.2,
-    "contradiction": 0.3,
-}
+    "contract": 0.6, "default": 0.5, "loose": 0.4, "notation": 0.4, "left out": 0.4, "siblings": 0.3,
+    "ungrounded": 0.25, "agreement": 0.6, "explained": 0.5, "failing": 0.3, "reversed": 0.2, "contradiction": 0.3,
+}  # fmt: skip
 """Kind of reason -> chance that a clear reason of this kind is right. They are rough estimates: above 1/2 for conflicts
 with the function docs and for agreement of independent models, about 0.4 for notation, and 1/5 to 1/3 for deviations
 from other items or answers."""
@@ -97,7 +87,7 @@ class Suspect:
 
     @property
     def alternative(self) -> AlternativeAnswer | None:
-        """Competing answer of the strongest reason that has one. Answers that models gave come first."""
+        """Competing answer of the strongest reason with one. Answers that models gave take precedence."""
         alternatives = [reason.alternative for reason in self.reasons if reason.alternative]
         return next((each for each in alternatives if each.models), alternatives[0] if alternatives else None)
 
@@ -107,7 +97,7 @@ def rank_suspects(questions: Sequence[AuditedQuestion], run_profiles: Mapping[in
     datasets: dict[tuple[str, str, str], list[AuditedQuestion]] = {}
     for question in questions:
         datasets.setdefault(question.key[:3], []).append(question)
-    read_schema = cached_schema_reader()
+    read_schema = create_schema_reader()
     found: QuestionReasons = []
     for dataset in datasets.values():
         index = GoldenAnswerIndex(dataset)
@@ -149,11 +139,8 @@ def _weaken_conventions(found: QuestionReasons) -> QuestionReasons:
 
 
 def build_suspect(question: AuditedQuestion, reasons: Iterable[Reason], chances: Mapping[str, float]) -> Suspect:
-    """Compute the score: 1 minus the probability that all kinds of reasons are wrong.
-
-    Of each kind, the strongest reason counts. If annotators have decided on the fault, the score moves half of the way
-    to 1, or to 0.
-    """
+    """Compute the score: 1 minus the probability that all kinds of reasons are wrong. Of each kind, the strongest
+    reason counts. If annotators have decided on the fault, the score moves half of the way to 1, or to 0."""
     ordered = sorted(reasons, key=lambda reason: -chances[reason.kind] * reason.strength)
     strongest: dict[str, float] = {}
     for reason in ordered:

@@ -23,10 +23,8 @@ FAULT_UNRESOLVED = "all pass; fault unresolved"
 
 
 def list_automatic_verdicts(item: Item, disagreement: Disagreement) -> list[Verdict]:
-    """List the automatic verdicts on the target and criterion of a disagreement.
-
-    Importers may give the verdict on the whole item only as a field of the item, so it is added from there.
-    """
+    """List the automatic verdicts on the target and criterion of a disagreement. Importers may give the verdict on the
+    whole item only as a field of the item, so it is added from there."""
     about = disagreement.target, disagreement.criterion
     verdicts = [verdict for verdict in item.verdicts if (verdict.target, verdict.criterion) == about]
     if about == (ITEM, CORRECT):
@@ -50,10 +48,8 @@ def format_opinion(opinion: Opinion) -> str:
 
 
 def format_source_verdict(verdict: Verdict, criterion: str) -> str:
-    """Format an automatic verdict: `gpt-4o equivalent pass: rationale`.
-
-    Includes the name of a judge, and the verdict's criterion if it is not `criterion`.
-    """
+    """Format an automatic verdict: `gpt-4o equivalent pass: rationale`. Includes the name of a judge, and the verdict's
+    criterion if it is not `criterion`."""
     judge = verdict.by if verdict.source == "judge" else ""
     other = verdict.criterion if verdict.criterion != criterion else ""
     value = " ".join(filter(None, (judge, other, format_verdict(verdict.value, verdict.criterion))))
@@ -95,7 +91,7 @@ class Rating:
     """An annotator's current verdict on one target of an item, on one criterion."""
 
     item: int
-    """Number of the item. All ratings of an item have the same one."""
+    """Number of the item, the same for all its ratings."""
     key: ItemKey
     target: str
     criterion: str
@@ -113,9 +109,9 @@ class RatingGroup:
     given: BlindStatus
     scope: AgreementScope
     benchmark: str | None
-    """None in the scope `overall`."""
+    """Benchmark; None in the scope `overall`."""
     category: str | None
-    """None except in the scope `category`."""
+    """Category; None except in the scope `category`."""
     criterion: str
     ratings: Sequence[Rating]
 
@@ -129,9 +125,9 @@ class AgreementCoefficient:
 
     scope: AgreementScope
     benchmark: str | None
-    """None in the scope `overall`."""
+    """Benchmark; None in the scope `overall`."""
     category: str | None
-    """None except in the scope `category`."""
+    """Category; None except in the scope `category`."""
     criterion: str
     level: MeasurementLevel
     metric: CoefficientName
@@ -142,12 +138,11 @@ class AgreementCoefficient:
     low: float | None
     """Lower end of the 95 % bootstrap interval."""
     high: float | None
-    """Upper end of the 95 % bootstrap interval."""
     n_units: int
     """Number of units with two labels or more. For a pair, both annotators labelled them; for `fleiss`, they have the
     same number of labels."""
     n_labels: int
-    """Number of labels on these units."""
+    """Number of labels on the units that `n_units` counts."""
     given: BlindStatus
 
 
@@ -160,12 +155,10 @@ def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[R
 
 
 def build_labels(ratings: Iterable[Rating]) -> list[Rating]:
-    """Return the ratings that are labels, and copies that include the fault.
-
-    "Unsure" ratings are omitted. If an annotator passes a target and names a fault, all labels on that criterion are
-    repeated on the criterion `correct+fault`, with values such as `pass:golden`. Annotators who pass an item for
-    different reasons then disagree.
-    """
+    """Return the ratings that are labels, and copies that include the fault. "Unsure" ratings are omitted. If an
+    annotator passes a target and names a fault, all labels on that criterion are repeated on the criterion
+    `correct+fault`, with values such as `pass:golden`. Annotators who pass an item for different reasons then
+    disagree."""
     labels = [rating for rating in ratings if decides(rating.value)]
     with_fault = {label.criterion for label in labels if _passes(label) and label.fault}
     return labels + [
@@ -176,10 +169,8 @@ def build_labels(ratings: Iterable[Rating]) -> list[Rating]:
 
 
 def group_ratings(ratings: Iterable[Rating], scope: AgreementScope, given: BlindStatus) -> list[RatingGroup]:
-    """Group ratings by criterion within each benchmark or category of the scope.
-
-    Benchmarks and categories are in alphabetical order, criteria in the order of `SCALES`.
-    """
+    """Group ratings by criterion within each benchmark or category of the scope. Benchmarks and categories are in
+    alphabetical order, criteria in the order of `SCALES`."""
     groups: dict[tuple[str | None, str | None, str], list[Rating]] = {}
     for rating in ratings:
         benchmark = None if scope == "overall" else rating.key.benchmark
@@ -250,10 +241,8 @@ COEFFICIENT_LABELS: dict[CoefficientName, str] = {
 
 
 def format_group_cells(table: Iterable[AgreementCoefficient], coefficient: AgreementCoefficient) -> list[str]:
-    """Return the table cells that name the coefficient's benchmark or category, if any, and its criterion.
-
-    A category is named without its benchmark if all coefficients of the table are of one benchmark.
-    """
+    """Return the table cells that name the coefficient's benchmark or category, if any, and its criterion. A category
+    is named without its benchmark if all coefficients of the table are of one benchmark."""
     names = [name for name in group_key(coefficient)[:2] if name is not None]
     if len(names) > 1 and len({each.benchmark for each in table}) == 1:
         names = names[1:]
@@ -270,7 +259,7 @@ def format_value_and_interval(coefficient: AgreementCoefficient) -> list[str]:
     """Return the table cells of the value and its interval."""
     unit: MetricUnit = "share" if coefficient.metric == "percent" else "score"
     value, low, high = (
-        format_metric_value(None if each is None else round(each, 3) + 0.0, unit)  # + 0.0 turns -0.0 into 0.0
+        format_metric_value(None if each is None else round(each, 3) + 0.0, unit)  # Adding 0.0 turns -0.0 into 0.0.
         for each in (coefficient.value, coefficient.low, coefficient.high)
     )
     return [value, "·" if coefficient.low is None else f"[{low}, {high}]"]

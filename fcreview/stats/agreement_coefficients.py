@@ -24,7 +24,7 @@ Statistic = Callable[[FloatArray], FloatArray]
 _ZERO_TOLERANCE = 1e-12
 
 
-def pairwise_agreement(counts: FloatArray) -> FloatArray:
+def compute_pairwise_agreement(counts: FloatArray) -> FloatArray:
     """Return the share of equal pairs among the pairs of labels in each pattern; 0 for patterns without a pair."""
     n_labels = counts.sum(1)
     share: FloatArray = (counts * (counts - 1)).sum(1) / np.maximum(n_labels * (n_labels - 1), 1)
@@ -56,7 +56,7 @@ def cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
 
 def fleiss_kappa(counts: FloatArray) -> Statistic:
     """Fleiss' kappa (Fleiss 1971). All patterns must have the same number of labels."""
-    agreement = pairwise_agreement(counts)
+    agreement = compute_pairwise_agreement(counts)
 
     def statistic(weights: FloatArray) -> FloatArray:
         category_counts = weights @ counts
@@ -68,13 +68,11 @@ def fleiss_kappa(counts: FloatArray) -> Statistic:
 
 
 def gwet_ac1(counts: FloatArray) -> Statistic:
-    """Gwet's AC1 (Gwet 2008), with missing labels as in Gwet's handbook (2014).
-
-    Units with one label count for the prevalence of categories and not for agreement. The columns of `counts` are all
-    categories of the scale, used or not.
-    """
+    """Gwet's AC1 (Gwet 2008), with missing labels as in Gwet's handbook (2014). Units with one label count for the
+    prevalence of categories and not for agreement. The columns of `counts` are all categories of the scale, used or
+    not."""
     has_pairs = (counts.sum(1) > 1).astype(np.float64)
-    agreement = pairwise_agreement(counts)
+    agreement = compute_pairwise_agreement(counts)
     shares = counts / counts.sum(1, keepdims=True)
     n_other_categories = counts.shape[1] - 1 or np.nan
 
@@ -87,10 +85,8 @@ def gwet_ac1(counts: FloatArray) -> Statistic:
 
 
 def krippendorff_alpha(counts: FloatArray, distance: FloatArray) -> Statistic:
-    """Krippendorff's alpha (Krippendorff 2004, chapter 11) for patterns of two labels or more.
-
-    `distance`: squared distances of shape (categories, categories).
-    """
+    """Krippendorff's alpha (Krippendorff 2004, chapter 11) for patterns of two labels or more. `distance`: squared
+    distances of shape (categories, categories)."""
     disagreement = ((counts @ distance) * counts).sum(1) / (counts.sum(1) - 1)
 
     def statistic(weights: FloatArray) -> FloatArray:
@@ -102,11 +98,9 @@ def krippendorff_alpha(counts: FloatArray, distance: FloatArray) -> Statistic:
 
 
 def krippendorff_alpha_ordinal(counts: FloatArray) -> Statistic:
-    """Krippendorff's alpha for ordered categories, given in the order of the columns.
-
-    The distance of two categories is the squared difference of their mean ranks. It depends on the number of labels
-    between them, so it is computed for each sample.
-    """
+    """Krippendorff's alpha for ordered categories, given in the order of the columns. The distance of two categories is
+    the squared difference of their mean ranks. It depends on the number of labels between them, so it is computed for
+    each sample."""
     low, high = np.triu_indices(counts.shape[1], 1)
     pairs = counts[:, low] * counts[:, high] / (counts.sum(1, keepdims=True) - 1)
 
@@ -126,11 +120,9 @@ def nominal_distance(n_categories: int) -> FloatArray:
 
 
 def masi_distance(sets: Sequence[frozenset[str]]) -> FloatArray:
-    """Return the MASI distances of sets of labels (Passonneau 2006), of shape (sets, sets).
-
-    The distance is 1 minus the Jaccard index times 1 for equal sets, 2/3 if one contains the other, and 1/3 if they
-    overlap. Disjoint sets have the distance 1.
-    """
+    """Return the MASI distances of sets of labels (Passonneau 2006), of shape (sets, sets). The distance is 1 minus the
+    Jaccard index times 1 for equal sets, 2/3 if one contains the other, and 1/3 if they overlap. Disjoint sets have the
+    distance 1."""
     words = sorted(frozenset().union(*sets))
     contains = np.array([[word in each for word in words] for each in sets], dtype=np.float64)
     size = contains.sum(1)
@@ -165,11 +157,8 @@ _MAX_WEIGHTS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class BootstrapEstimate:
-    """A coefficient and its bootstrap interval.
-
-    The value is None if the coefficient is undefined. The interval is None if the coefficient is undefined in more
-    than half of the resamples.
-    """
+    """A coefficient and its bootstrap interval. The value is None if the coefficient is undefined. The interval is None
+    if the coefficient is undefined in more than half of the resamples."""
 
     value: float | None = None
     low: float | None = None
@@ -183,14 +172,8 @@ class BootstrapEstimate:
 def bootstrap(
     multiplicity: NDArray[np.int64], statistics: Sequence[Statistic], resamples: int = RESAMPLES, seed: int = SEED
 ) -> list[BootstrapEstimate]:
-    """Compute each statistic with its interval, all from the same resamples.
-
-    Args:
-        multiplicity: Number of units of each pattern.
-        statistics: Coefficients of these patterns.
-        resamples: Number of resamples.
-        seed: Random seed; the same seed gives the same intervals.
-    """
+    """Compute each statistic with its interval, all from the same resamples. `multiplicity` has the number of units of
+    each pattern. The same seed gives the same intervals."""
     values = [float(statistic(multiplicity[np.newaxis].astype(np.float64))[0]) for statistic in statistics]
     resampled: list[list[FloatArray]] = [[] for _ in statistics]
     for weights in _iter_resamples(multiplicity, resamples, seed):

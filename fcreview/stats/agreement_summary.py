@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from fcreview.stats import agreement_coefficients as coefficients
 from fcreview.stats.agreement import (
     AgreementCoefficient,
     AgreementScope,
@@ -24,20 +25,7 @@ from fcreview.stats.agreement import (
     list_label_keys,
     to_label_key,
 )
-from fcreview.stats.agreement_coefficients import (
-    FloatArray,
-    Statistic,
-    bootstrap,
-    cohen_kappa,
-    fleiss_kappa,
-    gwet_ac1,
-    krippendorff_alpha,
-    krippendorff_alpha_ordinal,
-    masi_distance,
-    nominal_distance,
-    pairwise_agreement,
-    percent_agreement,
-)
+from fcreview.stats.agreement_coefficients import FloatArray, Statistic
 
 IntArray = NDArray[np.int64]
 NO_LABEL = -1
@@ -113,7 +101,7 @@ def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
     table = build_rating_table(group.criterion, group.ratings)
     requests = [*_request_for_all(table), *_request_for_pairs(table)]
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
-    estimates = bootstrap(table.multiplicity, [request.statistic for request in requests])
+    estimates = coefficients.bootstrap(table.multiplicity, [request.statistic for request in requests])
     for request, found in zip(requests, estimates, strict=True):
         n_units = int(table.multiplicity[request.patterns].sum())
         estimate = found.for_units(n_units)
@@ -140,12 +128,14 @@ def _request_for_all(table: RatingTable) -> Iterator[_CoefficientRequest]:
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
     several = np.flatnonzero(n_labels > 1)
     balanced = np.flatnonzero(n_labels == _most_frequent_label_count(n_labels, table.multiplicity))
-    share = percent_agreement(pairwise_agreement(counts[several]))
+    share = coefficients.percent_agreement(coefficients.compute_pairwise_agreement(counts[several]))
     yield _CoefficientRequest("percent", names, several, _select_patterns(several, share))
-    yield _CoefficientRequest("fleiss", names, balanced, _select_patterns(balanced, fleiss_kappa(counts[balanced])))
+    yield _CoefficientRequest(
+        "fleiss", names, balanced, _select_patterns(balanced, coefficients.fleiss_kappa(counts[balanced]))
+    )
     alpha = _krippendorff_alpha(table, counts[several])
     yield _CoefficientRequest("alpha", names, several, _select_patterns(several, alpha), table.level)
-    yield _CoefficientRequest("ac1", names, several, gwet_ac1(counts))
+    yield _CoefficientRequest("ac1", names, several, coefficients.gwet_ac1(counts))
 
 
 def _request_for_pairs(table: RatingTable) -> Iterator[_CoefficientRequest]:
@@ -154,10 +144,10 @@ def _request_for_pairs(table: RatingTable) -> Iterator[_CoefficientRequest]:
         cells = table.cells[:, pair]
         both = np.flatnonzero((cells != NO_LABEL).all(axis=1))
         cells = cells[both]
-        if len(table.annotators) > 2:  # else `_request_for_all` has the same percentage
-            equal = percent_agreement(cells[:, 0] == cells[:, 1])
+        if len(table.annotators) > 2:  # With two annotators, `_request_for_all` has the same percentage.
+            equal = coefficients.percent_agreement(cells[:, 0] == cells[:, 1])
             yield _CoefficientRequest("percent", names, both, _select_patterns(both, equal))
-        yield _CoefficientRequest("cohen", names, both, _select_patterns(both, cohen_kappa(cells)))
+        yield _CoefficientRequest("cohen", names, both, _select_patterns(both, coefficients.cohen_kappa(cells)))
 
 
 def _select_patterns(patterns: IntArray, statistic: Statistic) -> Statistic:
@@ -173,8 +163,8 @@ def _most_frequent_label_count(n_labels: IntArray, multiplicity: IntArray) -> in
 
 def _krippendorff_alpha(table: RatingTable, counts: FloatArray) -> Statistic:
     if table.level == "ordinal":
-        return krippendorff_alpha_ordinal(counts)
+        return coefficients.krippendorff_alpha_ordinal(counts)
     if table.level == "nominal":
-        return krippendorff_alpha(counts, nominal_distance(len(table.label_keys)))
+        return coefficients.krippendorff_alpha(counts, coefficients.nominal_distance(len(table.label_keys)))
     sets = [key if isinstance(key, frozenset) else frozenset({key}) for key in table.label_keys]
-    return krippendorff_alpha(counts, masi_distance(sets))
+    return coefficients.krippendorff_alpha(counts, coefficients.masi_distance(sets))

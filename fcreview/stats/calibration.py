@@ -23,7 +23,7 @@ class VerdictPair:
 
     item: int
     source: str
-    """`official`, `rule` or `judge`."""
+    """Source of the automatic verdict: `official`, `rule` or `judge`."""
     judge: str | None
     """Name of the judge; None for the other sources."""
     criterion: str
@@ -80,7 +80,7 @@ class CalibrationMeasure:
 
     metric: MeasureName
     value: float | None
-    """None if the denominator is 0."""
+    """Value of the measure; None if the denominator is 0."""
     low: float | None
     high: float | None
     interval: IntervalMethod
@@ -102,7 +102,7 @@ class ConfusionCell:
     n: int
     """Number of verdict pairs."""
     items: tuple[int, ...]
-    """Numbers of their items, without duplicates."""
+    """Numbers of the items of the verdict pairs, without duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +137,14 @@ class ErrorGroup:
     wrong: int
     """Number of verdict pairs in the group."""
     of: int
-    """Number of pairs of the category, error type or function that have this automatic verdict, right or wrong."""
+    """Number of pairs of the same category, error type or function with the same automatic verdict, right or wrong."""
     items: tuple[int, ...]
     """Numbers of the group's items, without duplicates."""
 
 
 def group_verdict_pairs(pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[VerdictPairGroup]:
-    """Yield the groups of each scope, sorted by source, judge, criterion and name.
-
-    Pairs without a tier, error type or function are omitted from that scope. Numbers become floats, so that 1 and 1.0
-    are the same label.
-    """
+    """Yield the groups of each scope, sorted by source, judge, criterion and name. Pairs without a tier, error type or
+    function are omitted from that scope. Numbers become floats, so that 1 and 1.0 are the same label."""
     comparable = []
     for pair in pairs:
         if infer_measurement_level((pair.automatic, pair.human)) == "ordinal":
@@ -180,7 +177,7 @@ NO_PAIRS_MESSAGE = "nothing to compare: no item has both an automatic and a huma
 
 
 def describe_selection(pairs: Iterable[VerdictPair]) -> list[str]:
-    """Return lines of text: how many items were reviewed, how many of them at random, and a warning if none were."""
+    """Return lines of text with the number of reviewed items, how many are random, and a warning if none are."""
     is_random = {pair.item: pair.is_random for pair in pairs}
     n_random = sum(is_random.values())
     counts = f"{format_count(len(is_random), 'reviewed item')}, {n_random:,} of them in a random sample"
@@ -210,7 +207,7 @@ def format_measure(measure: CalibrationMeasure | None) -> list[str]:
         return ["·", ""]
     unit: MetricUnit = "score" if measure.metric in ("kappa", "f1") else "share"
     value, low, high = (
-        format_metric_value(None if each is None else round(each, 6) + 0.0, unit)  # + 0.0 turns -0.0 into 0.0
+        format_metric_value(None if each is None else round(each, 6) + 0.0, unit)  # Adding 0.0 turns -0.0 into 0.0.
         for each in (measure.value, measure.low, measure.high)
     )
     return [value, "" if measure.low is None else f"[{low.removesuffix(' %')}, {high.removesuffix(' %')}]"]

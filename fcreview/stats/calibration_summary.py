@@ -32,10 +32,8 @@ from fcreview.stats.intervals import wilson_interval
 
 
 def compute_binary_measures(counts: Sequence[int]) -> list[CalibrationMeasure]:
-    """Compute the measures of verdicts that are true or false.
-
-    `counts`: true positives, false positives, false negatives, true negatives. Positive means pass or yes.
-    """
+    """Compute the measures of verdicts that are true or false. `counts`: true positives, false positives, false
+    negatives, true negatives. Positive means pass or yes."""
     tp, fp, fn, tn = counts
     n = tp + fp + fn + tn
     labels = np.array([[1, 1], [1, 0], [0, 1], [0, 0]], dtype=np.int64)
@@ -131,7 +129,12 @@ def _confusion_cells(pairs: Iterable[VerdictPair]) -> tuple[ConfusionCell, ...]:
     cells: dict[tuple[Any, Any], list[VerdictPair]] = {}
     for pair in pairs:
         cells.setdefault((to_label_key(pair.automatic), to_label_key(pair.human)), []).append(pair)
-    order = sorted(cells, key=lambda labels: (labels[0] != labels[1], str(labels[0]) != "True", str(labels)))
+
+    def sort_key(labels: tuple[Any, Any]) -> tuple[bool, bool, str]:
+        texts = [sorted(label) if isinstance(label, frozenset) else label for label in labels]
+        return labels[0] != labels[1], labels[0] != "True", str(texts)
+
+    order = sorted(cells, key=sort_key)
     return tuple(
         ConfusionCell(members[0].automatic, members[0].human, len(members), _unique_items(members))
         for members in (cells[labels] for labels in order)

@@ -20,13 +20,13 @@ from fcreview.stats.estimation_answers import (
     MetricCalculator,
     MetricFunction,
     MetricValues,
+    collect_metric_values,
     draw_answer_metrics,
     find_answer_scale,
-    metric_values,
-    scale_ends,
+    get_scale_ends,
     with_answer,
 )
-from fcreview.stats.population import ItemStatus, Population, build_population, format_stratum_name
+from fcreview.stats.population import ItemStatus, Population, RunCategory, build_population, format_stratum_name
 from fcreview.stats.posterior import SEED, Cells, FloatArray, IntArray, PosteriorDraws, draw_posterior
 from fcreview.stats.sample_size import (
     VarianceModel,
@@ -61,8 +61,6 @@ METHOD_REASONS: dict[EstimationMethod, str] = {
 }
 """Why a metric has no interval, or one without width."""
 CHANGE_TOLERANCE = 1e-9
-RunCategory = tuple[int, str]
-"""Index of a run and name of a category."""
 
 
 def explain_method(method: EstimationMethod, criteria: Sequence[str] = ()) -> str:
@@ -70,16 +68,9 @@ def explain_method(method: EstimationMethod, criteria: Sequence[str] = ()) -> st
     return METHOD_REASONS[method].format(criteria=" and ".join(criteria))
 
 
-def run_category(status: ItemStatus) -> RunCategory:
-    """Return the run and category of an item."""
-    return status.run_index, status.category
-
-
 class MetricDependencies:
-    """Categories and criteria that each metric of a run depends on.
-
-    They are found by changing verdicts or answers and comparing the metrics.
-    """
+    """Categories and criteria that each metric of a run depends on. They are found by changing verdicts or answers and
+    comparing the metrics."""
 
     def __init__(self, run: EstimationInput, models: Sequence[AnswerModel], *, is_sampled: bool) -> None:
         """Find the dependencies. `is_sampled`: whether item verdicts were given as part of a random sample."""
@@ -93,7 +84,7 @@ class MetricDependencies:
                 self._changed_by_answers[criterion] = changed
         self._population = build_population(run.statuses)
 
-    def criteria(self, key: MetricKey) -> tuple[str, ...]:
+    def find_criteria(self, key: MetricKey) -> tuple[str, ...]:
         """Return the criteria that a metric depends on; empty if it depends on item verdicts."""
         if _select_categories(self._changed_by_verdicts, key):
             return ()
@@ -101,24 +92,21 @@ class MetricDependencies:
 
     def count_items(self, key: MetricKey) -> tuple[int, int, int]:
         """Count items of the metric's categories: reviewed in a random sample, with a human verdict, all."""
-        models = {name: self._models.get(name) for name in self.criteria(key)}
-        parts = [(self._run.statuses, _select_categories(self._changed_by_verdicts, key))] + [
-            (model.statuses if model else [], _select_categories(self._changed_by_answers[name], key))
-            for name, model in models.items()
-        ]
+        names = [name for name in self.find_criteria(key) if name in self._models]
+        by_answers = [(self._models[name].statuses, self._changed_by_answers[name]) for name in names]
         counts = []
-        for statuses, categories in parts:
-            items = [each for each in statuses if run_category(each) in categories]
+        for statuses, changed in [(self._run.statuses, self._changed_by_verdicts), *by_answers]:
+            items = [each for each in statuses if key in changed.get(each.run_category, ())]
             n_known = sum(each.human is not None for each in items)
             counts.append((sum(each.is_random for each in items), n_known, len(items)))
         return max(counts)
 
-    def method(self, key: MetricKey) -> EstimationMethod:
+    def choose_method(self, key: MetricKey) -> EstimationMethod:
         """Return how a metric is estimated, or why it cannot be."""
         categories = _select_categories(self._changed_by_verdicts, key)
         if categories:
             return _choose_method(categories, self._run.statuses, self._population, is_sampled=self._is_sampled)
-        names = self.criteria(key)
+        names = self.find_criteria(key)
         if not names:
             return "other verdicts"
         methods = (self._method_for_criterion(name, key) for name in names)
@@ -136,7 +124,7 @@ class MetricDependencies:
         return method if model.is_sampled else "not asked"
 
     def _vary_verdicts(self) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
-        """Yield each category and the metrics that change if its items fail instead of pass."""
+        """Yield each category with the metrics that change if its items fail instead of pass."""
         run = self._run
         calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
         judged = (at for at, each in enumerate(run.statuses) if each.automatic is not None or each.human is not None)
@@ -145,26 +133,25 @@ class MetricDependencies:
             yield category, _changed_metrics(passing, failing)
 
     def _vary_answers(self, criterion: str) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
-        """Yield each category and the metrics that change with the answers on a criterion."""
+        """Yield each category with the metrics that change with the answers on a criterion."""
         automatic = [item.values.get(criterion) for item in self._run.automatic_items]
         scale = find_answer_scale(criterion, automatic)
         if scale is None:
             return
-        for category, positions in self._group_by_category(
-            at for at, value in enumerate(automatic) if value is not None
-        ):
+        answered = (at for at, value in enumerate(automatic) if value is not None)
+        for category, positions in self._group_by_category(answered):
             values = []
-            for answer in scale_ends(scale):
+            for answer in get_scale_ends(scale):
                 items = list(self._run.reviewed_items)
                 for at in positions:
                     items[at] = with_answer(items[at], criterion, answer)
-                values.append(metric_values(self._run.compute_metrics(items)))
+                values.append(collect_metric_values(self._run.compute_metrics(items)))
             yield category, _changed_metrics(*values)
 
     def _group_by_category(self, positions: Iterable[int]) -> Iterator[tuple[RunCategory, list[int]]]:
         groups: dict[RunCategory, list[int]] = {}
         for at in positions:
-            groups.setdefault(run_category(self._run.statuses[at]), []).append(at)
+            groups.setdefault(self._run.statuses[at].run_category, []).append(at)
         yield from groups.items()
 
 
@@ -176,8 +163,8 @@ def _select_categories(changed: Mapping[RunCategory, set[MetricKey]], key: Metri
 def _choose_method(
     categories: set[RunCategory], statuses: Sequence[ItemStatus], population: Population, *, is_sampled: bool
 ) -> EstimationMethod:
-    unreviewed = {run_category(statuses[at]) for items in population.unreviewed for at in items}
-    unsampled = {run_category(statuses[at]) for at in population.unsampled}
+    unreviewed = {statuses[at].run_category for items in population.unreviewed for at in items}
+    unsampled = {statuses[at].run_category for at in population.unsampled}
     if not categories & (unreviewed | unsampled):
         return "all known"
     if not is_sampled:
@@ -199,7 +186,7 @@ UNEVEN_INTERVAL_PERCENTILES = (1.5, 98.5)
 """Percentiles for metrics that weigh categories unevenly, and so depend on fewer items. docs/coverage.md has the
 measurements that determined both pairs."""
 PERCENTAGE_POINT: dict[MetricUnit, float] = {"share": 0.01, "percent": 1.0}
-"""One percentage point in each unit that has percentage points."""
+"""Unit -> one percentage point in this unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +205,10 @@ class MetricEstimate:
     low: float | None
     """Lower end of the 95 % interval."""
     high: float | None
-    """Upper end of the 95 % interval."""
     n_random: int
     """Number of items reviewed in a random sample, in the categories that the metric depends on."""
     n_known: int
-    """Number of items with a human verdict in these categories."""
+    """Number of items with a human verdict, in the categories that the metric depends on."""
     method: EstimationMethod
     needed: int | None
     """Number of further sampled reviews until the interval has the requested width; None if unknown or impossible."""
@@ -245,8 +231,8 @@ class MetricDraws:
     values: Mapping[MetricKey, FloatArray]
     """Values of each metric, one per draw."""
 
-    def variance_models(self, keys: Sequence[MetricKey]) -> dict[MetricKey, VarianceModel]:
-        """Build the variance models of metrics, from the change of each metric when all items of a cell change."""
+    def build_variance_models(self, keys: Sequence[MetricKey]) -> dict[MetricKey, VarianceModel]:
+        """Build the variance models of metrics. The weight of a cell is the change of the metric if all its items change."""
         weights = {key: np.zeros(len(self.population.cell_keys)) for key in keys}
         for cell, items in enumerate(self.population.unreviewed):
             passing, failing = (self.calculator.with_same_verdict(items, verdict) for verdict in (True, False))
@@ -265,7 +251,7 @@ class MetricDraws:
         values = self.values[key]
         return values[: self.posterior.n_pooled] if self.is_evenly_weighted(weights) else values
 
-    def interval(self, key: MetricKey, weights: FloatArray) -> tuple[float, float]:
+    def compute_interval(self, key: MetricKey, weights: FloatArray) -> tuple[float, float]:
         """Return the ends of the 95 % interval of a metric."""
         is_even = self.is_evenly_weighted(weights)
         percentiles = INTERVAL_PERCENTILES if is_even else UNEVEN_INTERVAL_PERCENTILES
@@ -311,12 +297,12 @@ def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) 
         {metric.key: metric for metric in run.compute_metrics(items)}
         for items in (run.automatic_items, run.reviewed_items)
     )
-    methods = {key: dependencies.method(key) for key in automatic | reviewed}
+    methods = {key: dependencies.choose_method(key) for key in automatic | reviewed}
     sampled = [key for key in reviewed if methods[key] == "posterior"]
-    by_verdicts = [key for key in sampled if draws and key in draws.values and not dependencies.criteria(key)]
-    variance_models = draws.variance_models(by_verdicts) if draws else {}
+    by_verdicts = [key for key in sampled if draws and key in draws.values and not dependencies.find_criteria(key)]
+    variance_models = draws.build_variance_models(by_verdicts) if draws else {}
     by_answers: Mapping[MetricKey, FloatArray] = {}
-    if any(dependencies.criteria(key) for key in sampled):
+    if any(dependencies.find_criteria(key) for key in sampled):
         sampled_models = [model for model in models if model.is_sampled]
         n_draws = choose_n_draws(len(run.reviewed_items))
         by_answers = draw_answer_metrics(run.reviewed_items, run.compute_metrics, sampled_models, n_draws, seed)
@@ -326,13 +312,14 @@ def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) 
         point, (n_random, n_known, n_items) = PERCENTAGE_POINT.get(metric.unit), dependencies.count_items(key)
         width = None if point is None else half_width * point
         known = reviewed[key].value if key in reviewed else None
-        estimate = _Interval(known)
+        estimate: _Estimate = known, None, None, None
         if methods[key] == "all known":
-            estimate = _Interval(known, known, known, 0)
+            estimate = known, known, known, 0
         elif draws is not None and key in variance_models:
             estimate = _estimate_from_verdicts(draws, key, variance_models[key], width)
         elif methods[key] == "posterior" and key in by_answers:
             estimate = _estimate_from_answers(by_answers[key], n_random, n_items - n_known, width)
+        corrected, low, high, needed = estimate
         yield MetricEstimate(
             table=metric.table,
             level=metric.level,
@@ -340,40 +327,34 @@ def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) 
             unit=metric.unit,
             digits=metric.digits,
             automatic=automatic[key].value if key in automatic else None,
-            corrected=estimate.corrected,
-            low=estimate.low,
-            high=estimate.high,
+            corrected=corrected,
+            low=low,
+            high=high,
             n_random=n_random,
             n_known=n_known,
             method=methods[key],
-            needed=estimate.needed,
-            criteria=dependencies.criteria(key),
+            needed=needed,
+            criteria=dependencies.find_criteria(key),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Interval:
-    """The fields of a `MetricEstimate` that depend on its method."""
-
-    corrected: float | None
-    low: float | None = None
-    high: float | None = None
-    needed: int | None = None
+_Estimate = tuple[float | None, float | None, float | None, int | None]
+"""`corrected`, `low`, `high` and `needed` of a `MetricEstimate`."""
 
 
 def _estimate_from_verdicts(
     draws: MetricDraws, key: MetricKey, model: VarianceModel, half_width: float | None
-) -> _Interval:
+) -> _Estimate:
     needed = None if half_width is None else count_needed_reviews(model, half_width)
     mean = float(draws.select_values(key, model.weights).mean())
-    return _Interval(mean, *draws.interval(key, model.weights), needed)
+    return mean, *draws.compute_interval(key, model.weights), needed
 
 
-def _estimate_from_answers(values: FloatArray, n_random: int, n_unreviewed: int, half_width: float | None) -> _Interval:
+def _estimate_from_answers(values: FloatArray, n_random: int, n_unreviewed: int, half_width: float | None) -> _Estimate:
     variance = float(values.var())
     needed = None if half_width is None else count_needed_uniform_reviews(variance, n_random, n_unreviewed, half_width)
     low, high = np.percentile(values, UNEVEN_INTERVAL_PERCENTILES)
-    return _Interval(float(values.mean()), float(low), float(high), needed)
+    return float(values.mean()), float(low), float(high), needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,12 +383,10 @@ class ExtensionStratum:
 
 
 def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStratum]:
-    """Plan how many items to draw from each stratum.
-
-    Strata are the automatic verdict and the sample's own strata, and categories if the metric weighs them unevenly. The
-    plan is empty if the pending reviews suffice, and has all remaining items if the goal cannot be reached.
-    """
-    model = draws.variance_models([goal.key])[goal.key]
+    """Plan how many items to draw from each stratum. Strata are the automatic verdict and the sample's own strata, and
+    categories if the metric weighs them unevenly. The plan is empty if the pending reviews suffice, and has all
+    remaining items if the goal cannot be reached."""
+    model = draws.build_variance_models([goal.key])[goal.key]
     keys = draws.population.cell_keys
     by_category = not draws.is_evenly_weighted(model.weights)
     groups: dict[str, list[int]] = {}
@@ -459,7 +438,7 @@ def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> Varian
         cells.unreviewed - n_pending,
         cells.inclusion_probability,
     )
-    before, after = (float(model.cell_variances(each).sum()) for each in (cells, later))
+    before, after = (float(model.compute_cell_variances(each).sum()) for each in (cells, later))
     variance = model.variance * (after / before if before > 0 else 1.0)
     return VarianceModel(later, model.posterior, model.weights, variance)
 
@@ -467,10 +446,8 @@ def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> Varian
 def combine_runs(
     runs: Sequence[EstimationInput], compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
 ) -> EstimationInput:
-    """Combine runs whose metrics are published together. Each run keeps its own samples and cells.
-
-    `compute_metrics` takes the items of each run, in the order of `runs`.
-    """
+    """Combine runs whose metrics are published together. Each run keeps its own samples and cells. `compute_metrics`
+    takes the items of each run, in the order of `runs`."""
     ends = [sum(len(run.reviewed_items) for run in runs[: at + 1]) for at in range(len(runs))]
 
     def compute_combined(items: Sequence[ScoredItem]) -> Sequence[Metric]:
@@ -498,10 +475,8 @@ class PassRateEstimate:
 
 
 def estimate_pass_rate(statuses: Sequence[ItemStatus], half_width: float, seed: int = SEED) -> PassRateEstimate | None:
-    """Estimate the share of items that pass. `half_width` is from 0 to 1.
-
-    Returns None without a random sample, and if no sample could draw some unreviewed item.
-    """
+    """Estimate the share of items that pass. `half_width` is from 0 to 1. Returns None without a random sample, and if
+    no sample could draw some unreviewed item."""
     population = build_population(statuses)
     if not population.n_random or population.unsampled:
         return None

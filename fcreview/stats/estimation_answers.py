@@ -71,8 +71,10 @@ class AnswerModel:
         self.automatic = [item.values.get(self.criterion) for item in automatic_items]
         self.scale = scale = find_answer_scale(self.criterion, self.automatic)
         self.human_answers = human_answers
-        kinds = [None if answer is None or scale is None else answer_kind(answer, scale) for answer in self.automatic]
-        contexts = chain_contexts(automatic_items, self.automatic)
+        kinds = [
+            None if answer is None or scale is None else classify_answer(answer, scale) for answer in self.automatic
+        ]
+        contexts = describe_chain_contexts(automatic_items, self.automatic)
         self.statuses = [
             replace(
                 status,
@@ -135,18 +137,20 @@ class AnswerModel:
         ]
         observed = [human for human, status in sampled if status.automatic == kind and status.human is False]
         other_kinds = [
-            human for human, status in sampled if status.automatic != kind and answer_kind(human, scale) != kind
+            human for human, status in sampled if status.automatic != kind and classify_answer(human, scale) != kind
         ]
         n_atoms = draws * PRIOR_ATOMS
         from_scale = _draw_from_scale(automatic, scale, n_atoms, generator)
-        chosen = generator.integers(len(other_kinds) + 1, size=n_atoms).tolist()  # the last number means the scale
+        chosen = generator.integers(
+            len(other_kinds) + 1, size=n_atoms
+        ).tolist()  # The last number stands for the scale.
         atoms = [
             other_kinds[number] if number < len(other_kinds) else answer
             for number, answer in zip(chosen, from_scale, strict=True)
         ]
         shape = np.concatenate([np.ones(len(observed)), np.full(PRIOR_ATOMS, PRIOR_ANSWERS / PRIOR_ATOMS)])
         weights = generator.gamma(shape, size=(draws, len(shape)))
-        weights[:, -1] += _MIN_WEIGHT  # gamma variates of a small shape may all be 0
+        weights[:, -1] += _MIN_WEIGHT  # Gamma variates of a small shape may all be 0.
         return _AnswerPool(observed, atoms, np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1))
 
 
@@ -155,14 +159,14 @@ class _AnswerPool:
     """Possible right answers to items of a kind, weighted differently in each draw."""
 
     observed: Sequence[Any]
-    """Human answers."""
+    """Human answers to items of the kind."""
     atoms: Sequence[Any]
     """Answers from the prior, `PRIOR_ATOMS` for each draw."""
     cumulative_weights: FloatArray
     """Cumulative weights of the observed answers and the atoms, of shape (draws, answers)."""
 
     def draw_numbers(self, n: int, generator: np.random.Generator) -> IntArray:
-        """Draw the numbers of `n` answers in each draw, of shape (draws, n)."""
+        """Choose `n` answers in each draw; return their numbers, of shape (draws, n)."""
         draws, width = self.cumulative_weights.shape
         row = np.arange(draws)[:, np.newaxis]
         targets = (generator.random((draws, n)) + row).ravel()
@@ -176,12 +180,10 @@ class _AnswerPool:
         return self.observed[number] if atom < 0 else self.atoms[draw * PRIOR_ATOMS + atom]
 
 
-def chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any]) -> list[str]:
+def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any]) -> list[str]:
     """Describe for each item whether the other answers of its chain contain a 0; empty for items without a chain.
-
     Errors depend on this: annotators find more wrong zeros in chains that are right otherwise, and there the zero
-    decides the product of the chain.
-    """
+    decides the product of the chain."""
     chains: dict[str, list[int]] = {}
     for at, item in enumerate(items):
         if (chain := chain_id(item)) is not None and isinstance(answers[at], (int, float)):
@@ -210,11 +212,9 @@ def find_answer_scale(criterion: str, automatic: Iterable[Any]) -> Scale | None:
     return scale if scale.numbers is not None and np.isfinite(scale.numbers).all() else None
 
 
-def answer_kind(answer: Any, scale: Scale) -> str:
+def classify_answer(answer: Any, scale: Scale) -> str:
     """Return the kind of an automatic answer: a range of numbers, a set of labels, or a number of names up to 2.
-
-    Answers of a kind are assumed to be wrong equally often and to have the same right answers.
-    """
+    Answers of a kind are assumed to be wrong equally often and to have the same right answers."""
     if scale.numbers is not None and isinstance(answer, (int, float)):
         low, high = scale.numbers
         return (
@@ -225,7 +225,7 @@ def answer_kind(answer: Any, scale: Scale) -> str:
     return str(answer)
 
 
-def scale_ends(scale: Scale) -> tuple[Any, Any]:
+def get_scale_ends(scale: Scale) -> tuple[Any, Any]:
     """Return two answers at opposite ends of a scale."""
     if scale.numbers is not None:
         return scale.numbers
@@ -258,7 +258,7 @@ def _scale_values(scale: Scale) -> list[Any]:
 
 
 MetricFunction = Callable[[Sequence[ScoredItem]], Sequence[Metric]]
-"""Computes a benchmark's metrics from its items."""
+"""Function that computes the metrics of a benchmark from its items."""
 MetricValues = Mapping[MetricKey, float]
 
 
@@ -271,13 +271,7 @@ class MetricCalculator:
         reviewed_items: Sequence[ScoredItem],
         compute_metrics: MetricFunction,
     ) -> None:
-        """Create a calculator.
-
-        Args:
-            automatic_items: Items with automatic verdicts.
-            reviewed_items: The same items with human verdicts where there are any.
-            compute_metrics: Computes the benchmark's metrics.
-        """
+        """Create a calculator from items with automatic verdicts and the same items with human verdicts."""
         self._items, self._compute_metrics = list(reviewed_items), compute_metrics
         self._automatic = [item.valid for item in automatic_items]
         self._cache: dict[tuple[int, bool], ScoredItem] = {}
@@ -287,7 +281,7 @@ class MetricCalculator:
         items = self._items.copy()
         for at, verdict in verdicts:
             items[at] = self._with_verdict(at, verdict)
-        return metric_values(self._compute_metrics(items))
+        return collect_metric_values(self._compute_metrics(items))
 
     def with_same_verdict(self, positions: Iterable[int], verdict: bool) -> MetricValues:
         """Compute the metrics with one verdict on all items at these positions."""
@@ -296,10 +290,8 @@ class MetricCalculator:
     def compute_draws(
         self, population: Population, posterior: PosteriorDraws, seed: int
     ) -> dict[MetricKey, FloatArray]:
-        """Compute the metrics of each draw. Which items of a cell pass is drawn too.
-
-        Metrics without a value in some draw are omitted.
-        """
+        """Compute the metrics of each draw. Which items of a cell pass is drawn too. Metrics without a value in some
+        draw are omitted."""
         generator = np.random.default_rng(seed)
         draws = []
         for passes in posterior.passes:
@@ -344,11 +336,11 @@ def draw_answer_metrics(
         for model, answers in zip(models, right_answers, strict=True):
             for at, answer in answers.items():
                 items[at] = with_answer(items[at], model.criterion, answer)
-        values.append(metric_values(compute_metrics(items)))
+        values.append(collect_metric_values(compute_metrics(items)))
     return _stack_draws(values)
 
 
-def metric_values(metrics: Iterable[Metric]) -> dict[MetricKey, float]:
+def collect_metric_values(metrics: Iterable[Metric]) -> dict[MetricKey, float]:
     """Return the values of the metrics that have one."""
     return {metric.key: float(metric.value) for metric in metrics if metric.value is not None}
 

@@ -10,9 +10,11 @@ import numpy as np
 from fcreview.stats.posterior import Cells, IntArray
 
 Stratum = tuple[str | None, ...]
-"""The item's stratum in each random sample; None for a sample that could not draw it."""
+"""Stratum of an item in each random sample; None for a sample that could not draw the item."""
 AutomaticOutcome = bool | str | None
-"""Automatic verdict of an item, or for other criteria the kind of its automatic answer (`answer_kind`)."""
+"""Automatic verdict of an item, or for other criteria the kind of its automatic answer (`classify_answer`)."""
+RunCategory = tuple[int, str]
+"""Index of a run and name of a category."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +28,26 @@ class ItemStatus:
     """Human verdict. For other criteria, whether the human answer equals the automatic one. None if the item is
     unreviewed or disputed."""
     stratum: Stratum | None = None
-    """None if no sample could draw the item."""
+    """Stratum in each random sample; None if no sample could draw the item."""
     inclusion_probability: float = 0.0
     """Probability that at least one sample drew the item."""
     is_random: bool = False
     """Whether the human verdict was given as part of a random sample. Other human verdicts are known, but do not
     inform the estimate of unreviewed items."""
     is_selection_unknown: bool = False
-    """Whether the human verdict was given outside the sample and it is unknown which items were selected in that way.
-    The sample then estimates the item like an unreviewed one, with its known verdict as a bound."""
+    """Whether the human verdict was given outside the sample and it is unknown how such items were selected. The
+    posterior then treats the item like an unreviewed one, with the known verdict as a bound."""
     run_index: int = 0
     """Index of the item's run among the runs that are estimated together."""
     is_sample_reviewed: bool = False
     """Whether a sample drew the item and an annotator reviewed it, with or without a decision."""
     context: str = ""
-    """Other property that the answer may depend on (`chain_contexts`)."""
+    """Other property that the answer may depend on (`describe_chain_contexts`)."""
+
+    @property
+    def run_category(self) -> RunCategory:
+        """Run and category of the item."""
+        return self.run_index, self.category
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +86,7 @@ class Population:
 
 
 def build_population(statuses: Sequence[ItemStatus]) -> Population:
-    """Group items into cells.
-
-    Items without an automatic outcome are ignored unless the sample contains such items.
-    """
+    """Group items into cells. Items without an automatic outcome are ignored unless the sample contains such items."""
     has_outcome = {status.automatic is not None for status in statuses if status.is_random} | {True}
     members: dict[CellKey, list[int]] = {}
     unsampled = []

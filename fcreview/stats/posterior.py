@@ -37,8 +37,8 @@ POOL_STRENGTHS = np.geomspace(4.0, 1000.0, 8)
 INDEPENDENT_CELL_PRIOR = 0.4
 """Prior probability that a cell is unrelated to its pool."""
 UNPOOLED_DRAW_SHARE = 0.25
-"""Number of additional draws without a common pass rate, as a share of the draws with it. In a sample with few or no
-errors, the common rate leaves no room for a category that has all the errors, which a mean of categories would show."""
+"""Number of additional draws without a common pass rate, as a share of the draws with it. A common rate after
+few or no errors in the sample excludes that one category has many errors, which would change a mean of categories."""
 MAX_PROBABILITY_RATIO = 1.5
 """Maximum ratio of inclusion probabilities that count as similar."""
 _MIN_RATE = 1e-6
@@ -61,14 +61,13 @@ class Cells:
     inclusion_probability: FloatArray
     """Mean inclusion probability of the cell's items."""
     known_outside_sample: IntArray | None = None
-    """Number of items with a human verdict that the sample nevertheless estimates
-    (`ItemStatus.is_selection_unknown`)."""
+    """Number of items with a human verdict from outside the sample (`ItemStatus.is_selection_unknown`)."""
     passed_outside_sample: IntArray | None = None
-    """Number of these items that pass."""
+    """Number of the items in `known_outside_sample` that pass."""
 
     @property
     def not_drawn(self) -> IntArray:
-        """Number of items that the sample estimates."""
+        """Number of items that the sample did not draw and the posterior estimates."""
         return self.unreviewed if self.known_outside_sample is None else self.unreviewed + self.known_outside_sample
 
     def __len__(self) -> int:
@@ -96,7 +95,7 @@ def draw_posterior(cells: Cells, draws: int = DEFAULT_DRAWS, seed: int = SEED) -
         at = np.flatnonzero(cells.pool == pool)
         rates[:, at] = _draw_pool_rates(cells, at, draws, generator)
     passes = generator.binomial(cells.not_drawn, rates)
-    if cells.passed_outside_sample is not None:  # the known verdicts bound the draws
+    if cells.passed_outside_sample is not None:  # The known verdicts are bounds of the draws.
         passes = np.clip(passes - cells.passed_outside_sample, 0, cells.unreviewed)
     return PosteriorDraws(passes, rates[:draws].mean(axis=0), draws)
 
@@ -150,7 +149,7 @@ def _draw_hierarchical_rates(
 ) -> FloatArray:
     """Draw pass rates of shape (draws, cells) from the joint posterior of m, s and which cells are independent."""
     step = np.pi / 2 / _GRID_POINTS
-    angles = (np.arange(_GRID_POINTS) + 0.5) * step  # the Jeffreys prior of a share is uniform in arcsin(sqrt(share))
+    angles = (np.arange(_GRID_POINTS) + 0.5) * step  # The Jeffreys prior of a share is uniform in arcsin(sqrt(share)).
     mean, strength = (grid.ravel() for grid in np.meshgrid(np.sin(angles) ** 2, POOL_STRENGTHS, indexing="ij"))
     similar = np.log(1 - INDEPENDENT_CELL_PRIOR) + _log_evidence(
         mean * strength, (1 - mean) * strength, reviewed, passed
@@ -172,9 +171,7 @@ def _draw_hierarchical_rates(
 
 def _log_evidence(alpha: FloatArray, beta: FloatArray, reviewed: IntArray, passed: IntArray) -> FloatArray:
     """Compute the log marginal likelihood of each cell under each prior Beta(alpha, beta), of shape (priors, cells).
-
-    The binomial coefficient, a constant of the cell, is omitted.
-    """
+    The binomial coefficient, a constant of the cell, is omitted."""
     failed = reviewed - passed
     return _log_rising(alpha, passed) + _log_rising(beta, failed) - _log_rising(alpha + beta, reviewed)
 

@@ -21,7 +21,7 @@ VERDICT_SOURCES: tuple[VerdictSource, ...] = ("official", "rule", "effective")
 """Sources of the compared verdicts. `effective` is the human verdict where there is one, else the automatic one."""
 
 
-def default_source(n_official: Iterable[int]) -> VerdictSource:
+def choose_source(n_official: Iterable[int]) -> VerdictSource:
     """Return `official` if each run has official verdicts, else `rule`. `n_official`: their number in each run."""
     return "official" if all(n_official) else "rule"
 
@@ -71,7 +71,7 @@ class AlignedRuns:
     generations: tuple[str, ...]
     """Versions of the benchmark. If there are several, items are matched without the version."""
     n_other_question: int
-    """Number of keys with different questions. Each question is an item of its own."""
+    """Number of keys with several questions. Each question is a separate item."""
 
     @property
     def complete_items(self) -> list[AlignedItem]:
@@ -122,7 +122,7 @@ class Flip:
 
     @property
     def passing_side(self) -> str:
-        """`a` or `b`."""
+        """Side that passes the item, `a` or `b`."""
         return "a" if self.a.verdict else "b"
 
     @property
@@ -138,7 +138,7 @@ class Flip:
     @property
     def cause(self) -> str:
         """Cause of the flip in one line, not sanitized: `B: city "Hangzhou, CN" (golden "Hangzhou")`."""
-        if self.same_prediction and not self.golden_differs:  # only the verdicts differ
+        if self.same_prediction and not self.golden_differs:  # Only the verdicts differ.
             name, failing = ("B", self.b) if self.passing_side == "a" else ("A", self.a)
             reasons = ", ".join(filter(None, (failing.error_type, failing.first_difference)))
             return f"same prediction; {name}: {reasons or UNKNOWN_FAILURE}"
@@ -152,16 +152,13 @@ class Flip:
 
 def find_flips(items: Iterable[AlignedItem]) -> list[Flip]:
     """Find the flips among items of two runs, first those that A passes, each in the order of the items."""
-    flips = []
-    for item in items:
-        a, b = item.outcomes
-        if a is not None and b is not None and {a.verdict, b.verdict} == {True, False}:
-            flips.append(Flip(a, b))
+    pairs = (item.outcomes for item in items)
+    flips = (Flip(a, b) for a, b in pairs if a and b and {a.verdict, b.verdict} == {True, False})
     return sorted(flips, key=lambda flip: flip.passing_side)
 
 
 def explain_outcome(outcome: ItemOutcome) -> str:
-    """Explain a failure by its first difference, else its error type. Passing items may have a tolerated difference."""
+    """Return the first difference of a failing item, else its error type; for a passing item a tolerated difference."""
     if outcome.verdict:
         return f"passes with {outcome.first_difference}" if outcome.first_difference else ""
     return outcome.first_difference or outcome.error_type or UNKNOWN_FAILURE
@@ -175,7 +172,7 @@ _BISECTION_STEPS = 60
 
 @dataclass(frozen=True, slots=True)
 class PairedCounts:
-    """Numbers of items by the verdicts of both sides, of the items on which both have a verdict."""
+    """Numbers of items by the verdicts of both sides. Items without two verdicts are excluded."""
 
     both_pass: int = 0
     both_fail: int = 0
@@ -208,7 +205,6 @@ class RateDifference:
     low: float | None
     """Lower end of the 95 % interval (`INTERVAL_METHOD`)."""
     high: float | None
-    """Upper end of the 95 % interval."""
     p: float | None
     """Two-sided p-value (`TEST_METHOD`)."""
 
@@ -229,10 +225,8 @@ def compute_difference(counts: PairedCounts) -> RateDifference:
 
 
 def mcnemar_p_value(only_a: int, only_b: int) -> float:
-    """Compute the exact two-sided p-value of McNemar's test: twice the smaller binomial tail, at most 1.
-
-    The tail is computed in integers, so there are no rounding errors.
-    """
+    """Compute the exact two-sided p-value of McNemar's test: twice the smaller binomial tail, at most 1. The tail is
+    computed in integers, so there are no rounding errors."""
     flips, fewer = only_a + only_b, min(only_a, only_b)
     term = tail = 1
     for at in range(fewer):
@@ -248,10 +242,8 @@ def tango_interval(only_a: int, only_b: int, n: int) -> tuple[float, float]:
 
 
 def tango_score(only_a: int, only_b: int, n: int, delta: float) -> float:
-    """Compute Tango's score statistic for the hypothesis that the difference is `delta`, where -1 < delta < 1.
-
-    It is standard normal under the hypothesis.
-    """
+    """Compute Tango's score statistic for the hypothesis that the difference is `delta`, where -1 < delta < 1. It is
+    standard normal under the hypothesis."""
     variance = n * (2 * _constrained_only_b_share(only_a, only_b, n, delta) + delta * (1 - delta))
     deviation = only_a - only_b - n * delta
     if variance <= 0:
@@ -282,7 +274,7 @@ class ComparisonGroup:
     """Counts of all pairs of items, or of one category."""
 
     category: str | None
-    """None for all items."""
+    """Category; None for all items."""
     counts: PairedCounts
     difference: RateDifference
     n_pairs: int
@@ -300,7 +292,7 @@ class RunComparison:
     n_unmatched: tuple[int, int]
     """Number of items of A and of B that the other run does not have."""
     n_other_question: int
-    """Number of keys with different questions in the two runs. Their items count as unmatched too."""
+    """Number of keys with several questions. The items of these keys may count as unmatched too."""
     generations: tuple[str, ...]
     """Versions of the benchmark."""
     n_verdicts: tuple[int, int]
@@ -330,12 +322,8 @@ def compare_runs(a: Sequence[ItemOutcome], b: Sequence[ItemOutcome]) -> RunCompa
 
 
 def _compare_pairs(category: str | None, pairs: Sequence[AlignedItem]) -> ComparisonGroup:
-    verdicts = []
-    for pair in pairs:
-        a, b = (outcome.verdict if outcome else None for outcome in pair.outcomes)
-        if a is not None and b is not None:
-            verdicts.append((a, b))
-    counts = count_verdict_pairs(verdicts)
+    verdicts = ([outcome.verdict if outcome else None for outcome in pair.outcomes] for pair in pairs)
+    counts = count_verdict_pairs((a, b) for a, b in verdicts if a is not None and b is not None)
     return ComparisonGroup(category, counts, compute_difference(counts), len(pairs))
 
 
@@ -345,14 +333,12 @@ def _count_verdicts(items: Sequence[AlignedItem], run: int) -> int:
 
 def has_grouped_items(aligned: AlignedRuns) -> bool:
     """Whether at least two items belong to the same group, such as a conversation."""
-    groups: set[tuple[str, str]] = set()
+    counts: Counter[tuple[str, str]] = Counter()
     for item in aligned.items:
         name = next((outcome.group for outcome in item.outcomes if outcome is not None), None)
         if name is not None:
-            if (item.question_key.category, name) in groups:
-                return True
-            groups.add((item.question_key.category, name))
-    return False
+            counts[item.question_key.category, name] += 1
+    return any(n > 1 for n in counts.values())
 
 
 INTERVAL_DESCRIPTION = f"{100 * CONFIDENCE_LEVEL:.0f} % score interval for paired proportions (Tango 1998)"
@@ -379,7 +365,7 @@ def format_difference(group: ComparisonGroup) -> str:
 
 
 def are_rates_comparable(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> bool:
-    """Whether each side that uses recomputed verdicts has them on all pairs, because some are no random sample."""
+    """Whether the pass rates may be compared. Recomputed verdicts on some items only are not a random sample."""
     return all(
         source != "rule" or n_verdicts == comparison.overall.n_pairs
         for source, n_verdicts in zip((a, b), comparison.n_verdicts, strict=True)

@@ -24,7 +24,7 @@ class RankedRun:
     passed: int
     """Number of items that the run passes."""
     known: int
-    """Number of items in the denominator: those on which all runs have a verdict, or if there are none, this run."""
+    """Number of items in the denominator: items with verdicts of all runs, or if there are none, of this run."""
 
     @property
     def rate(self) -> float | None:
@@ -44,7 +44,7 @@ class MatrixItem:
     known: int
     """Number of runs with a verdict on the item."""
     upset_score: float
-    """See `compute_upset_score`."""
+    """Score of `compute_upset_score`."""
 
     @property
     def failing(self) -> int:
@@ -62,9 +62,9 @@ class RunMatrix:
     """Items by share of passing runs, smallest first; then by number of verdicts, largest first; then in dataset
     order."""
     n_shared: int
-    """Number of items on which all runs have a verdict. They determine the ranking; if 0, each run's own items do."""
+    """Number of items with verdicts of all runs. These items determine the ranking; without any, all items do."""
     n_other_question: int
-    """Number of keys with different questions."""
+    """Number of keys with several questions."""
     generations: tuple[str, ...]
     """Versions of the benchmark."""
 
@@ -80,7 +80,7 @@ def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
     verdicts = [tuple(each.verdict if each else None for each in item.outcomes) for item in aligned.items]
     shared = [row for row in verdicts if None not in row]
     ranking = rank_runs(shared or verdicts, len(runs))
-    strength = {each.run: each.rate or 0.0 for each in ranking}  # in the order of the ranking
+    strength = {each.run: each.rate or 0.0 for each in ranking}  # The keys are in the order of the ranking.
     items = [_build_item(item, row, strength) for item, row in zip(aligned.items, verdicts, strict=True)]
     known = [item for item in items if item.known]
     hardest = sorted(known, key=lambda item: (item.passing / item.known, -item.known))
@@ -106,15 +106,9 @@ def _build_item(item: AlignedItem, verdicts: Sequence[bool | None], strength: di
 
 
 def compute_upset_score(passing: Sequence[float], failing: Sequence[float]) -> float:
-    """Compute how much stronger the failing runs of an item are than its passing runs.
-
-    The score is the Mann-Whitney U of their pass rates as a standard score (Mann and Whitney 1947), without correction
-    for ties. It is positive if failing runs are stronger, and 0 if all runs pass or all fail.
-
-    Args:
-        passing: Sorted pass rates of the runs that pass the item.
-        failing: Pass rates of the runs that fail it.
-    """
+    """Compute how much stronger the failing runs of an item are than its passing runs, given the sorted pass rates of
+    the passing runs and those of the failing runs. The score is the Mann-Whitney U as a standard score (Mann and
+    Whitney 1947), without correction for ties. It is 0 if all runs pass or all fail."""
     n, m = len(passing), len(failing)
     if not n or not m:
         return 0.0

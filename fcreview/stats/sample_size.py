@@ -28,7 +28,7 @@ class VarianceModel:
     variance: float
     """Variance of the metric in the posterior draws."""
 
-    def cell_variances(self, cells: Cells, steps: int = 0) -> FloatArray:
+    def compute_cell_variances(self, cells: Cells, steps: int = 0) -> FloatArray:
         """Compute the variance that each cell contributes after 0 to `steps` further reviews, (cells, steps + 1)."""
         rate = self.posterior.mean_rate[:, np.newaxis]
         further = np.arange(steps + 1)
@@ -46,11 +46,9 @@ def allocate_reviews(model: VarianceModel, n_reviews: int) -> IntArray:
 
 
 def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
-    """Return the number of further reviews until the interval has this half-width, in the unit of the metric.
-
-    None if even reviews of all items are not enough.
-    """
-    current = float(model.cell_variances(model.cells).sum())
+    """Return the number of further reviews until the interval has this half-width, in the unit of the metric. None if
+    even reviews of all items are not enough."""
+    current = float(model.compute_cell_variances(model.cells).sum())
     target = (half_width / NORMAL_QUANTILE) ** 2
     if model.variance <= target:
         return 0
@@ -62,10 +60,8 @@ def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
 
 
 def count_needed_uniform_reviews(variance: float, reviewed: int, unreviewed: int, half_width: float) -> int | None:
-    """Return the number of further reviews needed by a metric without a variance model.
-
-    Further items are drawn like the reviewed ones, so the variance falls like that of the mean of a finite population.
-    """
+    """Return the number of further reviews needed by a metric without a variance model. Further items are drawn like
+    the reviewed ones, so the variance falls like that of the mean of a finite population."""
     target, total = (half_width / NORMAL_QUANTILE) ** 2, reviewed + unreviewed
     if variance <= target:
         return 0
@@ -78,7 +74,7 @@ def count_needed_uniform_reviews(variance: float, reviewed: int, unreviewed: int
 def _variance_reductions(model: VarianceModel, max_reviews: int) -> tuple[FloatArray, IntArray]:
     """Return by how much each further review reduces the variance, largest first, and the cell of each review."""
     steps = int(min(max_reviews, model.cells.unreviewed.max(initial=0)))
-    variances = model.cell_variances(model.cells, steps)
+    variances = model.compute_cell_variances(model.cells, steps)
     reductions = np.maximum(variances[:, :-1] - variances[:, 1:], 0.0)
     is_possible = model.cells.unreviewed[:, np.newaxis] > np.arange(steps)
     cell = np.broadcast_to(np.arange(len(reductions))[:, np.newaxis], reductions.shape)[is_possible]

@@ -17,14 +17,14 @@ from fcreview.errors import FcreviewError
 T = TypeVar("T")
 
 
-def random_rank(seed: int, purpose: str, content: str) -> bytes:
-    """Return a pseudorandom sort key of a content. Different purposes give independent keys."""
+def compute_random_rank(seed: int, purpose: str, content: str) -> bytes:
+    """Return a pseudorandom sort key for a content. Keys for different purposes are independent."""
     return blake2b(f"{seed}\0{purpose}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def shuffle_by_content(things: Iterable[T], content: Callable[[T], str], seed: int, purpose: str) -> list[T]:
     """Return the things in a uniformly random order that depends only on the seed, the purpose and the contents."""
-    return sorted(things, key=lambda thing: (random_rank(seed, purpose, content(thing)), content(thing)))
+    return sorted(things, key=lambda thing: (compute_random_rank(seed, purpose, content(thing)), content(thing)))
 
 
 class SamplingError(FcreviewError):
@@ -36,7 +36,7 @@ class Stratum:
     """A stratum of a population, and how many of its items a sample has."""
 
     name: str
-    """`UNSTRATIFIED` for a sample without strata."""
+    """Name; `UNSTRATIFIED` in a sample without strata."""
     size: int
     """Number of items in the population."""
     drawn: int
@@ -49,12 +49,8 @@ class Stratum:
 
 def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratum]:
     """Allocate a sample to strata in proportion to their sizes, at least one item to each, in the order of names.
-
-    Rounding uses the largest remainders.
-
-    Raises:
-        SamplingError: The population or the number of strata does not allow this sample size.
-    """
+    Rounding uses the largest remainders. Raises SamplingError if the population or the number of strata does not allow
+    this sample size."""
     sizes = {name: size for name, size in sorted(sizes.items()) if size}
     population = sum(sizes.values())
     if not 1 <= total <= population:
@@ -65,7 +61,7 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
     while small := [
         name for name, size in quotas.items() if size * _remaining(total, sizes, quotas) < sum(quotas.values())
     ]:
-        for name in small:  # a stratum whose share is less than one item gets one; the others divide the rest
+        for name in small:  # A stratum whose share is less than one item gets one; the others divide the rest.
             del quotas[name]
     remaining, quota_sum = _remaining(total, sizes, quotas), sum(quotas.values())
     drawn = dict.fromkeys(sizes, 1) | {name: size * remaining // quota_sum for name, size in quotas.items()}
@@ -76,7 +72,7 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
 
 
 def _remaining(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) -> int:
-    """Return the number of items that the strata in `quotas` divide; every other stratum gets one."""
+    """Return the number of items for the strata in `quotas`, after every other stratum has got one."""
     return total - (len(sizes) - len(quotas))
 
 
@@ -94,16 +90,8 @@ class StratifiedSample:
 
 
 def draw_stratified_sample(population: Mapping[str, str], size: int, seed: int) -> StratifiedSample:
-    """Draw a simple random sample from each stratum. The result depends only on the arguments.
-
-    Args:
-        population: Content of each item -> its stratum.
-        size: Number of items to draw.
-        seed: Random seed.
-
-    Raises:
-        SamplingError: See `allocate_proportionally`.
-    """
+    """Draw a simple random sample of a population, given as {content: stratum}, from each stratum. The result depends
+    only on the arguments. Raises SamplingError as `allocate_proportionally` does."""
     strata = allocate_proportionally(Counter(population.values()), size)
     members: dict[str, list[str]] = {stratum.name: [] for stratum in strata}
     for content, name in population.items():
@@ -144,11 +132,8 @@ class ShareOptions:
 
 
 def draw_overlap(contents: Sequence[str], options: ShareOptions) -> set[int]:
-    """Draw the items that all annotators review, as indexes into `contents`.
-
-    Raises:
-        SamplingError: The sample has fewer items than the overlap.
-    """
+    """Draw the items that all annotators review, as indexes into `contents`. Raises SamplingError if there are fewer
+    items than the overlap."""
     if not 0 <= options.overlap <= len(contents):
         raise SamplingError(f"the overlap, {options.overlap:,}, exceeds the sample size, {len(contents):,}")
     return set(_shuffle(contents, range(len(contents)), options.seed, "overlap")[: options.overlap])
@@ -156,10 +141,7 @@ def draw_overlap(contents: Sequence[str], options: ShareOptions) -> set[int]:
 
 def assign_shares(contents: Sequence[str], overlap: set[int], options: ShareOptions) -> list[AnnotatorShare]:
     """Divide a sample among annotators. Each share has the overlap and an equal part of the other items, shuffled.
-
-    Raises:
-        SamplingError: A share is too small for its repeats.
-    """
+    Raises SamplingError if a share is too small for its repeats."""
     others = _shuffle(contents, [at for at in range(len(contents)) if at not in overlap], options.seed, "share")
     shares = []
     for number, annotator in enumerate(options.annotators):

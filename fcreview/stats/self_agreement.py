@@ -20,7 +20,7 @@ class RepeatedRating:
     criterion: str
     annotator: str
     first: Any
-    """Current verdict when the item was shown the second time."""
+    """Verdict that was current when the item was shown the second time."""
     second: Any
 
 
@@ -30,7 +30,7 @@ class SelfAgreement:
 
     scope: Literal["self"]
     annotator: str | None
-    """None for all annotators together."""
+    """Name; None for all annotators together."""
     criterion: str
     n: int
     """Number of targets with two labels; "unsure" is not a label."""

@@ -1,16 +1,7 @@
-"""Items of ACEBench's agent categories: the conversation, milestones beside the executed calls, and the end state.
+"""Items of ACEBench's agent categories: conversation, milestones beside the predicted calls, and end states.
 
-ACEBench's dialogue-history tables: fixed-width text, one file an agent item, the only record of tool outcomes.
-
-Long content runs on over rows whose first columns are blank; it was cut at a fixed width, so pieces are joined as
-they are. A tool error that the runner broke into single characters is put together again.
-
-Milestones beside the calls that were made: which were met as the process scorer counts, what stands for the rest.
-
-Source of the rule: the released process scorer (revision e6db74b): milestones are looked for one after the other, each
-behind the one before it; the first that is not found ends the count.
-
-ACEBench's end states side by side: attribute by attribute down to the value that differs, as BFCL's are shown.
+The milestones are matched by the rule of the released process scorer (revision e6db74b): each is searched after the
+call that met the one before it, and the first that is not found ends the search.
 """
 
 from __future__ import annotations
@@ -23,22 +14,48 @@ from typing import Any
 
 import orjson
 
-from fcreview.importers.acebench.checker import COMPARISON_RULES, check_end_state, attribute_differences, leading_milestone_share, compute_process_accuracy
+from fcreview.importers.acebench.checker import (
+    COMPARISON_RULES,
+    attribute_differences,
+    check_end_state,
+    compute_process_accuracy,
+    find_met_milestones,
+    leading_milestone_share,
+)
 from fcreview.importers.acebench.decode import decode_for_display
+from fcreview.importers.acebench.golden_records import GROUND_TRUTH, MILE_STONE
 from fcreview.importers.acebench.leaderboard import MILESTONES_MET, PROCESS_ACCURACY
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES
 from fcreview.importers.common.records import Undecodable, shorten_question
 from fcreview.matching.align import align
-from fcreview.matching.first_difference import set_difference_location, find_first_difference
-from fcreview.model.item import ABSENT, AcceptedValues, Call, ImportIssue, Item, Message, CallPair, StateDifference, Verdict
+from fcreview.matching.first_difference import find_first_difference, set_difference_location
+from fcreview.model.item import (
+    ABSENT,
+    AcceptedValues,
+    Call,
+    CallPair,
+    ImportIssue,
+    Item,
+    Message,
+    StateDifference,
+    Verdict,
+)
 from fcreview.model.json_value import to_plain_json
 from fcreview.safe_files import read_file
 
 _SPELLED_ERROR = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
+SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
+"""`Message.name` of the instruction that the simulated user gets and the model does not see."""
+MAX_STATE_DIFFERENCES = 40
+"""Maximum number of listed values of an end state that differ. The others are counted."""
+MAX_STATE_DEPTH = 12
+"""Maximum depth at which values of an end state are compared separately."""
 
 
 @dataclass(slots=True)
 class HistoryMessage:
+    """A message of a dialogue history."""
+
     index: int
     sender: str
     recipient: str
@@ -46,165 +63,175 @@ class HistoryMessage:
 
 
 def parse_history(text: str) -> tuple[list[HistoryMessage], list[int]]:
-    """The messages of a table, and the numbers of lines (from 1) that are no row of it."""
-    said: list[HistoryMessage] = []
-    odd: list[int] = []
-    bounds: list[int] = []
+    """Parse a dialogue history: a table of text, which is the only record of what the calls returned.
+
+    A long content continues on rows whose other columns are blank. It was cut at a fixed width, so the parts are joined
+    without a blank.
+
+    Returns:
+        The messages, and the numbers of the lines, from 1, that are not part of the table.
+    """
+    messages: list[HistoryMessage] = []
+    odd_lines: list[int] = []
+    in_table = False
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         if line.startswith("|-"):
-            bounds = [position for position, character in enumerate(line) if character == "|"]
+            in_table = True
             continue
-        cells = _split_row(line, bounds)
+        cells = _split_row(line) if in_table else None
         if cells is None:
             if not line.startswith("| message_index"):
-                odd.append(number)
+                odd_lines.append(number)
         elif cells[0].strip().isdigit():
-            said.append(HistoryMessage(int(cells[0]), cells[1].strip(), cells[2].strip(), cells[3].rstrip()))
-        elif said and not any(cell.strip() for cell in cells[:3]):
-            said[-1].content += cells[3].rstrip("\n")
+            messages.append(HistoryMessage(int(cells[0]), cells[1].strip(), cells[2].strip(), cells[3].rstrip()))
+        elif messages and not any(cell.strip() for cell in cells[:3]):
+            messages[-1].content += cells[3].rstrip("\n")
         else:
-            odd.append(number)
-    for one in said:
-        one.content = _join_spelled_error(one.content.rstrip())
-    return said, odd
+            odd_lines.append(number)
+    for message in messages:
+        message.content = _join_spelled_error(message.content.rstrip())
+    return messages, odd_lines
 
 
-def _split_row(line: str, bounds: list[int]) -> list[str] | None:
-    """The four cells of a row. Widths are counted in characters where they fit the rule above, else split at bars."""
-    if not line.startswith("|") or not bounds:
-        return None
+def _split_row(line: str) -> list[str] | None:
+    """Split a row at the bars into index, sender, recipient and content. The content may contain bars itself."""
     parts = line.strip().split("|")
-    if len(parts) < 6:
+    if not line.startswith("|") or len(parts) < 6:
         return None
-    content = "|".join(parts[4:-1])
-    return [parts[1], parts[2], parts[3], content.removeprefix(" ")]
+    return [*parts[1:4], "|".join(parts[4:-1]).removeprefix(" ")]
 
 
 def _join_spelled_error(content: str) -> str:
+    """Remove the blanks that the official runner puts between the letters of an error message."""
     if _SPELLED_ERROR.match(content):
         return re.sub(r"(.) ", r"\1", content + " ").rstrip()
     return content
 
 
-def choose_milestone_sequence(made: Sequence[Any], milestones: Any) -> tuple[list[str], list[Any]]:
-    """Of alternative sequences the one that counts, and the others."""
+def choose_milestone_sequence(process: Sequence[Any], milestones: Any) -> tuple[list[str], list[Any]]:
+    """Return the milestone sequence of which the agent's calls met most, and the alternative sequences."""
     if not isinstance(milestones, list) or not milestones:
         return [], []
     if not isinstance(milestones[0], list):
-        return [str(one) for one in milestones], []
-    shares = [leading_milestone_share(list(made), sequence) for sequence in milestones]
+        return [str(milestone) for milestone in milestones], []
+    shares = [leading_milestone_share(list(process), sequence) for sequence in milestones]
     best = shares.index(max(shares))
-    return [str(one) for one in milestones[best]], [each for at, each in enumerate(milestones) if at != best]
+    others = [sequence for index, sequence in enumerate(milestones) if index != best]
+    return [str(milestone) for milestone in milestones[best]], others
 
 
-def find_met_milestones(made: Sequence[Any], milestones: Sequence[str]) -> list[int]:
-    """Places of the calls that meet the leading milestones, in their order."""
-    found: list[int] = []
-    position = 0
-    for milestone in milestones:
-        wanted = milestone.strip()
-        at = next((n for n in range(position, len(made)) if str(made[n]).strip() == wanted), None)
-        if at is None:
-            break
-        found.append(at)
-        position = at + 1
-    return found
+def pair_milestones(golden: Sequence[Call], predicted: Sequence[Call], met: Sequence[int]) -> list[CallPair]:
+    """Pair the milestones with the predicted calls.
+
+    Each milestone that was met is paired with its call. The milestones after it are aligned with the later calls.
+
+    Args:
+        golden: one call for each milestone.
+        predicted: calls by the agent.
+        met: indices in `predicted` of the calls that met the first milestones.
+    """
+    start = met[-1] + 1 if met else 0
+    met_pairs = [
+        align([milestone], [predicted[index]], COMPARISON_RULES)[0]
+        for milestone, index in zip(golden, met, strict=False)
+    ]
+    rest = align(golden[len(met) :], predicted[start:], COMPARISON_RULES, ordered=True)
+    earlier = [CallPair(call.turn, None, call.index, call.name, "+") for call in predicted[:start]]
+    unmatched = [pair for pair in earlier if pair.predicted not in met]
+    missed = [pair for pair in rest if pair.golden is not None]
+    return met_pairs + missed + unmatched + [pair for pair in rest if pair.golden is None]
 
 
-def pair_milestones(golden: Sequence[Call], predicted: Sequence[Call], places: Sequence[int]) -> list[CallPair]:
-    """Milestones that were met beside the calls that met them; those behind are held against what was done after."""
-    start = places[-1] + 1 if places else 0
-    made = [align([one], [predicted[at]], COMPARISON_RULES)[0] for one, at in zip(golden, places, strict=False)]
-    rest = align(golden[len(places) :], predicted[start:], COMPARISON_RULES, ordered=True)
-    before = [CallPair(call.turn, None, call.index, call.name, "+") for call in predicted[:start]]
-    extra = [one for one in before if one.predicted not in places]
-    wanted = [pair for pair in rest if pair.golden is not None]
-    return made + wanted + extra + [pair for pair in rest if pair.golden is None]
-
-
-def describe_milestones(milestones: Sequence[str], count: int) -> str:
-    """`1 of 3 met: turn_on_wifi; not login`: the count ends at the first that is not met."""
-    names = [one.strip("[ ").partition("(")[0] for one in milestones]
-    said = f"{count} of {len(milestones)} met"
-    said += f": {', '.join(names[:count])}" if count else ""
-    return said + (f"; not {names[count]}" if count < len(names) else "")
-
-
-MAX_STATE_DIFFERENCES = 40
-"""Values listed; the rest is counted."""
-MAX_DEPTH = 12
+def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
+    """Describe how many milestones were met and which one was missed first: `1 of 3 met: turn_on_wifi; not login`."""
+    names = [milestone.strip("[ ").partition("(")[0] for milestone in milestones]
+    text = f"{n_met} of {len(milestones)} met"
+    text += f": {', '.join(names[:n_met])}" if n_met else ""
+    return text + (f"; not {names[n_met]}" if n_met < len(names) else "")
 
 
 def find_state_differences(states: Any, golden: Any) -> dict[str, StateDifference] | None:
-    """`{"FoodPlatform.users.Eve.balance": golden 412.0, predicted 500.0}` of what the evaluator objects to, and classes
-    of one side only, but for those that golden spells in another case: they are never compared. None if nothing
-    differs or no side can be read."""
+    """Find the values of the end state that the evaluator rejects, and the classes that only one side has.
+
+    A class whose name differs in case only is not reported, because the evaluator never compares it.
+
+    Returns:
+        Path -> difference, such as `FoodPlatform.users.Eve.balance`. None if there is no difference or one side is not
+        a list.
+    """
     if not isinstance(states, list) or not isinstance(golden, list):
         return None
-    found: dict[str, StateDifference] = {}
-    wanted, recorded = _attributes_by_class(golden), _attributes_by_class(states)
-    spelt = {name.casefold() for name in wanted} & {name.casefold() for name in recorded}
-    for name, expected in wanted.items():
-        ours = recorded.get(name)
-        if ours is None:
-            if name.casefold() not in spelt:
-                found[name] = StateDifference(expected, ABSENT)
+    differences: dict[str, StateDifference] = {}
+    expected_by_class, attributes_by_class = _attributes_by_class(golden), _attributes_by_class(states)
+    on_both_sides = {name.casefold() for name in expected_by_class} & {name.casefold() for name in attributes_by_class}
+    for name, expected in expected_by_class.items():
+        attributes = attributes_by_class.get(name)
+        if attributes is None:
+            if name.casefold() not in on_both_sides:
+                differences[name] = StateDifference(expected, ABSENT)
             continue
-        for attribute, _ in attribute_differences(ours, expected):
-            for path, one in _find_value_differences(f"{name}.{attribute}", expected.get(attribute, ABSENT), ours[attribute], 0):
-                found[path] = one
-    for name, ours in recorded.items():
-        if name.casefold() not in spelt:
-            found[name] = StateDifference(ABSENT, ours)
-    if len(found) > MAX_STATE_DIFFERENCES:
-        kept = dict(list(found.items())[:MAX_STATE_DIFFERENCES])
-        return kept | {f"({len(found) - MAX_STATE_DIFFERENCES} more)": StateDifference("", "")}
-    return found or None
+        for attribute, _ in attribute_differences(attributes, expected):
+            path, golden_value = f"{name}.{attribute}", expected.get(attribute, ABSENT)
+            differences.update(_find_value_differences(path, golden_value, attributes[attribute], 0))
+    for name, attributes in attributes_by_class.items():
+        if name.casefold() not in on_both_sides:
+            differences[name] = StateDifference(ABSENT, attributes)
+    if len(differences) > MAX_STATE_DIFFERENCES:
+        listed = dict(list(differences.items())[:MAX_STATE_DIFFERENCES])
+        return listed | {f"({len(differences) - MAX_STATE_DIFFERENCES} more)": StateDifference("", "")}
+    return differences or None
 
 
 def _attributes_by_class(states: list[Any]) -> dict[str, dict[str, Any]]:
-    """The attributes of every class; a list of one-key objects."""
+    """Return class name -> attributes, from a list of objects with one class each."""
     found: dict[str, dict[str, Any]] = {}
     for state in states:
         if isinstance(state, dict):
-            found |= {str(name): one for name, one in state.items() if isinstance(one, dict)}
+            found |= {str(name): attributes for name, attributes in state.items() if isinstance(attributes, dict)}
     return found
 
 
-def _find_value_differences(path: str, golden: Any, ours: Any, depth: int) -> Iterator[tuple[str, StateDifference]]:
-    """Where in the two values something differs; objects by name, lists of one length by place."""
-    if golden == ours:
+def _find_value_differences(
+    path: str, golden: Any, predicted: Any, depth: int
+) -> Iterator[tuple[str, StateDifference]]:
+    """Yield (path, difference) of two values: by key in objects, by index in lists of equal length."""
+    if golden == predicted:
         return
-    if depth < MAX_DEPTH and isinstance(golden, dict) and isinstance(ours, dict):
-        for name in {**golden, **ours}:
-            yield from _find_value_differences(f"{path}.{name}", golden.get(name, ABSENT), ours.get(name, ABSENT), depth + 1)
-    elif depth < MAX_DEPTH and isinstance(golden, list) and isinstance(ours, list) and len(golden) == len(ours):
-        for at, (one, other) in enumerate(zip(golden, ours, strict=True)):
-            yield from _find_value_differences(f"{path}[{at}]", one, other, depth + 1)
+    if depth < MAX_STATE_DEPTH and isinstance(golden, dict) and isinstance(predicted, dict):
+        for name in {**golden, **predicted}:
+            values = golden.get(name, ABSENT), predicted.get(name, ABSENT)
+            yield from _find_value_differences(f"{path}.{name}", *values, depth + 1)
+    elif (
+        depth < MAX_STATE_DEPTH
+        and isinstance(golden, list)
+        and isinstance(predicted, list)
+        and len(golden) == len(predicted)
+    ):
+        for index, values in enumerate(zip(golden, predicted, strict=True)):
+            yield from _find_value_differences(f"{path}[{index}]", *values, depth + 1)
     else:
-        yield path, StateDifference(golden, ours)
-
-
-SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
-"""`Message.name` of what the model did not see."""
+        yield path, StateDifference(golden, predicted)
 
 
 def fill_item(
     item: Item,
-    record: dict[str, Any],
+    result: dict[str, Any],
     question: dict[str, Any] | None,
     answer: dict[str, Any] | None,
     history: Path | None,
 ) -> None:
+    """Fill an item of an agent category from its result, question and golden records and its dialogue history."""
     text = str((question or {}).get("question", ""))
     item.question = shorten_question(text)
-    simulated = item.category == "agent_multi_turn"
-    item.messages = [Message(0, -1, "system", text, SIMULATED_USER_INSTRUCTION) if simulated else Message(0, -1, "user", text)]
+    if item.category == "agent_multi_turn":
+        item.messages = [Message(0, -1, "system", text, SIMULATED_USER_INSTRUCTION)]
+    else:
+        item.messages = [Message(0, -1, "user", text)]
     if initial := (question or {}).get("initial_config"):
         item.messages.append(Message(0, -1, "state", orjson.dumps(to_plain_json(initial)).decode(), "at the start"))
-    process = [str(part) for part in record.get("process") or []] if isinstance(record.get("process"), list) else []
+    process = [str(part) for part in result["process"]] if isinstance(result.get("process"), list) else []
     steps = _add_conversation(item, history) if history is not None else []
     if len(steps) != len(process):
         steps = list(range(len(process)))
@@ -212,84 +239,85 @@ def fill_item(
     item.n_steps = len(process)
     if answer is None:
         return
-    milestones = answer.get("mile_stone") or []
+    milestones, golden_state = answer.get(MILE_STONE) or [], answer.get(GROUND_TRUTH)
     sequence, others = choose_milestone_sequence(process, milestones)
     item.golden = _decode_calls("golden", sequence, range(len(sequence)))
     if others:
         item.extra.metadata["other milestone sequences"] = others
-    places = find_met_milestones(process, sequence)
+    met = find_met_milestones(process, sequence)
     if len(item.golden) == len(sequence) and len(item.predicted) == len(process):
-        item.pairs = pair_milestones(item.golden, item.predicted, places)
-    else:  # a text that holds several calls
+        item.pairs = pair_milestones(item.golden, item.predicted, met)
+    else:  # a milestone or a message has several calls
         item.pairs = align(item.golden, item.predicted, COMPARISON_RULES, ordered=True)
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    outcome = check_end_state(record.get("result"), answer.get("ground_truth"))
+    outcome = check_end_state(result.get("result"), golden_state)
     item.rule, item.rule_error_type = outcome.valid, outcome.error_type
     item.verdicts.append(
         Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=outcome.message, by="end state")
     )
-    counted, _ = compute_process_accuracy(record.get("process"), milestones, outcome.valid)
-    item.verdicts.append(Verdict("rule", counted, criterion=PROCESS_ACCURACY, by="milestones"))
+    accuracy, _ = compute_process_accuracy(result.get("process"), milestones, outcome.valid)
+    item.verdicts.append(Verdict("rule", accuracy, criterion=PROCESS_ACCURACY, by="milestones"))
     if sequence:
-        item.extra.metadata["milestones"] = describe_milestones(sequence, len(places))
-    item.extra.metadata[MILESTONES_MET], _ = compute_process_accuracy(record.get("process"), milestones, False)
+        item.extra.metadata["milestones"] = describe_milestones(sequence, len(met))
+    item.extra.metadata[MILESTONES_MET], _ = compute_process_accuracy(result.get("process"), milestones, False)
     if not outcome.valid:
         set_difference_location(item, outcome.function, outcome.argument)
-    if not outcome.valid:
-        item.extra.state_differences = find_state_differences(record.get("result"), answer.get("ground_truth"))
-    item.extra.metadata |= {"end state": record.get("result"), "golden end state": answer.get("ground_truth")}
+        item.extra.state_differences = find_state_differences(result.get("result"), golden_state)
+    item.extra.metadata |= {"end state": result.get("result"), "golden end state": golden_state}
 
 
 def _decode_calls(side: Any, texts: list[str], steps: Sequence[int]) -> list[Call]:
-    """Calls of agent messages or milestones, decoded leniently as at run time: brackets are added where they are
-    missing."""
+    """Decode milestones or messages of the agent as leniently as the official runner, which adds missing brackets."""
     calls: list[Call] = []
     for step, text in zip(steps, texts, strict=True):
-        inner = text.strip()
+        expression = text.strip()
+        start, end = expression.find("["), expression.rfind("]")
+        if side == "golden":
+            expression = expression if expression.startswith("[") else f"[{expression}]"
+        else:
+            expression = expression[start : end + 1] if 0 <= start < end else f"[{expression}]"
         try:
-            decoded = (
-                decode_for_display(inner if inner.startswith("[") else f"[{inner}]") if side == "golden" else _decode_leniently(inner)
-            )
+            decoded = decode_for_display(expression)
         except Undecodable as error:
-            name = inner.strip("[ ").partition("(")[0]
+            name = text.strip().strip("[ ").partition("(")[0]
             calls.append(Call(side, name, None, 0, step, len(calls), raw=text, decode_error=str(error)))
             continue
         for name, arguments in decoded:
-            given = {key: AcceptedValues([value]) for key, value in arguments.items()} if side == "golden" else arguments
-            calls.append(Call(side, name, given, 0, step, len(calls), raw=text))
+            if side == "golden":
+                arguments = {argument: AcceptedValues([value]) for argument, value in arguments.items()}
+            calls.append(Call(side, name, arguments, 0, step, len(calls), raw=text))
     return calls
-
-
-def _decode_leniently(text: str) -> list[tuple[str, dict[Any, Any]]]:
-    start, end = text.find("["), text.rfind("]")
-    return decode_for_display(text[start : end + 1] if 0 <= start < end else f"[{text}]")
 
 
 def _add_conversation(item: Item, history: Path) -> list[int]:
-    """Adds what was said; the steps at which the agent spoke to the execution role, whose texts stand as calls.
+    """Add the messages of a dialogue history to the item, except the agent's calls.
 
-    A step is something the agent did. What the user says before the first opens the turn; that the table repeats the
-    question there is left out.
+    A step is a message by the agent. A user message before the first step opens the turn, and is omitted if it repeats
+    the question.
+
+    Returns:
+        The steps in which the agent sent calls to be executed.
     """
     try:
-        said, odd = parse_history(read_file(history, MAX_FILE_BYTES).decode("utf-8", "replace"))
+        messages, odd_lines = parse_history(read_file(history, MAX_FILE_BYTES).decode("utf-8", "replace"))
     except OSError as error:
         item.issues.append(ImportIssue(str(history), None, f"cannot be read: {error.strerror}", item=item.id))
         return []
-    item.issues += [ImportIssue(str(history), line, "not a row of the table", item=item.id) for line in odd]
+    item.issues += [ImportIssue(str(history), line, "not a row of the table", item=item.id) for line in odd_lines]
     known = {"".join(message.content.split()) for message in item.messages if message.role == "user"}
-    calls: list[int] = []
+    call_steps: list[int] = []
     step = -1
-    for one in said:
-        if one.sender == "execution":
-            item.messages.append(Message(0, calls[-1] if calls else max(step, 0), "tool", one.content))
-        elif one.sender == "user":
-            if step >= 0 or "".join(one.content.split()) not in known:
-                item.messages.append(Message(0, step, "user", one.content))
+    for message in messages:
+        if message.sender == "execution":
+            tool_step = call_steps[-1] if call_steps else max(step, 0)
+            item.messages.append(Message(0, tool_step, "tool", message.content))
+        elif message.sender == "user":
+            if step >= 0 or "".join(message.content.split()) not in known:
+                item.messages.append(Message(0, step, "user", message.content))
         else:
             step += 1
-            if one.recipient == "execution":
-                calls.append(step)
+            if message.recipient == "execution":
+                call_steps.append(step)
             else:
-                item.messages.append(Message(0, step, "assistant", one.content))
-    return calls
+                item.messages.append(Message(0, step, "assistant", message.content))
+    return call_steps

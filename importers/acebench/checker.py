@@ -1,24 +1,19 @@
-"""Types and values of one ACEBench argument: parts C to E of the normal checker, odd rules included.
+"""ACEBench's checkers: normal replies, special replies and agent end states.
 
-Source of the rules: the released normal checker (revision e6db74b). Text need only contain the golden text; whole
-numbers, booleans and numbers whose golden type differs from the declared one are not compared at all.
+Reproduces the released checkers and the process scorer (revision e6db74b), including their faults:
 
-ACEBench's checkers for single replies: calls against golden calls (normal categories), or fixed phrases and names
-that must stand in the text, case and all (special categories).
-
-Source of the rules: the released normal and special checkers (revision e6db74b). There is no one-to-one assignment: one
-call may satisfy two golden calls, and another none. English phrases are asked of Chinese replies too.
-
-ACEBench's agent categories: the end state against the golden one, and how far the milestones were followed.
-
-Source of the rules: the released agent checker and process scorer (revision e6db74b). Nothing is executed: states
-and calls are compared as they were recorded.
+* A string argument only has to contain the golden string.
+* Numbers, booleans and values whose golden type is not the declared type are not compared.
+* One predicted call may match two golden calls, so another predicted call matches none.
+* Special replies must contain English phrases in Chinese runs too.
+* Nothing is executed. Agent states and calls are compared as recorded.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,49 +29,91 @@ PYTHON_TYPES: dict[str, type] = {
     **dict.fromkeys(("array", "tuple", "list", "list(string)", "list(enum)", "objectArray"), list),
     **dict.fromkeys(("object", "dict"), dict),
 }
+"""Declared type -> Python type. As in the evaluator, `number` is `int`."""
 NESTED_TYPES = ("array", "tuple", "list(string)", "list(enum)", "object", "objectArray")
+"""Declared types whose elements are checked too."""
 _NORMALISATION = str.maketrans("'", '"', " ,./-_*^")
 
+UNCLEAR_ERROR = "simple_function_checker:unclear"
+REQUIRED_PHRASES = {
+    "special_incomplete": "Missing necessary parameters",
+    "special_error_param": "There is incorrect value",
+    "special_irrelevant": "the limitations of the function",
+}
+"""Category -> phrase that a reply must contain, case-sensitive."""
+
 CheckFailure = tuple[str, str] | None
-"""error_type and our words, None for a pass."""
+"""(error type of the evaluator, message by fcreview), or None for a pass."""
+
+
+@dataclass(slots=True)
+class CheckOutcome:
+    """The result of a check, with the error type of the evaluator and the place of the error."""
+
+    valid: bool
+    error_type: str | None = None
+    message: str | None = None
+    """Description of the error by fcreview."""
+    function: str | None = None
+    """Function, or class of an end state, with the error."""
+    argument: str | None = None
+    """Argument, or attribute of an end state, with the error."""
+
+
+PASSED = CheckOutcome(True)
 
 
 class EnumType:
-    """The type of `enum`, which no value has."""
+    """Python type of the declared type `enum`. No value has it."""
 
 
 def normalise(text: str) -> str:
+    """Prepare a string for comparison: lower case, without blanks and punctuation, double quotes for single ones."""
     return text.translate(_NORMALISATION).lower()
 
 
 COMPARISON_RULES = ComparisonRules(normalise=normalise)
-"""For the argument diff: the checker itself only asks that one text contains the other."""
+"""Rules for the displayed diff. The checker is more lenient: a string only has to contain the golden string."""
 
 
 def python_type(declared: Any) -> type:
-    """Raises KeyError for a declared type the evaluator does not know (it stops there)."""
+    """Return the Python type of a declared type.
+
+    Raises:
+        KeyError: for a declared type that the evaluator does not know. It stops in that case.
+    """
     return EnumType if declared == "enum" else PYTHON_TYPES[declared]
 
 
 def check_type(value: Any, golden: Any, declared: str, items: Any) -> tuple[bool, bool]:
-    """(passes, skip): with `skip` the value is not compared, because the golden type is not the declared one."""
+    """Check the type of a value.
+
+    Args:
+        value: predicted value.
+        golden: golden value.
+        declared: declared type of the parameter.
+        items: `items` of the parameter's schema.
+
+    Returns:
+        Whether the type is accepted, and whether to skip the value check because the golden type is not the declared
+        type.
+    """
     expected = python_type(declared)
     skip = golden != "" and type(golden) is not expected
     if value in ("true", "false") and isinstance(value, str):
         value = value == "true"
-    failed = False
+    has_wrong_elements = False
     if type(value) is expected:
-        if declared not in NESTED_TYPES:
+        if declared not in NESTED_TYPES or _check_element_types(value, golden, declared, items):
             return True, skip
-        if _elements_pass(value, golden, declared, items):
-            return True, skip
-        failed = True
+        has_wrong_elements = True
     if golden != "" and (type(value) is type(golden) or value == golden):
-        return not failed, True
+        return not has_wrong_elements, True
     return False, skip
 
 
 def _inner_type(declared: str, items: Any) -> tuple[str, Any]:
+    """Return the declared type of the elements, and `items` of their schema."""
     if isinstance(items, dict) and "type" in items:
         return items["type"], items.get("items")
     for word in ("string", "enum"):
@@ -85,7 +122,7 @@ def _inner_type(declared: str, items: Any) -> tuple[str, Any]:
     return "dict", None
 
 
-def _elements_pass(value: Any, golden: Any, declared: str, items: Any) -> bool:
+def _check_element_types(value: Any, golden: Any, declared: str, items: Any) -> bool:
     inner, inner_items = _inner_type(declared, items)
     for element in golden:
         if not isinstance(element, list):
@@ -96,6 +133,7 @@ def _elements_pass(value: Any, golden: Any, declared: str, items: Any) -> bool:
 
 
 def check_value(name: str, value: Any, golden: Any, declared: str, items: Any) -> CheckFailure:
+    """Compare the value of an argument with its golden value. `name` is used in the message."""
     expected = python_type(declared)
     if expected is str:
         if normalise(str(golden)) in normalise(str(value)):
@@ -118,14 +156,15 @@ def _check_list(name: str, value: Any, golden: Any) -> CheckFailure:
 def _check_object_list(name: str, value: Any, golden: Any) -> CheckFailure:
     if len(value) != len(golden):
         return "value_error:list_dict_count", f"{name}: {len(value)} objects, golden {len(golden)}"
-    for number, (ours, theirs) in enumerate(zip(value, golden, strict=True)):
-        failure = check_object(f"{name}[{number}]", ours, theirs)
+    for index, (ours, theirs) in enumerate(zip(value, golden, strict=True)):
+        failure = check_object(f"{name}[{index}]", ours, theirs)
         if failure:
             return failure
     return None
 
 
 def check_object(name: str, value: Any, golden: Any) -> CheckFailure:
+    """Compare an object with the golden object. `name` is used in the message."""
     if not isinstance(value, dict) or not isinstance(golden, dict) or len(value) != len(golden):
         return "value_error", f"{name}: another number of fields, or not an object"
     for key, ours in value.items():
@@ -147,30 +186,19 @@ def check_object(name: str, value: Any, golden: Any) -> CheckFailure:
     return None
 
 
-@dataclass(slots=True)
-class CheckOutcome:
-    valid: bool
-    error_type: str | None = None
-    message: str | None = None
-    function: str | None = None
-    argument: str | None = None
-
-
-PASSED = CheckOutcome(True)
-UNCLEAR_ERROR = "simple_function_checker:unclear"
-REQUIRED_PHRASES = {
-    "special_incomplete": "Missing necessary parameters",
-    "special_error_param": "There is incorrect value",
-    "special_irrelevant": "the limitations of the function",
-}
-
-
 def check_calls(calls: list[DecodedCall], golden: Any, functions: list[dict[str, Any]]) -> CheckOutcome:
-    """`golden` is `{name or name_N: {argument: value}}` or a list of such alternatives: any one passes, the
-    first's failure is told."""
-    alternatives = golden if isinstance(golden, list) else [golden]
+    """Check the calls of a normal reply.
+
+    Args:
+        calls: predicted calls.
+        golden: `{name or name_N: {argument: value}}`, or a list of such alternatives. One of them has to pass.
+        functions: function docs.
+
+    Returns:
+        The outcome. If all alternatives fail, that of the first one.
+    """
     outcomes = []
-    for alternative in alternatives:
+    for alternative in golden if isinstance(golden, list) else [golden]:
         outcome = _check_alternative(calls, alternative, functions)
         if outcome.valid:
             return outcome
@@ -178,23 +206,26 @@ def check_calls(calls: list[DecodedCall], golden: Any, functions: list[dict[str,
     return outcomes[0] if outcomes else CheckOutcome(False, None, "no golden answer")
 
 
-def _check_alternative(calls: list[DecodedCall], golden: dict[str, Any], functions: list[dict[str, Any]]) -> CheckOutcome:
+def _check_alternative(
+    calls: list[DecodedCall], golden: dict[str, Any], functions: list[dict[str, Any]]
+) -> CheckOutcome:
     if len(calls) != len(golden):
         return CheckOutcome(False, "wrong functions number", f"{len(calls)} calls, golden {len(golden)}")
     expected = [(key, re.sub(r"_\d+$", "", key), arguments) for key, arguments in golden.items()]
     ours, theirs = Counter(name for name, _ in calls), Counter(name for _, name, _ in expected)
     if ours != theirs:
         odd = next((n for n in ours if n not in theirs), None) or next((n for n in theirs if n not in ours), None)
-        text = f"{odd} is called on one side only" if odd else "a function is called another number of times"
+        text = f"{odd} is called on one side only" if odd else "a function is called a different number of times"
         return CheckOutcome(False, "function_mismatch", text, odd)
-    for key, name, arguments in expected:
-        schema = next((f for f in functions if f["name"] in key), None)
+    for key, name, golden_arguments in expected:
+        function = next((each for each in functions if each["name"] in key), None)
         outcome = CheckOutcome(False, UNCLEAR_ERROR, f"{name} was not matched", name)
-        for called, given in calls:
+        for called, arguments in calls:
             if called != name:
-                outcome = CheckOutcome(False, UNCLEAR_ERROR, f"{name} was not matched; the last call looked at is {called}", name)
+                text = f"{name} was not matched; the last call compared is {called}"
+                outcome = CheckOutcome(False, UNCLEAR_ERROR, text, name)
                 continue
-            outcome = check_call(called, given, arguments, schema)
+            outcome = check_call(called, arguments, golden_arguments, function)
             if outcome.valid:
                 break
         if not outcome.valid:
@@ -202,73 +233,84 @@ def _check_alternative(calls: list[DecodedCall], golden: dict[str, Any], functio
     return PASSED
 
 
-def check_call(name: str, given: dict[Any, Any], golden: dict[str, Any], schema: dict[str, Any] | None) -> CheckOutcome:
-    if schema is None:
-        return CheckOutcome(False, "wrong_function_name", f"no function document for {name}", name)
-    undeclared = schema.get("parameters", {}) == {}
-    if not given and undeclared:
+def check_call(
+    name: str, arguments: dict[Any, Any], golden: dict[str, Any], function: dict[str, Any] | None
+) -> CheckOutcome:
+    """Check a predicted call against the arguments of a golden call and the function doc."""
+    if function is None:
+        return CheckOutcome(False, "wrong_function_name", f"no function doc for {name}", name)
+    is_undeclared = function.get("parameters", {}) == {}
+    if not arguments and is_undeclared:
         return PASSED
-    if not given or undeclared:
-        return CheckOutcome(False, "wrong_param", f"{name}: arguments are missing, or none are declared", name)
-    declared = read_declared_parameters(schema, strict=True)
+    if not arguments or is_undeclared:
+        text = f"{name}: the arguments are missing, or the function doc declares none"
+        return CheckOutcome(False, "wrong_param", text, name)
+    declared = read_declared_parameters(function, strict=True)
     properties = declared.properties or {}
     if golden == properties:
         return PASSED
     if not golden:
         return CheckOutcome(False, "wrong_param", f"{name}: the golden call has no arguments", name)
-    if schema["name"] != name:
-        return CheckOutcome(False, "wrong_function_name", f"{name} instead of {schema['name']}", name)
-    missing = next((required for required in declared.required or () if required not in given), None)
+    if function["name"] != name:
+        return CheckOutcome(False, "wrong_function_name", f"{name} instead of {function['name']}", name)
+    missing = next((required for required in declared.required or () if required not in arguments), None)
     if missing is not None:
         return CheckOutcome(False, "lack_args", f"{missing} is required and missing", name, missing)
-    return _check_arguments(name, given, golden, properties)
-
-
-def _check_arguments(name: str, given: dict[Any, Any], golden: dict[str, Any], properties: dict[str, Any]) -> CheckOutcome:
-    for argument, value in given.items():
+    for argument, value in arguments.items():
         if argument not in properties or argument not in golden:
-            return CheckOutcome(False, "addition_args", f"{argument} is not in the schema or not golden", name, argument)
+            text = f"{argument} is not in the function doc or not in the golden call"
+            return CheckOutcome(False, "addition_args", text, name, argument)
         failure = _check_argument(argument, value, golden[argument], properties[argument])
         if failure:
             return CheckOutcome(False, failure[0], failure[1], name, argument)
     return PASSED
 
 
-def _check_argument(name: str, value: Any, golden: Any, declared: dict[str, Any]) -> tuple[str, str] | None:
-    kind, items = str(declared.get("type")), declared.get("items")
-    if kind == "tuple" and isinstance(value, tuple):
+def _check_argument(name: str, value: Any, golden: Any, schema: dict[str, Any]) -> CheckFailure:
+    declared, items = str(schema.get("type")), schema.get("items")
+    if declared == "tuple" and isinstance(value, tuple):
         value = list(value)
-    if kind == "float" and type(value) is int:
+    if declared == "float" and type(value) is int:
         value = float(value)
     try:
-        passes, skip = check_type(value, golden, kind, items)
-        if not passes:
-            return "type_error", f"{name}: {value!r} is not of type {kind}"
-        return None if skip else check_value(name, value, golden, kind, items)
+        is_accepted, skip = check_type(value, golden, declared, items)
+        if not is_accepted:
+            return "type_error", f"{name}: {value!r} is not of type {declared}"
+        return None if skip else check_value(name, value, golden, declared, items)
     except (KeyError, TypeError) as error:
         return "type_error", f"{name}: the declared type cannot be checked ({error})"
 
 
 def check_special(reply: Any, golden: Any, category: str) -> CheckOutcome:
-    """`golden`: `{api: [missing parameters]}`, `{parameter: [wrong values]}` or, for irrelevant, a sentence that
-    is not used."""
+    """Check that a special reply contains the required phrase and the golden words.
+
+    Args:
+        reply: the model's reply.
+        golden: `{api: [missing parameters]}`, `{parameter: [wrong values]}`, or for `special_irrelevant` a sentence
+            that is not used.
+        category: the special category.
+    """
     text = reply if isinstance(reply, str) else ""
     phrase = REQUIRED_PHRASES[category]
     if phrase not in text:
-        return CheckOutcome(False, "error_detection", f"the reply does not say {phrase!r}")
+        return CheckOutcome(False, "error_detection", f"the reply does not contain {phrase!r}")
     outcome = PASSED
     if category != "special_irrelevant" and isinstance(golden, dict):
         for name, words in golden.items():
-            wanted = [name, *words] if category == "special_incomplete" else list(words)
-            absent = [str(word) for word in wanted if str(word) not in text]
-            if absent:
-                outcome = CheckOutcome(False, "error_correction", f"not named: {', '.join(absent)}", name, absent[0])
+            required = [name, *words] if category == "special_incomplete" else list(words)
+            missing = [str(word) for word in required if str(word) not in text]
+            if missing:
+                message = f"the reply does not name {', '.join(missing)}"
+                outcome = CheckOutcome(False, "error_correction", message, name, missing[0])
     return outcome
 
 
 def check_end_state(states: Any, golden: Any) -> CheckOutcome:
-    """Both are lists of one-key objects, class name to attributes. Classes that golden misspells are never
-    compared, but then the outcome of the class before is carried over."""
+    """Check the end state of an agent item.
+
+    Both states are lists of objects with one key, `{class: {attribute: value}}`. A class whose golden name is misspelt is
+    not compared.
+    """
     if not isinstance(states, list) or not isinstance(golden, list):
         return CheckOutcome(False, "wrong number of class", "no end state was recorded")
     if len(states) != len(golden):
@@ -276,9 +318,9 @@ def check_end_state(states: Any, golden: Any) -> CheckOutcome:
     failures: list[tuple[str, str, str]] = []
     for expected in golden:
         for name, attributes in expected.items():
-            found = next((state[name] for state in states if isinstance(state, dict) and name in state), None)
-            if found is not None:
-                failures += [(name, attribute, text) for attribute, text in attribute_differences(found, attributes)]
+            state = next((state[name] for state in states if isinstance(state, dict) and name in state), None)
+            if state is not None:
+                failures += [(name, attribute, text) for attribute, text in attribute_differences(state, attributes)]
     if failures:
         name, attribute, text = failures[0]
         return CheckOutcome(False, "class attributes wrong", f"{name}.{attribute}: {text}", name, attribute)
@@ -286,7 +328,10 @@ def check_end_state(states: Any, golden: Any) -> CheckOutcome:
 
 
 def attribute_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[tuple[str, str]]:
-    """Attributes the evaluator objects to. One that only golden has goes unnoticed; extra keys of an object too."""
+    """Return (attribute, description) for each attribute that the evaluator rejects.
+
+    Attributes that only the golden state has are ignored, and so are additional keys of an object.
+    """
     found = []
     for name, value in ours.items():
         if name not in theirs:
@@ -302,29 +347,38 @@ def attribute_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[
     return found
 
 
-def compute_process_accuracy(process: Any, milestones: Any, end_state_ok: bool) -> tuple[float, float]:
-    """(what counts towards the mean, what the process file reports), 0 to 1; they differ where there are
-    alternatives."""
-    if end_state_ok or not milestones:
+def compute_process_accuracy(process: Any, milestones: Any, is_end_state_correct: bool) -> tuple[float, float]:
+    """Compute the process accuracy of an agent item, from 0 to 1.
+
+    Returns:
+        The value that counts in the mean, and the one that the process file states. They differ if there are
+        alternative milestone sequences: the mean counts the best one, and the file states the last one.
+    """
+    if is_end_state_correct or not milestones:
         return 1.0, 1.0
-    made = process if isinstance(process, list) else []
+    calls = process if isinstance(process, list) else []
     if isinstance(milestones[0], list):
-        scores = [round(leading_milestone_share(made, sequence), 3) for sequence in milestones]
+        scores = [round(leading_milestone_share(calls, sequence), 3) for sequence in milestones]
         return max(scores), scores[-1]
-    score = leading_milestone_share(made, milestones)
+    score = leading_milestone_share(calls, milestones)
     return score, round(score, 3)
 
 
-def leading_milestone_share(made: list[Any], milestones: list[str]) -> float:
-    """The leading run of milestones found in order among the calls, as a share. Texts are compared trimmed, else
-    exactly."""
-    if not milestones:
-        return 1.0
-    position = done = 0
+def leading_milestone_share(process: Sequence[Any], milestones: Sequence[str]) -> float:
+    """Return the share of milestones met before the first one that was missed. Without milestones it is 1."""
+    return len(find_met_milestones(process, milestones)) / len(milestones) if milestones else 1.0
+
+
+def find_met_milestones(process: Sequence[Any], milestones: Sequence[str]) -> list[int]:
+    """Return the indices in `process` of the messages that meet the first milestones, up to the first one missed.
+
+    A message meets a milestone if the two texts are equal without surrounding blanks.
+    """
+    texts = [str(message).strip() for message in process]
+    found: list[int] = []
     for milestone in milestones:
-        while position < len(made) and str(made[position]).strip() != str(milestone).strip():
-            position += 1
-        if position == len(made):
+        try:
+            found.append(texts.index(str(milestone).strip(), found[-1] + 1 if found else 0))
+        except ValueError:
             break
-        done, position = done + 1, position + 1
-    return done / len(milestones)
+    return found

@@ -1,8 +1,7 @@
-"""ACEBench replies as calls: one Python expression, read without ever running it.
+"""Decoding of ACEBench replies: one Python expression, read from its syntax tree and never evaluated.
 
-Source of the rules: the released `eval_main.py` and its AST decoder (revision e6db74b). Whitespace is removed
-first, inside string literals too; positional arguments are dropped; names stand for their text; any unary operator
-negates.
+Reproduces the released `eval_main.py` and its AST decoder (revision e6db74b): white space is removed first, also inside
+strings; positional arguments are ignored; a name is its own text; every unary operator negates.
 """
 
 from __future__ import annotations
@@ -10,42 +9,62 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from fcreview.importers.common.python_syntax import has_brackets_deeper_than, compute_arithmetic, dotted_name
+from fcreview.importers.common.python_syntax import compute_arithmetic, dotted_name, has_brackets_deeper_than
 from fcreview.importers.common.records import Undecodable
 
 DecodedCall = tuple[str, dict[Any, Any]]
+"""(function, arguments)"""
 MAX_LENGTH = 200_000
+"""Maximum number of characters of a reply."""
 MAX_DEPTH = 80
+"""Maximum number of nested brackets."""
 
 
 def remove_whitespace(reply: str) -> str:
-    """The reply without any whitespace: what the evaluator decodes and what its score file repeats."""
+    """Remove all white space, as the evaluator does before decoding. Score files repeat replies in this form."""
     return "".join(reply.split())
 
 
 def decode_reply(reply: Any, *, keep_whitespace: bool = False) -> list[DecodedCall]:
-    """Calls of a reply `[f(a=1), g(b='x')]`; `whole` keeps the blanks, for people to read. Raises Undecodable."""
+    """Decode the calls of a reply such as `[f(a=1), g(b='x')]`.
+
+    Args:
+        reply: the reply.
+        keep_whitespace: keep the white space in strings, to display the calls.
+
+    Raises:
+        Undecodable: if the reply is not a list of calls.
+    """
     if not isinstance(reply, str):
         raise Undecodable("the reply is not text")
-    elements = getattr(parse_expression(reply.strip() if keep_whitespace else remove_whitespace(reply)), "elts", None)
+    expression = parse_expression(reply.strip() if keep_whitespace else remove_whitespace(reply))
+    elements = getattr(expression, "elts", None)
     if elements is None:
         raise Undecodable("not a list of calls")
     return [_read_call(element) for element in elements]
 
 
 def parse_expression(text: str) -> ast.expr:
-    """One Python expression. Raises Undecodable, also for text so long or so deep that parsing it would be a risk."""
+    """Parse one Python expression.
+
+    Raises:
+        Undecodable: if the text is not an expression, or so long or nested that parsing could exhaust the memory.
+    """
     if len(text) > MAX_LENGTH or has_brackets_deeper_than(text, MAX_DEPTH):
         raise Undecodable("too long or too deeply nested to decode")
     try:
         return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        said = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise Undecodable(f"invalid syntax: {said.partition(' (detected at')[0]}") from None
+        reason = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise Undecodable(f"invalid syntax: {reason.partition(' (detected at')[0]}") from None
 
 
 def decode_for_display(reply: str) -> list[DecodedCall]:
-    """The calls with their texts as they were written, where they can be read that way. Raises Undecodable."""
+    """Decode the calls of a reply with the white space in strings, or without it if that fails.
+
+    Raises:
+        Undecodable: if the reply is not a list of calls.
+    """
     try:
         return decode_reply(reply, keep_whitespace=True)
     except Undecodable:
@@ -54,8 +73,8 @@ def decode_for_display(reply: str) -> list[DecodedCall]:
 
 def _read_call(node: ast.expr) -> DecodedCall:
     if not isinstance(node, ast.Call):
-        raise Undecodable(f"a {type(node).__name__.lower()} stands where a call should")
-    return dotted_name(node.func), {word.arg: _read_value(word.value) for word in node.keywords}
+        raise Undecodable(f"a {type(node).__name__.lower()} instead of a call")
+    return dotted_name(node.func), {keyword.arg: _read_value(keyword.value) for keyword in node.keywords}
 
 
 def _read_value(node: ast.expr) -> Any:
@@ -79,13 +98,13 @@ def _read_value(node: ast.expr) -> Any:
             return {name: arguments} if arguments else ast.unparse(node)
         case ast.Subscript():
             return ast.unparse(node)
-    raise Undecodable(f"a {type(node).__name__.lower()} cannot be an argument")
+    raise Undecodable(f"a {type(node).__name__.lower()} as an argument")
 
 
 def _read_key(node: ast.expr | None) -> Any:
     value = _read_value(node) if node is not None else None
     if isinstance(value, (list, dict)):
-        raise Undecodable("an object key that is not text or a number")
+        raise Undecodable("an object key that is not a string or number")
     return value
 
 

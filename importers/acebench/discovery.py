@@ -1,7 +1,6 @@
-"""Which files are ACEBench's: names, languages, categories, and how results, scores and datasets lie around each
-other.
+"""Recognition of ACEBench files, and the search for the datasets, scores and histories of a run.
 
-ACEBench runs among files: one run a model and language.
+A run is one model in one language.
 """
 
 from __future__ import annotations
@@ -17,6 +16,8 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan
 
 FILE_NAME = re.compile(r"data_((?:normal|special|agent)_[a-z_]+?)_(result|score|process)\.json")
 LANGUAGE_SUFFIX = re.compile(r"(?:^|_)(en|zh)$")
+MAX_PARENT_FOLDERS = 4
+"""Number of folders above a model's folder in which datasets, scores and histories are searched."""
 
 CATEGORIES = (
     "normal_single_turn_single_function",
@@ -41,128 +42,150 @@ CATEGORY_ORDER = {name: position for position, name in enumerate(CATEGORIES)}
 
 
 def parse_file_name(path: Path) -> tuple[str, str] | None:
-    """(category, `result`, `score` or `process`) of a file by its name, None if it is not ACEBench's."""
-    found = FILE_NAME.fullmatch(path.name)
-    return (found[1], found[2]) if found and found[1] in CATEGORY_ORDER else None
+    """Return (category, kind) of a file; the kind is `result`, `score` or `process`. None if it has another name."""
+    match = FILE_NAME.fullmatch(path.name)
+    return (match[1], match[2]) if match and match[1] in CATEGORY_ORDER else None
 
 
 def folder_language(path: Path) -> str | None:
-    """`en` or `zh` from the nearest folder that says so; no record does."""
+    """Return `en` or `zh` from the nearest folder whose name ends in it. The records do not state the language."""
     for part in reversed(path.parts[:-1]):
-        found = LANGUAGE_SUFFIX.search(part)
-        if found:
-            return found[1]
+        match = LANGUAGE_SUFFIX.search(part)
+        if match:
+            return match[1]
     return None
 
 
 def model_and_folder(path: Path) -> tuple[str, Path]:
-    """(model, its folder): the folders between `result_en` and the file, so `org/name` stays together; else the
-    parent."""
+    """Return the model of a result or score file and the model's folder.
+
+    The model is the path from `result_en` (or a similar folder) to the file, such as `org/name`, or else the name of
+    the parent folder.
+    """
     parents = list(path.parents)
     for position, parent in enumerate(parents):
         if re.fullmatch(r"(?:result|score)_(?:en|zh)", parent.name) and position:
-            return "/".join(reversed([p.name for p in parents[:position]])), parents[position - 1]
+            return "/".join(reversed([each.name for each in parents[:position]])), parents[position - 1]
     return parents[0].name, parents[0]
 
 
-def find_model_folders(folder: Path, kind: str, lang: str, name: str) -> Iterator[Path]:
-    """Folders where the `score`s (or `result`s) of a model may lie, given its result folder, nearest first."""
-    for root in list(folder.parents)[:4]:
-        for place in (root / f"{kind}_all" / f"{kind}_{lang}", root / f"{kind}_{lang}", root / kind):
-            for spelling in dict.fromkeys((name, name.replace("/", "_"))):
-                if (place / spelling).is_dir():
-                    yield place / spelling
+def find_model_folders(model_folder: Path, kind: str, language: str, model: str) -> Iterator[Path]:
+    """Yield the folders that may contain the model's files of a kind (`result` or `score`), nearest first.
+
+    Args:
+        model_folder: a folder with other files of the model.
+        kind: `result` or `score`.
+        language: `en`, `zh` or an empty string.
+        model: name of the model. The evaluator replaces `/` in it by `_`.
+    """
+    for root in list(model_folder.parents)[:MAX_PARENT_FOLDERS]:
+        for parent in (root / f"{kind}_all" / f"{kind}_{language}", root / f"{kind}_{language}", root / kind):
+            for name in dict.fromkeys((model, model.replace("/", "_"))):
+                if (parent / name).is_dir():
+                    yield parent / name
 
 
-def find_dataset_folders(folder: Path, lang: str, given: Iterable[Path]) -> Iterator[Path]:
-    """Folders `data_en` or `data_zh` that may hold the questions: those that were named first, then around the run."""
-    for root in [*given, *list(folder.parents)[:4]]:
-        for place in (root, root / f"data_{lang}", root / "data_all" / f"data_{lang}", root / "data" / f"data_{lang}"):
-            other = LANGUAGE_SUFFIX.search(place.name)
-            if other and other[1] != lang:
+def find_dataset_folders(model_folder: Path, language: str, dataset_folders: Iterable[Path]) -> Iterator[Path]:
+    """Yield the folders with questions in a language: those in `dataset_folders`, then those near the run."""
+    for root in [*dataset_folders, *list(model_folder.parents)[:MAX_PARENT_FOLDERS]]:
+        name = f"data_{language}"
+        for folder in (root, root / name, root / "data_all" / name, root / "data" / name):
+            match = LANGUAGE_SUFFIX.search(folder.name)
+            if match and match[1] != language:
                 continue
-            if (place / "possible_answer").is_dir() and any(place.glob("data_*_*.json")):
-                yield place
+            if (folder / "possible_answer").is_dir() and any(folder.glob("data_*_*.json")):
+                yield folder
 
 
-def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
+    """Find the runs among the files: one for each model and language with result files."""
     found = DiscoveredRuns()
-    groups: dict[tuple[str, str], dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
-    folders: dict[tuple[str, str], Path] = {}
+    files_by_run: dict[tuple[str, str], dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
+    model_folders: dict[tuple[str, str], Path] = {}
     for path in files:
-        known = parse_file_name(path)
-        if known is None:
-            if path.name == "result.xlsx" or (
-                path.parent.name in ("possible_answer",) and path.name.startswith("data_")
-            ):
+        parsed = parse_file_name(path)
+        if parsed is None:
+            is_golden = path.parent.name == "possible_answer" and path.name.startswith("data_")
+            if is_golden or path.name == "result.xlsx":
                 found.claimed.add(path)
             continue
         found.claimed.add(path)
-        name, folder = model_and_folder(path)
-        key = (name, folder_language(path) or "")
-        groups[key][known[1]].append(path)
-        if known[1] == "result":
-            folders[key] = folder
+        model, folder = model_and_folder(path)
+        key = (model, folder_language(path) or "")
+        kind = parsed[1]
+        files_by_run[key][kind].append(path)
+        if kind == "result":
+            model_folders[key] = folder
         else:
-            folders.setdefault(key, folder)
-    for (name, lang), kinds in groups.items():
-        if not kinds["result"]:
-            folder = folders[(name, lang)]
-            results = [p for place in find_model_folders(folder, "result", lang, name) for p in place.glob("data_*_result.json")]
-            kinds["result"] = [p for p in results if parse_file_name(p) and p.is_file()]
-        if not kinds["result"]:
-            for path in kinds["score"] + kinds["process"]:
-                text = "a score file without its results: only failures stand in it, so no items were made"
-                found.issues.append(ImportIssue(str(path), None, text))
+            model_folders.setdefault(key, folder)
+    for (model, language), files_by_kind in files_by_run.items():
+        model_folder = model_folders[model, language]
+        if not files_by_kind["result"]:
+            folders = find_model_folders(model_folder, "result", language, model)
+            results = [path for folder in folders for path in folder.glob("data_*_result.json")]
+            files_by_kind["result"] = [path for path in results if parse_file_name(path) and path.is_file()]
+        if not files_by_kind["result"]:
+            for path in files_by_kind["score"] + files_by_kind["process"]:
+                what = "no result files for this score file. It lists only failures, so no items were imported."
+                found.issues.append(ImportIssue(str(path), None, what))
             continue
-        plan = _make_plan(name, lang, kinds, folders[(name, lang)], data)
+        plan = _make_plan(model, language, files_by_kind, model_folder, dataset_folders)
         found.plans.append(plan)
         found.claimed.update(plan.files)
         if plan.run.dataset:
-            dataset = gather_files([Path(plan.run.dataset)], max_depth=2).files
-            found.claimed.update(path for path in dataset if path.name.startswith("data_"))
+            dataset_files = gather_files([Path(plan.run.dataset)], max_depth=2).files
+            found.claimed.update(path for path in dataset_files if path.name.startswith("data_"))
     return found
 
 
-def _make_plan(name: str, lang: str, kinds: dict[str, list[Path]], folder: Path, data: Sequence[Path]) -> RunPlan:
-    scores = kinds["score"] + kinds["process"]
+def _make_plan(
+    model: str,
+    language: str,
+    files_by_kind: dict[str, list[Path]],
+    model_folder: Path,
+    dataset_folders: Sequence[Path],
+) -> RunPlan:
+    scores = files_by_kind["score"] + files_by_kind["process"]
     if not scores:
-        for place in find_model_folders(folder, "score", lang, name):
-            scores = [path for path in sorted(place.glob("data_*.json")) if parse_file_name(path) and path.is_file()]
+        for folder in find_model_folders(model_folder, "score", language, model):
+            scores = [path for path in sorted(folder.glob("data_*.json")) if parse_file_name(path) and path.is_file()]
             if scores:
                 break
-    results = sorted(dict.fromkeys(kinds["result"]), key=lambda path: CATEGORY_ORDER[parse_file_name(path)[0]])  # type: ignore[index]
-    places = list(dict.fromkeys(find_dataset_folders(folder, lang, data))) if lang else []
-    categories = [known[0] for path in results if (known := parse_file_name(path))]
+    category_of = {path: parsed[0] for path in files_by_kind["result"] if (parsed := parse_file_name(path))}
+    results = sorted(category_of, key=lambda path: CATEGORY_ORDER[category_of[path]])
+    categories = [category_of[path] for path in results]
+    dataset = next(find_dataset_folders(model_folder, language, dataset_folders), None) if language else None
     plan = RunPlan(
-        run=Run("acebench", "v1", lang, name, str(folder), dataset=str(places[0]) if places else None),
+        run=Run("acebench", "v1", language, model, str(model_folder), dataset=str(dataset) if dataset else None),
         results=results,
         scores=scores,
-        reason=f"{len(results)} files data_<category>_result.json under {folder.name}",
+        reason=f"{len(results)} files data_<category>_result.json under {model_folder.name}",
     )
-    for place in places[:1]:
+    if dataset is not None:
         for category in categories:
-            for path in (place / f"data_{category}.json", place / "possible_answer" / f"data_{category}.json"):
+            for path in (dataset / f"data_{category}.json", dataset / "possible_answer" / f"data_{category}.json"):
                 if path.is_file():
                     plan.data.append(path)
-    plan.logs = _find_dialogue_histories(folder, lang, name, categories)
-    if not lang:
-        text = (
-            "no folder says whether this run is English or Chinese (result_en, result_zh): it opens without questions"
+    plan.logs = _find_dialogue_histories(model_folder, language, model, categories)
+    if not language:
+        what = (
+            "no folder name shows whether this run is English or Chinese (result_en, result_zh). "
+            "It was imported without questions."
         )
-        plan.issues.append(ImportIssue(str(folder), None, text))
-    elif not places:
-        plan.issues.append(ImportIssue(str(folder), None, f"no questions found for '{lang}': give --data data_all"))
+        plan.issues.append(ImportIssue(str(model_folder), None, what))
+    elif dataset is None:
+        what = f"no dataset found (data_{language}). Pass --data DIR to recompute verdicts."
+        plan.issues.append(ImportIssue(str(model_folder), None, what))
     return plan
 
 
-def _find_dialogue_histories(folder: Path, lang: str, name: str, categories: Sequence[str]) -> list[Path]:
+def _find_dialogue_histories(model_folder: Path, language: str, model: str, categories: Sequence[str]) -> list[Path]:
     found: list[Path] = []
-    for root in list(folder.parents)[:4]:
+    for root in list(model_folder.parents)[:MAX_PARENT_FOLDERS]:
         for kind in ("multi_step", "multi_turn"):
-            place = root / "data_all" / f"data_{lang}" / "dialogue_history" / kind / name
-            if f"agent_{kind}" in categories and place.is_dir():
-                found += sorted(path for path in place.glob("*_dialogue_history.txt") if path.is_file())
+            folder = root / "data_all" / f"data_{language}" / "dialogue_history" / kind / model
+            if f"agent_{kind}" in categories and folder.is_dir():
+                found += sorted(path for path in folder.glob("*_dialogue_history.txt") if path.is_file())
         if found:
             break
     return found

@@ -1,57 +1,74 @@
-"""Golden answers of ACEBench's dataset. A fix is `{"ground_truth": ...}`; of agent items `mile_stone` too, or alone."""
+"""Golden records of ACEBench's dataset, and golden fixes in the same form.
+
+A golden fix is `{"ground_truth": ...}`. For agent items it may also have the field `mile_stone`, or only that field.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from fcreview.importers.common.records import function_names
-from fcreview.importers.common.writeback import GoldenFixes, JsonObject, check_fix_fields, rewrite_answer_files, check_golden_call
+from fcreview.importers.common.writeback import (
+    GoldenFixes,
+    JsonObject,
+    check_fix_fields,
+    check_golden_call,
+    rewrite_answer_files,
+)
 from fcreview.model.item import Item, Run
 from fcreview.model.json_value import is_string_list
-from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
+from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
 
 GROUND_TRUTH, MILE_STONE = "ground_truth", "mile_stone"
-NUMBER_SUFFIX = re.compile(r"_\d+$")
 
 
-def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:  # noqa: ARG001
-    """What is wrong with a golden fix of an item; None if nothing is."""
-    agent = item.category.startswith("agent_")
-    wrong = check_fix_fields(fix, GROUND_TRUTH, MILE_STONE) if agent else check_fix_fields(fix, GROUND_TRUTH)
-    if wrong:
-        return wrong
-    if agent:
-        return _check_agent_fix(fix)
-    truth = fix[GROUND_TRUTH]
+def base_function_name(key: str, available: Container[str | None]) -> str:
+    """Return the function that a key of a golden answer names: the key itself, or the key without its suffix `_N`.
+
+    Calls of the same function have the keys `f_1`, `f_2` and so on, but a function's own name may end that way too.
+    """
+    return key if key in available else re.sub(r"_\d+$", "", key)
+
+
+def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
+    """Return the first error of a golden fix, or None."""
+    if item.category.startswith("agent_"):
+        return check_fix_fields(golden_fix, GROUND_TRUTH, MILE_STONE) or _check_agent_fix(golden_fix)
+    if error := check_fix_fields(golden_fix, GROUND_TRUTH):
+        return error
+    truth = golden_fix[GROUND_TRUTH]
     if item.category == "special_irrelevant":
-        return None if isinstance(truth, str) else f"{GROUND_TRUTH} is a text"
+        return None if isinstance(truth, str) else f"{GROUND_TRUTH} must be a string"
     if item.category.startswith("special"):
-        good = isinstance(truth, dict) and truth and all(map(is_string_list, truth.values()))
-        return None if good else f"{GROUND_TRUTH} is an object of lists of texts"
+        is_valid = isinstance(truth, dict) and truth and all(map(is_string_list, truth.values()))
+        return None if is_valid else f"{GROUND_TRUTH} must be an object whose values are lists of strings"
     alternatives = truth if isinstance(truth, list) and truth else [truth]
-    return next((wrong for each in alternatives if (wrong := _check_alternative(each, item))), None)
+    return next((error for each in alternatives if (error := _check_alternative(each, item))), None)
 
 
 def _check_alternative(truth: Any, item: Item) -> str | None:
-    """`{"f": {"a": 1}}`, calls of one function told apart by `_1`, `_2`."""
+    """Check one golden answer, `{"f": {"a": 1}}`."""
     if not isinstance(truth, dict) or not truth:
-        return f'{GROUND_TRUTH} is {{"function": {{"argument": value}}}}, or a list of such alternatives'
-    names = function_names(item.functions)
-    calls = ((name if name in names else NUMBER_SUFFIX.sub("", name), given) for name, given in truth.items())
-    return next((wrong for name, given in calls if (wrong := check_golden_call(name, given, item.functions))), None)
+        return f'{GROUND_TRUTH} must be {{"function": {{"argument": value}}}}, or a list of such alternatives'
+    available = function_names(item.functions)
+    calls = ((base_function_name(key, available), arguments) for key, arguments in truth.items())
+    errors = (check_golden_call(name, arguments, item.functions) for name, arguments in calls)
+    return next(filter(None, errors), None)
 
 
-def _check_agent_fix(fix: JsonObject) -> str | None:
-    truth, milestones = fix.get(GROUND_TRUTH, []), fix.get(MILE_STONE, [])
+def _check_agent_fix(golden_fix: JsonObject) -> str | None:
+    truth, milestones = golden_fix.get(GROUND_TRUTH, []), golden_fix.get(MILE_STONE, [])
     if not isinstance(truth, list) or not all(isinstance(each, dict) and len(each) == 1 for each in truth):
-        return f"{GROUND_TRUTH} is a list of one-key objects: class and its expected attributes"
-    nested = isinstance(milestones, list) and milestones and all(map(is_string_list, milestones))
-    return None if is_string_list(milestones) or nested else f"{MILE_STONE} is a list of calls as text, or of such lists"
+        return f"{GROUND_TRUTH} must be a list of objects with one key: a class and its expected attributes"
+    is_nested = isinstance(milestones, list) and milestones and all(map(is_string_list, milestones))
+    if is_nested or is_string_list(milestones):
+        return None
+    return f"{MILE_STONE} must be a list of calls as strings, or a list of such lists"
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """The files in `possible_answer/` with these golden answers."""
-    answers = {each.name: each for each in reversed(plan.data) if each.parent.name == "possible_answer"}
+    """Apply golden fixes to the files in `possible_answer/`."""
+    answers = {path.name: path for path in reversed(plan.data) if path.parent.name == "possible_answer"}
     return rewrite_answer_files(fixes, lambda category: answers.get(f"data_{category}.json"))

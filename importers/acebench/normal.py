@@ -1,51 +1,64 @@
-"""Items of ACEBench's normal and special categories: transcript, calls, pairs and the rule verdict."""
+"""Items of ACEBench's normal and special categories: transcript, calls, call pairs and recomputed verdict."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from fcreview.importers.acebench.checker import REQUIRED_PHRASES, COMPARISON_RULES, CheckOutcome, check_calls, check_special
-from fcreview.importers.acebench.decode import DecodedCall, decode_reply, decode_for_display
+from fcreview.importers.acebench.checker import (
+    COMPARISON_RULES,
+    REQUIRED_PHRASES,
+    CheckOutcome,
+    check_calls,
+    check_special,
+)
+from fcreview.importers.acebench.decode import decode_for_display, decode_reply
+from fcreview.importers.acebench.golden_records import base_function_name
 from fcreview.importers.common.records import Undecodable, last_question
 from fcreview.matching.align import align
-from fcreview.matching.first_difference import set_difference_location, find_first_difference
+from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.item import AcceptedValues, Call, Item, Message, Verdict
 
 _SPEAKER = re.compile(r"^(user|system):[ ]?", re.MULTILINE)
-"""A question is a transcript whose lines start with `user:` or `system:` (the assistant)."""
+"""Beginning of a message in a transcript. `system` is the assistant."""
+OTHER_ANSWERS = "other accepted answers"
+"""Metadata of an item: its golden answers after the first one."""
 
 
 def fill_item(
-    item: Item,
-    record: dict[str, Any],
-    question: dict[str, Any] | None,
-    golden: Any,
-    category: str,
-    *,
-    can_recompute: bool,
+    item: Item, golden: Any, *, result: dict[str, Any], question: dict[str, Any] | None, can_recompute: bool
 ) -> None:
-    """`golden` may come from a failing score entry where there is no answer file; then `judged` is false and the rules,
-    which need the function documents, are not applied."""
-    reply = record.get("result")
+    """Fill an item of a normal or special category.
+
+    Args:
+        item: an item with id, category and function docs.
+        golden: golden answer, from the dataset or from the entry of a failing item.
+        result: result record.
+        question: question record.
+        can_recompute: whether to recompute the verdict, which needs the dataset.
+    """
+    reply = result.get("result")
     item.messages = dialogue_messages(question)
     turn = max((message.turn for message in item.messages), default=0)
     item.n_turns = turn + 1
     item.question = last_question(item.messages)
-    if category.startswith("normal_multi_turn"):
+    if item.category.startswith("normal_multi_turn"):
         item.group = item.id.rpartition("_")[0]
-    if category.startswith("special"):
+    if item.category.startswith("special"):
         _add_reply_message(item, reply, turn)
-        _fill_special(item, reply, golden, category, can_recompute)
+        item.extra.golden_reply = _describe_required_reply(REQUIRED_PHRASES[item.category], golden)
+        if can_recompute:
+            _add_recomputed_verdict(item, check_special(reply, golden, item.category))
     else:
         _fill_normal(item, reply, golden, turn, can_recompute)
 
 
 def dialogue_messages(question: dict[str, Any] | None) -> list[Message]:
-    """The dialogue so far, as the model was given it."""
-    known = question or {}
-    return parse_transcript(str(known.get("question", "")), time=_text(known, "time"), profile=_text(known, "profile"))
+    """Return the messages that the model got, from a question record."""
+    record = question or {}
+    time, profile = (value if isinstance(value := record.get(name), str) else "" for name in ("time", "profile"))
+    return parse_transcript(str(record.get("question", "")), time=time, profile=profile)
 
 
 def _add_reply_message(item: Item, reply: Any, turn: int) -> None:
@@ -53,71 +66,62 @@ def _add_reply_message(item: Item, reply: Any, turn: int) -> None:
     item.messages.append(Message(turn, step, "assistant", reply if isinstance(reply, str) else repr(reply)))
 
 
-def _text(record: dict[str, Any], key: str) -> str:
-    value = record.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def _fill_special(item: Item, reply: Any, golden: Any, category: str, judged: bool) -> None:
-    item.extra.golden_reply = _describe_required_reply(REQUIRED_PHRASES[category], golden)
-    if judged:
-        _add_recomputed_verdict(item, check_special(reply, golden, category))
-
-
 def _describe_required_reply(phrase: str, golden: Any) -> str:
-    """What the evaluator looks for in the reply, in words."""
-    words = [f"must say: {phrase}"]
-    for name, wanted in golden.items() if isinstance(golden, dict) else ():
-        named = ", ".join(map(str, wanted)) if isinstance(wanted, list) else str(wanted)
-        words.append(f"must name, of {name}: {named}")
-    return "\n".join(words)
+    """Describe the strings that the evaluator requires in the reply."""
+    lines = [f"must contain: {phrase}"]
+    for name, words in golden.items() if isinstance(golden, dict) else ():
+        listed = ", ".join(map(str, words)) if isinstance(words, list) else str(words)
+        lines.append(f"must name for {name}: {listed}")
+    return "\n".join(lines)
 
 
-def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, judged: bool) -> None:
-    calls, problem = _try_decode(reply)
+def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, can_recompute: bool) -> None:
+    calls, decode_error = None, None
+    try:
+        calls = decode_reply(reply)
+    except Undecodable as error:
+        decode_error = str(error)
     if calls is None:
         text = reply if isinstance(reply, str) else repr(reply)
-        item.predicted = [Call("predicted", "", None, turn, 0, 0, text, problem)] if "(" in text else []
+        item.predicted = [Call("predicted", "", None, turn, 0, 0, text, decode_error)] if "(" in text else []
         if not item.predicted:
             _add_reply_message(item, reply, turn)
     else:
-        shown = decode_for_display(reply)
-        item.predicted = [Call("predicted", name, given, turn, 0, at) for at, (name, given) in enumerate(shown)]
-    alternatives = [one for one in (golden if isinstance(golden, list) else [golden]) if isinstance(one, dict)]
+        item.predicted = [
+            Call("predicted", name, arguments, turn, 0, index)
+            for index, (name, arguments) in enumerate(decode_for_display(reply))
+        ]
+    alternatives = [each for each in (golden if isinstance(golden, list) else [golden]) if isinstance(each, dict)]
     if alternatives:
         item.golden = parse_golden_calls(alternatives[0], item.functions, turn)
     if len(alternatives) > 1:
-        item.extra.metadata["other accepted answers"] = alternatives[1:]
+        item.extra.metadata[OTHER_ANSWERS] = alternatives[1:]
     item.pairs = align(item.golden, item.predicted, COMPARISON_RULES)
     if alternatives:
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    if not judged:
+    if not can_recompute:
         return
     if calls is None:
-        _add_recomputed_verdict(item, CheckOutcome(False, "wrong_output_format", problem))
+        _add_recomputed_verdict(item, CheckOutcome(False, "wrong_output_format", decode_error))
     else:
         _add_recomputed_verdict(item, check_calls(calls, golden, item.functions))
 
 
-def _try_decode(reply: Any) -> tuple[list[DecodedCall] | None, str | None]:
-    try:
-        return decode_reply(reply), None
-    except Undecodable as error:
-        return None, str(error)
-
-
 def parse_golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: int = 0) -> list[Call]:
-    """`{name or name_N: {argument: value}}` as calls. An argument that the schema does not require may be left out;
-    without a schema none is known to."""
-    declared = {document.get("name"): document for document in functions}
+    """Convert `{name or name_N: {argument: value}}` to calls.
+
+    An argument that the function doc does not require is optional. Without a function doc, no argument is.
+    """
+    docs = {function.get("name"): function for function in functions}
     calls = []
     for index, (key, arguments) in enumerate(answer.items()):
-        name = key if key in declared else re.sub(r"_\d+$", "", key)
-        required = read_declared_parameters(declared.get(name, {})).required or ()
-        given = arguments if isinstance(arguments, dict) else {}
-        optional = set(given) - set(required) if name in declared else set()
-        accepts = {one: AcceptedValues([value], one in optional) for one, value in given.items()}
-        calls.append(Call("golden", name, accepts, turn, 0, index))
+        name = base_function_name(key, docs)
+        required = read_declared_parameters(docs.get(name, {})).required or ()
+        accepted = {
+            argument: AcceptedValues([value], name in docs and argument not in required)
+            for argument, value in (arguments if isinstance(arguments, dict) else {}).items()
+        }
+        calls.append(Call("golden", name, accepted, turn, 0, index))
     return calls
 
 
@@ -130,25 +134,24 @@ def _add_recomputed_verdict(item: Item, outcome: CheckOutcome) -> None:
     )
 
 
-def parse_transcript(question: str, *, time: str = "", profile: str = "") -> list[Message]:
-    """One turn a user line; a text may itself hold line feeds. Time and profile stand first, as the model was told
-    them."""
-    found: list[Message] = []
-    if time:
-        found.append(Message(0, -1, "system", time, "time"))
-    if profile:
-        found.append(Message(0, -1, "system", profile, "profile"))
-    starts = list(_SPEAKER.finditer(question))
-    if not starts:
-        return [*found, Message(0, -1, "user", question.strip())]
+def parse_transcript(transcript: str, *, time: str = "", profile: str = "") -> list[Message]:
+    """Split a transcript whose messages begin with `user:` or `system:` at the beginning of a line.
+
+    A turn begins with each user message. Time and profile come first, as the model got them. A transcript without
+    speakers is one user message.
+    """
+    messages = [Message(0, -1, "system", text, name) for text, name in ((time, "time"), (profile, "profile")) if text]
+    speakers = list(_SPEAKER.finditer(transcript))
+    if not speakers:
+        return [*messages, Message(0, -1, "user", transcript.strip())]
     turn, step = -1, 0
-    for position, start in enumerate(starts):
-        end = starts[position + 1].start() if position + 1 < len(starts) else len(question)
-        text = question[start.end() : end].rstrip("\n")
-        if start[1] == "user":
+    ends = [*(speaker.start() for speaker in speakers[1:]), len(transcript)]
+    for speaker, end in zip(speakers, ends, strict=True):
+        text = transcript[speaker.end() : end].rstrip("\n")
+        if speaker[1] == "user":
             turn, step = turn + 1, 0
-            found.append(Message(turn, -1, "user", text))
+            messages.append(Message(turn, -1, "user", text))
         else:
-            found.append(Message(max(turn, 0), step, "assistant", text))
+            messages.append(Message(max(turn, 0), step, "assistant", text))
             step += 1
-    return found
+    return messages

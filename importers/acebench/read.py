@@ -1,7 +1,4 @@
-"""ACEBench items: results joined with questions, golden answers, scores and dialogue histories.
-
-Items of ACEBench with corrected golden answers, as errata have them: calls, pairs and the rule verdict anew.
-"""
+"""Reading of ACEBench items: results joined with questions, golden answers, errata, scores and dialogue histories."""
 
 from __future__ import annotations
 
@@ -20,244 +17,248 @@ from fcreview.importers.acebench.golden_records import GROUND_TRUTH, check_golde
 from fcreview.importers.acebench.leaderboard import MILESTONES_MET, PROCESS_ACCURACY
 from fcreview.importers.common.golden_corrections import CategoryCorrections
 from fcreview.importers.common.jsonl import JsonRecord, read_records
-from fcreview.importers.common.records import read_function_docs, fill_safely
-from fcreview.model.item import RecomputedVerdict, ImportIssue, Item, Verdict
+from fcreview.importers.common.records import fill_safely, read_function_docs
+from fcreview.model.item import ImportIssue, Item, RecomputedVerdict, Verdict
 from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
 
 RULES_WITH_ERRATA = "ACEBench rules with errata"
-AGENT_NOT_CORRECTED = "golden answers of agent items are not exchanged"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelReply:
-    """What a model said, and what it was asked."""
-
-    record: dict[str, Any]
-    question: dict[str, Any] | None
-    can_recompute: bool
-    """See `normal.fill`."""
-
-
-def fill_reply_item(item: Item, reply: ModelReply, golden: Any, corrections: CategoryCorrections | None) -> None:
-    """An item of the normal and special categories, by the dataset's golden answer or the one that errata have. Its
-    golden hash stays that of the dataset's own answer, so that reviews of it are no more stale than before."""
-    new = golden if corrections is None else _choose_golden(item, reply, golden, corrections)
-    _fill_with_golden(item, reply, new)
-    if new is golden:
-        return
-    own = Item(item.id, item.category, functions=item.functions)
-    _fill_with_golden(own, reply, golden)
-    if (own.rule, own.rule_error_type) != (item.rule, item.rule_error_type):
-        item.extra.without_errata = RecomputedVerdict(own.rule, own.rule_error_type)
-        item.verdicts[-1].by = RULES_WITH_ERRATA
-
-
-def reject_agent_erratum(item: Item, name: str, corrections: CategoryCorrections | None) -> None:
-    """An agent item: an entry does not say which of its golden fields (end state, milestones) it corrects."""
-    entry = corrections.entries.get(name) if corrections else None
-    if corrections is not None and entry is not None:
-        item.extra.erratum = corrections.reject(entry, AGENT_NOT_CORRECTED).erratum
-
-
-def _choose_golden(item: Item, reply: ModelReply, golden: Any, corrections: CategoryCorrections) -> Any:
-    """The golden answer that holds; sets what the item is shown with."""
-    found = corrections.find(str(reply.record["id"]), golden, normal.dialogue_messages(reply.question))
-    if found.entry is not None:
-        wrong = check_golden_fix(corrections.run, item, {GROUND_TRUTH: found.entry.new})
-        if wrong is not None:
-            found = corrections.reject(found.entry, f"the new golden answer has another form: {wrong}")
-    item.extra.erratum = found.erratum
-    return golden if found.entry is None else found.entry.new
-
-
-def _fill_with_golden(item: Item, reply: ModelReply, golden: Any) -> None:
-    normal.fill_item(item, reply.record, reply.question, golden, item.category, can_recompute=reply.can_recompute)
+AGENT_NOT_CORRECTED = "errata do not apply to agent items"
 
 
 @dataclass(slots=True)
 class CategoryInputs:
-    """One category of a run: everything its items are made of."""
+    """The content of all files about one category of a run, except the results, which are read one by one."""
 
     category: str
     result_file: Path
-    language: str
     questions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Question records by id."""
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Golden records by id."""
     question_ids: list[str] = field(default_factory=list)
-    """Ids in dataset order: agent scores name items by position."""
+    """Ids in dataset order. Score and process files refer to agent items by position."""
     failures: dict[str, dict[str, Any]] | None = None
-    """Failing entries by item id; None without a score file."""
+    """Entries of failing items by item id; None without a score file."""
     process_entries: dict[str, dict[str, Any]] | None = None
+    """Entries of the process file by category and position, such as `agent_multi_turn_3`; None without the file."""
     histories: dict[int, Path] = field(default_factory=dict)
+    """Dialogue histories by position of the item."""
     score_file: str = ""
+    """Name of the score file."""
     corrections: CategoryCorrections | None = None
-    """Of golden answers, where the run is read with errata."""
+    """Corrections of golden answers, if the run is imported with errata."""
+
+    def position(self, item_id: str) -> int:
+        """Return the position of an item in the question file, else the number at the end of its id, else -1."""
+        if item_id in self.question_ids:
+            return self.question_ids.index(item_id)
+        number = item_id.rpartition("_")[2]
+        return int(number) if number.isdigit() else -1
+
+    def stated_item_id(self, stated: Any) -> str:
+        """Return the item that an entry of the score file names: by id, or by position for agent items."""
+        if not isinstance(stated, int):
+            return str(stated)
+        return self.question_ids[stated] if 0 <= stated < len(self.question_ids) else f"{self.category}_{stated}"
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    """Yield the items of a run by category."""
     for path in plan.results:
-        known = parse_file_name(path)
-        if known is None:
+        parsed = parse_file_name(path)
+        if parsed is None:
             continue
         issues: list[ImportIssue] = []
-        source = load_category_inputs(plan, path, known[0], issues)
+        inputs = load_category_inputs(plan, path, parsed[0], issues)
         if plan.errata is not None:
-            source.corrections = CategoryCorrections(plan.errata, plan.run, source.category)
+            inputs.corrections = CategoryCorrections(plan.errata, plan.run, inputs.category)
         yield from issues
-        yield from _read_category_items(source)
-        yield from _correction_issues(source)
+        yield from _read_category_items(inputs)
+        if inputs.corrections is not None:
+            if inputs.questions:
+                inputs.corrections.report_absent_items(inputs.questions)
+            yield from inputs.corrections.issues
 
 
-def _correction_issues(source: CategoryInputs) -> list[ImportIssue]:
-    """Of corrections that were not applied."""
-    if source.corrections is None:
-        return []
-    if source.questions:
-        source.corrections.report_absent_items(source.questions)
-    return source.corrections.issues
-
-
-def load_category_inputs(plan: RunPlan, path: Path, category: str, issues: list[ImportIssue]) -> CategoryInputs:
-    source = CategoryInputs(category, path, plan.run.language)
+def load_category_inputs(plan: RunPlan, result_file: Path, category: str, issues: list[ImportIssue]) -> CategoryInputs:
+    """Load the dataset, scores and process entries of a category. Also sets the run's official metrics."""
+    inputs = CategoryInputs(category, result_file)
     for file in plan.data:
         if file.name == f"data_{category}.json":
-            rows = _load_by_id(file, issues)
+            records = _load_by_id(file, issues)
             if file.parent.name == "possible_answer":
-                source.answers = rows
+                inputs.answers = records
             else:
-                source.questions, source.question_ids = rows, list(rows)
+                inputs.questions, inputs.question_ids = records, list(records)
     kind = category.removeprefix("agent_")
-    source.histories = {
+    inputs.histories = {
         int(number): file
         for file in plan.logs
         if file.parent.parent.name == kind and (number := file.name.partition("_")[0]).isdigit()
     }
     for file in plan.scores:
-        known = parse_file_name(file)
-        if known == (category, "score"):
-            _read_scores(file, source, plan, issues)
-        elif known == (category, "process"):
-            misses = [row.value for row in _records(file, issues) if isinstance(row.value, dict)]
-            source.process_entries = {key: value for row in misses for key, value in row.items() if isinstance(value, dict)}
-    return source
+        parsed = parse_file_name(file)
+        if parsed == (category, "score"):
+            _load_scores(file, inputs, plan, issues)
+        elif parsed == (category, "process"):
+            entries = [record.value for record in _load_records(file, issues) if isinstance(record.value, dict)]
+            inputs.process_entries = {
+                name: value for entry in entries for name, value in entry.items() if isinstance(value, dict)
+            }
+    return inputs
 
 
-def _records(path: Path, issues: list[ImportIssue]) -> Iterator[JsonRecord]:
-    for row in read_records(path):
-        if isinstance(row, JsonRecord):
-            yield row
+def _load_records(path: Path, issues: list[ImportIssue]) -> Iterator[JsonRecord]:
+    for record in read_records(path):
+        if isinstance(record, JsonRecord):
+            yield record
         else:
-            issues.append(row)
+            issues.append(record)
 
 
 def _load_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
-    rows: dict[str, dict[str, Any]] = {}
-    for row in _records(path, issues):
-        if isinstance(row.value, dict) and isinstance(row.value.get("id"), str):
-            rows[row.value["id"]] = row.value
+    by_id: dict[str, dict[str, Any]] = {}
+    for record in _load_records(path, issues):
+        if isinstance(record.value, dict) and isinstance(record.value.get("id"), str):
+            by_id[record.value["id"]] = record.value
         else:
-            issues.append(ImportIssue(str(path), row.line, "a record without an id"))
-    return rows
+            issues.append(ImportIssue(str(path), record.line, "record without an id"))
+    return by_id
 
 
-def _read_scores(path: Path, source: CategoryInputs, plan: RunPlan, issues: list[ImportIssue]) -> None:
-    source.failures, source.score_file = {}, path.name
-    for row in _records(path, issues):
-        entry = row.value
+def _load_scores(path: Path, inputs: CategoryInputs, plan: RunPlan, issues: list[ImportIssue]) -> None:
+    inputs.failures, inputs.score_file = {}, path.name
+    for record in _load_records(path, issues):
+        entry = record.value
         if not isinstance(entry, dict):
-            issues.append(ImportIssue(str(path), row.line, "not an object"))
+            issues.append(ImportIssue(str(path), record.line, "not an object"))
         elif "id" not in entry and "total_count" in entry:
-            plan.run.official_metrics[source.category] = entry
-        elif isinstance(entry.get("id"), int):
-            position = entry["id"]
-            name = source.question_ids[position] if 0 <= position < len(source.question_ids) else f"{source.category}_{position}"
-            source.failures[name] = entry
+            plan.run.official_metrics[inputs.category] = entry
         else:
-            source.failures[str(entry.get("id"))] = entry
+            inputs.failures[inputs.stated_item_id(entry.get("id"))] = entry
 
 
-def _read_category_items(source: CategoryInputs) -> Iterator[Item | ImportIssue]:
-    seen: dict[str, int] = {}
-    counted = 0
-    for row in read_records(source.result_file):
-        if isinstance(row, ImportIssue):
-            yield row
+def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]:
+    path = str(inputs.result_file)
+    first_lines: dict[str, int] = {}
+    for record in read_records(inputs.result_file):
+        if isinstance(record, ImportIssue):
+            yield record
             continue
-        record = row.value
-        if not isinstance(record, dict) or not isinstance(record.get("id"), str):
-            yield ImportIssue(str(source.result_file), row.line, "a result record without an id")
+        result, line = record.value, record.line
+        if not isinstance(result, dict) or not isinstance(result.get("id"), str):
+            yield ImportIssue(path, line, "result record without an id")
             continue
-        name = record["id"]
-        if name in seen:
-            text = (
-                f"{name} stands here again (first in line {seen[name]}): both are kept, this one as {name}#{row.line}"
-            )
-            yield ImportIssue(str(source.result_file), row.line, text, item=name)
-            name = f"{name}#{row.line}"
-        seen.setdefault(record["id"], row.line)
-        counted += 1
-        item = Item(id=name, category=source.category, file=str(source.result_file))
-        item.line, item.offset, item.length = row.line, row.offset, row.length
-        yield fill_safely(item, partial(_fill_item, item, record, source))
-    for name in (source.failures or {}).keys() - seen.keys():
-        yield ImportIssue(
-            source.score_file, None, f"the score file names {name}, which has no result record", item=name
-        )
+        item_id = result["id"]
+        if item_id in first_lines:
+            item_id = f"{item_id}#{line}"
+            what = f"duplicate id {result['id']} (first in line {first_lines[result['id']]}); imported as {item_id}"
+            yield ImportIssue(path, line, what, item=item_id)
+        first_lines.setdefault(result["id"], line)
+        item = Item(id=item_id, category=inputs.category, file=path)
+        item.line, item.offset, item.length = line, record.offset, record.length
+        yield fill_safely(item, partial(_fill_item, item, result, inputs))
+    for item_id in (inputs.failures or {}).keys() - first_lines.keys():
+        what = f"the score file names {item_id}, which has no result record"
+        yield ImportIssue(inputs.score_file, None, what, item=item_id)
 
 
-def _fill_item(item: Item, record: dict[str, Any], source: CategoryInputs) -> None:
-    name = record["id"]
-    question, answer = source.questions.get(name), source.answers.get(name)
-    item.prediction_hash = answer_hash([record.get("result"), record.get("process")])
+def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> None:
+    item_id = result["id"]
+    question, answer = inputs.questions.get(item_id), inputs.answers.get(item_id)
+    item.prediction_hash = answer_hash([result.get("result"), result.get("process")])
     item.golden_hash = answer_hash(answer) if answer is not None else ""
     item.functions = read_function_docs(question.get("function")) if question else []
-    _add_official_verdict(item, source)
-    if source.category.startswith("agent_"):
-        position = source.question_ids.index(name) if name in source.question_ids else _id_number(name)
-        agent.fill_item(item, record, question, answer, source.histories.get(position))
-        _add_process_verdict(item, source, position)
-        reject_agent_erratum(item, name, source.corrections)
+    _add_official_verdict(item, inputs)
+    if inputs.category.startswith("agent_"):
+        position = inputs.position(item_id)
+        agent.fill_item(item, result, question, answer, inputs.histories.get(position))
+        _add_process_verdict(item, inputs, position)
+        _reject_agent_erratum(item, item_id, inputs.corrections)
     else:
-        golden = answer.get("ground_truth") if answer else _scored_answer(source, name)
-        judged = answer is not None and question is not None
-        reply = ModelReply(record, question, can_recompute=judged)
-        fill_reply_item(item, reply, golden, source.corrections)
+        _fill_reply_item(item, result, question, answer, inputs)
     if question is None:
-        item.rule_note = "no question file: nothing to check against"
+        item.rule_note = "no question file, so the verdict was not recomputed"
 
 
-def _scored_answer(source: CategoryInputs, name: str) -> Any:
-    """The golden answer that a failing entry repeats; the multi-turn evaluator wraps it in a list."""
-    return ((source.failures or {}).get(name) or {}).get("possible_answer")
+def _fill_reply_item(
+    item: Item,
+    result: dict[str, Any],
+    question: dict[str, Any] | None,
+    answer: dict[str, Any] | None,
+    inputs: CategoryInputs,
+) -> None:
+    """Fill an item of a normal or special category, with the corrected golden answer if errata contain one.
 
-
-def _add_official_verdict(item: Item, source: CategoryInputs) -> None:
-    if source.failures is None:
+    The item's golden hash stays that of the dataset's golden answer, so a correction makes no review stale.
+    """
+    if answer:
+        golden = answer.get(GROUND_TRUTH)
+    else:  # the entry of a failing item repeats the golden answer
+        golden = ((inputs.failures or {}).get(result["id"]) or {}).get("possible_answer")
+    can_recompute = answer is not None and question is not None
+    fill = partial(normal.fill_item, result=result, question=question, can_recompute=can_recompute)
+    corrected = golden
+    if inputs.corrections is not None:
+        corrected = _correct_golden(item, result, question, golden, inputs.corrections)
+    fill(item, golden=corrected)
+    if corrected is golden:
         return
-    entry = source.failures.get(item.id)
+    uncorrected = Item(item.id, item.category, functions=item.functions)
+    fill(uncorrected, golden=golden)
+    if (uncorrected.rule, uncorrected.rule_error_type) != (item.rule, item.rule_error_type):
+        item.extra.without_errata = RecomputedVerdict(uncorrected.rule, uncorrected.rule_error_type)
+        item.verdicts[-1].by = RULES_WITH_ERRATA
+
+
+def _correct_golden(
+    item: Item, result: dict[str, Any], question: dict[str, Any] | None, golden: Any, corrections: CategoryCorrections
+) -> Any:
+    """Return the golden answer with errata, and set the item's erratum."""
+    correction = corrections.find(str(result["id"]), golden, normal.dialogue_messages(question))
+    if correction.entry is not None:
+        error = check_golden_fix(corrections.run, item, {GROUND_TRUTH: correction.entry.new})
+        if error is not None:
+            correction = corrections.reject(correction.entry, f"the new golden answer is not valid: {error}")
+    item.extra.erratum = correction.erratum
+    return golden if correction.entry is None else correction.entry.new
+
+
+def _reject_agent_erratum(item: Item, item_id: str, corrections: CategoryCorrections | None) -> None:
+    """Reject an erratum for an agent item: it does not state whether it corrects the end state or the milestones."""
+    entry = corrections.entries.get(item_id) if corrections else None
+    if corrections is not None and entry is not None:
+        item.extra.erratum = corrections.reject(entry, AGENT_NOT_CORRECTED).erratum
+
+
+def _add_official_verdict(item: Item, inputs: CategoryInputs) -> None:
+    if inputs.failures is None:
+        return
+    entry = inputs.failures.get(item.id)
     item.official = entry is None
-    error_type = str(entry["error_type"]) if entry and entry.get("error_type") is not None else None
-    text = "\n".join(_error_texts(entry.get("error"))) if entry else None
-    item.error_type = error_type
-    item.verdicts.insert(
-        0, Verdict("official", item.official, error_type=error_type, rationale=text or None, by=source.score_file)
-    )
+    item.error_type = str(entry["error_type"]) if entry and entry.get("error_type") is not None else None
+    rationale = "\n".join(_error_texts(entry.get("error"))) or None if entry else None
+    verdict = Verdict("official", item.official, error_type=item.error_type, rationale=rationale, by=inputs.score_file)
+    item.verdicts.append(verdict)
 
 
-def _add_process_verdict(item: Item, source: CategoryInputs, position: int) -> None:
-    if source.process_entries is None:
+def _add_process_verdict(item: Item, inputs: CategoryInputs, position: int) -> None:
+    if inputs.process_entries is None:
         return
-    entry = source.process_entries.get(f"{source.category}_{position}")
+    entry = inputs.process_entries.get(f"{inputs.category}_{position}")
     value, note = _counted_share(entry) if entry else (1.0, None)
     item.verdicts.append(Verdict("official", value, criterion=PROCESS_ACCURACY, rationale=note, by="process file"))
-    if entry or item.official is False:  # one that fails and is not listed met them all
+    if entry or item.official is False:  # a failing item without an entry met all milestones
         item.extra.metadata.setdefault(MILESTONES_MET, value)
 
 
 def _counted_share(entry: dict[str, Any]) -> tuple[Any, str | None]:
-    """What counts towards the category's mean. Where milestones have alternative sequences the process file names the
-    last one's share, but the mean takes the best."""
+    """Return the process accuracy that counts towards the category's mean, and a note if the entry states another.
+
+    With alternative milestone sequences, the process file states the share of the last one, but the mean counts the
+    best one.
+    """
     stated, milestones = entry.get("process_accuracy"), entry.get("call_process")
     if not isinstance(milestones, list) or not isinstance(stated, (int, float)):
         return stated, None
@@ -266,15 +267,11 @@ def _counted_share(entry: dict[str, Any]) -> tuple[Any, str | None]:
     best, last = compute_process_accuracy(entry.get("model_output"), milestones, False)
     if last != stated or best == stated:
         return stated, None
-    return best, f"the best of {len(milestones)} milestone sequences, as the mean takes it; the file names {stated}"
+    return best, f"best of {len(milestones)} milestone sequences, which counts in the mean; the file states {stated}"
 
 
 def _error_texts(error: Any) -> list[str]:
+    """Return the strings in the `error` of an entry, which may be a string, an object or a nested list."""
     if isinstance(error, list):
         return [text for part in error for text in _error_texts(part)]
     return [error if isinstance(error, str) else orjson.dumps(error).decode()] if error else []
-
-
-def _id_number(name: str) -> int:
-    tail = name.rpartition("_")[2]
-    return int(tail) if tail.isdigit() else -1

@@ -1,1 +1,1 @@
-"""The BFCL importer: Berkeley Function-Calling Leaderboard results and scores, file generations V1 to V4."""
+"""Importer of BFCL (Berkeley Function-Calling Leaderboard) results and scores, V1 to V4."""

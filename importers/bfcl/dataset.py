@@ -151,16 +151,16 @@ def parse_golden_calls(ground_truth: Any, category: str, functions: Sequence[dic
         ground_truth = [ground_truth]
     if isinstance(ground_truth, dict):
         names = function_names(functions)
-        calls = [_golden_call(strip_repeat_suffix(name, names), values) for name, values in ground_truth.items()]
+        calls = [_make_golden_call(strip_repeat_suffix(name, names), values) for name, values in ground_truth.items()]
     elif not isinstance(ground_truth, list):
         return []
     elif ground_truth and all(isinstance(turn, list) for turn in ground_truth):
-        by_turn = [_golden_calls_from_texts(texts, functions) for texts in ground_truth]
+        by_turn = [_parse_golden_texts(texts, functions) for texts in ground_truth]
         return [call for turn, calls in enumerate(by_turn) for call in _number_calls(calls, turn)]
     else:
         objects = [each for each in ground_truth if isinstance(each, dict)]
-        calls = [_golden_call(name, values) for each in objects for name, values in each.items()]
-        calls = calls or _golden_calls_from_texts(ground_truth, functions)
+        calls = [_make_golden_call(name, values) for each in objects for name, values in each.items()]
+        calls = calls or _parse_golden_texts(ground_truth, functions)
     return _number_calls(calls, 0)
 
 
@@ -178,14 +178,14 @@ def strip_repeat_suffix(name: str, declared_names: set[Any]) -> str:
     return stripped if stripped in declared_names else name
 
 
-def _golden_call(name: str, values: Any) -> Call:
+def _make_golden_call(name: str, values: Any) -> Call:
     if not isinstance(values, dict):
         raw = json.dumps({name: values}, ensure_ascii=False, default=str)
         return Call("golden", str(name), None, raw=raw, decode_error="the golden answer has no arguments object")
     return Call("golden", str(name), {key: parse_accepted_values(accepted) for key, accepted in values.items()})
 
 
-def _golden_calls_from_texts(texts: list[Any], functions: Sequence[dict[str, Any]]) -> list[Call]:
+def _parse_golden_texts(texts: list[Any], functions: Sequence[dict[str, Any]]) -> list[Call]:
     calls = []
     for text in texts:
         parsed = parse_call_text(text, functions) if isinstance(text, str) else None
@@ -254,7 +254,7 @@ class Dataset:
 
 def load_dataset(files: DatasetFiles, category: str) -> Dataset:
     """Load the dataset of a category, or return it from the cache if its files have not changed."""
-    return _load_cached(files, category, tuple(_file_stamp(path) for path in files.paths))
+    return _load_cached(files, category, tuple(file_stamp(path) for path in files.paths))
 
 
 @lru_cache(maxsize=64)
@@ -262,7 +262,7 @@ def _load_cached(files: DatasetFiles, category: str, stamps: tuple[Any, ...]) ->
     return _DatasetLoader(files, category).load()
 
 
-def _file_stamp(path: Path) -> tuple[str, int, int]:
+def file_stamp(path: Path) -> tuple[str, int, int]:
     """Return path, modification time in nanoseconds and size in bytes of a file."""
     try:
         status = path.stat()
@@ -285,7 +285,7 @@ class _DatasetLoader:
         for number, record in enumerate(_read_objects(self._files.questions, dataset.issues)):
             stated = record.value.get("id")
             record_id = stated if isinstance(stated, str) else f"{self._category}_{number}"
-            item_id, occurrence = self._unique_id(record_id)
+            item_id, occurrence = self._assign_item_id(record_id)
             answer = None
             if found := positions.get(record_id):
                 answer = answers[found[min(occurrence, len(found) - 1)]]
@@ -300,7 +300,7 @@ class _DatasetLoader:
                 self._report_malformed(item_id, error)
         return dataset
 
-    def _unique_id(self, record_id: str) -> tuple[str, int]:
+    def _assign_item_id(self, record_id: str) -> tuple[str, int]:
         """Return the item id for the next record with this id, and how many records before it have the same id."""
         if record_id not in self._dataset.items:
             return record_id, 0
@@ -387,7 +387,7 @@ def make_dataset_item(
     extra = {key: value for key, value in question.items() if key not in _FIELDS_WITH_ATTRIBUTES}
     ground_truth: Any = question.get("ground_truth")
     if answer is not None:
-        ground_truth = answer["ground_truth"] if "ground_truth" in answer else _unkeyed_ground_truth(answer)
+        ground_truth = answer["ground_truth"] if "ground_truth" in answer else _ground_truth_without_key(answer)
         if ground_truth is None or "ground_truth" in answer:
             extra.update((key, value) for key, value in answer.items() if key not in _FIELDS_WITH_ATTRIBUTES)
     turns = parse_turns(question.get("question"))
@@ -405,7 +405,7 @@ def repeated_id(record_id: str, occurrence: int) -> str:
     return record_id if occurrence == 0 else f"{record_id}#{occurrence + 1}"
 
 
-def _unkeyed_ground_truth(answer: dict[str, Any]) -> dict[str, Any] | None:
+def _ground_truth_without_key(answer: dict[str, Any]) -> dict[str, Any] | None:
     """Return the golden answer of an answer record without `ground_truth`; None for a record of another form.
 
     In V1 before 2024-07-24 the record itself was the golden answer, `{function: {parameter: [values]}}`.
@@ -434,7 +434,7 @@ def make_opening_messages(item: DatasetItem) -> list[Message]:
     withheld = item.extra.get("missed_function")
     for number, turn in enumerate(item.turns):
         for message in turn:
-            role, content = message_role(message.get("role")), content_text(message.get("content"))
+            role, content = normalise_role(message.get("role")), content_text(message.get("content"))
             messages.append(Message(number, -1, role, content))
         if not turn:
             functions = withheld.get(str(number)) if isinstance(withheld, dict) else None
@@ -444,7 +444,7 @@ def make_opening_messages(item: DatasetItem) -> list[Message]:
     return messages
 
 
-def message_role(role: Any) -> Any:
+def normalise_role(role: Any) -> Any:
     """Return the role of a message. OpenAI's `developer` becomes `system`, any unknown role `log`."""
     if role in ("user", "assistant", "system", "tool"):
         return role

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.bfcl import filenames
-from fcreview.importers.bfcl.dataset import Dataset, DatasetFiles, load_dataset
+from fcreview.importers.bfcl.dataset import Dataset, DatasetFiles, file_stamp, load_dataset
 from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind, Peek
 from fcreview.importers.bfcl.joining import is_same_answer, is_same_question
 from fcreview.importers.common.discovery import SKIPPED_FOLDERS, is_utf8_name
@@ -56,7 +56,7 @@ FilesByCategory = dict[str, CategoryFiles]
 
 
 def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
-    """Find the BFCL runs in `files`, with their score files and datasets. A notice counts the files that are skipped."""
+    """Find the BFCL runs in `files`, with their score files and datasets. A notice counts skipped files."""
     peek = lru_cache(maxsize=None)(read_first_record)
     found = DiscoveredRuns()
     results: FilesByRun = {}
@@ -70,7 +70,7 @@ def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
         found.claimed.add(path)
         if file.kind == "ignored":
             if file.ignored_reason:
-                ignored[_notice_folder(path), file.ignored_reason] += 1
+                ignored[_folder_for_notice(path), file.ignored_reason] += 1
         elif file.kind in ("result", "score"):
             by_run = results if file.kind == "result" else scores
             by_run.setdefault((filenames.model_folder(path), file.version), []).append(file)
@@ -87,7 +87,7 @@ def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
     return found
 
 
-def _notice_folder(path: Path) -> Path:
+def _folder_for_notice(path: Path) -> Path:
     """Return the folder that the notice on an ignored file names: the top folder of memory snapshots, or its own."""
     return next((folder for folder in path.parents if folder.name == "memory_snapshot"), path.parent)
 
@@ -107,7 +107,7 @@ def _pair_files(results: FilesByRun, scores: FilesByRun, peek: Peek) -> Iterator
         model = filenames.model_folder(found[0].path) if found else folder
         if found and (model, version) in results:
             if used.isdisjoint(paths):
-                what = "these scores are not joined with the results beside them, which have other scores"
+                what = "these scores are imported without results, because the results beside them have other scores"
                 yield _make_plan(folder, folder, version, [], files, [ImportIssue(str(folder), None, what)])
             continue
         yield _make_plan(model if is_whole else _common_path(found or files), model, version, found, files, issues)
@@ -248,12 +248,12 @@ _FORMAT_SENSITIVITY_CATEGORIES = [
 """Categories from which the items of format sensitivity are drawn."""
 
 
-def attach_dataset(plan: RunPlan, data_folders: Sequence[Path], opened: Sequence[Path], peek: Peek) -> None:
+def attach_dataset(plan: RunPlan, data_folders: Sequence[Path], opened_folders: Sequence[Path], peek: Peek) -> None:
     """Set `plan.data`, `plan.run.dataset` and the dataset files of all categories.
 
     Args:
         data_folders: Folders that the user named, with their subfolders. If one matches, no other place is searched.
-        opened: Folders in the opened paths that contain question files.
+        opened_folders: Folders in the opened paths that contain question files.
     """
     categories: FilesByCategory = plan.importer_data
     version = plan.run.generation
@@ -264,7 +264,7 @@ def attach_dataset(plan: RunPlan, data_folders: Sequence[Path], opened: Sequence
         if data_folders:
             what = f"no BFCL {version} dataset for this run in the data folders. Searching near the run"
             plan.issues.append(ImportIssue(str(data_folders[0]), None, what))
-        places = [*opened, *_folders_near_run(plan), *_installed_data_folders()]
+        places = [*opened_folders, *_folders_near_run(plan), *_installed_data_folders()]
         folders = _folders_with_questions(places, version, names, peek)
     folders = _rank_datasets(_drop_duplicate_datasets(folders, version, names), plan)
     found: dict[str, DatasetFiles] = {}
@@ -370,17 +370,13 @@ def _drop_duplicate_datasets(folders: list[Path], version: str, categories: list
     first: dict[tuple[Any, ...], Path] = {}
     for folder in folders:
         candidates = [find_dataset_files(folder, version, category) for category in categories]
-        key = tuple(tuple(_file_hash(path) for path in files.paths) if files else None for files in candidates)
+        key = tuple(tuple(_hash_file(p, file_stamp(p)) for p in files.paths) if files else None for files in candidates)
         first.setdefault(key, folder)
     return list(first.values())
 
 
-def _file_hash(path: Path) -> bytes:
-    return _cached_file_hash(path, path.stat().st_mtime_ns, path.stat().st_size)
-
-
 @lru_cache(maxsize=1024)
-def _cached_file_hash(path: Path, mtime: int, size: int) -> bytes:  # noqa: ARG001
+def _hash_file(path: Path, stamp: tuple[str, int, int]) -> bytes:  # noqa: ARG001
     with open_file(path) as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()  # type: ignore[arg-type]
 
@@ -389,7 +385,7 @@ def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
     """Sort dataset folders by their agreement with what the score files quote, and report the choice."""
     if len(folders) < 2:
         return folders
-    matches = {folder: _count_matches(folder, plan) for folder in folders}
+    matches = {folder: _count_matching_entries(folder, plan) for folder in folders}
     ranked = sorted(folders, key=lambda folder: -matches[folder][0])
     is_clear = matches[ranked[0]][0] > matches[ranked[1]][0]
     counts = "; ".join(f"{folder} ({matches[folder][0]} of {matches[folder][1]})" for folder in ranked)
@@ -399,7 +395,7 @@ def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
     return ranked
 
 
-def _count_matches(folder: Path, plan: RunPlan) -> tuple[int, int]:
+def _count_matching_entries(folder: Path, plan: RunPlan) -> tuple[int, int]:
     """Return how many questions and golden answers in score entries equal the dataset's, and how many were compared."""
     n_equal = n_compared = 0
     categories: FilesByCategory = plan.importer_data
@@ -413,11 +409,11 @@ def _count_matches(folder: Path, plan: RunPlan) -> tuple[int, int]:
                 prompt = entry.get("prompt") if isinstance(entry, dict) else None
                 if isinstance(prompt, dict) and "question" in prompt:
                     n_compared += 1
-                    n_equal += _contains_entry(dataset, entry, prompt, category)
+                    n_equal += _has_quoted_item(dataset, entry, prompt, category)
     return n_equal, n_compared
 
 
-def _contains_entry(dataset: Dataset, entry: dict[str, Any], prompt: dict[str, Any], category: str) -> bool:
+def _has_quoted_item(dataset: Dataset, entry: dict[str, Any], prompt: dict[str, Any], category: str) -> bool:
     """Whether the dataset has the question and golden answer that a score entry quotes.
 
     Entries of July 2024 quote no id; their question may be anywhere in the dataset.

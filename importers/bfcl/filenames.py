@@ -204,7 +204,7 @@ def split_format_sensitivity_id(item_id: str) -> tuple[str, str, str] | None:
     return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None
 
 
-def split_config(item_id: str, category: str) -> tuple[str, str | None]:
+def resolve_category_and_config(item_id: str, category: str) -> tuple[str, str | None]:
     """Return the category by whose rules an item is checked, and the configuration of a format-sensitivity item."""
     parts = split_format_sensitivity_id(item_id) if category == "format_sensitivity" else None
     return (split_item_id(parts[2])[0], parts[1]) if parts else (category, None)

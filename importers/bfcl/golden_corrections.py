@@ -30,7 +30,7 @@ class GoldenCorrector(CategoryCorrections):
         super().__init__(errata or Errata(), run, category, is_same_answer)
         self.category = category
 
-    def correct(self, item_id: str, item: DatasetItem) -> CorrectedItem:
+    def apply_errata(self, item_id: str, item: DatasetItem) -> CorrectedItem:
         """Return a dataset item with the errata that apply to it. The original, which runs share, is not changed.
 
         The golden hash stays that of the original answer. Otherwise the reviews that led to the correction would become

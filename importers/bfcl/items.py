@@ -63,7 +63,7 @@ class CategoryContext:
     unknown_fields: dict[str, int] = field(default_factory=dict)
     """Field of result records that this importer does not know -> line of its first occurrence."""
     kind: str = field(default="single", init=False)
-    """ "single" (one turn), "multi_turn" or "agentic"."""
+    """Kind of category: "single" (one turn), "multi_turn" or "agentic"."""
     rules_version: str = field(init=False)
     """BFCL version whose rules apply."""
 
@@ -99,7 +99,7 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
         item.prediction_hash = answer_hash(record.get("result"))
         _fill_multi_turn(item, context, record, inputs)
         return item
-    category, config = filenames.split_config(inputs.id, context.category)
+    category, config = filenames.resolve_category_and_config(inputs.id, context.category)
     settings = EvaluationSettings(context.rules_version, category, context.decoder, config)
     reply = evaluate_reply(inputs.corrected.item, record, settings)
     key = inputs.id, context.score_file_name, inputs.official
@@ -154,7 +154,7 @@ def _start_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, 
     if official is True:
         item.verdicts.append(Verdict("official", True, by=context.score_file_name))
     elif official is False:
-        item.verdicts.append(_failed_verdict(item, inputs, context))
+        item.verdicts.append(_make_failed_verdict(item, inputs, context))
     return item
 
 
@@ -168,7 +168,7 @@ def _set_run_fields(item: Item, inputs: ItemInputs, record: dict[str, Any]) -> N
     item.file, item.line, item.offset, item.length = inputs.file, position.line, position.offset, position.length
 
 
-def _failed_verdict(item: Item, inputs: ItemInputs, context: CategoryContext) -> Verdict:
+def _make_failed_verdict(item: Item, inputs: ItemInputs, context: CategoryContext) -> Verdict:
     """Return the official verdict of a failing item. Its error type is that of the first entry."""
     entry = inputs.score_entry
     if entry is None:

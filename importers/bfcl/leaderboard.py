@@ -152,7 +152,9 @@ def category_groups(rates: RatesByCategory, categories: Iterable[str]) -> list[C
 def unweighted_group(name: str, parts: Sequence[CategoryGroup], *, missing_as_zero: bool = False) -> CategoryGroup:
     """Return a group whose rate is the mean of its parts."""
     rate = mean_rate([part.rate for part in parts], missing_as_zero=missing_as_zero)
-    return CategoryGroup(name, rate, parts, zero_note(rate.missing) if missing_as_zero else omitted_note(rate.missing))
+    return CategoryGroup(
+        name, rate, parts, counted_as_zero_note(rate.missing) if missing_as_zero else omitted_note(rate.missing)
+    )
 
 
 def item_weighted_group(name: str, parts: Sequence[CategoryGroup], rates: RatesByCategory) -> CategoryGroup:
@@ -178,7 +180,7 @@ def hide_if_incomplete(group: CategoryGroup) -> CategoryGroup:
     return group
 
 
-def zero_note(missing: Sequence[str]) -> str:
+def counted_as_zero_note(missing: Sequence[str]) -> str:
     """Return the note on categories that count as 0; empty if none is missing."""
     return f"not run, counted as 0: {', '.join(missing)}" if missing else ""
 
@@ -210,7 +212,7 @@ def _cached_accuracy_table(version: str, category_rates: tuple[tuple[str, Catego
         groups = _groups_before_v4(version, rates)
         overall = [_all_items_group(version, rates, groups)]
         if version != "V1":
-            first, more = (overall_v2 if version == "V2" else overall_v3)(rates, groups)
+            first, more = (overall_and_groups_v2 if version == "V2" else overall_and_groups_v3)(rates, groups)
             overall.insert(0, first)
             groups += more
     else:
@@ -233,7 +235,7 @@ def _groups_v4(rates: RatesByCategory) -> list[CategoryGroup]:
     others = category_groups(rates, ("multiple", "parallel", "parallel_multiple"))
     live_rate = item_weighted_rate(rates, LIVE_AST_CATEGORIES, V4_LIVE_SIZES)
     live = CategoryGroup(
-        "live", live_rate, category_groups(rates, LIVE_AST_CATEGORIES), note=zero_note(live_rate.missing)
+        "live", live_rate, category_groups(rates, LIVE_AST_CATEGORIES), note=counted_as_zero_note(live_rate.missing)
     )
     web_search = hide_if_incomplete(group("web_search", ("web_search_base", "web_search_no_snippet")))
     memory = hide_if_incomplete(group("memory", ("memory_kv", "memory_vector", "memory_rec_sum")))
@@ -251,7 +253,7 @@ def _overall_v4(groups: Sequence[CategoryGroup]) -> CategoryGroup:
     value = None
     if rate.n_items and rate.value is not None:
         value = sum(V4_WEIGHTS[group.name] * (group.rate.value or 0.0) for group in groups)
-    return CategoryGroup("overall", rate._replace(value=value), note=zero_note(rate.missing))
+    return CategoryGroup("overall", rate._replace(value=value), note=counted_as_zero_note(rate.missing))
 
 
 def _groups_before_v4(version: str, rates: RatesByCategory) -> list[CategoryGroup]:
@@ -259,13 +261,13 @@ def _groups_before_v4(version: str, rates: RatesByCategory) -> list[CategoryGrou
     v1 = version == "V1"
     suffix, executable = ("_function", "executable_") if v1 else ("", "exec_")
 
-    def simple_group(name: str, categories: Sequence[str]) -> CategoryGroup:
+    def make_simple_group(name: str, categories: Sequence[str]) -> CategoryGroup:
         parts = category_groups(rates, categories)
         return item_weighted_group(name, parts, rates) if v1 else unweighted_group(name, parts)
 
     others = (f"multiple{suffix}", f"parallel{suffix}", f"parallel_multiple{suffix}")
-    simple = simple_group("simple", ("simple", "java", "javascript"))
-    simple_executable = simple_group(f"{executable}simple", (f"{executable}simple", "rest"))
+    simple = make_simple_group("simple", ("simple", "java", "javascript"))
+    simple_executable = make_simple_group(f"{executable}simple", (f"{executable}simple", "rest"))
     other_executable = category_groups(rates, [f"{executable}{name}" for name in others])
     groups = [
         unweighted_group("ast", [simple, *category_groups(rates, others)]),
@@ -296,7 +298,7 @@ OverallAndGroups = tuple[CategoryGroup, list[CategoryGroup]]
 """The overall accuracy and the further groups of a leaderboard."""
 
 
-def overall_v2(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
+def overall_and_groups_v2(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
     """Return the groups of `data_combined.csv`. The overall accuracy is the mean of ten columns.
 
     Four of them combine live and non-live calls.
@@ -310,7 +312,7 @@ def overall_v2(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> Overa
     return overall, [combined_ast, _non_live_group(by_name), _live_ast_group(rates), irrelevance]
 
 
-def overall_v3(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
+def overall_and_groups_v3(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
     """Return the groups of `data_overall.csv`. The overall accuracy is the mean of non-live, live and multi-turn."""
     by_name = {group.name: group for group in groups}
     non_live = _non_live_group(by_name)

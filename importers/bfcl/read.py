@@ -283,7 +283,7 @@ def _read_item(
     if category.scores is not None:
         official = False if entry is not None else (True if category.knows_passes else None)
     value = category.results.read_record(item_id)
-    corrected = corrector.correct(item_id, dataset_item)
+    corrected = corrector.apply_errata(item_id, dataset_item)
     inputs = items.ItemInputs(item_id, corrected, official, entry, str(path), record)
     if entry is not None and category.scores is not None:
         inputs.further_entries = category.scores.further_entries.get(item_id, [])
@@ -330,7 +330,7 @@ def _read_items_without_result(
     for item_id, entry in sorted(entries.items(), key=lambda pair: filenames.item_number(pair[0]) or 0):
         issues: list[ImportIssue] = []
         dataset_item = choose_dataset_item(category, item_id, entry, str(scored.path), entry.line, issues)
-        corrected = corrector.correct(item_id, dataset_item)
+        corrected = corrector.apply_errata(item_id, dataset_item)
         position = JsonRecord(entry.line, entry.offset, entry.length, None)
         inputs = items.ItemInputs(item_id, corrected, False, entry, str(scored.path), position)
         try:

@@ -46,9 +46,9 @@ def load_results(
     by_id: dict[str, tuple[tuple[Path, JsonRecord], ...]] = {}
     for path in paths:
         read = _read_file(path, results)
-        first = _first_index([stated for stated, _ in read])
+        first_index = _detect_first_index([stated for stated, _ in read])
         for position, (stated, record) in enumerate(read):
-            item_id = _item_id(stated, position, first, category)
+            item_id = _item_id(stated, position, first_index, category)
             by_id[item_id] = (*by_id.get(item_id, ()), (path, record))
         del read
     all_scored = n_scored == sum(map(len, by_id.values()))
@@ -90,17 +90,17 @@ def _read_file(path: Path, results: Results) -> list[tuple[Any, JsonRecord]]:
     return read
 
 
-def _first_index(stated_ids: list[Any]) -> int:
+def _detect_first_index(stated_ids: list[Any]) -> int:
     """Return 1 if the integer ids count from 1, else 0."""
     numbers = [number for number in stated_ids if isinstance(number, int)]
     return 1 if numbers and min(numbers) == 1 and max(numbers) == len(numbers) else 0
 
 
-def _item_id(stated: Any, position: int, first: int, category: str) -> str:
+def _item_id(stated: Any, position: int, first_index: int, category: str) -> str:
     if isinstance(stated, str) and stated:
         return stated
     if isinstance(stated, int) and not isinstance(stated, bool):
-        return f"{category}_{stated - first}"
+        return f"{category}_{stated - first_index}"
     return f"{category}_{position}"
 
 

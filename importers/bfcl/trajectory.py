@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from fcreview.importers.bfcl.dataset import content_text, json_text, message_role
+from fcreview.importers.bfcl.dataset import content_text, json_text, normalise_role
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.model.item import Call, Message
 
@@ -51,14 +51,14 @@ def build_trajectory(
     """
     log = record.get("inference_log")
     if isinstance(log, list) and any(isinstance(part, dict) for part in log):
-        found = _from_log(log, decode, functions)
+        found = _build_from_log(log, decode, functions)
     else:
-        found = _from_result(record.get("result"), opening, decode)
+        found = _build_from_result(record.get("result"), opening, decode)
     _add_reasoning(record.get("reasoning_content"), found)
     return found
 
 
-def _from_log(log: list[Any], decode: DecodeStep, functions: list[dict[str, Any]]) -> Trajectory:
+def _build_from_log(log: list[Any], decode: DecodeStep, functions: list[dict[str, Any]]) -> Trajectory:
     found = Trajectory()
     states: dict[str, str] = {}
     turn, step = -1, -1
@@ -93,7 +93,7 @@ def _add_turn(
     """Add a turn of the log. Returns the number of its last step, -1 if it has none."""
     for query in part.get("begin_of_turn_query") or ():
         if isinstance(query, dict):
-            role, content = message_role(query.get("role")), content_text(query.get("content"))
+            role, content = normalise_role(query.get("role")), content_text(query.get("content"))
             found.messages.append(Message(turn, -1, role, content))
     step, index = -1, 0
     while isinstance(entries := part.get(f"step_{step + 1}"), list):
@@ -185,7 +185,7 @@ def _predicted_calls(decoded: DecodedCalls | None, raw: Any, start: StepStart) -
     ]
 
 
-def _from_result(result: Any, opening: Sequence[Message], decode: DecodeStep) -> Trajectory:
+def _build_from_result(result: Any, opening: Sequence[Message], decode: DecodeStep) -> Trajectory:
     """Build a trajectory from the dataset's messages and the decoded steps, without tool outputs and states."""
     found = Trajectory()
     if not isinstance(result, list):

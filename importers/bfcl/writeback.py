@@ -277,7 +277,7 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
         for dataset_files in files.dataset_files:
             own = wanted
             if category == "format_sensitivity":  # its items are in the files of several categories
-                own = {id_: fix for id_, fix in wanted.items() if _belongs_to(id_, dataset_files, plan.run.generation)}
+                own = {id_: fix for id_, fix in wanted.items() if _is_in_files(id_, dataset_files, plan.run.generation)}
             if own:
                 path = dataset_files.answers or dataset_files.questions
                 yield from rewrite_golden_file(path, own, partial(_record_id, category))
@@ -285,7 +285,7 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
             yield Unrepresentable(f"golden answers of {category}, whose dataset was not found", len(wanted))
 
 
-def _belongs_to(dataset_id: str, files: DatasetFiles, version: str) -> bool:
+def _is_in_files(dataset_id: str, files: DatasetFiles, version: str) -> bool:
     category = filenames.split_item_id(dataset_id)[0]
     return files.questions.name == filenames.question_file_name(version, category)
 
@@ -314,7 +314,7 @@ def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:
     """Return the recomputed verdict with another golden answer; None if the category is not recomputed."""
     if not isinstance(record, dict):
         return None
-    category, config = filenames.split_config(item.id, item.category)
+    category, config = filenames.resolve_category_and_config(item.id, item.category)
     dataset_item = DatasetItem(item.id, category, functions=item.functions, ground_truth=fix.get(GROUND_TRUTH))
     version = filenames.rules_version(run.generation)
     return evaluate(

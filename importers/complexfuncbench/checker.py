@@ -9,7 +9,7 @@ from typing import Any
 
 from fcreview.model.function_schema import read_declared_parameters
 
-FREE = frozenset(
+FREE_FUNCTIONS = frozenset(
     [
         "Location_to_Lat_Long",
         "Search_Hotel_Destination",
@@ -26,7 +26,7 @@ GENERIC_REPLY = {
     "content": "There is a problem with your api call, please double-check for possible problems.",
 }
 
-_TABLE = """
+_EXACT_PARAMETERS_TEXT = """
 Search_Hotels_By_Coordinates: arrival_date departure_date latitude longitude currency_code languagecode
 Get_Room_List_With_Availability Get_Room_List Get_Hotel_Details: hotel_id arrival_date departure_date
     currency_code languagecode
@@ -61,18 +61,18 @@ Search_Hotel_Destination Location_to_Lat_Long Get_Exchange_Rates Get_Currency Ge
 """
 """Functions, a colon, their parameters; an indented line goes on with the one before."""
 
-EXACT: dict[str, frozenset[str]] = {
+EXACT_PARAMETERS: dict[str, frozenset[str]] = {
     function: frozenset(parameters.split())
-    for functions, _, parameters in (line.partition(":") for line in _TABLE.replace("\n    ", " ").strip().splitlines())
+    for functions, _, parameters in (line.partition(":") for line in _EXACT_PARAMETERS_TEXT.replace("\n    ", " ").strip().splitlines())
     for function in functions.split()
 }
 """Parameters that must be equal, by function; the judge is not asked where one differs."""
 
-Failure = tuple[str, str, str | None]
+CallError = tuple[str, str, str | None]
 """error_type, our words, parameter"""
 
 
-def equal_value(parameter: str, ours: Any, theirs: Any) -> bool:
+def is_equal_value(parameter: str, ours: Any, theirs: Any) -> bool:
     """Python equality; filter lists as sets of their comma-separated parts."""
     if ours == theirs:
         return True
@@ -80,38 +80,38 @@ def equal_value(parameter: str, ours: Any, theirs: Any) -> bool:
         parameter == "categories_filter"
         and isinstance(ours, str)
         and isinstance(theirs, str)
-        and _parts(ours) == _parts(theirs)
+        and _split_filters(ours) == _split_filters(theirs)
     )
 
 
-def _parts(text: str) -> set[str]:
+def _split_filters(text: str) -> set[str]:
     return {part.strip() for part in text.split(",")}
 
 
-def rule_equal(predicted: dict[str, Any], golden: dict[str, Any]) -> bool:
+def is_rule_match(predicted: dict[str, Any], golden: dict[str, Any]) -> bool:
     """Same name, same set of keys, equal values."""
     ours, theirs = predicted.get("arguments") or {}, golden.get("arguments") or {}
     if predicted.get("name") != golden.get("name") or ours.keys() != theirs.keys():
         return False
-    return all(equal_value(key, ours[key], theirs[key]) for key in theirs)
+    return all(is_equal_value(key, ours[key], theirs[key]) for key in theirs)
 
 
-def gate(predicted: dict[str, Any], golden: dict[str, Any]) -> Failure | None:
+def check_exact_parameters(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError | None:
     """The exact-value gate. None lets the pair go on to the response and judge tiers."""
     if predicted.get("name") != golden.get("name"):
         return "func_error", f"{predicted.get('name')} instead of {golden.get('name')}", None
-    exact = EXACT.get(golden["name"], frozenset())
+    exact = EXACT_PARAMETERS.get(golden["name"], frozenset())
     ours, theirs = predicted.get("arguments") or {}, golden.get("arguments") or {}
     for key in sorted(theirs):
         if key in exact:
             if key not in ours:
                 return "param_missing", f"{key} is missing", key
-            if not equal_value(key, ours[key], theirs[key]):
+            if not is_equal_value(key, ours[key], theirs[key]):
                 return "value_error", f"{key} must equal the golden value", key
     return None
 
 
-def error_word(predicted: dict[str, Any], golden: dict[str, Any]) -> Failure:
+def find_call_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError:
     """The word for a pair that every tier refused: golden arguments in sorted order first, extras only then."""
     ours, theirs = predicted.get("arguments") or {}, golden.get("arguments") or {}
     for key in sorted(theirs):
@@ -123,10 +123,10 @@ def error_word(predicted: dict[str, Any], golden: dict[str, Any]) -> Failure:
     return "param_hallucination", f"{extra} is not in the golden call", extra
 
 
-_TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "number": (int, float), "boolean": (bool,), "array": (list,)}
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "number": (int, float), "boolean": (bool,), "array": (list,)}
 
 
-def format_error(call: dict[str, Any], functions: list[dict[str, Any]]) -> str | None:
+def find_format_error(call: dict[str, Any], functions: list[dict[str, Any]]) -> str | None:
     """Why a call is malformed, in our words; first failure. A boolean passes as a number; other types are not
     checked."""
     document = next((f for f in functions if f.get("name") == call.get("name")), None)
@@ -142,6 +142,6 @@ def format_error(call: dict[str, Any], functions: list[dict[str, Any]]) -> str |
         return f"not a parameter: {', '.join(unknown)}"
     for name, value in given.items():
         wanted = (properties[name] or {}).get("type")
-        if wanted in _TYPES and not isinstance(value, _TYPES[wanted]):
+        if wanted in _PYTHON_TYPES and not isinstance(value, _PYTHON_TYPES[wanted]):
             return f"{name} should be a {wanted}"
     return None

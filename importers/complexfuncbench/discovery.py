@@ -13,7 +13,7 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan
 
 RESULT_KEYS = {"id", "gen_convs", "message", "count_dict"}
 DATASET_KEYS = {"id", "conversations", "functions"}
-HEAD = 64 << 20
+MAX_FIRST_RECORD_BYTES = 64 << 20
 
 
 def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
@@ -27,30 +27,30 @@ def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
             ).is_file():
                 found.claimed.add(path)
         elif path.suffix == ".jsonl":
-            keys = _keys(path)
+            keys = _read_first_record_keys(path)
             if keys >= RESULT_KEYS:
                 results.append(path)
             elif keys >= DATASET_KEYS:
                 datasets.append(path)
     for path in results:
-        found.plans.append(_plan(path, results, datasets, data))
+        found.plans.append(_make_plan(path, results, datasets, data))
     for plan in found.plans:
         found.claimed.update(plan.files)
     found.claimed.update(datasets)
     return found
 
 
-def _keys(path: Path) -> set[str]:
-    first: Any = read_first_record(path, HEAD)
+def _read_first_record_keys(path: Path) -> set[str]:
+    first: Any = read_first_record(path, MAX_FIRST_RECORD_BYTES)
     return set(first) if isinstance(first, dict) else set()
 
 
-def _plan(path: Path, results: list[Path], datasets: list[Path], data: Sequence[Path]) -> RunPlan:
+def _make_plan(path: Path, results: list[Path], datasets: list[Path], data: Sequence[Path]) -> RunPlan:
     siblings = [other for other in results if other.parent == path.parent]
     name = path.parent.name if len(siblings) == 1 else f"{path.parent.name} ({path.stem})"
-    files = _dataset(path, datasets, data)
+    files = _find_run_dataset(path, datasets, data)
     folder = path.with_suffix("") / "logs"
-    run = Run("complexfuncbench", "v1", "en", name, str(path), dataset=_place(files))
+    run = Run("complexfuncbench", "v1", "en", name, str(path), dataset=_common_path(files))
     run.settings["experiment"] = path.stem
     plan = RunPlan(
         run,
@@ -70,22 +70,22 @@ def _plan(path: Path, results: list[Path], datasets: list[Path], data: Sequence[
     return plan
 
 
-def _dataset(path: Path, found: Sequence[Path], data: Sequence[Path]) -> list[Path]:
+def _find_run_dataset(path: Path, found: Sequence[Path], data: Sequence[Path]) -> list[Path]:
     """All files of the run's dataset: those below the folders given, else those nearest to the run."""
-    given = list(_datasets(data))
+    given = list(_iter_dataset_files(data))
     if given or not found:
-        return given or _nearest(path, list(_datasets(_around(path))))
-    return _nearest(path, found)
+        return given or _nearest_files(path, list(_iter_dataset_files(_candidate_folders(path))))
+    return _nearest_files(path, found)
 
 
-def _nearest(path: Path, files: Sequence[Path]) -> list[Path]:
+def _nearest_files(path: Path, files: Sequence[Path]) -> list[Path]:
     """Those that share the most folders with the run: a dataset may be several files, and there may be another one's
     of another run."""
     shared = {file: len(os.path.commonpath([path.absolute(), file.absolute()])) for file in dict.fromkeys(files)}
     return sorted(file for file, length in shared.items() if length == max(shared.values()))
 
 
-def _place(files: Sequence[Path]) -> str | None:
+def _common_path(files: Sequence[Path]) -> str | None:
     """The file, or the folder of several."""
     return (
         None
@@ -94,14 +94,14 @@ def _place(files: Sequence[Path]) -> str | None:
     )
 
 
-def _around(path: Path) -> Iterator[Path]:
+def _candidate_folders(path: Path) -> Iterator[Path]:
     for root in list(path.parents)[:4]:
         yield root / "data"
         yield root
 
 
-def _datasets(folders: Sequence[Path] | Iterator[Path]) -> Iterator[Path]:
+def _iter_dataset_files(folders: Sequence[Path] | Iterator[Path]) -> Iterator[Path]:
     for folder in folders:
         for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
-            if _keys(path) >= DATASET_KEYS:
+            if _read_first_record_keys(path) >= DATASET_KEYS:
                 yield path

@@ -25,17 +25,17 @@ from fcreview.importers.common.records import first_question, read_function_docs
 from fcreview.importers.complexfuncbench.calls import (
     CallVerdict,
     GoldenPath,
-    addresses,
-    calls,
-    domain,
-    golden_path,
-    judge_calls,
-    made,
-    needs,
-    parameters,
-    uncovered,
+    verdicts_by_address,
+    summarize_calls,
+    sample_domain,
+    read_golden_path,
+    derive_call_verdicts,
+    read_predicted_path,
+    find_required_calls,
+    count_compared_parameters,
+    uncovered_golden_calls,
 )
-from fcreview.importers.complexfuncbench.log import Log, read_log
+from fcreview.importers.complexfuncbench.log import EvaluationLog, parse_log
 from fcreview.matching.diff import diff_call
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import RESPONSE, call_address
@@ -48,36 +48,36 @@ from fcreview.safe_files import read_file
 
 
 @dataclass(slots=True)
-class Judged:
+class ReviewedCall:
     """One predicted call."""
 
-    recorded: bool | None
+    officially_accepted: bool | None
     """Whether the evaluator accepted it; None if nobody judged it."""
     golden: int | None
     error: str | None
-    wrong: Mapping[str, str] = field(default_factory=dict)
+    wrong_parameter_types: Mapping[str, str] = field(default_factory=dict)
     """Parameter -> type."""
-    people: bool | None = None
+    override: bool | None = None
     disputed: bool = False
 
     @property
     def accepted(self) -> bool | None:
         if self.disputed:
             return None
-        return self.recorded if self.people is None else self.people
+        return self.officially_accepted if self.override is None else self.override
 
 
-def judged(item: ScoredItem) -> list[Judged]:
+def read_reviewed_calls(item: ScoredItem) -> list[ReviewedCall]:
     """The predicted calls, as far as the importer has put them into `more`."""
     calls = item.metadata.get("calls")
-    return [_judged(item, address, call) for address, call in calls.items()] if isinstance(calls, dict) else []
+    return [_make_reviewed_call(item, address, call) for address, call in calls.items()] if isinstance(calls, dict) else []
 
 
-def _judged(item: ScoredItem, address: str, call: Mapping[str, Any]) -> Judged:
+def _make_reviewed_call(item: ScoredItem, address: str, call: Mapping[str, Any]) -> ReviewedCall:
     said = [item.overrides[address, criterion] for criterion in ROLL_UP_CRITERIA if (address, criterion) in item.overrides]
     people = next((value for value in said if isinstance(value, bool)), None)
     disputed = people is None and None in said
-    return Judged(call["accepted"], call.get("golden"), call.get("error"), call.get("wrong") or {}, people, disputed)
+    return ReviewedCall(call["accepted"], call.get("golden"), call.get("error"), call.get("wrong") or {}, people, disputed)
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class CallCounts:
     golden: int
 
 
-def call_counts(item: ScoredItem, calls: list[Judged]) -> CallCounts:
+def count_accepted_calls(item: ScoredItem, calls: list[ReviewedCall]) -> CallCounts:
     """The recorded numbers, moved by what people said of single calls.
 
     A repeated free call that the evaluator counted twice stays counted twice; what people accept counts once a golden
@@ -95,14 +95,14 @@ def call_counts(item: ScoredItem, calls: list[Judged]) -> CallCounts:
     counts = item.metadata.get("counts")
     counts = counts if isinstance(counts, dict) else {}
     found = CallCounts(
-        number(counts, "correct_call_num") if counts else sum(call.recorded is True for call in calls),
-        number(counts, "total_call_num") or item.n_golden,
+        read_count(counts, "correct_call_num") if counts else sum(call.officially_accepted is True for call in calls),
+        read_count(counts, "total_call_num") or item.n_golden,
     )
-    covered = {call.golden for call in calls if call.recorded and call.accepted}
+    covered = {call.golden for call in calls if call.officially_accepted and call.accepted}
     for call in calls:
-        if call.recorded and not call.accepted:
+        if call.officially_accepted and not call.accepted:
             found.correct -= 1
-        elif call.accepted and not call.recorded and call.golden is not None and call.golden not in covered:
+        elif call.accepted and not call.officially_accepted and call.golden is not None and call.golden not in covered:
             found.correct += 1
             covered.add(call.golden)
     open_ones = {call.golden for call in calls if call.disputed and call.golden is not None}
@@ -110,34 +110,34 @@ def call_counts(item: ScoredItem, calls: list[Judged]) -> CallCounts:
     return found
 
 
-def number(counts: Mapping[str, Any], name: str) -> int:
+def read_count(counts: Mapping[str, Any], name: str) -> int:
     value = counts.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def error(item: ScoredItem, calls: list[Judged]) -> str | None:
+def get_sample_error(item: ScoredItem, calls: list[ReviewedCall]) -> str | None:
     """The word of a failed sample: the recorded one, else that of the first call that people refuse."""
     if item.valid is not False:
         return None
-    refused = (call.error for call in calls if call.recorded and call.accepted is False and call.error)
+    refused = (call.error for call in calls if call.officially_accepted and call.accepted is False and call.error)
     return item.error_type or next(refused, None)
 
 
-def wrong_parameters(calls: list[Judged]) -> Iterator[str]:
+def list_wrong_parameter_types(calls: list[ReviewedCall]) -> Iterator[str]:
     """Types of the parameters in which refused calls differ from their golden calls."""
     for call in calls:
         if call.accepted is False:
-            yield from call.wrong.values()
+            yield from call.wrong_parameter_types.values()
 
 
-NOTE = "success depended on live replies and a judge: it is imported, not recomputed"
-JUDGE = "gpt-4o (as published)"
+NOT_RECOMPUTED_NOTE = "success depended on live replies and a judge: it is imported, not recomputed"
+JUDGE_NAME = "gpt-4o (as published)"
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     path = plan.results[0]
     issues: list[ImportIssue] = []
-    samples = dataset(plan.data, issues)
+    samples = read_dataset(plan.data, issues)
     yield from issues
     logs = {file.stem: file for file in plan.logs}
     seen: set[str] = set()
@@ -151,15 +151,15 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             continue
         if name in seen:
             yield ImportIssue(str(path), row.line, f"{name} stands here twice; kept as {name}#{row.line}", item=name)
-        item = _item(row, f"{name}#{row.line}" if name in seen else name, samples.get(name), logs.pop(name, None), path)
-        yield _known(item, name, samples)
+        item = _read_item(row, f"{name}#{row.line}" if name in seen else name, samples.get(name), logs.pop(name, None), path)
+        yield _note_missing_sample(item, name, samples)
         seen.add(name)
     for name, file in logs.items():
         if name not in seen:
-            yield _known(_without_record(name, file, samples.get(name)), name, samples)
+            yield _note_missing_sample(_read_item_without_record(name, file, samples.get(name)), name, samples)
 
 
-def dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
+def read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
     """The samples of all files by id; of two with one id the first counts."""
     found: dict[str, dict[str, Any]] = {}
     for file in files:
@@ -174,39 +174,39 @@ def dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str,
     return found
 
 
-def _item(row: JsonRecord, name: str, known: dict[str, Any] | None, log_file: Path | None, path: Path) -> Item:
+def _read_item(row: JsonRecord, name: str, known: dict[str, Any] | None, log_file: Path | None, path: Path) -> Item:
     record = row.value
     item = Item(
-        id=name, category=domain(record["id"]), file=str(path), line=row.line, offset=row.offset, length=row.length
+        id=name, category=sample_domain(record["id"]), file=str(path), line=row.line, offset=row.offset, length=row.length
     )
     item.prediction_hash = answer_hash(record["gen_convs"])
     item.golden_hash = answer_hash((known or {}).get("conversations")) if known else ""
-    item.rule_note = NOTE
-    return fill_safely(item, lambda: _fill(item, record, known, _log(log_file, item)))
+    item.rule_note = NOT_RECOMPUTED_NOTE
+    return fill_safely(item, lambda: _fill_item(item, record, known, _read_log(log_file, item)))
 
 
-def _fill(item: Item, record: dict[str, Any], known: dict[str, Any] | None, log: Log | None) -> None:
-    _outcome(item, record)
-    _scores(item, record)
-    golden, ours = golden_path(known), made(record)
+def _fill_item(item: Item, record: dict[str, Any], known: dict[str, Any] | None, log: EvaluationLog | None) -> None:
+    _add_official_verdict(item, record)
+    _add_response_scores(item, record)
+    golden, ours = read_golden_path(known), read_predicted_path(record)
     item.messages, item.golden = ours.messages, golden.calls
     item.predicted = [call for step in ours.steps for call in step]
     item.functions = read_function_docs((known or {}).get("functions"))
     item.question = first_question(item.messages)
     item.n_steps = len(ours.steps)
-    verdicts = judge_calls(ours, golden, item.functions, log)
-    item.pairs = pairs_of(verdicts, golden)
+    verdicts = derive_call_verdicts(ours, golden, item.functions, log)
+    item.pairs = pair_calls(verdicts, golden)
     if known:
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    by_address = addresses(item.pairs, verdicts)
-    item.verdicts += _call_verdicts(by_address)
-    item.extra.compared_with = _held_against(item.pairs, by_address)
-    item.extra.needs = needs(golden, by_address, bool(item.official)) if known else None
-    _extra(item, record, golden, verdicts, log)
-    _for_figures(item, by_address)
+    by_address = verdicts_by_address(item.pairs, verdicts)
+    item.verdicts += _make_call_verdicts(by_address)
+    item.extra.compared_with = _compared_golden_calls(item.pairs, by_address)
+    item.extra.needs = find_required_calls(golden, by_address, bool(item.official)) if known else None
+    _add_metadata(item, record, golden, verdicts, log)
+    _add_metric_inputs(item, by_address)
 
 
-def _known(item: Item, name: str, dataset: dict[str, dict[str, Any]]) -> Item:
+def _note_missing_sample(item: Item, name: str, dataset: dict[str, dict[str, Any]]) -> Item:
     """Says so where the dataset lacks the sample; that there is none at all is said of the run."""
     if name not in dataset:
         item.rule_note = "no golden answer: nothing to compare with"
@@ -216,49 +216,49 @@ def _known(item: Item, name: str, dataset: dict[str, dict[str, Any]]) -> Item:
     return item
 
 
-def _without_record(name: str, file: Path, known: dict[str, Any] | None) -> Item:
+def _read_item_without_record(name: str, file: Path, known: dict[str, Any] | None) -> Item:
     """A sample that only has a log: the run ended without an answer and nothing was stored."""
-    item = Item(id=name, category=domain(name), file=str(file), line=1)
-    item.rule_note = NOTE
+    item = Item(id=name, category=sample_domain(name), file=str(file), line=1)
+    item.rule_note = NOT_RECOMPUTED_NOTE
     item.extra.metadata["outcome"] = "no record: the run ended without an answer, only a log was left"
     item.issues.append(
         ImportIssue(str(file), None, "a log without a result record: no official verdict", item=name, severity="notice")
     )
-    return fill_safely(item, lambda: _fill_from_log(item, known, _log(file, item)))
+    return fill_safely(item, lambda: _fill_from_log(item, known, _read_log(file, item)))
 
 
-def _fill_from_log(item: Item, known: dict[str, Any] | None, log: Log | None) -> None:
-    golden = golden_path(known)
+def _fill_from_log(item: Item, known: dict[str, Any] | None, log: EvaluationLog | None) -> None:
+    golden = read_golden_path(known)
     item.golden = golden.calls
     if log is not None:
         gen: list[dict[str, Any]] = [{"role": "user", "content": log.query}]
         for turn in log.turns:
             gen.append({"role": "assistant", "function_call": turn.predicted})
             gen.append({"role": "observation", "content": turn.observations})
-        ours = made({"gen_convs": gen})
+        ours = read_predicted_path({"gen_convs": gen})
         item.prediction_hash = answer_hash(gen)
         item.messages, item.predicted = ours.messages, [call for step in ours.steps for call in step]
-        verdicts = judge_calls(ours, golden, read_function_docs((known or {}).get("functions")), log)
-        item.pairs = pairs_of(verdicts, golden)
-        by_address = addresses(item.pairs, verdicts)
-        item.verdicts = _call_verdicts(by_address)
-        _for_figures(item, by_address)
+        verdicts = derive_call_verdicts(ours, golden, read_function_docs((known or {}).get("functions")), log)
+        item.pairs = pair_calls(verdicts, golden)
+        by_address = verdicts_by_address(item.pairs, verdicts)
+        item.verdicts = _make_call_verdicts(by_address)
+        _add_metric_inputs(item, by_address)
     item.question = first_question(item.messages)
 
 
-def _log(file: Path | None, item: Item) -> Log | None:
+def _read_log(file: Path | None, item: Item) -> EvaluationLog | None:
     if file is None:
         return None
     try:
-        log = read_log(read_file(file, MAX_FILE_BYTES).decode("utf-8", "replace"))
+        log = parse_log(read_file(file, MAX_FILE_BYTES).decode("utf-8", "replace"))
     except OSError as error:
-        item.issues.append(ImportIssue(str(file), None, f"cannot be read: {error.strerror}", item=item.id))
+        item.issues.append(ImportIssue(str(file), None, f"cannot be read: {get_sample_error.strerror}", item=item.id))
         return None
     item.issues += [ImportIssue(str(file), None, problem, item=item.id, severity="notice") for problem in log.problems]
     return log
 
 
-def pairs_of(verdicts: list[CallVerdict], golden: GoldenPath) -> list[CallPair]:
+def pair_calls(verdicts: list[CallVerdict], golden: GoldenPath) -> list[CallPair]:
     """Golden order; a free call that was made again, and calls nobody judged, stand after as calls of their own."""
     pairs: dict[int, CallPair] = {}
     extra: list[CallPair] = []
@@ -279,28 +279,28 @@ def pairs_of(verdicts: list[CallVerdict], golden: GoldenPath) -> list[CallPair]:
     return ordered + sorted(extra, key=lambda pair: pair.predicted or 0)
 
 
-def _held_against(pairs: list[CallPair], verdicts: dict[str, CallVerdict]) -> dict[str, int] | None:
+def _compared_golden_calls(pairs: list[CallPair], verdicts: dict[str, CallVerdict]) -> dict[str, int] | None:
     """The golden calls of refused calls whose partner was later answered by another call."""
     extra = {call_address(0, at) for at, pair in enumerate(pairs) if pair.golden is None}
     return {at: one.golden.index for at, one in verdicts.items() if at in extra and one.golden is not None} or None
 
 
-def _call_verdicts(verdicts: dict[str, CallVerdict]) -> list[Verdict]:
+def _make_call_verdicts(verdicts: dict[str, CallVerdict]) -> list[Verdict]:
     found = []
     for address, one in verdicts.items():
         judged = one.tier == "judge"
-        by = JUDGE if judged else f"{one.tier} tier" + (", partner guessed" if one.guessed else "")
+        by = JUDGE_NAME if judged else f"{one.tier} tier" + (", partner guessed" if one.is_partner_guessed else "")
         source: SourceName = "judge" if judged else "official"
         found.append(Verdict(source, one.ok, address, "equivalent", one.error_type, one.rationale, by))
     return found
 
 
-def _for_figures(item: Item, verdicts: dict[str, CallVerdict]) -> None:
-    item.extra.metadata["calls"] = calls(verdicts)
-    item.extra.metadata["parameters compared"] = parameters(list(verdicts.values()))
+def _add_metric_inputs(item: Item, verdicts: dict[str, CallVerdict]) -> None:
+    item.extra.metadata["calls"] = summarize_calls(verdicts)
+    item.extra.metadata["parameters compared"] = count_compared_parameters(list(verdicts.values()))
 
 
-def _outcome(item: Item, record: dict[str, Any]) -> None:
+def _add_official_verdict(item: Item, record: dict[str, Any]) -> None:
     message = record.get("message")
     item.official = message == "Success." if isinstance(message, str) else False
     entries = message if isinstance(message, list) else [message] if isinstance(message, dict) else []
@@ -316,7 +316,7 @@ def _outcome(item: Item, record: dict[str, Any]) -> None:
     item.verdicts.append(Verdict("official", item.official, error_type=item.error_type, rationale=text, by="message"))
 
 
-def _scores(item: Item, record: dict[str, Any]) -> None:
+def _add_response_scores(item: Item, record: dict[str, Any]) -> None:
     evaluation = record.get("resp_eval")
     for key, criterion in (("complete", "completeness"), ("correct", "correctness")):
         entry = evaluation.get(key) if isinstance(evaluation, dict) else None
@@ -325,11 +325,11 @@ def _scores(item: Item, record: dict[str, Any]) -> None:
         score, reason = entry.get("score"), entry.get("reason")
         value = score if score in (0, 1, 2) else None
         text = f"{reason or ''}" + ("" if value is not None else f" (recorded score {score}: no usable verdict)")
-        item.verdicts.append(Verdict("judge", value, RESPONSE, criterion, None, text.strip() or None, JUDGE))
+        item.verdicts.append(Verdict("judge", value, RESPONSE, criterion, None, text.strip() or None, JUDGE_NAME))
 
 
-def _extra(
-    item: Item, record: dict[str, Any], golden: GoldenPath, verdicts: list[CallVerdict], log: Log | None
+def _add_metadata(
+    item: Item, record: dict[str, Any], golden: GoldenPath, verdicts: list[CallVerdict], log: EvaluationLog | None
 ) -> None:
     counts = record.get("count_dict")
     if isinstance(counts, dict):
@@ -337,13 +337,13 @@ def _extra(
         item.extra.metadata["steps"] = (
             f"{counts.get('real_turn_num')} taken, {golden.steps or counts.get('total_turn_num')} on the golden path"
         )
-    left = uncovered(golden, verdicts)
+    left = uncovered_golden_calls(golden, verdicts)
     if left:
         item.extra.metadata["golden calls not covered"] = [call.name for call in left]
     corrections = sum(verdict.tier == "format" for verdict in verdicts)
     if corrections:
         item.extra.metadata["format errors"] = corrections
-    if log is not None and log.tries > 1:
-        item.extra.metadata["tries in the log"] = log.tries
-    if log is not None and log.surplus:
-        item.extra.metadata["surplus call"] = log.surplus
+    if log is not None and log.attempts > 1:
+        item.extra.metadata["tries in the log"] = log.attempts
+    if log is not None and log.surplus_call:
+        item.extra.metadata["surplus call"] = log.surplus_call

@@ -38,54 +38,54 @@ from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import DIALOG_ACTS
 
 LABELS = DIALOG_ACTS
-SHORT = dict(zip(LABELS, ("function", "inform", "seek_info", "reject", "other"), strict=True))
+SHORT_LABELS = dict(zip(LABELS, ("function", "inform", "seek_info", "reject", "other"), strict=True))
 """The paper's words."""
-CRITERION = "dialog_act"
-GOLDEN = "golden dialog acts"
+ACT_CRITERION = "dialog_act"
+GOLDEN_ACTS_KEY = "golden dialog acts"
 """Where an item's golden labels stand in `more`."""
-Pair = tuple[frozenset[str], frozenset[str]]
+LabelPair = tuple[frozenset[str], frozenset[str]]
 """(predicted, golden) labels"""
-Pairs = Mapping[Pair, int]
+LabelPairCounts = Mapping[LabelPair, int]
 """How many turns have such labels: few pairs differ."""
 
 
-def figures(rows: Sequence[ScoredItem]) -> list[Metric]:
+def compute_act_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
     """Accuracy, then over the turns with labels on both sides: labels, confusion, how often each label is shared."""
-    verdicts = [valid for row in rows if (valid := verdict(row)) is not None]
+    verdicts = [valid for row in rows if (valid := get_act_verdict(row)) is not None]
     accuracy = sum(verdicts) / len(verdicts) if verdicts else None
     found = [Metric("response quality", "dialog act accuracy", accuracy)]
-    pairs = Counter([pair for row in rows if (pair := _pair(row)) is not None])
-    return found + _labels(pairs) + _confused(pairs) + _shared(pairs) if pairs else found
+    pairs = Counter([pair for row in rows if (pair := _get_label_pair(row)) is not None])
+    return found + _label_metrics(pairs) + _confusion_metrics(pairs) + _shared_label_metrics(pairs) if pairs else found
 
 
 @cached_on_item
-def verdict(row: ScoredItem) -> bool | None:
+def get_act_verdict(row: ScoredItem) -> bool | None:
     """The item's own, unless people overruled the labels and not the item: then whether their labels match."""
-    if (RESPONSE, CRITERION) not in row.overrides or ITEM_CORRECT in row.overrides:
+    if (RESPONSE, ACT_CRITERION) not in row.overrides or ITEM_CORRECT in row.overrides:
         return row.valid
-    pair = _pair(row)
-    return acts_match(*pair) if pair is not None else None
+    pair = _get_label_pair(row)
+    return has_common_label(*pair) if pair is not None else None
 
 
 @cached_on_item
-def _pair(row: ScoredItem) -> Pair | None:
-    ours, theirs = row.values.get(CRITERION), row.metadata.get(GOLDEN)
+def _get_label_pair(row: ScoredItem) -> LabelPair | None:
+    ours, theirs = row.values.get(ACT_CRITERION), row.metadata.get(GOLDEN_ACTS_KEY)
     return (frozenset(ours), frozenset(theirs)) if isinstance(ours, list) and isinstance(theirs, list) else None
 
 
-def acts_match(predicted: Iterable[str], golden: Iterable[str]) -> bool:
+def has_common_label(predicted: Iterable[str], golden: Iterable[str]) -> bool:
     """At least one label in common."""
     return bool(set(predicted) & set(golden))
 
 
-def _labels(pairs: Pairs) -> list[Metric]:
+def _label_metrics(pairs: LabelPairCounts) -> list[Metric]:
     table, note = "dialog act labels", "of the predicted replies; the paper's Table 5 has the golden ones"
-    return [Metric(table, name, value, note=note) for name, value in multi_label(pairs).items()]
+    return [Metric(table, name, value, note=note) for name, value in compute_label_scores(pairs).items()]
 
 
-def multi_label(pairs: Pairs) -> dict[str, float]:
+def compute_label_scores(pairs: LabelPairCounts) -> dict[str, float]:
     """Precision, recall and F1 of single labels over all turns, 0 to 1."""
-    cells = list(act_confusion(pairs).values())
+    cells = list(count_shared_labels(pairs).values())
     both = sum(cell["both"] for cell in cells)
     predicted = both + sum(cell["only_predicted"] for cell in cells)
     golden = both + sum(cell["only_golden"] for cell in cells)
@@ -95,18 +95,18 @@ def multi_label(pairs: Pairs) -> dict[str, float]:
     return {"precision": precision, "recall": recall, "F1": f1}
 
 
-def _confused(pairs: Pairs) -> list[Metric]:
-    counts = confused(pairs)
+def _confusion_metrics(pairs: LabelPairCounts) -> list[Metric]:
+    counts = count_confusions(pairs)
     table, note = "dialog acts confused", "turns without a common label, once for each pair of labels"
     return [
-        Metric(table, f"{SHORT[golden]} taken for {SHORT[predicted]}", counts[golden, predicted], "count", 1, note)
+        Metric(table, f"{SHORT_LABELS[golden]} taken for {SHORT_LABELS[predicted]}", counts[golden, predicted], "count", 1, note)
         for golden in LABELS
         for predicted in LABELS
         if golden != predicted
     ]
 
 
-def confused(pairs: Pairs) -> Counter[tuple[str, str]]:
+def count_confusions(pairs: LabelPairCounts) -> Counter[tuple[str, str]]:
     """(golden, predicted) -> how often, over the turns without a label in common."""
     counts: Counter[tuple[str, str]] = Counter()
     for (predicted, golden), n in pairs.items():
@@ -116,17 +116,17 @@ def confused(pairs: Pairs) -> Counter[tuple[str, str]]:
     return counts
 
 
-def _shared(pairs: Pairs) -> list[Metric]:
+def _shared_label_metrics(pairs: LabelPairCounts) -> list[Metric]:
     """Per label: how often both sides have it, only the golden one, only the prediction."""
     words = {"both": "golden and predicted", "only_golden": "golden only", "only_predicted": "predicted only"}
     return [
         Metric("dialog acts", f"{label}: {words[cell]}", count, "count", 1)
-        for label, cells in act_confusion(pairs).items()
+        for label, cells in count_shared_labels(pairs).items()
         for cell, count in cells.items()
     ]
 
 
-def act_confusion(pairs: Pairs) -> Mapping[str, dict[str, int]]:
+def count_shared_labels(pairs: LabelPairCounts) -> Mapping[str, dict[str, int]]:
     """label -> {both, only_golden, only_predicted}"""
     table = {label: {"both": 0, "only_golden": 0, "only_predicted": 0} for label in LABELS}
     for (ours, theirs), n in pairs.items():
@@ -136,33 +136,33 @@ def act_confusion(pairs: Pairs) -> Mapping[str, dict[str, int]]:
     return table
 
 
-TYPES = {"object": "dict", "number": "float"}
+BFCL_TYPE_NAMES = {"object": "dict", "number": "float"}
 
 
-def make_case(name: str, functions: list[dict[str, Any]], answer: Any) -> DatasetItem:
+def make_dataset_item(name: str, functions: list[dict[str, Any]], answer: Any) -> DatasetItem:
     return DatasetItem(
-        name, "multiple", functions=[adapt_document(one) for one in functions], ground_truth=adapt_answer(answer)
+        name, "multiple", functions=[adapt_function_doc(one) for one in functions], ground_truth=adapt_answer(answer)
     )
 
 
-def check(result: Any, case: DatasetItem) -> Evaluation:
+def check_call(result: Any, case: DatasetItem) -> Evaluation:
     return evaluate(result, case, version="V2", category="multiple")
 
 
-def adapt_document(document: dict[str, Any]) -> dict[str, Any]:
-    return {**document, "parameters": _schema({"required": [], **get_parameters_schema(document), "type": "dict"})}
+def adapt_function_doc(document: dict[str, Any]) -> dict[str, Any]:
+    return {**document, "parameters": _adapt_schema({"required": [], **get_parameters_schema(document), "type": "dict"})}
 
 
-def _schema(schema: Any) -> Any:
+def _adapt_schema(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     changed = dict(schema)
     if isinstance(changed.get("type"), str):
-        changed["type"] = TYPES.get(changed["type"], changed["type"])
+        changed["type"] = BFCL_TYPE_NAMES.get(changed["type"], changed["type"])
     if isinstance(changed.get("items"), dict):
-        changed["items"] = _schema(changed["items"])
+        changed["items"] = _adapt_schema(changed["items"])
     if isinstance(changed.get("properties"), dict):
-        changed["properties"] = {name: _schema(one) for name, one in changed["properties"].items()}
+        changed["properties"] = {name: _adapt_schema(one) for name, one in changed["properties"].items()}
     return changed
 
 
@@ -171,94 +171,94 @@ def adapt_answer(answer: Any) -> Any:
     if not isinstance(answer, list):
         return answer
     return [
-        {name: {key: [_wrap(value) for value in accepted] for key, accepted in arguments.items()}}
+        {name: {key: [_wrap_object_fields(value) for value in accepted] for key, accepted in arguments.items()}}
         for call in answer
         if isinstance(call, dict)
         for name, arguments in call.items()
     ]
 
 
-def _wrap(value: Any) -> Any:
+def _wrap_object_fields(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: inner if isinstance(inner, list) else [inner] for key, inner in value.items()}
     return value
 
 
-def golden_call(answer: Any, turn: int) -> list[Call]:
+def make_golden_calls(answer: Any, turn: int) -> list[Call]:
     """For display: the golden list as stored is one list of alternatives, objects with their own fields."""
     calls: list[Call] = []
     for call in answer if isinstance(answer, list) else []:
         for name, arguments in call.items():
-            accepts = {key: AcceptedValues([_pattern(value) for value in accepted]) for key, accepted in arguments.items()}
+            accepts = {key: AcceptedValues([_make_golden_value(value) for value in accepted]) for key, accepted in arguments.items()}
             calls.append(Call("golden", name, accepts, turn, 0, len(calls)))
     return calls
 
 
-def _pattern(value: Any) -> Any:
+def _make_golden_value(value: Any) -> Any:
     return GoldenObject({key: AcceptedValues([inner]) for key, inner in value.items()}) if isinstance(value, dict) else value
 
 
-CALL = re.compile(r"\s*([A-Za-z_]\w*(?:\.\w+)+)\(")
+CALL_START = re.compile(r"\s*([A-Za-z_]\w*(?:\.\w+)+)\(")
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ChainPosition:
     turn: str
     """`dialog_id` of the dialog-act record this call belongs to."""
     index: int
     length: int
 
 
-def dialog(dialog_id: str) -> str:
+def get_dialog_id(dialog_id: str) -> str:
     """The part both files share: the suffix counts calls in one and agent turns in the other."""
     return dialog_id.rpartition("_")[0]
 
 
-def call_name(text: Any) -> str | None:
+def parse_call_name(text: Any) -> str | None:
     """`Api.find(class=['x'])` -> `Api_find`; None for a reply in prose. Not parsed: parameter names may be Python
     keywords."""
-    found = CALL.match(text) if isinstance(text, str) else None
+    found = CALL_START.match(text) if isinstance(text, str) else None
     return found[1].replace(".", "_") if found else None
 
 
-def chains(calls: Iterable[dict[str, Any]], acts: Iterable[dict[str, Any]]) -> dict[str, Link]:
+def find_chain_positions(calls: Iterable[dict[str, Any]], acts: Iterable[dict[str, Any]]) -> dict[str, ChainPosition]:
     """Call record id -> link. Records of a dialog whose names do not line up are left out, not guessed."""
     waiting: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for call in calls:
-        waiting[dialog(call["dialog_id"])].append(call)
+        waiting[get_dialog_id(call["dialog_id"])].append(call)
     by_dialog: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for act in acts:
-        by_dialog[dialog(act["dialog_id"])].append(act)
-    links: dict[str, Link] = {}
+        by_dialog[get_dialog_id(act["dialog_id"])].append(act)
+    links: dict[str, ChainPosition] = {}
     for key, records in waiting.items():
-        found = _link(records, by_dialog.get(key, []))
+        found = _find_dialog_positions(records, by_dialog.get(key, []))
         links.update(found or {})
     return links
 
 
-def _link(records: list[dict[str, Any]], acts: list[dict[str, Any]]) -> dict[str, Link] | None:
+def _find_dialog_positions(records: list[dict[str, Any]], acts: list[dict[str, Any]]) -> dict[str, ChainPosition] | None:
     position, links = 0, {}
     for act in acts:
         said = act.get("ground_truth_content")
-        names = [name for name in map(call_name, said if isinstance(said, list) else []) if name]
+        names = [name for name in map(parse_call_name, said if isinstance(said, list) else []) if name]
         here = records[position : position + len(names)]
-        if [_golden_name(record) for record in here] != names:
+        if [_golden_function_name(record) for record in here] != names:
             return None
         for index, record in enumerate(here):
-            links[record["id"]] = Link(act["dialog_id"], index, len(names))
+            links[record["id"]] = ChainPosition(act["dialog_id"], index, len(names))
         position += len(names)
     return links if position == len(records) else None
 
 
-def _golden_name(record: dict[str, Any]) -> str | None:
+def _golden_function_name(record: dict[str, Any]) -> str | None:
     golden = record.get("ground_truth")
     first = golden[0] if isinstance(golden, list) and golden else None
     return next(iter(first), None) if isinstance(first, dict) else None
 
 
-DIGITS = 4
+SCORE_DECIMALS = 4
 """Decimals of the soft score file; chains multiply the rounded scores."""
-STAYS = "soft score stays"
+FIXED_SCORE_KEY = "soft score stays"
 """Stands in `more`, with the reason, where a call's score does not follow from its arguments' scores."""
 
 Similarity = Callable[[str, str], float]
@@ -268,7 +268,7 @@ def token_f1(golden: str, predicted: str) -> float:
     """F1 of the shared words, 0 to 1; words are runs of letters and digits, case ignored. Equal texts score 1."""
     if golden == predicted:
         return 1.0
-    ours, theirs = Counter(_words(predicted)), Counter(_words(golden))
+    ours, theirs = Counter(_split_words(predicted)), Counter(_split_words(golden))
     shared = sum((ours & theirs).values())
     if not shared:
         return 0.0
@@ -276,24 +276,24 @@ def token_f1(golden: str, predicted: str) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def parameter_scores(
+def compute_parameter_scores(
     golden: Mapping[str, list[Any]], predicted: Mapping[str, Any], similarity: Similarity = token_f1
 ) -> dict[str, float]:
     """A score for every parameter of either side, 4 decimals as in the score file; 0 for one that is on one side
     only."""
     return {
-        name: round(_best(golden[name], predicted[name], similarity), DIGITS)
+        name: round(_best_score(golden[name], predicted[name], similarity), SCORE_DECIMALS)
         if name in golden and name in predicted
         else 0.0
         for name in sorted({*golden, *predicted})
     }
 
 
-def _best(accepted: list[Any], value: Any, similarity: Similarity) -> float:
+def _best_score(accepted: list[Any], value: Any, similarity: Similarity) -> float:
     scores = [
         similarity(golden, value)
         if isinstance(golden, str) and isinstance(value, str)
@@ -305,8 +305,8 @@ def _best(accepted: list[Any], value: Any, similarity: Similarity) -> float:
     return max(scores, default=0.0)
 
 
-def soft_score(name_matches: bool, scores: Mapping[str, float]) -> float:
+def compute_soft_score(name_matches: bool, scores: Mapping[str, float]) -> float:
     """The mean over parameters, 0 if the name or any parameter scores 0, 1 for a matching call without parameters."""
     if not name_matches or any(score == 0 for score in scores.values()):
         return 0.0
-    return round(sum(scores.values()) / len(scores), DIGITS) if scores else 1.0
+    return round(sum(scores.values()) / len(scores), SCORE_DECIMALS) if scores else 1.0

@@ -12,113 +12,113 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.jsonl import JsonRecord, read_records
-from fcreview.importers.confetti.checker import Link, chains
+from fcreview.importers.confetti.checker import ChainPosition, find_chain_positions
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 
-CALLS, ACTS = "conversationsclean", "dialogacts"
-RESULTS = {f"BFCL_v2_{name}_result.json": name for name in (CALLS, ACTS)}
-SCORES = {f"BFCL_v2_{name}_score.json": name for name in (CALLS, ACTS)}
-QUESTIONS = {f"BFCL_v2_{name}.json": name for name in (CALLS, ACTS)}
-SOFT = "BFCL_v2_conversationsclean_soft.json"
-HALLUCINATION = "parameter_hallucination_judge.json"
-ACT_JUDGE = "dialog_act_judge.json"
-METRICS = "metrics.json"
-BESIDE_SCORES = (*SCORES, SOFT, HALLUCINATION, ACT_JUDGE)
+CALLS_CATEGORY, ACTS_CATEGORY = "conversationsclean", "dialogacts"
+RESULT_FILES = {f"BFCL_v2_{name}_result.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
+SCORE_FILES = {f"BFCL_v2_{name}_score.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
+QUESTION_FILES = {f"BFCL_v2_{name}.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
+SOFT_SCORE_FILE = "BFCL_v2_conversationsclean_soft.json"
+HALLUCINATION_FILE = "parameter_hallucination_judge.json"
+ACT_JUDGE_FILE = "dialog_act_judge.json"
+METRICS_FILE = "metrics.json"
+SCORE_FOLDER_FILES = (*SCORE_FILES, SOFT_SCORE_FILE, HALLUCINATION_FILE, ACT_JUDGE_FILE)
 
 
 def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
     found = DiscoveredRuns()
     folders: dict[Path, list[Path]] = {}
     for path in files:
-        if path.name in RESULTS:
+        if path.name in RESULT_FILES:
             folders.setdefault(path.parent, []).append(path)
-        if path.name in RESULTS or path.name in QUESTIONS or path.name in BESIDE_SCORES:
+        if path.name in RESULT_FILES or path.name in QUESTION_FILES or path.name in SCORE_FOLDER_FILES:
             found.claimed.add(path)
     for folder, results in folders.items():
-        plan = _plan(folder, results, list(data))
+        plan = _make_plan(folder, results, list(data))
         found.plans.append(plan)
         found.claimed.update(plan.files)
-        scores = score_folder(folder)
+        scores = find_score_folder(folder)
         if scores is not None:
-            found.claimed.add(scores / METRICS)
+            found.claimed.add(scores / METRICS_FILE)
     return found
 
 
-def _plan(folder: Path, results: list[Path], data: list[Path]) -> RunPlan:
-    place = dataset_folder(folder, data)
+def _make_plan(folder: Path, results: list[Path], data: list[Path]) -> RunPlan:
+    place = find_dataset_folder(folder, data)
     run = Run("confetti", "v1", "en", folder.name, str(folder), dataset=str(place) if place else None)
     plan = RunPlan(run, sorted(results), reason="BFCL_v2 files of the categories conversationsclean and dialogacts")
-    scores = score_folder(folder)
+    scores = find_score_folder(folder)
     if scores is not None:
-        plan.scores = [scores / name for name in BESIDE_SCORES if (scores / name).is_file()]
+        plan.scores = [scores / name for name in SCORE_FOLDER_FILES if (scores / name).is_file()]
     if place is not None:
-        names = [place / sub / name for name in QUESTIONS for sub in ("", "possible_answer")]
+        names = [place / sub / name for name in QUESTION_FILES for sub in ("", "possible_answer")]
         plan.data = [path for path in names if path.is_file()]
     else:
         plan.issues.append(ImportIssue(str(folder), None, "no CONFETTI questions found: give --data"))
     return plan
 
 
-def score_folder(result_folder: Path) -> Path | None:
+def find_score_folder(result_folder: Path) -> Path | None:
     """`score/MODEL` for `result/MODEL`, or the folder itself where scores lie beside results."""
     for place in (result_folder, result_folder.parent.parent / "score" / result_folder.name):
-        if any((place / name).is_file() for name in BESIDE_SCORES):
+        if any((place / name).is_file() for name in SCORE_FOLDER_FILES):
             return place
     return None
 
 
-def dataset_folder(result_folder: Path, given: list[Path]) -> Path | None:
+def find_dataset_folder(result_folder: Path, given: list[Path]) -> Path | None:
     around = [root / sub for root in list(result_folder.parents)[:4] for sub in ("data", "")]
     for place in [*given, *(root / "data" for root in given), *around]:
-        if any((place / name).is_file() for name in QUESTIONS):
+        if any((place / name).is_file() for name in QUESTION_FILES):
             return place
     return None
 
 
-Rows = dict[str, dict[str, Any]]
+RecordsById = dict[str, dict[str, Any]]
 
 
 @dataclass(slots=True)
-class Sources:
-    questions: Rows = field(default_factory=dict)
-    answers: Rows = field(default_factory=dict)
-    failures: dict[str, Rows | None] = field(default_factory=lambda: {CALLS: None, ACTS: None})
+class RunRecords:
+    questions: RecordsById = field(default_factory=dict)
+    answers: RecordsById = field(default_factory=dict)
+    failures_by_category: dict[str, RecordsById | None] = field(default_factory=lambda: {CALLS_CATEGORY: None, ACTS_CATEGORY: None})
     """By category: failing entries by item id; None without a score file."""
-    soft: Rows = field(default_factory=dict)
-    hallucination: Rows = field(default_factory=dict)
-    act_judge: Rows = field(default_factory=dict)
-    links: dict[str, Link] = field(default_factory=dict)
+    soft_scores: RecordsById = field(default_factory=dict)
+    hallucination_flags: RecordsById = field(default_factory=dict)
+    act_labels: RecordsById = field(default_factory=dict)
+    chain_positions: dict[str, ChainPosition] = field(default_factory=dict)
 
 
-def load(plan: RunPlan, issues: list[ImportIssue]) -> Sources:
-    out = Sources()
+def load_run_records(plan: RunPlan, issues: list[ImportIssue]) -> RunRecords:
+    out = RunRecords()
     acts: list[dict[str, Any]] = []
     calls: list[dict[str, Any]] = []
     for path in plan.data:
-        rows = _rows(path, issues)
+        rows = _read_objects(path, issues)
         if path.parent.name == "possible_answer":
-            out.answers.update(_by_id(rows))
-            (calls if QUESTIONS[path.name] == CALLS else acts).extend(
+            out.answers.update(_index_by_id(rows))
+            (calls if QUESTION_FILES[path.name] == CALLS_CATEGORY else acts).extend(
                 r for r in rows if isinstance(r.get("dialog_id"), str)
             )
         else:
-            out.questions.update(_by_id(rows))
-    out.links = chains([call for call in calls if isinstance(call.get("id"), str)], acts)
+            out.questions.update(_index_by_id(rows))
+    out.chain_positions = find_chain_positions([call for call in calls if isinstance(call.get("id"), str)], acts)
     for path in plan.scores:
-        rows = _rows(path, issues)
-        if path.name in SCORES:
-            _scores(SCORES[path.name], path, rows, out, plan, issues)
-        elif path.name == SOFT:
-            out.soft = _by_id(rows)
-        elif path.name == HALLUCINATION:
-            out.hallucination = _by_id(rows)
-        elif path.name == ACT_JUDGE:
-            out.act_judge = _by_id(rows)
+        rows = _read_objects(path, issues)
+        if path.name in SCORE_FILES:
+            _index_failures(SCORE_FILES[path.name], path, rows, out, plan, issues)
+        elif path.name == SOFT_SCORE_FILE:
+            out.soft_scores = _index_by_id(rows)
+        elif path.name == HALLUCINATION_FILE:
+            out.hallucination_flags = _index_by_id(rows)
+        elif path.name == ACT_JUDGE_FILE:
+            out.act_labels = _index_by_id(rows)
     return out
 
 
-def _rows(path: Path, issues: list[ImportIssue]) -> list[dict[str, Any]]:
+def _read_objects(path: Path, issues: list[ImportIssue]) -> list[dict[str, Any]]:
     found = []
     for row in read_records(path):
         if not isinstance(row, JsonRecord):
@@ -130,15 +130,15 @@ def _rows(path: Path, issues: list[ImportIssue]) -> list[dict[str, Any]]:
     return found
 
 
-def _by_id(rows: list[dict[str, Any]]) -> Rows:
+def _index_by_id(rows: list[dict[str, Any]]) -> RecordsById:
     return {row["id"]: row for row in rows if isinstance(row.get("id"), str)}
 
 
-def _scores(
-    category: str, path: Path, rows: list[dict[str, Any]], out: Sources, plan: RunPlan, issues: list[ImportIssue]
+def _index_failures(
+    category: str, path: Path, rows: list[dict[str, Any]], out: RunRecords, plan: RunPlan, issues: list[ImportIssue]
 ) -> None:
     """Score ids are 1-based line numbers; the real id stands in the embedded prompt, and the two must agree."""
-    failures: Rows = {}
+    failures: RecordsById = {}
     for row in rows:
         if "id" not in row:
             plan.run.official_metrics[category] = row
@@ -151,4 +151,4 @@ def _scores(
             text = f"score id {position} stands for {counted}, its prompt says {name}: the prompt counts"
             issues.append(ImportIssue(str(path), None, text, item=str(name)))
         failures[str(name or counted)] = row
-    out.failures[category] = failures
+    out.failures_by_category[category] = failures

@@ -15,19 +15,19 @@ from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.records import last_question, read_function_docs, fill_safely
 from fcreview.importers.confetti.checker import (
-    CRITERION,
-    DIGITS,
-    GOLDEN,
-    STAYS,
-    acts_match,
-    check,
-    dialog,
-    golden_call,
-    make_case,
-    parameter_scores,
-    soft_score,
+    ACT_CRITERION,
+    SCORE_DECIMALS,
+    GOLDEN_ACTS_KEY,
+    FIXED_SCORE_KEY,
+    has_common_label,
+    check_call,
+    get_dialog_id,
+    make_golden_calls,
+    make_dataset_item,
+    compute_parameter_scores,
+    compute_soft_score,
 )
-from fcreview.importers.confetti.discovery import CALLS, RESULTS, Sources, load
+from fcreview.importers.confetti.discovery import CALLS_CATEGORY, RESULT_FILES, RunRecords, load_run_records
 from fcreview.matching.align import align
 from fcreview.matching.first_difference import set_difference_location, find_first_difference
 from fcreview.model.address import RESPONSE, argument_address, call_address
@@ -36,11 +36,11 @@ from fcreview.model.json_value import answer_hash, child_path, to_json_text
 from fcreview.run_plan import RunPlan
 
 
-def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sources: Sources) -> None:
+def fill_call_item(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sources: RunRecords) -> None:
     turn = item.n_turns - 1
     step = max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
     golden = answer.get("ground_truth") if answer else None
-    outcome = check(result, make_case(known, item.functions, golden))
+    outcome = check_call(result, make_dataset_item(known, item.functions, golden))
     raw = result if isinstance(result, str) else str(result)
     if outcome.calls is None:
         item.predicted = [Call("predicted", "", None, turn, step, 0, raw, outcome.decode_error)] if raw.strip() else []
@@ -48,16 +48,16 @@ def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sou
         item.predicted = [
             Call("predicted", name, given, turn, step, at) for at, (name, given) in enumerate(outcome.calls)
         ]
-    link = sources.links.get(known)
+    link = sources.chain_positions.get(known)
     if link:
         item.extra.metadata["chain"] = {"turn": link.turn, "position": link.index + 1, "length": link.length}
     if golden is None:
         item.rule_note = "no golden answer: nothing to compare with"
         item.pairs = align([], item.predicted)
         return
-    item.golden = golden_call(golden, turn)
+    item.golden = make_golden_calls(golden, turn)
     item.pairs = align(item.golden, item.predicted, COMPARISON_RULES)
-    _lists(item)
+    _note_stored_values(item)
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     if item.functions:
         item.rule, item.rule_error_type = outcome.valid, outcome.error_type
@@ -69,11 +69,11 @@ def fill(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sou
             set_difference_location(item, outcome.function or item.diff_function, outcome.argument or item.diff_argument)
     else:
         item.rule_note = "no question file: functions are unknown"
-    _soft(item, golden, sources.soft.get(known))
-    _hallucination(item, sources.hallucination.get(known))
+    _add_soft_scores(item, golden, sources.soft_scores.get(known))
+    _add_hallucination_flags(item, sources.hallucination_flags.get(known))
 
 
-def _lists(item: Item) -> None:
+def _note_stored_values(item: Item) -> None:
     """Says of a golden argument with several values how it is stored: it may be meant as one list, of which the rules
     take any element."""
     for pair in item.pairs:
@@ -91,39 +91,39 @@ def _lists(item: Item) -> None:
                 known.reason = f"{known.reason}; {stored}"
 
 
-def _soft(item: Item, golden: Any, given: dict[str, Any] | None) -> None:
+def _add_soft_scores(item: Item, golden: Any, given: dict[str, Any] | None) -> None:
     turn = item.n_turns - 1
     name, accepted = next(iter(golden[0].items())) if golden else ("", {})
     call = item.predicted[0] if len(item.predicted) == 1 and item.predicted[0].arguments is not None else None
     matches = call is not None and call.name == name
-    ours = parameter_scores(accepted, call.arguments or {}) if call is not None and matches else {}
-    item.verdicts.append(Verdict("rule", soft_score(matches, ours), criterion="soft_score", by="token F1"))
-    item.verdicts += [Verdict("rule", s, _argument(turn, 0, n), "soft_score", by="token F1") for n, s in ours.items()]
+    ours = compute_parameter_scores(accepted, call.arguments or {}) if call is not None and matches else {}
+    item.verdicts.append(Verdict("rule", compute_soft_score(matches, ours), criterion="soft_score", by="token F1"))
+    item.verdicts += [Verdict("rule", s, _argument_address(turn, 0, n), "soft_score", by="token F1") for n, s in ours.items()]
     if given is not None:
         item.verdicts.append(Verdict("official", given.get("soft_score"), criterion="soft_score", by="soft score file"))
         scores = given.get("param_scores")
         scores = scores if isinstance(scores, dict) else {}
         matches = bool(given.get("function_match", matches))
-        if matches and not _as_defined(given.get("soft_score"), scores):
-            item.extra.metadata[STAYS] = "the file's score is not the mean over its arguments"
+        if matches and not _is_mean_of_arguments(given.get("soft_score"), scores):
+            item.extra.metadata[FIXED_SCORE_KEY] = "the file's score is not the mean over its arguments"
         for parameter, score in scores.items():
             item.verdicts.append(
-                Verdict("official", score, _argument(turn, 0, parameter), "soft_score", by="soft score file")
+                Verdict("official", score, _argument_address(turn, 0, parameter), "soft_score", by="soft score file")
             )
     if not matches:
-        item.extra.metadata[STAYS] = "not exactly one call of the golden function"
+        item.extra.metadata[FIXED_SCORE_KEY] = "not exactly one call of the golden function"
 
 
-def _as_defined(score: Any, scores: dict[str, Any]) -> bool:
+def _is_mean_of_arguments(score: Any, scores: dict[str, Any]) -> bool:
     numbers = {name: value for name, value in scores.items() if isinstance(value, (int, float))}
-    return isinstance(score, (int, float)) and abs(score - soft_score(True, numbers)) < 10**-DIGITS
+    return isinstance(score, (int, float)) and abs(score - compute_soft_score(True, numbers)) < 10**-SCORE_DECIMALS
 
 
-def _argument(turn: int, position: int, name: str) -> str:
+def _argument_address(turn: int, position: int, name: str) -> str:
     return argument_address(turn, position, child_path("", name))
 
 
-def _hallucination(item: Item, judged: dict[str, Any] | None) -> None:
+def _add_hallucination_flags(item: Item, judged: dict[str, Any] | None) -> None:
     """The judge's flags, one verdict an argument of every predicted call; flags without such an argument stay in
     the raw reply."""
     if judged is None:
@@ -149,20 +149,20 @@ def _hallucination(item: Item, judged: dict[str, Any] | None) -> None:
         matches = Verdict("judge", call.name == golden, call_address(turn, position), "name_matches", by=by)
         item.verdicts.append(matches)
         item.verdicts += [
-            Verdict("judge", name in flagged, _argument(turn, position, name), "hallucinated", None, text, by)
+            Verdict("judge", name in flagged, _argument_address(turn, position, name), "hallucinated", None, text, by)
             for name in names
         ]
     if strays or len(lists) != len(item.predicted):
         item.extra.metadata["judge's raw reply"] = judged.get("response")
 
 
-Row = dict[str, Any]
-USUAL = (None, "text", "function_result")
+JsonObject = dict[str, Any]
+PLAIN_CONTENT_TYPES = (None, "text", "function_result")
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     issues: list[ImportIssue] = []
-    sources = load(plan, issues)
+    sources = load_run_records(plan, issues)
     yield from issues
     for path in plan.results:
         seen: set[str] = set()
@@ -177,40 +177,40 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
                     name = f"{name}#{row.line}"
                     yield ImportIssue(str(path), row.line, f"stands here twice; kept as {name}", item=name)
                 seen.add(row.value["id"])
-                yield _item(name, row, path, sources)
-        for name in (sources.failures.get(RESULTS[path.name]) or {}).keys() - seen:
+                yield _read_item(name, row, path, sources)
+        for name in (sources.failures_by_category.get(RESULT_FILES[path.name]) or {}).keys() - seen:
             yield ImportIssue(str(path), None, f"the score file names {name}, which has no result record", item=name)
 
 
-def _item(name: str, row: JsonRecord, path: Path, sources: Sources) -> Item:
-    record, category = row.value, RESULTS[path.name]
+def _read_item(name: str, row: JsonRecord, path: Path, sources: RunRecords) -> Item:
+    record, category = row.value, RESULT_FILES[path.name]
     question, answer = sources.questions.get(record["id"], {}), sources.answers.get(record["id"])
     item = Item(id=name, category=category, file=str(path), line=row.line, offset=row.offset, length=row.length)
     item.prediction_hash = answer_hash(record.get("result"))
     item.golden_hash = answer_hash(answer.get("ground_truth")) if answer else ""
-    return fill_safely(item, lambda: _fill(item, record, question, answer, sources))
+    return fill_safely(item, lambda: _fill_item(item, record, question, answer, sources))
 
 
-def _fill(item: Item, record: Row, question: Row, answer: Row | None, sources: Sources) -> None:
+def _fill_item(item: Item, record: JsonObject, question: JsonObject, answer: JsonObject | None, sources: RunRecords) -> None:
     category, known = item.category, record["id"]
-    _official(item, category, known, sources)
+    _add_official_verdict(item, category, known, sources)
     source = question or answer or {}
-    item.group = dialog(str(source["dialog_id"])) if "dialog_id" in source else None
-    item.messages = history(question.get("question"))
+    item.group = get_dialog_id(str(source["dialog_id"])) if "dialog_id" in source else None
+    item.messages = read_messages(question.get("question"))
     item.n_turns = max((message.turn for message in item.messages), default=0) + 1
     if sources.answers and (answer is None or "ground_truth" not in answer):
         item.issues.append(ImportIssue(item.file, item.line, f"{known} has no golden answer", item=item.id))
     item.question = last_question(item.messages)
     item.functions = read_function_docs(question.get("function"))
-    item.tokens_in, item.tokens_out = _whole(record.get("input_token_count")), _whole(record.get("output_token_count"))
+    item.tokens_in, item.tokens_out = _int_or_none(record.get("input_token_count")), _int_or_none(record.get("output_token_count"))
     item.latency = record["latency"] if isinstance(record.get("latency"), (int, float)) else None
-    if category == CALLS:
-        fill(item, record.get("result"), answer, known, sources)
+    if category == CALLS_CATEGORY:
+        fill_call_item(item, record.get("result"), answer, known, sources)
     else:
-        _dialog_act(item, record.get("result"), answer, known, sources)
+        _fill_dialog_act_item(item, record.get("result"), answer, known, sources)
 
 
-def _dialog_act(item: Item, result: Any, answer: Row | None, known: str, sources: Sources) -> None:
+def _fill_dialog_act_item(item: Item, result: Any, answer: JsonObject | None, known: str, sources: RunRecords) -> None:
     """The golden reply and its labels against the predicted reply and the labels a judge gave it."""
     text = result if isinstance(result, str) else str(result)
     turn = item.n_turns - 1
@@ -218,10 +218,10 @@ def _dialog_act(item: Item, result: Any, answer: Row | None, known: str, sources
     item.messages.append(Message(turn, step, "assistant", text))
     golden = answer.get("ground_truth") if answer else None
     if answer:
-        item.extra.metadata[GOLDEN] = golden
-        item.extra.golden_reply = _reply(answer.get("ground_truth_content"))
+        item.extra.metadata[GOLDEN_ACTS_KEY] = golden
+        item.extra.golden_reply = _join_reply(answer.get("ground_truth_content"))
         item.extra.golden_labels = [str(label) for label in golden] if isinstance(golden, list) else None
-    judged = sources.act_judge.get(known)
+    judged = sources.act_labels.get(known)
     if judged is None:
         item.rule_note = "no judge labels: nothing to compare the golden labels with"
         return
@@ -230,9 +230,9 @@ def _dialog_act(item: Item, result: Any, answer: Row | None, known: str, sources
     by = str(judged.get("judge_model") or "judge")
     reply = judged.get("response")
     said = str(reply) if reply is not None else None
-    item.verdicts.append(Verdict("judge", labels, RESPONSE, CRITERION, None, said, by))
+    item.verdicts.append(Verdict("judge", labels, RESPONSE, ACT_CRITERION, None, said, by))
     if isinstance(golden, list):
-        item.rule = acts_match(labels, golden)
+        item.rule = has_common_label(labels, golden)
         item.rule_error_type = None if item.rule else "dialog_act:no_overlap"
         reason = f"labels {', '.join(labels) or 'none'}; golden {', '.join(map(str, golden))}"
         item.verdicts.append(
@@ -242,13 +242,13 @@ def _dialog_act(item: Item, result: Any, answer: Row | None, known: str, sources
         item.first_difference = None if item.rule else reason
 
 
-def _reply(content: Any) -> str | None:
+def _join_reply(content: Any) -> str | None:
     """Calls and words of a golden reply, a line each."""
     parts = content if isinstance(content, list) else [content]
     return "\n".join(str(part) for part in parts if part is not None) or None
 
 
-def history(question: Any) -> list[Message]:
+def read_messages(question: Any) -> list[Message]:
     """The flat message list as turns: a user message opens one. Content that is not text stands as its JSON."""
     found: list[Message] = []
     turn, step = -1, 0
@@ -258,7 +258,7 @@ def history(question: Any) -> list[Message]:
         role, content = entry.get("role"), entry.get("content")
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
         kind = entry.get("content_type")
-        name = GOLDEN_CALL if kind == "function_call" else str(kind) if kind not in USUAL else None
+        name = GOLDEN_CALL if kind == "function_call" else str(kind) if kind not in PLAIN_CONTENT_TYPES else None
         if role == "user":
             turn, step = turn + 1, 0
             found.append(Message(turn, -1, "user", text, name))
@@ -269,8 +269,8 @@ def history(question: Any) -> list[Message]:
     return found
 
 
-def _official(item: Item, category: str, known: str, sources: Sources) -> None:
-    failures = sources.failures.get(category)
+def _add_official_verdict(item: Item, category: str, known: str, sources: RunRecords) -> None:
+    failures = sources.failures_by_category.get(category)
     if failures is None:
         return
     entry = failures.get(known)
@@ -283,5 +283,5 @@ def _official(item: Item, category: str, known: str, sources: Sources) -> None:
     )
 
 
-def _whole(value: Any) -> int | None:
+def _int_or_none(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,4 +1,4 @@
-"""Generic files and chat logs among files: told by their first line, without building models, which stays cheap."""
+"""Recognition of files in the generic format and of OpenAI-style chat logs, by their first record only."""
 
 from __future__ import annotations
 
@@ -13,31 +13,19 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan
 
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 MAX_FIRST_LINE_BYTES = 8 << 20
-RECORD_FIELDS = frozenset(
-    [
-        "id",
-        "category",
-        "group",
-        "messages",
-        "tools",
-        "golden",
-        "predicted",
-        "ordered",
-        "verdicts",
-        "tokens_in",
-        "tokens_out",
-        "latency",
-        "extra",
-    ]
-)
-"""The fields of `schema.Record`."""
-
+RECORD_FIELDS = frozenset({
+    "id", "category", "group", "messages", "tools", "golden", "predicted", "ordered", "verdicts", "tokens_in",
+    "tokens_out", "latency", "extra",
+})  # fmt: skip
+"""Fields of `schema.Record`, listed here because importing `schema` is slow."""
 DISTINCTIVE_FIELDS = RECORD_FIELDS - {"id", "messages", "tools"}
-"""A line with one of these is a record of ours, however it is spelt otherwise."""
+"""Fields that chat logs do not have. A line with one of them is a record, even if it has other fields too."""
 CHAT_LOG_FIELDS = frozenset({"id", "custom_id", "messages", "tools", "request", "body", "response", "choices"})
+"""Fields of a chat log that become part of the item. All others become metadata."""
 
 
-def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (records carry their own golden answers)
+def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (no datasets)
+    """Find the runs among the files. Every file is one run."""
     found = DiscoveredRuns()
     for path in files:
         if path.suffix in SUFFIXES:
@@ -51,51 +39,46 @@ def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:  #
 def _make_plan(path: Path, first: Any) -> RunPlan | None:
     if not isinstance(first, dict):
         return None
-    if "fcreview" in first:
-        first = to_plain_json(first)
-        run = Run(
-            str(first.get("benchmark") or "generic"),
-            str(first.get("generation") or ""),
-            str(first.get("language") or ""),
-            str(first.get("model") or path.stem),
-            str(path),
-            needs_dataset=False,
-        )
-        settings = first.get("settings")
-        run.settings = settings if isinstance(settings, dict) else {}
-        return RunPlan(
-            run,
-            [path],
-            confidence=1.0,
-            reason="first line is a header of the generic format",
-            needs_scores=False,
-        )
     run = Run("generic", "", "", path.stem, str(path), needs_dataset=False)
-    if isinstance(first.get("messages"), list) and "id" in first and first.keys() & DISTINCTIVE_FIELDS:
-        return RunPlan(run, [path], confidence=0.6, reason="records with id and messages", needs_scores=False)
-    if chat_log_to_record(first, 1) is not first:
+    if "fcreview" in first:
+        header = to_plain_json(first)
+        run.benchmark = str(header.get("benchmark") or run.benchmark)
+        run.generation = str(header.get("generation") or "")
+        run.language = str(header.get("language") or "")
+        run.model = str(header.get("model") or run.model)
+        settings = header.get("settings")
+        run.settings = settings if isinstance(settings, dict) else {}
+        confidence, reason = 1.0, "first line is a header of the generic format"
+    elif isinstance(first.get("messages"), list) and "id" in first and first.keys() & DISTINCTIVE_FIELDS:
+        confidence, reason = 0.6, "records with id and messages"
+    elif chat_log_to_record(first, 1) is not first:
         run.generation = "chat log"
-        return RunPlan(run, [path], confidence=0.4, reason="an OpenAI-style chat log", needs_scores=False)
-    return None
+        confidence, reason = 0.4, "an OpenAI-style chat log"
+    else:
+        return None
+    return RunPlan(run, [path], confidence=confidence, reason=reason, needs_scores=False)
 
 
 def chat_log_to_record(value: Any, line: int) -> Any:
-    """Chat logs as records: `{"messages": [...]}`, `{"request": {...}, "response": {"choices": [...]}}`; others
-    unchanged."""
+    """Convert a line of a chat log to a record. Any other value is returned itself.
+
+    A chat log is `{"messages": [...]}` or `{"request": {"messages": [...]}, "response": {"choices": [...]}}`.
+    """
     if not isinstance(value, dict) or value.keys() & DISTINCTIVE_FIELDS:
         return value
     request = value.get("request") or value.get("body") or value
     if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
         return value
-    answer = value.get("response") or {}
-    answer = answer.get("body", answer) if isinstance(answer, dict) else {}
-    choices = answer.get("choices") or value.get("choices") or [] if isinstance(answer, dict) else []
+    response = value.get("response") or {}
+    response = response.get("body", response) if isinstance(response, dict) else {}
+    response = response if isinstance(response, dict) else {}
+    choices = response.get("choices") or value.get("choices")
     replies = [
-        c["message"]
-        for c in (choices[:1] if isinstance(choices, list) else [])
-        if isinstance(c, dict) and isinstance(c.get("message"), dict)
+        choice["message"]
+        for choice in (choices[:1] if isinstance(choices, list) else [])
+        if isinstance(choice, dict) and isinstance(choice.get("message"), dict)
     ]
-    usage = answer.get("usage") if isinstance(answer, dict) else None
+    usage = response.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     tools = request.get("tools") or value.get("tools")
     return {
@@ -105,5 +88,5 @@ def chat_log_to_record(value: Any, line: int) -> Any:
         "tools": [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else [],
         "tokens_in": usage.get("prompt_tokens"),
         "tokens_out": usage.get("completion_tokens"),
-        "extra": {key: one for key, one in value.items() if key not in CHAT_LOG_FIELDS},
+        "extra": {name: field for name, field in value.items() if name not in CHAT_LOG_FIELDS},
     }

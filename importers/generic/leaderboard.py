@@ -1,4 +1,4 @@
-"""Pass rates by category, and means of every other criterion."""
+"""Metrics of the generic format: pass rates by category, and the mean of each other criterion."""
 
 from __future__ import annotations
 
@@ -9,21 +9,28 @@ from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, metrics_by_category
 
 
-def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    """Yes counts as 1, no as 0; labels have no mean."""
-    whole = [pair for row in rows for pair in row.values.items()]
-    parts = [(criterion, value) for row in rows for _, criterion, value in row.part_verdicts]
-    return [*metrics_by_category(rows), *_mean_metrics("other criteria", whole), *_mean_metrics("criteria of turns, calls, arguments", parts)]
+def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
+    """Compute pass rates and means. In a mean, yes counts as 1 and no as 0. Labels have no mean."""
+    of_items = [pair for item in items for pair in item.values.items()]
+    of_parts = [(criterion, value) for item in items for _, criterion, value in item.part_verdicts]
+    return [
+        *metrics_by_category(items),
+        *_mean_metrics("other criteria", of_items),
+        *_mean_metrics("criteria of turns, calls, arguments", of_parts),
+    ]
 
 
-def _mean_metrics(table: str, said: Iterable[tuple[str, Any]]) -> list[Metric]:
+def _mean_metrics(table: str, verdicts: Iterable[tuple[str, Any]]) -> list[Metric]:
+    """Compute the mean of each criterion from (criterion, verdict) pairs."""
     values: dict[str, list[float | None]] = {}
-    for criterion, value in said:
+    for criterion, value in verdicts:
         if value is None or isinstance(value, (int, float)):
             values.setdefault(criterion, []).append(None if value is None else float(value))
-    lines = []
-    for name, every in values.items():
-        known = [value for value in every if value is not None]
+    metrics = []
+    for criterion, scores in values.items():
+        known = [score for score in scores if score is not None]
         mean = sum(known) / len(known) if known else None
-        lines.append(Metric(table, name, mean, "score", n=len(known), total=len(every), counted_noun="verdicts"))
-    return lines
+        metrics.append(
+            Metric(table, criterion, mean, "score", n=len(known), total=len(scores), counted_noun="verdicts")
+        )
+    return metrics

@@ -1,7 +1,4 @@
-"""Items of the generic format and of OpenAI-style chat logs; errors name line and field.
-
-OpenAI-style messages as turns, steps and calls.
-"""
+"""Reading of items in the generic format and of OpenAI-style chat logs. Issues name the line and the field."""
 
 from __future__ import annotations
 
@@ -15,9 +12,8 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from fcreview.importers.common.jsonl import JsonRecord as Line
-from fcreview.importers.common.jsonl import make_excerpt, read_records
-from fcreview.importers.common.records import first_question, fill_safely
+from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_records
+from fcreview.importers.common.records import fill_safely, first_question
 from fcreview.importers.generic.discovery import chat_log_to_record
 from fcreview.importers.generic.schema import (
     Alternatives,
@@ -31,16 +27,20 @@ from fcreview.importers.generic.schema import (
 from fcreview.matching.align import align_turns
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import ITEM
-from fcreview.model.item import AcceptedValues, Call, ImportIssue, Item, Message, CallPair, Role, Verdict
+from fcreview.model.item import AcceptedValues, Call, CallPair, ImportIssue, Item, Message, Role, Verdict
 from fcreview.model.json_value import answer_hash, to_plain_json
 from fcreview.model.review import CORRECT
 from fcreview.run_plan import RunPlan
 
 ROLE_ALIASES: dict[str, Role] = {"developer": "system", "function": "tool"}
+MAX_FIELD_ISSUES = 5
+"""Maximum number of fields of one record for which an issue is reported."""
 
 
 @dataclass(slots=True)
 class ParsedChat:
+    """The messages and tool calls of a chat, by turn and step."""
+
     messages: list[Message] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     n_turns: int = 1
@@ -48,29 +48,32 @@ class ParsedChat:
 
 
 def parse_chat(messages: list[ChatMessage]) -> ParsedChat:
-    """A user message opens a turn; every assistant message is a step in it."""
+    """Split a chat into turns and steps.
+
+    A turn begins with a user message after an assistant message. Each assistant message is a step.
+    """
     chat = ParsedChat()
-    turn, step, index, answered = 0, -1, 0, False
+    turn, step, index, is_answered = 0, -1, 0, False
     for message in messages:
         role: Role = ROLE_ALIASES.get(message.role, message.role)  # type: ignore[arg-type]
-        if role == "user" and answered:
-            turn, step, index, answered = turn + 1, -1, 0, False
+        if role == "user" and is_answered:
+            turn, step, index, is_answered = turn + 1, -1, 0, False
         if role == "assistant":
-            step, answered = step + 1, True
+            step, is_answered = step + 1, True
             chat.n_steps += 1
         text = content_text(message.content)
         if text or role != "assistant":
-            place = -1 if role in ("user", "system") else max(step, 0)
-            chat.messages.append(Message(turn, place, role, text, message.name or message.tool_call_id))
-        for made in message.tool_calls or []:
-            chat.calls.append(parse_predicted_call(made.function, turn, max(step, 0), index))
+            message_step = -1 if role in ("user", "system") else max(step, 0)
+            chat.messages.append(Message(turn, message_step, role, text, message.name or message.tool_call_id))
+        for tool_call in message.tool_calls or []:
+            chat.calls.append(parse_predicted_call(tool_call.function, turn, max(step, 0), index))
             index += 1
     chat.n_turns = turn + 1
     return chat
 
 
 def content_text(content: Any) -> str:
-    """Text of a message; parts that are not text stand as their JSON."""
+    """Return the content of a message as text. Parts without text, such as images, are shown as JSON."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -79,60 +82,56 @@ def content_text(content: Any) -> str:
 
 
 def parse_predicted_call(call: FunctionCall | PredictedCall, turn: int, step: int, index: int) -> Call:
+    """Parse a call by the model. Arguments that are not a JSON object give a call with a decoding error."""
     arguments = call.arguments
-    if isinstance(arguments, str):
-        try:
-            value = json.loads(arguments or "{}")
-        except (ValueError, RecursionError) as error:
-            return Call("predicted", call.name, None, turn, step, index, arguments, f"arguments are not JSON: {error}")
+    if not isinstance(arguments, str):
+        return Call("predicted", call.name, dict(arguments), turn, step, index)
+    value, decode_error = None, None
+    try:
+        value = json.loads(arguments or "{}")
         if not isinstance(value, dict):
-            return Call("predicted", call.name, None, turn, step, index, arguments, "arguments are no JSON object")
-        return Call("predicted", call.name, value, turn, step, index, arguments)
-    return Call("predicted", call.name, dict(arguments), turn, step, index)
+            value, decode_error = None, "arguments are not a JSON object"
+    except (ValueError, RecursionError) as error:
+        decode_error = f"arguments are not JSON: {error}"
+    return Call("predicted", call.name, value, turn, step, index, arguments, decode_error)
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    """Yield the items of a run, and an issue for each field that does not match the schema."""
     path = plan.results[0]
-    seen: set[str] = set()
-    for row in read_records(path):
-        if isinstance(row, ImportIssue):
-            yield row
+    known_ids: set[str] = set()
+    for line in read_records(path):
+        if isinstance(line, ImportIssue):
+            yield line
             continue
-        value = row.value
-        if isinstance(value, dict) and "fcreview" in value:
-            yield from _validate_header(Header, value, path, row)
-            continue
-        value = chat_log_to_record(value, row.line)
+        is_header = isinstance(line.value, dict) and "fcreview" in line.value
         try:
-            record = Record.model_validate(value)
+            if is_header:
+                Header.model_validate(line.value)
+                continue
+            record = Record.model_validate(chat_log_to_record(line.value, line.line))
         except ValidationError as error:
-            yield from _validation_issues(error, path, row)
+            yield from _validation_issues(error, path, line)
             continue
-        name = record.id
-        if name in seen:
-            name = f"{name}#{row.line}"
-            yield ImportIssue(str(path), row.line, f"id {record.id} stands here twice; kept as {name}", item=name)
-        seen.add(name)
-        item = Item(id=name, category=record.category, group=record.group)
-        item.file, item.line, item.offset, item.length = str(path), row.line, row.offset, row.length
+        item_id = record.id
+        if item_id in known_ids:
+            item_id = f"{item_id}#{line.line}"
+            yield ImportIssue(str(path), line.line, f"duplicate id {record.id}; imported as {item_id}", item=item_id)
+        known_ids.add(item_id)
+        item = Item(id=item_id, category=record.category, group=record.group)
+        item.file, item.line, item.offset, item.length = str(path), line.line, line.offset, line.length
         yield fill_safely(item, partial(_fill_item, item, record))
 
 
-def _validate_header(kind: type[Header], value: Any, path: Path, row: Line) -> Iterator[ImportIssue]:
-    try:
-        kind.model_validate(value)
-    except ValidationError as error:
-        yield from _validation_issues(error, path, row)
-
-
-def _validation_issues(error: ValidationError, path: Path, row: Line) -> Iterator[ImportIssue]:
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    raw = make_excerpt(orjson.dumps(to_plain_json(row.value)))
-    for problem in found[:5]:
-        place = ".".join(map(str, problem["loc"])) or "the line"
-        yield ImportIssue(str(path), row.line, f"{place}: {problem['msg']}", raw, severity="error")
-    if len(found) > 5:
-        yield ImportIssue(str(path), row.line, f"and {len(found) - 5} more fields", None, severity="error")
+def _validation_issues(error: ValidationError, path: Path, line: JsonRecord) -> Iterator[ImportIssue]:
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    raw = make_excerpt(orjson.dumps(to_plain_json(line.value)))
+    for problem in problems[:MAX_FIELD_ISSUES]:
+        field_name = ".".join(map(str, problem["loc"])) or "the line"
+        yield ImportIssue(str(path), line.line, f"{field_name}: {problem['msg']}", raw, severity="error")
+    if len(problems) > MAX_FIELD_ISSUES:
+        what = f"and {len(problems) - MAX_FIELD_ISSUES} more fields"
+        yield ImportIssue(str(path), line.line, what, None, severity="error")
 
 
 def _fill_item(item: Item, record: Record) -> None:
@@ -142,7 +141,8 @@ def _fill_item(item: Item, record: Record) -> None:
     item.functions = [_function_doc(tool) for tool in record.tools]
     item.predicted = chat.calls
     if record.predicted is not None:
-        item.predicted = [parse_predicted_call(call, call.turn, call.step, at) for at, call in _index_within_turns(record.predicted)]
+        calls = _index_within_turns(record.predicted)
+        item.predicted = [parse_predicted_call(call, call.turn, call.step, index) for index, call in calls]
     item.tokens_in, item.tokens_out, item.latency = record.tokens_in, record.tokens_out, record.latency
     item.extra.metadata = dict(record.extra)
     item.verdicts = [
@@ -155,14 +155,14 @@ def _fill_item(item: Item, record: Record) -> None:
         _recompute_verdict(item)
     else:
         item.pairs = align_turns([], item.predicted)
-        item.rule_note = "no golden answer: nothing to compare with"
+        item.rule_note = "no golden answer to compare with"
     _set_verdict_fields(item)
     item.prediction_hash = answer_hash([message.model_dump(exclude_none=True) for message in record.messages])
     item.golden_hash = answer_hash([call.model_dump() for call in record.golden]) if record.golden is not None else ""
 
 
 def _index_within_turns(calls: list[Any]) -> Iterator[tuple[int, Any]]:
-    """(position within its turn, call)"""
+    """Yield (index within its turn, call)."""
     counts: dict[int, int] = {}
     for call in calls:
         yield counts.setdefault(call.turn, 0), call
@@ -170,32 +170,34 @@ def _index_within_turns(calls: list[Any]) -> Iterator[tuple[int, Any]]:
 
 
 def parse_golden_calls(calls: list[GoldenCall]) -> list[Call]:
-    return [_parse_golden_call(call, at) for at, call in _index_within_turns(calls)]
+    """Convert the golden calls of a record."""
+    return [_parse_golden_call(call, index) for index, call in _index_within_turns(calls)]
 
 
 def _parse_golden_call(call: GoldenCall, index: int) -> Call:
-    accepts = {
-        name: AcceptedValues(list(value.any_of), value.optional) if isinstance(value, Alternatives) else AcceptedValues([value])
+    accepted = {
+        name: AcceptedValues(list(value.any_of), value.optional)
+        if isinstance(value, Alternatives)
+        else AcceptedValues([value])
         for name, value in call.arguments.items()
     }
-    return Call("golden", call.name, accepts, call.turn, 0, index)
+    return Call("golden", call.name, accepted, call.turn, 0, index)
 
 
 def _function_doc(tool: dict[str, Any]) -> dict[str, Any]:
-    inner = tool.get("function")
-    return inner if isinstance(inner, dict) else tool
+    function = tool.get("function")
+    return function if isinstance(function, dict) else tool
 
 
 def _recompute_verdict(item: Item) -> None:
-    """Passes if every call answers its golden call exactly. The error type is that of the first pair that does not."""
-    wrong = next((pair for pair in item.pairs if pair.state != "="), None)
-    item.rule = wrong is None
-    item.rule_error_type = _pair_error_type(wrong) if wrong else None
-    given = any(verdict.source == "rule" and verdict.criterion == "correct" for verdict in item.verdicts)
-    if not given:
-        text = item.first_difference
+    """Pass the item if all call pairs are equal. Otherwise the first pair that differs gives the error type."""
+    differing = next((pair for pair in item.pairs if pair.state != "="), None)
+    item.rule = differing is None
+    item.rule_error_type = _pair_error_type(differing) if differing else None
+    if not any(verdict.source == "rule" and verdict.criterion == "correct" for verdict in item.verdicts):
+        rationale = item.first_difference
         item.verdicts.append(
-            Verdict("rule", item.rule, error_type=item.rule_error_type, rationale=text, by="exact comparison")
+            Verdict("rule", item.rule, error_type=item.rule_error_type, rationale=rationale, by="exact comparison")
         )
 
 
@@ -211,6 +213,7 @@ def _pair_error_type(pair: CallPair) -> str:
 
 
 def _set_verdict_fields(item: Item) -> None:
+    """Copy the verdicts on the whole item to `official`, `rule` and `judge`."""
     for verdict in item.verdicts:
         if (verdict.target, verdict.criterion) == (ITEM, CORRECT) and isinstance(verdict.value, bool):
             if verdict.source == "official":

@@ -1,8 +1,7 @@
-"""The generic format: one JSON object a line, for people with a benchmark of their own. `fcreview schema` prints it
-as JSON Schema.
+"""Schema of the generic format. `fcreview schema` prints it as JSON Schema.
 
-A file may open with a `Header`; every other line is a `Record`. A line with nothing but `messages` (an
-OpenAI-style chat log) is a record too: its predicted calls are the `tool_calls` of its assistant messages.
+The first line of a file may be a `Header`. Every other line is a `Record`, or a line of an OpenAI-style chat log with
+nothing but `messages`. If a record has no predicted calls, the `tool_calls` of its assistant messages count as such.
 """
 
 from __future__ import annotations
@@ -20,23 +19,25 @@ class _StrictModel(BaseModel):
 
 
 class Header(_StrictModel):
-    """Optional first line: what all records share."""
+    """Optional first line, with data that all records share."""
 
     fcreview: Literal[1] = Field(description="Version of this format.")
-    benchmark: str = Field("generic", description="Name shown for the benchmark.")
-    generation: str = ""
+    benchmark: str = Field("generic", description="Display name of the benchmark.")
+    generation: str = Field("", description="Version of the benchmark.")
     language: str = ""
-    model: str | None = Field(None, description="The model that was run; the file's name if left out.")
-    settings: dict[str, JsonValue] = {}
+    model: str | None = Field(None, description="Name of the model. Default: the file name without suffix.")
+    settings: dict[str, JsonValue] = Field({}, description="Settings of the run, listed by fcreview.")
 
 
 class FunctionCall(BaseModel):
+    """A function call in the OpenAI chat format."""
+
     name: str
     arguments: dict[str, JsonValue] | str = Field({}, description="An object, or the JSON text of one.")
 
 
 class ToolCall(BaseModel):
-    """As in the OpenAI chat format; a bare function call is taken too."""
+    """A tool call in the OpenAI chat format."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -46,7 +47,7 @@ class ToolCall(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """As in the OpenAI chat format."""
+    """A message in the OpenAI chat format."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -58,57 +59,67 @@ class ChatMessage(BaseModel):
 
 
 class Alternatives(_StrictModel):
-    """What a golden argument accepts, where it is more than one value."""
+    """The accepted values of a golden argument, if there are several or it is optional."""
 
     any_of: list[JsonValue]
-    optional: bool = Field(False, description="The argument may be left out.")
+    optional: bool = Field(False, description="Whether the argument may be omitted.")
 
 
 class GoldenCall(_StrictModel):
+    """A call of the golden answer."""
+
     name: str
     arguments: dict[str, Annotated[Alternatives | JsonValue, Field(union_mode="left_to_right")]] = Field(
-        {}, description='A value, or {"any_of": [...], "optional": false}.'
+        {}, description='Name -> a value, or {"any_of": [...], "optional": false}.'
     )
-    turn: int = Field(0, ge=0, description="From 0: the user message this call answers.")
+    turn: int = Field(0, ge=0, description="Number of the turn, from 0. Each turn begins with a user message.")
 
 
 class PredictedCall(_StrictModel):
+    """A call by the model."""
+
     name: str
-    arguments: dict[str, JsonValue] | str = {}
-    turn: int = Field(0, ge=0)
-    step: int = Field(0, ge=0)
+    arguments: dict[str, JsonValue] | str = Field({}, description="An object, or the JSON text of one.")
+    turn: int = Field(0, ge=0, description="Number of the turn, from 0.")
+    step: int = Field(0, ge=0, description="Number of the model's step in the turn, from 0.")
 
 
 class RecordVerdict(_StrictModel):
-    source: Literal["official", "rule", "judge"]
+    """A verdict on the item or one of its parts."""
+
+    source: Literal["official", "rule", "judge"] = Field(description="`rule` is a verdict recomputed from rules.")
     value: bool | int | float | str | list[str] | None
-    target: str = Field(ITEM, description=f"{ADDRESS_FORMS}; counted from 1.")
+    target: str = Field(ITEM, description=f"{ADDRESS_FORMS}. Numbers count from 1.")
     criterion: str = CORRECT
     error_type: str | None = None
     rationale: str | None = None
-    by: str | None = Field(None, description="The judge model or the checker.")
+    by: str | None = Field(None, description="Name of the judge model or the checker.")
 
 
 class Record(_StrictModel):
-    """One test case of a run."""
+    """One item: a test case with the model's answer."""
 
     id: str
     category: str = "all"
-    group: str | None = Field(None, description="Conversation that several records belong to.")
+    group: str | None = Field(None, description="Name of the conversation, if it has several records.")
     messages: list[ChatMessage]
-    tools: list[dict[str, JsonValue]] = Field([], description="OpenAI tools, or bare function documents.")
-    golden: list[GoldenCall] | None = Field(None, description="Left out: no golden answer. Empty: no call is right.")
-    predicted: list[PredictedCall] | None = Field(None, description="Left out: the tool_calls in messages.")
-    ordered: bool = Field(False, description="Calls must come in golden order.")
+    tools: list[dict[str, JsonValue]] = Field([], description="Available functions: OpenAI tools or function docs.")
+    golden: list[GoldenCall] | None = Field(
+        None, description="Golden answer. Omitted: there is none. Empty list: the model must not make a call."
+    )
+    predicted: list[PredictedCall] | None = Field(
+        None, description="Calls by the model. Omitted: the tool_calls of the assistant messages."
+    )
+    ordered: bool = Field(False, description="Whether the calls must be in the golden order.")
     verdicts: list[RecordVerdict] = []
     tokens_in: int | None = None
     tokens_out: int | None = None
     latency: float | None = Field(None, description="Seconds.")
-    extra: dict[str, JsonValue] = {}
+    extra: dict[str, JsonValue] = Field({}, description="Metadata: any names and values.")
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema of one line."""
+    """Build the JSON Schema of one line."""
     schema: dict[str, Any] = TypeAdapter(Header | Record).json_schema()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,12 +1,7 @@
-"""The way back: this benchmark's own files by what people say.
+"""Writing of reviewed verdicts and golden fixes to files in the generic format.
 
-Golden calls of the generic format, which stand in the records themselves. A fix is `{"golden": [{"name",
-"arguments", "turn"}]}` as in `schema.GoldenCall`.
-
-Records of the generic format by what people say: the verdict that counted before says it now. A chat log has no
-place for verdicts.
-
-Golden calls of the generic format from stored items, and the verdict with others. Forms as in `golden`.
+A golden fix is `{"golden": [{"name", "arguments", "turn"}]}`, as in `schema.GoldenCall`. Reviewed verdicts replace the
+verdicts in the records. A line of a chat log cannot represent verdicts.
 """
 
 from __future__ import annotations
@@ -19,17 +14,17 @@ from pydantic import TypeAdapter, ValidationError
 
 from fcreview.importers.common.records import function_names
 from fcreview.importers.common.writeback import (
-    LineEdits,
     GoldenFixes,
     JsonObject,
-    list_accepted_values,
-    fixes_by_record,
+    LineEdits,
     apply_edits,
-    parse_numbered_records,
     check_fix_fields,
-    has_decoded_calls,
-    rewrite_golden_file,
     find_unrepresentable,
+    fixes_by_record,
+    has_decoded_calls,
+    list_accepted_values,
+    parse_numbered_records,
+    rewrite_golden_file,
 )
 from fcreview.importers.generic.discovery import chat_log_to_record
 from fcreview.importers.generic.read import parse_golden_calls
@@ -40,107 +35,112 @@ from fcreview.model.item import AcceptedValues, Item, Run
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import CORRECT, ITEM_CORRECT
 from fcreview.model.verdict import SCORING_ORDER
-from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
+from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 
 GOLDEN_FIELD = "golden"
+GOLDEN_CALLS = TypeAdapter(list[GoldenCall])
 
 
-def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:  # noqa: ARG001
-    """What is wrong with a golden fix of an item; None if nothing is."""
-    wrong = check_fix_fields(fix, GOLDEN_FIELD)
-    if wrong:
-        return wrong
+def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
+    """Return the first error of a golden fix, or None."""
+    if error := check_fix_fields(golden_fix, GOLDEN_FIELD):
+        return error
     try:
-        calls = TypeAdapter(list[GoldenCall]).validate_python(fix[GOLDEN_FIELD])
+        calls = GOLDEN_CALLS.validate_python(golden_fix[GOLDEN_FIELD])
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         return f"{'.'.join(map(str, (GOLDEN_FIELD, *first['loc'])))}: {first['msg']}"
-    known = function_names(item.functions)
-    unknown = next((call.name for call in calls if known and call.name not in known), None)
-    return f"no function {unknown} is offered" if unknown is not None else None
+    available = function_names(item.functions)
+    unknown = next((call.name for call in calls if available and call.name not in available), None)
+    return f"function {unknown} is not available" if unknown is not None else None
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+    """Apply golden fixes to the records of a run, which contain the golden answers."""
     return rewrite_golden_file(plan.results[0], fixes_by_record(fixes))
 
 
-def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Replace the verdicts in the records of a run by reviewed verdicts."""
     path = plan.results[0]
     raw = read_file(path)
-    by_id = {row.id: row for row in rows if row.overrides}
-    edits, found, seen = LineEdits(), set[str](), set[str]()
+    overridden = {item.id: item for item in items if item.overrides}
+    edits, found_ids, known_ids = LineEdits(), set[str](), set[str]()
     for line, record in parse_numbered_records(raw):
-        stated = record.get("id")
-        if not isinstance(stated, str) or "fcreview" in record or chat_log_to_record(record, line) is not record:
+        stated_id = record.get("id")
+        if not isinstance(stated_id, str) or "fcreview" in record or chat_log_to_record(record, line) is not record:
             continue
-        name = f"{stated}#{line}" if stated in seen else stated
-        seen.add(stated)
-        if name in by_id:
-            found.add(name)
-            new = override_verdicts(record, by_id[name])
-            if new != record:
-                edits.replaced[line] = new
-    yield from find_unrepresentable(rows, lambda row, _: row.id in found)
+        item_id = f"{stated_id}#{line}" if stated_id in known_ids else stated_id
+        known_ids.add(stated_id)
+        if item_id in overridden:
+            found_ids.add(item_id)
+            new_record = override_verdicts(record, overridden[item_id])
+            if new_record != record:
+                edits.replaced[line] = new_record
+    yield from find_unrepresentable(items, lambda item, _: item.id in found_ids)
     if edits:
         yield RewrittenFile(path, apply_edits(raw, edits))
 
 
-def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001 - nobody makes any
+def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001
+    """Return no files: no program derives metrics files from the generic format."""
     return []
 
 
-def override_verdicts(record: JsonObject, row: ScoredItem) -> JsonObject:
-    """The record with people's verdicts in the place of the official ones, else the rule's, else the judge's; where it
-    gives none on an item, the exact comparison counted, and the new one is the rule's too."""
-    given = record.get("verdicts")
-    verdicts: list[JsonObject] = [dict(one) for one in given] if isinstance(given, list) else []
-    for (target, criterion), value in row.overrides.items():
+def override_verdicts(record: JsonObject, item: ScoredItem) -> JsonObject:
+    """Return a record with the overrides of its item.
+
+    An override replaces the automatic verdict that counts: official, else recomputed, else judge. If the record has
+    none, the exact comparison decided, and the override is added with the source `rule`.
+    """
+    stated = record.get("verdicts")
+    verdicts: list[JsonObject] = [dict(each) for each in stated] if isinstance(stated, list) else []
+    for (target, criterion), value in item.overrides.items():
         if value is None:
             continue
-        same = [
-            one for one in verdicts if (one.get("target", ITEM), one.get("criterion", CORRECT)) == (target, criterion)
+        key = (target, criterion)
+        candidates = [
+            each
+            for each in reversed(verdicts)
+            if (each.get("target", ITEM), each.get("criterion", CORRECT)) == key and each.get("value") is not None
         ]
-        same = [one for one in same if one.get("value") is not None]
-        counts = next((one for source in SCORING_ORDER for one in reversed(same) if one.get("source") == source), None)
-        if counts is None or ((target, criterion) == ITEM_CORRECT and counts.get("source") == "judge" and "golden" in record):
-            verdicts.append(
-                {"source": "rule", "value": value, "target": target, "criterion": criterion, "by": "people"}
-            )
+        counting = next((each for source in SCORING_ORDER for each in candidates if each.get("source") == source), None)
+        if counting is None or (key == ITEM_CORRECT and counting.get("source") == "judge" and "golden" in record):
+            added = {"source": "rule", "value": value, "target": target, "criterion": criterion, "by": "people"}
+            verdicts.append(added)
             continue
-        counts["value"] = value
+        counting["value"] = value
         if value is not False:
-            counts.pop("error_type", None)
+            counting.pop("error_type", None)
     return record | {"verdicts": verdicts} if verdicts else record
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    """The golden calls as a fix of them; None without any."""
+    """Return the golden calls as a golden fix, or None if there are none."""
     if not has_decoded_calls(item.golden):
         return None
-    return {
-        GOLDEN_FIELD: [
-            {"name": call.name, "arguments": {name: _argument_template(one) for name, one in (call.arguments or {}).items()}}
-            | ({"turn": call.turn} if call.turn else {})
-            for call in item.golden
-        ]
-    }
+    calls = []
+    for call in item.golden:
+        arguments = {name: _argument_template(accepted) for name, accepted in (call.arguments or {}).items()}
+        calls.append({"name": call.name, "arguments": arguments} | ({"turn": call.turn} if call.turn else {}))
+    return {GOLDEN_FIELD: calls}
 
 
-def _argument_template(accept: AcceptedValues) -> Any:
-    if len(accept.any_of) == 1 and not accept.optional:
-        return accept.any_of[0]
-    any_of = list_accepted_values(AcceptedValues(accept.any_of))
-    return {"any_of": any_of} | ({"optional": True} if accept.optional else {})
+def _argument_template(accepted: AcceptedValues) -> Any:
+    if len(accepted.any_of) == 1 and not accepted.optional:
+        return accepted.any_of[0]
+    any_of = list_accepted_values(AcceptedValues(accepted.any_of))
+    return {"any_of": any_of} | ({"optional": True} if accepted.optional else {})
 
 
-def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
-    """The rule verdict with those golden calls."""
+def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
+    """Recompute the verdict of an item with other golden calls. Returns None without a record or valid calls."""
     if not isinstance(record, dict):
         return None
     try:
-        calls = parse_golden_calls(TypeAdapter(list[GoldenCall]).validate_python(fix.get(GOLDEN_FIELD)))
+        golden = parse_golden_calls(GOLDEN_CALLS.validate_python(golden_fix.get(GOLDEN_FIELD)))
     except ValidationError:
         return None
-    pairs = align_turns(calls, item.predicted, ordered=record.get("ordered") is True)
+    pairs = align_turns(golden, item.predicted, ordered=record.get("ordered") is True)
     return all(pair.state == "=" for pair in pairs)

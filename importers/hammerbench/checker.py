@@ -13,44 +13,44 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.importers.hammerbench.dialogue import Parsed
+from fcreview.importers.hammerbench.dialogue import ParsedCall
 
 EMPTY = 0.0
 
 
-def similarity(prediction: str, label: str, language: str) -> float:
+def compute_rouge_l(prediction: str, label: str, language: str) -> float:
     """F of ROUGE-L between two values, 0 to 1; 0 where either side is blank."""
-    hypothesis, reference = _prepare(prediction, language), _prepare(label, language)
+    hypothesis, reference = _normalize(prediction, language), _normalize(label, language)
     if not hypothesis.strip() or not reference.strip():
         return EMPTY
-    hyps, refs = _sentences(hypothesis), _sentences(reference)
+    hyps, refs = _split_sentences(hypothesis), _split_sentences(reference)
     if not hyps or not refs:
         return EMPTY
-    return _f(hyps, refs)
+    return _compute_f(hyps, refs)
 
 
-def _prepare(text: str, language: str) -> str:
+def _normalize(text: str, language: str) -> str:
     if language == "zh":
         text = text.strip("。！ ")
         return re.sub(r"([\u4e00-\u9fff])", r" \1 ", text)
     return text.strip(".?! ").lower()
 
 
-def _sentences(text: str) -> list[list[str]]:
+def _split_sentences(text: str) -> list[list[str]]:
     """Words a sentence: split at full stops, empty ones dropped before blanks are collapsed."""
     return [" ".join(part.split()).split(" ") for part in text.split(".") if part]
 
 
-def _f(hyps: Sequence[list[str]], refs: Sequence[list[str]]) -> float:
+def _compute_f(hyps: Sequence[list[str]], refs: Sequence[list[str]]) -> float:
     """Different words count, and each once: a word that several pairs of sentences have in common is one hit."""
     words = {word for sentence in refs for word in sentence}
     said = {word for sentence in hyps for word in sentence}
-    hits = {word for reference in refs for hypothesis in hyps for word in _common(reference, hypothesis)}
+    hits = {word for reference in refs for hypothesis in hyps for word in _longest_common_subsequence(reference, hypothesis)}
     recall, precision = len(hits) / len(words), len(hits) / len(said)
     return 2.0 * precision * recall / (precision + recall + 1e-8)
 
 
-def _common(x: list[str], y: list[str]) -> list[str]:
+def _longest_common_subsequence(x: list[str], y: list[str]) -> list[str]:
     """The longest common subsequence, read back from the ends: equal words are taken, else `x`'s word is dropped only
     where that keeps a strictly longer one."""
     table = [[0] * (len(y) + 1) for _ in range(len(x) + 1)]
@@ -70,40 +70,40 @@ def _common(x: list[str], y: list[str]) -> list[str]:
     return taken[::-1]
 
 
-THRESHOLD = 0.7
+MIN_SIMILARITY = 0.7
 """Lowest ROUGE-L F at which an argument still counts as right."""
 
 
 @dataclass(slots=True)
-class Snapshot:
+class SnapshotCheck:
     is_text: bool
     func_ok: bool
     args_ok: bool
     rejected: bool
     hallucinated: list[str]
     missing: list[str]
-    lowest: float | None = None
+    lowest_similarity: float | None = None
     """The lowest similarity, where similarities decided, and the argument it belongs to."""
     lowest_argument: str | None = None
 
 
-def check(call: Parsed | None, raw: Any, label: Any, language: str) -> Snapshot:
+def check_snapshot(call: ParsedCall | None, raw: Any, label: Any, language: str) -> SnapshotCheck:
     """`label` is `{"name", "arguments"}`, or the expected refusal as text (then only `rejected` can be true)."""
     golden = label.get("arguments") if isinstance(label, dict) else None
     golden = golden if isinstance(golden, dict) else {}
     name_ok = call is not None and isinstance(label, dict) and call.get("name") == label.get("name")
     rejected = not name_ok and "sorry" in (raw if isinstance(raw, str) else str(raw)).lower()
     if call is None or not isinstance(label, dict):
-        return Snapshot(call is None, False, False, rejected, [], list(golden))
+        return SnapshotCheck(call is None, False, False, rejected, [], list(golden))
     arguments = call.get("arguments")
     given = arguments if isinstance(arguments, dict) else {}
     hallucinated = [key for key in given if key not in golden]
     missing = [key for key in golden if key not in given]
-    ok, lowest, which = arguments_ok(arguments, golden, language)
-    return Snapshot(False, name_ok, ok, rejected, hallucinated, missing, lowest, which)
+    ok, lowest, which = check_arguments(arguments, golden, language)
+    return SnapshotCheck(False, name_ok, ok, rejected, hallucinated, missing, lowest, which)
 
 
-def arguments_ok(predicted: Any, golden: dict[str, Any], language: str) -> tuple[bool, float | None, str | None]:
+def check_arguments(predicted: Any, golden: dict[str, Any], language: str) -> tuple[bool, float | None, str | None]:
     """Whether the arguments agree; with it the lowest similarity and its argument, where similarities were asked."""
     if not isinstance(predicted, dict):
         return False, None, None
@@ -118,8 +118,8 @@ def arguments_ok(predicted: Any, golden: dict[str, Any], language: str) -> tuple
         given.pop("kwargs", None)
     if given == label:
         return True, None, None
-    scores = {key: similarity(given[key], text, language) if key in given else 0.0 for key, text in label.items()}
+    scores = {key: compute_rouge_l(given[key], text, language) if key in given else 0.0 for key, text in label.items()}
     if not scores:
         return False, None, None
     which = min(scores, key=scores.__getitem__)
-    return scores[which] >= THRESHOLD, scores[which], which
+    return scores[which] >= MIN_SIMILARITY, scores[which], which

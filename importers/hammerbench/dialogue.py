@@ -15,13 +15,13 @@ from typing import Any
 
 from fcreview.model.item import GOLDEN_CALL, Message
 
-_START = re.compile(r"^(user|assistant):", re.MULTILINE)
-_EXTERNAL = re.compile(r"<EK>:?|(?:^|\n)EK:|^EK:")
-EXTERNAL = "quoted"
+_ROLE_PREFIX = re.compile(r"^(user|assistant):", re.MULTILINE)
+_QUOTE_MARK = re.compile(r"<EK>:?|(?:^|\n)EK:|^EK:")
+QUOTED_MESSAGE_NAME = "quoted"
 """`Message.name` of text that a user only attached: HammerBench's quoted messages."""
 
 
-def from_records(records: list[dict[str, Any]], snapshot: int) -> list[Message]:
+def read_dialogue(records: list[dict[str, Any]], snapshot: int) -> list[Message]:
     """Messages up to the `snapshot`-th (from 1) golden call, which itself is left out. Earlier golden calls are
     shown as the assistant's, since the next turn builds on them."""
     found: list[Message] = []
@@ -30,7 +30,7 @@ def from_records(records: list[dict[str, Any]], snapshot: int) -> list[Message]:
         role, content = record.get("role"), record.get("content")
         if role == "user":
             turn += 1
-            found += user(str(content), turn)
+            found += parse_user_message(str(content), turn)
         elif role == "function call":
             calls += 1
             if calls == snapshot:
@@ -44,7 +44,7 @@ def from_records(records: list[dict[str, Any]], snapshot: int) -> list[Message]:
     return found
 
 
-def without_refusal(messages: list[Message]) -> tuple[list[Message], str | None]:
+def split_golden_reply(messages: list[Message]) -> tuple[list[Message], str | None]:
     """The dialogue without the golden answer that closes it where no tool fits, and that answer."""
     last = messages[-1] if messages else None
     if last is None or last.role != "assistant" or last.name is not None:
@@ -52,11 +52,11 @@ def without_refusal(messages: list[Message]) -> tuple[list[Message], str | None]
     return messages[:-1], last.content
 
 
-def from_input(text: str) -> list[Message]:
+def parse_log_input(text: str) -> list[Message]:
     """`user:...` and `assistant:...` at line starts; text before the first of them is the user's."""
-    starts = list(_START.finditer(text))
+    starts = list(_ROLE_PREFIX.finditer(text))
     if not starts:
-        return user(text, 0)
+        return parse_user_message(text, 0)
     found: list[Message] = []
     turn = -1
     for position, start in enumerate(starts):
@@ -64,71 +64,71 @@ def from_input(text: str) -> list[Message]:
         content = text[start.end() : end].rstrip("\n")
         if start[1] == "user":
             turn += 1
-            found += user(content, turn)
+            found += parse_user_message(content, turn)
         else:
             found.append(Message(max(turn, 0), 1, "assistant", content))
     return found
 
 
-def user(content: str, turn: int) -> list[Message]:
+def parse_user_message(content: str, turn: int) -> list[Message]:
     """A user's message, with what is quoted in it (`<EK>:`, `EK:`) as a message of its own."""
-    found = _EXTERNAL.search(content)
+    found = _QUOTE_MARK.search(content)
     if not found:
         return [Message(turn, -1, "user", content)]
     before, quoted = content[: found.start()].strip(), content[found.end() :].strip()
     if not before and "\nquery:" in quoted:
         quoted, _, before = quoted.partition("\nquery:")
     parts = [Message(turn, -1, "user", before.strip())] if before.strip() else []
-    return [*parts, Message(turn, -1, "user", quoted.strip(), EXTERNAL)]
+    return [*parts, Message(turn, -1, "user", quoted.strip(), QUOTED_MESSAGE_NAME)]
 
 
-FENCE = "```json"
-Parsed = dict[str, Any]
+JSON_FENCE = "```json"
+ParsedCall = dict[str, Any]
 """`{"name": str, "arguments": {...}}`, and `"blank": [names]` of arguments that were dropped for being empty."""
 
 
-def family(path: str) -> str:
+def choose_parser(path: str) -> str:
     """`ministral`, `xlam`, `toolace` or `default`, from the log's path in lower case, tested in this order."""
     lower = path.lower()
     return next((name for name in ("ministral", "xlam", "toolace") if name in lower), "default")
 
 
-def parse(prediction: Any, parser: str = "default") -> Parsed | None:
+def parse_prediction(prediction: Any, parser: str = "default") -> ParsedCall | None:
     """The call in a prediction, None if it stays text. An object that is already a call is taken as it is."""
     if isinstance(prediction, dict):
         return prediction if isinstance(prediction.get("name"), str) else None
     if not isinstance(prediction, str):
         return None
-    reader = {"ministral": _ministral, "xlam": _xlam, "toolace": _toolace}.get(parser, _default)
+    reader = {"ministral": _parse_ministral, "xlam": _parse_xlam, "toolace": _parse_toolace}.get(parser, _parse_default)
     try:
         return reader(prediction)
     except (ValueError, RecursionError, MemoryError):
         return None
 
 
-def _default(text: str) -> Parsed | None:
-    whole = _object(text.strip())
+def _parse_default(text: str) -> ParsedCall | None:
+    whole = _parse_json_object(text.strip())
     if whole is not None and "name" in whole and "parameters" in whole:
-        return _call(whole)
-    blocks = re.findall(r"```json(.*?)(?:```|\Z)", text, re.DOTALL) if FENCE in text else _from_name(text)
+        return _make_call(whole)
+    blocks = re.findall(r"```json(.*?)(?:```|\Z)", text, re.DOTALL) if JSON_FENCE in text else _find_unfenced_json(text)
     calls = []
     for block in blocks:
         block = block.strip()
         if not block:
             continue
-        value = _object(block) or _object(block.split("\n")[-1])
+        value = _parse_json_object(block) or _parse_json_object(block.split("\n")[-1])
         if value is None:
             return None
         calls.append(value)
-    return _call(calls[0]) if calls else None
+    return _make_call(calls[0]) if calls else None
 
 
-def _from_name(text: str) -> list[str]:
+def _find_unfenced_json(text: str) -> list[str]:
     start = text.find('{"name"')
     return [text[start:]] if start >= 0 else []
 
 
-def _object(text: str) -> dict[str, Any] | None:
+def _parse_json_object(text: str) -> dict[str, Any] | None:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -136,7 +136,7 @@ def _object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _call(value: dict[str, Any]) -> Parsed | None:
+def _make_call(value: dict[str, Any]) -> ParsedCall | None:
     name = value.get("name")
     arguments = value.get("arguments")
     if not isinstance(arguments, dict):
@@ -150,24 +150,24 @@ def _call(value: dict[str, Any]) -> Parsed | None:
     return {"name": name, "arguments": kept} | ({"blank": blank} if blank else {})
 
 
-def _ministral(text: str) -> Parsed | None:
+def _parse_ministral(text: str) -> ParsedCall | None:
     _, mark, rest = text.partition("[TOOL_CALLS]")
-    return _first_of_list(rest[rest.find("[") :]) if mark and "[" in rest else None
+    return _parse_first_call(rest[rest.find("[") :]) if mark and "[" in rest else None
 
 
-def _xlam(text: str) -> Parsed | None:
+def _parse_xlam(text: str) -> ParsedCall | None:
     _, mark, rest = text.partition('"tool_calls":')
     line = rest.split("\n")[0]
-    return _first_of_list(line[line.rfind("[") :]) if mark and "[" in line else None
+    return _parse_first_call(line[line.rfind("[") :]) if mark and "[" in line else None
 
 
-def _first_of_list(text: str) -> Parsed | None:
+def _parse_first_call(text: str) -> ParsedCall | None:
     end = text.find("]")
     value = json.loads(text[: end + 1]) if end >= 0 else None
-    return _call(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else None
+    return _make_call(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else None
 
 
-def _toolace(text: str) -> Parsed | None:
+def _parse_toolace(text: str) -> ParsedCall | None:
     text = text.strip("[]'")
     if len(text) > 100_000:
         return None

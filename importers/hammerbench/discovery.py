@@ -18,15 +18,15 @@ from fcreview.model.item import Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
 
-TYPES = ("Based", "mQmA", "mQsA", "sQmA", "SO_case1", "SO_case2", "mSv", "External", "IS")
-SINGLE = ("ST_Perfect", "ST_Imperfect", "ST_External", "ir_ST_Perfect", "ir_ST_Imperfect", "ir_ST_External")
-DATASET = re.compile(r"(?:HammerBench_)?(" + "|".join((*TYPES, *SINGLE)) + r")\.json")
-FOLDER = re.compile(r"(?:HammerBench_)?(" + "|".join((*TYPES, *SINGLE)) + r")")
+MULTI_TURN_TYPES = ("Based", "mQmA", "mQsA", "sQmA", "SO_case1", "SO_case2", "mSv", "External", "IS")
+SINGLE_TURN_TYPES = ("ST_Perfect", "ST_Imperfect", "ST_External", "ir_ST_Perfect", "ir_ST_Imperfect", "ir_ST_External")
+DATASET_FILE_NAME = re.compile(r"(?:HammerBench_)?(" + "|".join((*MULTI_TURN_TYPES, *SINGLE_TURN_TYPES)) + r")\.json")
+TYPE_FOLDER_NAME = re.compile(r"(?:HammerBench_)?(" + "|".join((*MULTI_TURN_TYPES, *SINGLE_TURN_TYPES)) + r")")
 LOG_KEYS = {"input", "predict", "label"}
-HEAD = 1 << 16
+MAX_HEAD_BYTES = 1 << 16
 
 
-def split_id(name: str) -> tuple[str, str, int]:
+def split_item_id(name: str) -> tuple[str, str, int]:
     """`SO_case1_12_3` -> (`SO_case1`, `12`, 3): types hold underscores, so from the right."""
     parts = name.rsplit("_", 2)
     if len(parts) == 3 and parts[2].isdigit():
@@ -34,11 +34,11 @@ def split_id(name: str) -> tuple[str, str, int]:
     return "", name, 1
 
 
-def array_head(path: Path) -> dict[str, Any] | None:
+def read_first_array_object(path: Path) -> dict[str, Any] | None:
     """The first object of a JSON array, read from the beginning of the file only; None if it is no such file."""
     try:
         with open_file(path) as file:
-            text = file.read(HEAD).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+            text = file.read(MAX_HEAD_BYTES).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     except OSError:
         return None
     if not text.startswith("["):
@@ -51,32 +51,32 @@ def array_head(path: Path) -> dict[str, Any] | None:
 
 
 def is_flat_log(path: Path) -> bool:
-    first = array_head(path)
+    first = read_first_array_object(path)
     return first is not None and first.keys() >= LOG_KEYS
 
 
-def type_of_folder(folder: Path) -> str | None:
-    found = FOLDER.fullmatch(folder.name)
+def get_folder_type(folder: Path) -> str | None:
+    found = TYPE_FOLDER_NAME.fullmatch(folder.name)
     return found[1] if found else None
 
 
-def dataset_files(folder: Path, language: str, given: Iterable[Path]) -> Iterator[Path]:
+def find_dataset_files(folder: Path, language: str, given: Iterable[Path]) -> Iterator[Path]:
     """Dataset files for a language: below the folders that were given, else below `data/` around the run."""
     roots = [*given, *(root / "data" for root in list(folder.parents)[:5] if (root / "data").is_dir())]
     for root in roots:
         for place in (root / language, root / "data" / language, root):
             for sub in (place / "single-turn", place / "multi-turn", place):
                 found = (
-                    [path for path in sorted(sub.glob("*.json")) if DATASET.fullmatch(path.name)]
+                    [path for path in sorted(sub.glob("*.json")) if DATASET_FILE_NAME.fullmatch(path.name)]
                     if sub.is_dir()
                     else []
                 )
                 yield from found
-            if _holds_dataset(place):
+            if _has_dataset(place):
                 return
 
 
-def _holds_dataset(place: Path) -> bool:
+def _has_dataset(place: Path) -> bool:
     """Looked at within bounds: `data` may be anything that lies above the run, a whole disk too."""
     if not place.is_dir():
         return False
@@ -84,13 +84,13 @@ def _holds_dataset(place: Path) -> bool:
     return any(name.endswith("ST_Perfect.json") or fnmatch(name, "HammerBench_*.json") for name in names)
 
 
-def language_of(path: Path, sample: str) -> str:
+def detect_language(path: Path, sample: str) -> str:
     """From the nearest folder named en or zh, else from the text itself."""
     named = next((part for part in reversed(path.parts[:-1]) if part in ("en", "zh")), None)
     return named or ("zh" if re.search(r"[\u4e00-\u9fff]", sample) else "en")
 
 
-COMPANIONS = ("LLM_check_response.json", "LLM_check_L.json", "turn_flags_res.json", "badcase.csv")
+COMPANION_FILES = ("LLM_check_response.json", "LLM_check_L.json", "turn_flags_res.json", "badcase.csv")
 
 
 def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
@@ -99,24 +99,24 @@ def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
     for path in files:
         if path.name == "MT_res.json":
             legacy[path.parent.parent].append(path)
-        elif path.name in (*COMPANIONS, "MT_0.json") or path.name.startswith("evaluate_stdout_"):
+        elif path.name in (*COMPANION_FILES, "MT_0.json") or path.name.startswith("evaluate_stdout_"):
             if (path.parent / "MT_res.json").is_file():
                 found.claimed.add(path)
-        elif DATASET.fullmatch(path.name) and path.suffix == ".json" and "messages" in (array_head(path) or {}):
+        elif DATASET_FILE_NAME.fullmatch(path.name) and path.suffix == ".json" and "messages" in (read_first_array_object(path) or {}):
             found.claimed.add(path)
         elif path.suffix == ".json" and is_flat_log(path):
-            found.plans.append(_flat(path, data))
+            found.plans.append(_make_flat_plan(path, data))
     for folder, results in legacy.items():
-        found.plans.append(_legacy(folder, results))
+        found.plans.append(_make_conversation_plan(folder, results))
     for plan in found.plans:
         found.claimed.update(plan.files)
     return found
 
 
-def _flat(path: Path, data: Sequence[Path]) -> RunPlan:
-    first = array_head(path) or {}
-    language = language_of(path, str(first.get("input", "")))
-    files = list(dict.fromkeys(dataset_files(path, language, data)))
+def _make_flat_plan(path: Path, data: Sequence[Path]) -> RunPlan:
+    first = read_first_array_object(path) or {}
+    language = detect_language(path, str(first.get("input", "")))
+    files = list(dict.fromkeys(find_dataset_files(path, language, data)))
     run = Run(
         "hammerbench", "flat", language, path.stem, str(path), dataset=str(files[0].parent.parent) if files else None
     )
@@ -125,11 +125,11 @@ def _flat(path: Path, data: Sequence[Path]) -> RunPlan:
     )
 
 
-def _legacy(folder: Path, results: list[Path]) -> RunPlan:
-    types = [type_of_folder(path.parent) or path.parent.name for path in results]
-    language = language_of(results[0], "")
+def _make_conversation_plan(folder: Path, results: list[Path]) -> RunPlan:
+    types = [get_folder_type(path.parent) or path.parent.name for path in results]
+    language = detect_language(results[0], "")
     run = Run("hammerbench", "conversation", language, folder.name, str(folder), dataset="MT_0.json beside each result")
-    companions = [path.parent / name for path in results for name in COMPANIONS if (path.parent / name).is_file()]
+    companions = [path.parent / name for path in results for name in COMPANION_FILES if (path.parent / name).is_file()]
     data = [path.parent / "MT_0.json" for path in results if (path.parent / "MT_0.json").is_file()]
     reason = f"folders with MT_res.json: {', '.join(types)}"
     return RunPlan(run, results, scores=companions, data=data, reason=reason)

@@ -22,69 +22,69 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.importers.hammerbench.metrics import Row
+from fcreview.importers.hammerbench.metrics import SnapshotOutcome
 from fcreview.model.address import ITEM
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 
-JUDGE = "args_ok_llm"
-SAME_NAMES = "same function and argument names"
+JUDGE_CRITERION = "args_ok_llm"
+SAME_NAMES_KEY = "same function and argument names"
 """Stands in `more` where a judge was asked: the evaluator's condition on its yes."""
-MOMENT = "moment"
+MOMENT_KEY = "moment"
 """Stands in `more` where a slot is overridden or an attached message is referred to."""
-DECLINES = "expected"
+DECLINE_KEY = "expected"
 """Stands in `more` where the right answer is to decline."""
 
 
-def snapshot(item: ScoredItem, criterion: str = "args_ok") -> Row:
+def get_snapshot_outcome(item: ScoredItem, criterion: str = "args_ok") -> SnapshotOutcome:
     """`criterion` is `args_ok`, or `args_ok_llm` for the judge's figures."""
     values = item.values
-    own = None if DECLINES in item.metadata else item.overrides.get(ITEM_CORRECT)
-    func_ok = True if own is True and not _said(item, "func_ok") else _flag(item, "func_ok")
-    named = _said(item, "func_ok") or own is True
-    rejected = False if named and func_ok and not _said(item, "rejected") else _flag(item, "rejected")
-    return Row(
+    own = None if DECLINE_KEY in item.metadata else item.overrides.get(ITEM_CORRECT)
+    func_ok = True if own is True and not _is_overridden(item, "func_ok") else _get_flag(item, "func_ok")
+    named = _is_overridden(item, "func_ok") or own is True
+    rejected = False if named and func_ok and not _is_overridden(item, "rejected") else _get_flag(item, "rejected")
+    return SnapshotOutcome(
         func_ok,
-        _arguments(item, criterion),
-        _flag(item, "is_text"),
+        _get_arguments_flag(item, criterion),
+        _get_flag(item, "is_text"),
         rejected,
-        _count(item, "hallucinated", values.get("hallucinated")),
-        _count(item, "missing", values.get("missing")),
-        MOMENT in item.metadata,
+        _get_count(item, "hallucinated", values.get("hallucinated")),
+        _get_count(item, "missing", values.get("missing")),
+        MOMENT_KEY in item.metadata,
     )
 
 
-def declined(item: ScoredItem) -> bool | None:
+def is_declined(item: ScoredItem) -> bool | None:
     """Of a set that is to be declined: the item's own verdict, unless people only say whether it was rejected."""
-    if _said(item, "rejected") and ITEM_CORRECT not in item.overrides:
-        return _flag(item, "rejected")
+    if _is_overridden(item, "rejected") and ITEM_CORRECT not in item.overrides:
+        return _get_flag(item, "rejected")
     return item.valid
 
 
-def _said(item: ScoredItem, criterion: str) -> bool:
+def _is_overridden(item: ScoredItem, criterion: str) -> bool:
     return (ITEM, criterion) in item.overrides
 
 
-def _flag(item: ScoredItem, criterion: str) -> bool | None:
+def _get_flag(item: ScoredItem, criterion: str) -> bool | None:
     """None only where people differ."""
     value = item.values.get(criterion)
-    return None if value is None and _said(item, criterion) else bool(value)
+    return None if value is None and _is_overridden(item, criterion) else bool(value)
 
 
-def _arguments(item: ScoredItem, criterion: str) -> bool | None:
-    if _said(item, criterion):
-        return _flag(item, criterion)
-    if criterion == JUDGE and _said(item, "equivalent"):
-        replied = _flag(item, "equivalent")
-        return None if replied is None else replied and bool(item.metadata.get(SAME_NAMES))
-    if ITEM_CORRECT in item.overrides and DECLINES not in item.metadata:
+def _get_arguments_flag(item: ScoredItem, criterion: str) -> bool | None:
+    if _is_overridden(item, criterion):
+        return _get_flag(item, criterion)
+    if criterion == JUDGE_CRITERION and _is_overridden(item, "equivalent"):
+        replied = _get_flag(item, "equivalent")
+        return None if replied is None else replied and bool(item.metadata.get(SAME_NAMES_KEY))
+    if ITEM_CORRECT in item.overrides and DECLINE_KEY not in item.metadata:
         own = item.overrides[ITEM_CORRECT]
         return own if isinstance(own, bool) else None
-    return _flag(item, criterion)
+    return _get_flag(item, criterion)
 
 
-def _count(item: ScoredItem, criterion: str, value: Any) -> int | None:
+def _get_count(item: ScoredItem, criterion: str, value: Any) -> int | None:
     """Names are counted; a plain yes is one."""
-    if value is None and _said(item, criterion):
+    if value is None and _is_overridden(item, criterion):
         return None
     return len(value) if isinstance(value, list) else int(value is True)

@@ -16,17 +16,17 @@ from typing import Any
 
 from fcreview.importers.common.jsonl import read_json
 from fcreview.importers.common.records import read_function_docs, fill_safely
-from fcreview.importers.hammerbench.dialogue import family, from_input, from_records
-from fcreview.importers.hammerbench.discovery import DATASET, split_id, type_of_folder
-from fcreview.importers.hammerbench.judge import SAME_NAMES
-from fcreview.importers.hammerbench.snapshot import Given, fill
+from fcreview.importers.hammerbench.dialogue import choose_parser, parse_log_input, read_dialogue
+from fcreview.importers.hammerbench.discovery import DATASET_FILE_NAME, split_item_id, get_folder_type
+from fcreview.importers.hammerbench.judge import SAME_NAMES_KEY
+from fcreview.importers.hammerbench.snapshot import SnapshotSource, fill_snapshot_item
 from fcreview.model.item import ImportIssue, Item, Verdict
 from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
 
 
 @dataclass(slots=True)
-class Companions:
+class CompanionVerdicts:
     scores: list[tuple[bool, list[bool]]] = field(default_factory=list)
     """A conversation each, from badcase.csv: the first snapshot's name is right, and args_ok of every snapshot."""
     replies: list[list[str]] = field(default_factory=list)
@@ -42,12 +42,12 @@ class Companions:
                 item.verdicts.insert(0, official)
                 item.verdicts.append(Verdict("official", named, criterion="func_ok", by="badcase.csv, first snapshot"))
                 item.verdicts.append(Verdict("official", flags[snapshot], criterion="args_ok", by="badcase.csv"))
-        reply = _at(self.replies, conversation, snapshot)
-        flag = _at(self.flags, conversation, snapshot)
+        reply = _get_cell(self.replies, conversation, snapshot)
+        flag = _get_cell(self.flags, conversation, snapshot)
         if flag is None and reply is not None:
             flag = "True" in reply
         if flag is not None:
-            same = item.extra.metadata[SAME_NAMES] = _same_names(item)
+            same = item.extra.metadata[SAME_NAMES_KEY] = _has_same_names(item)
             item.judge = bool(flag) and same
             text = reply.strip() if reply is not None else None
             item.verdicts.append(Verdict("judge", item.judge, rationale=text, by="recorded judge"))
@@ -57,7 +57,7 @@ class Companions:
             )
 
 
-def _same_names(item: Item) -> bool:
+def _has_same_names(item: Item) -> bool:
     """The evaluator's condition on a judge's yes: same function, same set of arguments."""
     if not item.golden or not item.predicted or item.predicted[0].arguments is None:
         return False
@@ -65,21 +65,21 @@ def _same_names(item: Item) -> bool:
     return golden.name == predicted.name and (golden.arguments or {}).keys() == (predicted.arguments or {}).keys()
 
 
-def _at(rows: list[list[Any]], conversation: int, snapshot: int) -> Any:
+def _get_cell(rows: list[list[Any]], conversation: int, snapshot: int) -> Any:
     row = rows[conversation] if conversation < len(rows) else []
     return row[snapshot] if snapshot < len(row) else None
 
 
-def _size(entry: Any) -> int:
+def _count_snapshots(entry: Any) -> int:
     snapshots = entry.get("FC_res") if isinstance(entry, dict) else None
     return len(snapshots) if isinstance(snapshots, list) else 0
 
 
-def companions(folder: Path, results: list[Any], issues: list[ImportIssue]) -> Companions:
-    found = Companions()
-    sizes = [_size(entry) for entry in results]
+def read_companion_files(folder: Path, results: list[Any], issues: list[ImportIssue]) -> CompanionVerdicts:
+    found = CompanionVerdicts()
+    sizes = [_count_snapshots(entry) for entry in results]
     if (folder / "badcase.csv").is_file():
-        found.scores = _badcase(folder / "badcase.csv", sizes, issues)
+        found.scores = _read_badcase(folder / "badcase.csv", sizes, issues)
     if (folder / "turn_flags_res.json").is_file():
         flags = read_json(folder / "turn_flags_res.json", issues, list) or []
         found.flags = [row if isinstance(row, list) else [] for row in flags]
@@ -96,7 +96,7 @@ def companions(folder: Path, results: list[Any], issues: list[ImportIssue]) -> C
     return found
 
 
-def _badcase(path: Path, sizes: list[int], issues: list[ImportIssue]) -> list[tuple[bool, list[bool]]]:
+def _read_badcase(path: Path, sizes: list[int], issues: list[ImportIssue]) -> list[tuple[bool, list[bool]]]:
     csv.field_size_limit(1 << 27)
     rows: list[tuple[bool, list[bool]]] = []
     try:
@@ -114,13 +114,13 @@ def _badcase(path: Path, sizes: list[int], issues: list[ImportIssue]) -> list[tu
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     for path in plan.results:
-        yield from _legacy(path, plan) if path.name == "MT_res.json" else _flat(path, plan)
+        yield from _read_conversations(path, plan) if path.name == "MT_res.json" else _read_flat_log(path, plan)
 
 
-def _flat(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def _read_flat_log(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
     issues: list[ImportIssue] = []
     log = read_json(path, issues, list) or []
-    dataset = _dataset(plan.data, issues)
+    dataset = _read_dataset(plan.data, issues)
     yield from issues
     golden: dict[tuple[str, str], dict[str, Any]] = {}
     seen: set[str] = set()
@@ -133,60 +133,60 @@ def _flat(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
         if name != known_id:
             yield ImportIssue(str(path), None, f"{known_id} stands in the log twice; kept as {name}", item=name)
         seen.add(known_id)
-        kind, conversation, number = split_id(known_id)
+        kind, conversation, number = split_item_id(known_id)
         item = Item(id=name, category=kind or "unknown", group=f"{kind}_{conversation}" if kind else None)
         earlier = golden.setdefault((kind, conversation), {})
-        given = _given(item, record, path, position, plan, earlier)
-        yield fill_safely(item, partial(_fill_flat, item, given, record, dataset.get(known_id), number))
-        earlier.update(_arguments(given.label))
+        given = _make_snapshot_source(item, record, path, position, plan, earlier)
+        yield fill_safely(item, partial(_fill_flat_item, item, given, record, dataset.get(known_id), number))
+        earlier.update(_get_arguments(given.label))
 
 
-def _given(item: Item, record: dict[str, Any], path: Path, place: int, plan: RunPlan, earlier: dict[str, Any]) -> Given:
+def _make_snapshot_source(item: Item, record: dict[str, Any], path: Path, place: int, plan: RunPlan, earlier: dict[str, Any]) -> SnapshotSource:
     """What the snapshot is made of, but for its dialogue and tools; notes the place in the item."""
     item.file, item.line = str(path), place
     label = record.get("label")
     item.prediction_hash, item.golden_hash = answer_hash(record.get("predict")), answer_hash(label)
-    return Given(record.get("predict"), label, [], [], plan.run.language, family(str(path)), dict(earlier))
+    return SnapshotSource(record.get("predict"), label, [], [], plan.run.language, choose_parser(str(path)), dict(earlier))
 
 
-def _fill_flat(item: Item, given: Given, record: dict[str, Any], known: dict[str, Any] | None, number: int) -> None:
+def _fill_flat_item(item: Item, given: SnapshotSource, record: dict[str, Any], known: dict[str, Any] | None, number: int) -> None:
     if known:
         single = item.category.startswith(("ST_", "ir_"))
-        given.messages = from_records(known["messages"], 1 if single else number)
+        given.messages = read_dialogue(known["messages"], 1 if single else number)
         given.tools = read_function_docs(known.get("multiple_tools") or known.get("single_tool"))
     else:
-        given.messages = from_input(str(record.get("input", "")))
-    fill(item, given)
+        given.messages = parse_log_input(str(record.get("input", "")))
+    fill_snapshot_item(item, given)
 
 
-def _arguments(label: Any) -> dict[str, Any]:
+def _get_arguments(label: Any) -> dict[str, Any]:
     arguments = label.get("arguments") if isinstance(label, dict) else None
     return arguments if isinstance(arguments, dict) else {}
 
 
 @dataclass(slots=True)
-class Conversation:
+class ConversationState:
     """One conversation of the per-conversation layout, while its snapshots are read."""
 
     number: int
     """From 0: its place in `MT_res.json` and in the files beside it."""
     record: dict[str, Any]
     """Of `MT_0.json`; empty if it is not there."""
-    beside: Companions
-    first_ok: bool | None = None
+    companions: CompanionVerdicts
+    first_func_ok: bool | None = None
     """func_ok of its first snapshot."""
     golden: dict[str, Any] = field(default_factory=dict)
     """Golden arguments of the snapshots so far."""
 
 
-def _legacy(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def _read_conversations(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
     issues: list[ImportIssue] = []
     results = read_json(path, issues, list) or []
     source = path.parent / "MT_0.json"
     conversations = (read_json(source, issues, list) or []) if source.is_file() else []
-    beside: Companions = companions(path.parent, results, issues)
+    companions: CompanionVerdicts = read_companion_files(path.parent, results, issues)
     yield from issues
-    kind = type_of_folder(path.parent) or path.parent.name
+    kind = get_folder_type(path.parent) or path.parent.name
     for c, entry in enumerate(results):
         snapshots = entry.get("FC_res") if isinstance(entry, dict) else None
         if not isinstance(snapshots, list):
@@ -194,36 +194,36 @@ def _legacy(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
             continue
         known = conversations[c] if c < len(conversations) and isinstance(conversations[c], dict) else {}
         group = f"{kind}_{known.get('id', c)}"
-        conversation = Conversation(c, known, beside)
+        conversation = ConversationState(c, known, companions)
         for s, record in enumerate(snapshots):
             if not isinstance(record, dict):
                 what = f"snapshot {s + 1} of conversation {c} is no object"
                 yield ImportIssue(str(path), None, what, repr(record)[:300])
                 continue
             item = Item(id=f"{group}_{s + 1}", category=kind, group=group)
-            given = _given(item, record, path, c + 1, plan, conversation.golden)
-            yield fill_safely(item, partial(_fill_legacy, item, given, record, conversation, s))
-            if conversation.first_ok is None:
+            given = _make_snapshot_source(item, record, path, c + 1, plan, conversation.golden)
+            yield fill_safely(item, partial(_fill_conversation_item, item, given, record, conversation, s))
+            if conversation.first_func_ok is None:
                 named = [v.value for v in item.verdicts if v.criterion == "func_ok" and v.source == "rule"]
-                conversation.first_ok = any(named)
-            conversation.golden.update(_arguments(given.label))
+                conversation.first_func_ok = any(named)
+            conversation.golden.update(_get_arguments(given.label))
 
 
-def _fill_legacy(item: Item, given: Given, record: dict[str, Any], conversation: Conversation, snapshot: int) -> None:
+def _fill_conversation_item(item: Item, given: SnapshotSource, record: dict[str, Any], conversation: ConversationState, snapshot: int) -> None:
     known = conversation.record
     if isinstance(known.get("messages"), list):
-        given.messages = from_records(known["messages"], snapshot + 1)
-    given.messages = given.messages or from_input(str(record.get("input", "")))
+        given.messages = read_dialogue(known["messages"], snapshot + 1)
+    given.messages = given.messages or parse_log_input(str(record.get("input", "")))
     given.tools = read_function_docs(known.get("single_tool" if snapshot else "multiple_tools"))
-    fill(item, given, first_ok=conversation.first_ok)
-    conversation.beside.add(item, conversation.number, snapshot)
+    fill_snapshot_item(item, given, first_func_ok=conversation.first_func_ok)
+    conversation.companions.add(item, conversation.number, snapshot)
 
 
-def _dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
+def _read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
     """Dataset records by id; those of older files, without ids of this form, are left out."""
     found: dict[str, dict[str, Any]] = {}
     for path in files:
-        rows = (read_json(path, issues, list) or []) if DATASET.fullmatch(path.name) else []
+        rows = (read_json(path, issues, list) or []) if DATASET_FILE_NAME.fullmatch(path.name) else []
         for row in rows:
             if isinstance(row, dict) and isinstance(row.get("id"), str) and isinstance(row.get("messages"), list):
                 found.setdefault(row["id"], row)

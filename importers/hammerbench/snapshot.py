@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 
 from fcreview.importers.common.records import last_question
-from fcreview.importers.hammerbench.checker import Snapshot, check
-from fcreview.importers.hammerbench.dialogue import EXTERNAL, parse, without_refusal
-from fcreview.importers.hammerbench.judge import DECLINES, MOMENT
+from fcreview.importers.hammerbench.checker import SnapshotCheck, check_snapshot
+from fcreview.importers.hammerbench.dialogue import QUOTED_MESSAGE_NAME, parse_prediction, split_golden_reply
+from fcreview.importers.hammerbench.judge import DECLINE_KEY, MOMENT_KEY
 from fcreview.matching.align import align
 from fcreview.matching.diff import ComparisonRules
 from fcreview.matching.first_difference import find_first_difference
@@ -19,17 +19,17 @@ from fcreview.model.item import AcceptedValues, Call, ImportIssue, Item, Message
 from fcreview.model.json_value import to_plain_json
 
 
-def normalise(text: str) -> str:
+def normalize_value(text: str) -> str:
     """Case, blanks and closing marks aside."""
     return " ".join(text.strip(".?!。！ ").lower().split())
 
 
-RULES = ComparisonRules(normalise=normalise)
+DIFF_RULES = ComparisonRules(normalise=normalize_value)
 """For the argument diff; verdicts go by similarity."""
 
 
 @dataclass(slots=True)
-class Given:
+class SnapshotSource:
     prediction: Any
     label: Any
     messages: list[Message]
@@ -40,34 +40,34 @@ class Given:
     """Golden values of the conversation's earlier snapshots: what a slot held before it was overridden."""
 
 
-def fill(item: Item, given: Given, *, first_ok: bool | None = None) -> bool:
+def fill_snapshot_item(item: Item, given: SnapshotSource, *, first_func_ok: bool | None = None) -> bool:
     """Fills the item; returns func_ok. `first_ok` is the conversation's first func_ok in the per-conversation
     generation, where it counts for every snapshot; None where each stands for itself."""
     declines = should_decline(item.category, given.label)
     if declines:
-        given.messages, said = without_refusal(given.messages)
+        given.messages, said = split_golden_reply(given.messages)
         item.extra.golden_reply = given.label if isinstance(given.label, str) else said
     item.messages, item.functions = given.messages, given.tools
     turn = max((message.turn for message in given.messages), default=0)
     item.n_turns = turn + 1
     item.question = last_question(given.messages)
     raw = given.prediction if isinstance(given.prediction, str) else orjson.dumps(to_plain_json(given.prediction)).decode()
-    call = parse(given.prediction, given.parser)
-    item.predicted = [_predicted(call, raw, turn)] if call or raw.strip() else []
+    call = parse_prediction(given.prediction, given.parser)
+    item.predicted = [_make_predicted_call(call, raw, turn)] if call or raw.strip() else []
     if call is None:
         item.predicted = []
         item.messages = [*given.messages, Message(turn, 2, "assistant", raw)]
     if isinstance(given.label, dict) and not declines:
-        item.golden = [_golden(given.label, turn)]
-    item.pairs = align(item.golden, item.predicted, RULES)
+        item.golden = [_make_golden_call(given.label, turn)]
+    item.pairs = align(item.golden, item.predicted, DIFF_RULES)
     if not isinstance(given.label, (dict, str)):
         item.rule_note = "no golden answer: nothing to compare with"
         item.issues.append(ImportIssue(item.file, item.line, f"{item.id} has no label", item=item.id))
         return False
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    outcome = check(call, given.prediction, given.label, given.language)
-    _verdicts(item, outcome, declines, first_ok)
-    _slots(item, given, call)
+    outcome = check_snapshot(call, given.prediction, given.label, given.language)
+    _add_verdicts(item, outcome, declines, first_func_ok)
+    _add_slot_metadata(item, given, call)
     return outcome.func_ok
 
 
@@ -76,7 +76,7 @@ def should_decline(category: str, label: Any) -> bool:
     return category.startswith("ir_") or isinstance(label, str)
 
 
-def _predicted(call: dict[str, Any] | None, raw: str, turn: int) -> Call:
+def _make_predicted_call(call: dict[str, Any] | None, raw: str, turn: int) -> Call:
     if call is None:
         return Call("predicted", "", None, turn, 0, 0, raw=raw, decode_error="no call could be read")
     arguments = call.get("arguments")
@@ -85,19 +85,19 @@ def _predicted(call: dict[str, Any] | None, raw: str, turn: int) -> Call:
     )
 
 
-def _golden(label: dict[str, Any], turn: int) -> Call:
+def _make_golden_call(label: dict[str, Any], turn: int) -> Call:
     arguments = label.get("arguments")
     given = arguments if isinstance(arguments, dict) else {}
     return Call("golden", str(label.get("name")), {k: AcceptedValues([v], v == "") for k, v in given.items()}, turn, 0, 0)
 
 
-def _verdicts(item: Item, outcome: Snapshot, declines: bool, first_ok: bool | None) -> None:
-    named = outcome.func_ok if first_ok is None else first_ok
+def _add_verdicts(item: Item, outcome: SnapshotCheck, declines: bool, first_func_ok: bool | None) -> None:
+    named = outcome.func_ok if first_func_ok is None else first_func_ok
     item.rule = outcome.rejected if declines else named and outcome.args_ok
-    item.rule_error_type = None if item.rule else _error_type(outcome, declines, named)
+    item.rule_error_type = None if item.rule else _find_error_type(outcome, declines, named)
     reason = None
-    if outcome.lowest is not None:
-        reason = f"lowest ROUGE-L {outcome.lowest:.3f} at {outcome.lowest_argument} (0.7 is asked)"
+    if outcome.lowest_similarity is not None:
+        reason = f"lowest ROUGE-L {outcome.lowest_similarity:.3f} at {outcome.lowest_argument} (0.7 is asked)"
     say = item.verdicts.append
     say(Verdict("rule", item.rule, error_type=item.rule_error_type, rationale=reason, by="HammerBench rules"))
     say(Verdict("rule", outcome.func_ok, criterion="func_ok"))
@@ -110,7 +110,7 @@ def _verdicts(item: Item, outcome: Snapshot, declines: bool, first_ok: bool | No
         item.diff_argument = item.diff_argument or outcome.lowest_argument
 
 
-def _error_type(outcome: Snapshot, declines: bool, named: bool) -> str:
+def _find_error_type(outcome: SnapshotCheck, declines: bool, named: bool) -> str:
     if declines:
         return "not_declined"
     if outcome.is_text:
@@ -122,14 +122,14 @@ def _error_type(outcome: Snapshot, declines: bool, named: bool) -> str:
     return "missing_parameter" if outcome.missing else "wrong_value"
 
 
-def _slots(item: Item, given: Given, call: dict[str, Any] | None) -> None:
+def _add_slot_metadata(item: Item, given: SnapshotSource, call: dict[str, Any] | None) -> None:
     label = given.label if isinstance(given.label, dict) else {}
-    golden = _object(label, "arguments")
+    golden = _get_object(label, "arguments")
     raw = given.prediction if isinstance(given.prediction, dict) else call or {}
-    ours = _object(raw, "arguments") | dict.fromkeys((call or {}).get("blank", ()), "")
+    ours = _get_object(raw, "arguments") | dict.fromkeys((call or {}).get("blank", ()), "")
     tool: dict[str, Any] = next((t for t in given.tools if t.get("name") == label.get("name")), {})
     properties = read_declared_parameters(tool).properties or {}
-    states = {n: (_state(golden, n), _state(ours, n)) for n in dict.fromkeys([*properties, *golden, *ours])}
+    states = {n: (_slot_state(golden, n), _slot_state(ours, n)) for n in dict.fromkeys([*properties, *golden, *ours])}
     open_ones = {n: pair for n, pair in states.items() if pair != ("filled", "filled")}
     item.extra.metadata["slots"] = f"{len(states) - len(open_ones)} of {len(states)} filled on both sides"
     for name, (theirs, mine) in open_ones.items():
@@ -138,18 +138,18 @@ def _slots(item: Item, given: Given, call: dict[str, Any] | None) -> None:
     if old:
         item.extra.metadata["overridden slots, value before"] = old
     if should_decline(item.category, given.label):
-        item.extra.metadata[DECLINES] = "decline: no offered tool fits"
+        item.extra.metadata[DECLINE_KEY] = "decline: no offered tool fits"
     last = max((message.turn for message in given.messages), default=0)
     if old:
-        item.extra.metadata[MOMENT] = "a slot is overridden"
-    elif any(message.name == EXTERNAL and message.turn == last for message in given.messages):
-        item.extra.metadata[MOMENT] = "an attached message is referred to"
+        item.extra.metadata[MOMENT_KEY] = "a slot is overridden"
+    elif any(message.name == QUOTED_MESSAGE_NAME and message.turn == last for message in given.messages):
+        item.extra.metadata[MOMENT_KEY] = "an attached message is referred to"
 
 
-def _object(value: dict[str, Any], key: str) -> dict[str, Any]:
+def _get_object(value: dict[str, Any], key: str) -> dict[str, Any]:
     inner = value.get(key)
     return inner if isinstance(inner, dict) else {}
 
 
-def _state(arguments: dict[str, Any], name: str) -> str:
+def _slot_state(arguments: dict[str, Any], name: str) -> str:
     return "absent" if name not in arguments else "empty" if arguments[name] in ("", None) else "filled"

@@ -302,7 +302,7 @@ class _Import:
         plan = self._plan
         outcomes = read_runs(self.workspace, folder, plan.jobs, self.read, self.n_workers, self.on_progress)
         try:
-            first = next(outcomes, None)  # forks the worker processes, which must be before DuckDB starts threads
+            first = next(outcomes, None)  # forks the worker processes before DuckDB starts threads
             with StoreBuilder(self.workspace, folder, copy_existing=self._index.usable) as builder:
                 for job in plan.new_mtime_jobs:
                     builder.set_sources(job.run_number, job.sources)

@@ -106,7 +106,7 @@ def load_samples(connection: DuckDBPyConnection, workspace: Workspace) -> tuple[
     for queue in sorted(extensions, key=lambda each: each.created):
         sample = next((each for each in samples.values() if queue.design.extends in each.queue_names), None)
         if sample is None:
-            problems.append(f"queue {queue.name}: it extends {queue.design.extends}, which is not usable")
+            problems.append(f"queue {queue.name}: its base queue {queue.design.extends} is not usable")
         else:
             sample.add_queue(queue)
     return list(samples.values()), problems

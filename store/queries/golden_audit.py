@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fcreview.golden_audit.case import AuditedQuestion, DistinctAnswer, RunProfile
-from fcreview.golden_audit.facts import model_family, smooth_rate
+from fcreview.golden_audit.facts import find_model_family, smooth_rate
 from fcreview.model.item import Call, CallPair
 from fcreview.stats.run_comparison import QuestionKey
 from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair
@@ -198,7 +198,7 @@ def _fetch_run_profiles(connection: DuckDBPyConnection, runs: str) -> dict[int, 
         passed, known = (sum(column) for column in zip(*by_category.values(), strict=True))
         profiles[run] = RunProfile(
             models[run],
-            model_family(models[run]),
+            find_model_family(models[run]),
             smooth_rate(passed, known),
             {category: smooth_rate(*each) for category, each in by_category.items()},
             conflicts[run] / max(known, 1),

@@ -139,7 +139,7 @@ def _describe_problem(content: dict[str, Any]) -> str | None:
         if type(get(name, "")) is not str:
             return f"{name} is not a string"
     if not content["event"]:
-        return "event is empty"
+        return "event id is empty"
     if content["act"] not in ACTS:
         return "unknown act"
     key = get("key")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.exporters.report.html import html
-from fcreview.exporters.report.sections import Bar, Page, Section, Table, TableRow, Text, table
+from fcreview.exporters.report.html import render_html
+from fcreview.exporters.report.sections import Bar, ReportPage, Section, Table, TableRow, Paragraph, make_table
 from tests.browser.layout_checks import fits
 from tests.chromium import Browser
 from tests.cli.conftest import Cli
@@ -54,11 +54,11 @@ def hostile(folder: Path) -> Path:
         ],
         frozenset({1, 2}),
     )
-    numbers = table(["", "people: pass", "people: fail"], [[LONG, "1,000", "2"]], (1, 2))
+    numbers = make_table(["", "people: pass", "people: fail"], [[LONG, "1,000", "2"]], (1, 2))
     heads = [*texts, "chosen", "value", "why", "question"]
-    blocks = [Text(LONG), figures, numbers, table(heads, rows, (2, 4))]
+    blocks = [Paragraph(LONG), figures, numbers, make_table(heads, rows, (2, 4))]
     target = folder / "hostile.html"
-    target.write_text(html(Page(LONG, texts, [Section(LONG, blocks, [Section(texts[1], blocks)])])))
+    target.write_text(render_html(ReportPage(LONG, texts, [Section(LONG, blocks, [Section(texts[1], blocks)])])))
     return target
 
 

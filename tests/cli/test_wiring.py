@@ -47,7 +47,7 @@ def test_whole_runs_are_written_whatever_is_shown(two_known_runs: Path, tmp_path
         assert "of whole runs in" in said
         with pytest.raises(FcreviewError, match="is not empty"):
             write_export(store, ExportRequest("native", str(out), View()), screen_services(session))
-        with pytest.raises(FcreviewError, match="cannot export to the screen"):
+        with pytest.raises(FcreviewError, match="cannot export to the terminal"):
             write_export(store, ExportRequest("jsonl", "-", View()), None)
     assert [path for path in out.rglob("*") if path.is_file()]
     assert capsys.readouterr() == ("", ""), "the screen would be written over"

@@ -9,8 +9,8 @@ from typing import Any
 
 import duckdb
 
-from fcreview.exporters.base import FORMATS, FileFormat, FolderFormat, Sink, Source
-from fcreview.exporters.label_studio import NAMES
+from fcreview.exporters.base import FORMATS, FileFormat, FolderFormat, Sink, ExportSource
+from fcreview.exporters.label_studio import OWN_DATA_FIELDS
 
 NOTE = '=HYPERLINK("http://x","y")\nsecond; "line"'
 ROWS: list[dict[str, Any]] = [
@@ -32,7 +32,7 @@ def rows_of(name: str, path: Path) -> list[dict[str, Any]]:
         return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
     if name == "labelstudio":
         return [
-            {k: v for k, v in task["data"].items() if k not in NAMES}
+            {k: v for k, v in task["data"].items() if k not in OWN_DATA_FIELDS}
             | {"automatic": task["predictions"], "opinions": task["annotations"]}
             for task in json.loads(path.read_text("utf-8"))
         ]
@@ -42,7 +42,7 @@ def rows_of(name: str, path: Path) -> list[dict[str, Any]]:
         return list(csv.DictReader(file, strict=True))
 
 
-def write_dialogues(source: Source, folder: Path) -> None:
+def write_dialogues(source: ExportSource, folder: Path) -> None:
     """`<model>/dialogues.jsonl` for each run: what an item was asked, what it answered and what came of it."""
     for row in source.runs:
         (folder / row.info.model).mkdir()
@@ -63,7 +63,7 @@ def write_dialogues(source: Source, folder: Path) -> None:
                 file.write(json.dumps(line) + "\n")
 
 
-def write_questions(source: Source, out: Sink) -> None:
+def write_questions(source: ExportSource, out: Sink) -> None:
     """A header of bytes that no terminal should see, then a question a line, then how many labels there are."""
     out.write(b"\x00\x1b[2J\n")
     for chunk in source.items():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.cli.report_data import run_metrics
-from fcreview.exporters.base import Benchmarks
+from fcreview.exporters.base import BenchmarkServices
 from fcreview.exporters.export import export
 from fcreview.importers.registry import discover, check_golden_fix, rewrite_scores, rewrite_golden, find_summary_files
 from fcreview.model.item import Run
@@ -37,13 +37,13 @@ class Lent:
     paths: Sequence[Path]
     told: list[str] = field(default_factory=list)
 
-    def benchmarks(self) -> Benchmarks:
+    def benchmarks(self) -> BenchmarkServices:
         plans = {(named(plan.run), plan.run.path): plan for plan in discover(self.paths).plans}
 
         def plan(run: Run) -> RunPlan:
             return plans[named(run), run.path]
 
-        return Benchmarks(plan, rewrite_scores, find_summary_files, check_golden_fix, rewrite_golden, self.told.append)
+        return BenchmarkServices(plan, rewrite_scores, find_summary_files, check_golden_fix, rewrite_golden, self.told.append)
 
 
 def written(reviewed: Reviewed, events: Iterable[Event], paths: Sequence[Path], out: Path) -> list[str]:

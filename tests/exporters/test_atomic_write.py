@@ -14,7 +14,7 @@ import pytest
 
 from fcreview.errors import EXIT_USAGE_ERROR
 from fcreview.exporters import export as placing
-from fcreview.exporters.base import EXPORTERS, ExportError, FileFormat, FolderFormat, Sink, Source
+from fcreview.exporters.base import EXPORTERS, ExportError, FileFormat, FolderFormat, Sink, ExportSource
 from fcreview.exporters.export import export, new_file
 from fcreview.store.filters.parser import FilterError
 from fcreview.store.rows import View
@@ -46,16 +46,16 @@ with Store.open(find_workspace(Path(sys.argv[1]))) as store:
 """
 
 
-def half_a_file(problem: BaseException) -> Callable[[Source, Sink], None]:
-    def write(source: Source, out: Sink) -> None:
+def half_a_file(problem: BaseException) -> Callable[[ExportSource, Sink], None]:
+    def write(source: ExportSource, out: Sink) -> None:
         out.write(b"half")
         raise problem
 
     return write
 
 
-def half_a_folder(problem: BaseException) -> Callable[[Source, Path], None]:
-    def write(source: Source, folder: Path) -> None:
+def half_a_folder(problem: BaseException) -> Callable[[ExportSource, Path], None]:
+    def write(source: ExportSource, folder: Path) -> None:
         (folder / "inner").mkdir()
         (folder / "inner" / "file").write_text("half")
         raise problem
@@ -118,7 +118,7 @@ def test_only_what_is_left_of_our_own_is_taken_away(store: Store, tmp_path: Path
     """Not what a living process writes, nor what another machine or program left."""
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    host = placing._host()
+    host = placing._host_name()
     kept = [
         f".out.fcreview.{host}.{os.getpid()}.a.part", f".out.fcreview.elsewhere.{gone.pid}.a.part",
         f".out.fcreview.{host}.{gone.pid}.a.txt", f".other.fcreview.{host}.{gone.pid}.a.part",
@@ -138,7 +138,7 @@ def test_a_folder_takes_the_place_of_nothing_but_an_empty_folder(store: Store, t
     (full / "precious").write_text("precious")
     with pytest.raises(ExportError, match="not empty"):
         export(store, "dialogues", full)
-    with pytest.raises(ExportError, match="no folder"):
+    with pytest.raises(ExportError, match="writes a folder"):
         export(store, "dialogues", full / "precious")
     assert names(full) == ["precious"]
     assert (full / "precious").read_text() == "precious"
@@ -162,7 +162,7 @@ def test_what_somebody_puts_there_meanwhile_stays(
 ) -> None:
     out = tmp_path / "out"
 
-    def write(source: Source, folder: Path) -> None:
+    def write(source: ExportSource, folder: Path) -> None:
         out.mkdir()
         (out / "precious").write_text("precious")
 

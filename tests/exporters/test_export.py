@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.exporters.csv import cell
-from fcreview.exporters.export import Watched, export
+from fcreview.exporters.csv import format_cell
+from fcreview.exporters.export import ExportOutput, export
 from fcreview.store.labels.fields import LABEL_FIELDS
 from fcreview.store.rows import View
 from fcreview.store.store import Store
@@ -29,7 +29,7 @@ def test_every_item_and_every_reviewed_target_is_there(store: Store, tmp_path: P
 
 def test_it_is_told_how_many_there_are_so_far(store: Store, tmp_path: Path) -> None:
     told: list[tuple[str, int]] = []
-    export(store, "csv", tmp_path / "labels", watched=Watched(told=lambda noun, number: told.append((noun, number))))
+    export(store, "csv", tmp_path / "labels", output=ExportOutput(on_progress=lambda noun, number: told.append((noun, number))))
     assert told and told[-1] == ("label", 5)
 
 
@@ -71,7 +71,7 @@ def test_csv_neutralises_formulas_and_keeps_everything_else(store: Store, tmp_pa
     ],
 )  # fmt: skip
 def test_one_cell(value: Any, text: str) -> None:
-    assert cell(value) == text
+    assert format_cell(value) == text
 
 
 def test_a_dash_is_standard_output(store: Store, capfdbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -74,7 +74,7 @@ def test_a_file_may_be_made_of_items_and_labels(store: Store, tmp_path: Path) ->
 def test_standard_output_takes_files_and_no_folders(
     store: Store, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    with pytest.raises(ExportError, match="makes a folder") as told:
+    with pytest.raises(ExportError, match="writes a folder") as told:
         export(store, "dialogues", "-")
     assert told.value.exit_code == EXIT_USAGE_ERROR
     assert export(store, "questions", "-") == {"item": 4, "label": 5}

@@ -157,7 +157,7 @@ def test_what_people_differ_on_and_what_has_the_wrong_form_is_left_out(
         good, bad = accepting(store.read_detail(one).item), {"ground_truth": "no"}
         events = fix_events(reviewed, one, good) + fix_events(reviewed, other, bad)
         events += reviewed.says([Said(one, "item", "correct", False)], "bob")
-        with pytest.raises(ExportError, match="no golden fix is settled"):
+        with pytest.raises(ExportError, match="no resolved golden fix"):
             written(reviewed, events, samples / "bfcl", tmp_path / "out")
         assert not (tmp_path / "out").exists()
         (ruling,) = fix_events(reviewed, one, good, "carol")
@@ -178,4 +178,4 @@ def test_runs_that_say_different_things_of_one_answer_are_told(samples: Path, im
         )
         events = fix_events(reviewed, one, here) + fix_events(reviewed, other, there)
         told = written(reviewed, events, samples / "bfcl", tmp_path / "out")
-    assert any("live_simple_0-0-0: two runs say different things" in line for line in told)
+    assert any("live_simple_0-0-0: two runs have different fixes" in line for line in told)

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.exporters.csv import cell
+from fcreview.exporters.csv import format_cell
 from fcreview.exporters.export import export
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.review import Annotation
@@ -104,9 +104,9 @@ def test_only_some_labels(store: Store) -> None:
 
 @pytest.mark.parametrize("content", [False, True])
 def test_no_cell_of_a_table_is_a_formula(store: Store, tmp_path: Path, content: bool) -> None:
-    export(store, "csv", tmp_path / "labels.csv", View(queue="dataset"), choice=LabelSelection(with_content=content))
+    export(store, "csv", tmp_path / "labels.csv", View(queue="dataset"), selection=LabelSelection(with_content=content))
     rows = rows_of("csv", tmp_path / "labels.csv")
     assert len(rows) == sum(map(len, store.iter_labels(View())))
     assert any(row["opinions"].startswith("'+alice pass, tags @x: =1+1") for row in rows)
     assert not [text for row in rows for text in row.values() if text.startswith(("=", "+", "@", "\t", "\r"))]
-    assert cell(["=1"]) == "'=1"
+    assert format_cell(["=1"]) == "'=1"

@@ -28,5 +28,5 @@ def test_what_is_too_large_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("fcreview.store.database.MAX_MEMORY_LIMIT", "16MB")
     monkeypatch.setattr(read, "PARQUET_MEMORY_LIMIT", "16MB")
     row = json.dumps({"item": "a" * 4_000_000})
-    with pytest.raises(StoreError, match="more memory than the 16MB"):
+    with pytest.raises(StoreError, match="needs more than 16MB"):
         read.write_parquet(tmp_path / "labels", {"item": "VARCHAR"}, [[row] * 12])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from fcreview.exporters.golden_patch import unified
+from fcreview.exporters.golden_patch import unified_diff
 from tests.examples import examples
 
 LINES = st.lists(
@@ -30,7 +30,7 @@ def test_applied_it_gives_the_new_file(tmp_path: Path, program: str, old: bytes,
     file = tmp_path / "a dir" / "file.json"
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(old)
-    diff = unified("a dir/file.json", old, new)
+    diff = unified_diff("a dir/file.json", old, new)
     assert bool(diff) is (old != new)
     if diff:
         done = subprocess.run(APPLY[program], cwd=tmp_path, input=diff, capture_output=True, check=False)
@@ -41,6 +41,6 @@ def test_applied_it_gives_the_new_file(tmp_path: Path, program: str, old: bytes,
 def test_lines_that_do_not_change_are_context_only() -> None:
     old = b"".join(b"line %d\n" % number for number in range(100))
     new = old.replace(b"line 50\n", b"line fifty\n")
-    diff = unified("x.json", old, new).split(b"\n")
+    diff = unified_diff("x.json", old, new).split(b"\n")
     assert diff[3] == b"@@ -48,7 +48,7 @@"
     assert [line for line in diff[4:] if line[:1] in (b"-", b"+")] == [b"-line 50", b"+line fifty"]

@@ -9,8 +9,8 @@ from typing import Any
 
 from fcreview.golden_audit.case import AuditedQuestion, DistinctAnswer, Reason, RunProfile
 from fcreview.golden_audit.consistency import GoldenAnswerIndex
-from fcreview.golden_audit.evidence import QuestionEvidence, cached_schema_reader, collect_evidence
-from fcreview.golden_audit.facts import model_family
+from fcreview.golden_audit.evidence import QuestionEvidence, collect_evidence, create_schema_reader
+from fcreview.golden_audit.facts import find_model_family
 from fcreview.matching.align import align_turns
 from fcreview.model.item import AcceptedValues, Call
 from fcreview.stats.run_comparison import QuestionKey
@@ -72,13 +72,13 @@ def case(
 
 def witnesses(rates: Sequence[float] = (0.9,) * len(MODELS)) -> dict[int, RunProfile]:
     return {
-        run: RunProfile(model, model_family(model), rate, {"simple": rate})
+        run: RunProfile(model, find_model_family(model), rate, {"simple": rate})
         for run, (model, rate) in enumerate(zip(MODELS, rates, strict=True))
     }
 
 
 def seen(of: AuditedQuestion, rates: Sequence[float] = (0.9,) * len(MODELS)) -> QuestionEvidence:
-    return collect_evidence(of, witnesses(rates), cached_schema_reader())
+    return collect_evidence(of, witnesses(rates), create_schema_reader())
 
 
 def nothing_else() -> GoldenAnswerIndex:

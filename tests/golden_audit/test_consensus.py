@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fcreview.golden_audit.consensus import find_consensus_reasons
-from fcreview.golden_audit.facts import compute_run_weights, failure_bits
+from fcreview.golden_audit.facts import compute_failure_bits, compute_run_weights
 from tests.golden_audit.cases import Said, case, document, golden, of_kind, seen, witnesses
 
 UNIT = document(unit="Unit.")
@@ -44,8 +44,8 @@ def test_who_fails_anyhow_says_little() -> None:
 
 
 def test_the_voice_of_a_failure_is_its_surprise() -> None:
-    assert failure_bits(0.5) == pytest.approx(1)
-    assert failure_bits(0.75) == pytest.approx(2)
+    assert compute_failure_bits(0.5) == pytest.approx(1)
+    assert compute_failure_bits(0.75) == pytest.approx(2)
     made = case(WANTED, [UNIT], [Said([0, 1, 2], {"unit": "km"})])
     of = compute_run_weights(made, witnesses((0.75, 0.5, 0.5, 0.5, 0.5, 0.5))).bits
     assert of == pytest.approx({0: 1.0, 1: 0.5, 2: 1.0})  # the two of one family by half

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.golden_audit.facts import model_family
+from fcreview.golden_audit.facts import find_model_family
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,4 @@ from fcreview.golden_audit.facts import model_family
     ],
 )
 def test_a_models_family_is_read_from_its_name(model: str, name: str) -> None:
-    assert model_family(model) == name
+    assert find_model_family(model) == name

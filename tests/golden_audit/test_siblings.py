@@ -31,7 +31,7 @@ def test_demanding_what_others_let_be_left_out_is_suspect() -> None:
 def test_a_value_of_another_shape_than_others_have_is_suspect() -> None:
     others = [asks(n, [["km"]]) for n in range(1, 5)]
     (text,) = reasons(asks(0, ["km"]), others)
-    assert text == 'golden value of unit of convert is a string, "km"; 4 other items have a list'
+    assert text == 'golden value for unit of convert is a string, "km"; 4 other items have a list'
     assert reasons(asks(0, [["mile"]]), others) == []
 
 

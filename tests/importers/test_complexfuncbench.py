@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.complexfuncbench.calls import domain, golden_path, judge_calls, made
-from fcreview.importers.complexfuncbench.checker import error_word, format_error, gate, rule_equal
+from fcreview.importers.complexfuncbench.calls import sample_domain, read_golden_path, derive_call_verdicts, read_predicted_path
+from fcreview.importers.complexfuncbench.checker import find_call_error, find_format_error, check_exact_parameters, is_rule_match
 from fcreview.importers.complexfuncbench.leaderboard import compute_metrics
-from fcreview.importers.complexfuncbench.log import read_log
+from fcreview.importers.complexfuncbench.log import parse_log
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
 from fcreview.model.metric import ScoredItem
@@ -55,8 +55,8 @@ def test_every_call_has_the_oracles_verdict_and_tier(bench: Path) -> None:
         name = sample["id"]
         if name not in records:
             continue
-        log = read_log((root / f"result/gpt-4o-2024-08-06/shared-13/logs/{name}.log").read_text())
-        ours = judge_calls(made(records[name]), golden_path(data[name]), data[name]["functions"], log)
+        log = parse_log((root / f"result/gpt-4o-2024-08-06/shared-13/logs/{name}.log").read_text())
+        ours = derive_call_verdicts(read_predicted_path(records[name]), read_golden_path(data[name]), data[name]["functions"], log)
         by_turn: dict[int, list] = {}
         for verdict in ours:
             by_turn.setdefault(verdict.predicted.step, []).append(verdict)
@@ -79,7 +79,7 @@ def test_without_logs_accepted_and_refused_calls_are_still_told_apart(bench: Pat
     data = {r["id"]: r for r in lines(root / "data/ComplexFuncBench.jsonl")}
     for record in lines(root / "result/gpt-4o-2024-08-06/shared-13.jsonl"):
         known = data[record["id"]]
-        ours = judge_calls(made(record), golden_path(known), known["functions"], None)
+        ours = derive_call_verdicts(read_predicted_path(record), read_golden_path(known), known["functions"], None)
         assert sum(bool(verdict.ok) for verdict in ours) == record["count_dict"]["correct_call_num"], record["id"]
 
 
@@ -104,33 +104,33 @@ def test_printed_figures_equal_the_official_output(run: list[Item], bench: Path)
 
 def test_rules_for_calls() -> None:
     call = {"name": "Search_Hotels", "arguments": {"dest_id": "1", "adults": 2, "categories_filter": "a, b"}}
-    assert rule_equal(
+    assert is_rule_match(
         call, {"name": "Search_Hotels", "arguments": {"dest_id": "1", "adults": 2.0, "categories_filter": "b,a"}}
     )
     other = {"name": "Search_Hotels", "arguments": {**call["arguments"], "dest_id": "2"}}
-    assert (gate(call, other) or ("",))[0] == "value_error"
-    assert gate(call, {"name": "Search_Hotels", "arguments": {**call["arguments"], "adults": 3}}) is None
-    assert (gate(call, {"name": "Get_Filter", "arguments": {}}) or ("",))[0] == "func_error"
+    assert (check_exact_parameters(call, other) or ("",))[0] == "value_error"
+    assert check_exact_parameters(call, {"name": "Search_Hotels", "arguments": {**call["arguments"], "adults": 3}}) is None
+    assert (check_exact_parameters(call, {"name": "Get_Filter", "arguments": {}}) or ("",))[0] == "func_error"
     assert (
-        error_word({"name": "f", "arguments": {"x": 1, "y": 2}}, {"name": "f", "arguments": {"x": 1}})[0]
+        find_call_error({"name": "f", "arguments": {"x": 1, "y": 2}}, {"name": "f", "arguments": {"x": 1}})[0]
         == "param_hallucination"
     )
 
 
 def test_format_errors_in_the_evaluators_order() -> None:
     documents = [{"name": "f", "parameters": {"properties": {"n": {"type": "number"}}, "required": ["n"]}}]
-    assert "not an offered" in str(format_error({"name": "g"}, documents))
-    assert "missing: n" in str(format_error({"name": "f", "arguments": {"x": 1}}, documents))
-    assert "not a parameter: x" in str(format_error({"name": "f", "arguments": {"n": 1, "x": 1}}, documents))
-    assert "should be a number" in str(format_error({"name": "f", "arguments": {"n": "1"}}, documents))
-    assert format_error({"name": "f", "arguments": {"n": True}}, documents) is None
+    assert "not an offered" in str(find_format_error({"name": "g"}, documents))
+    assert "missing: n" in str(find_format_error({"name": "f", "arguments": {"x": 1}}, documents))
+    assert "not a parameter: x" in str(find_format_error({"name": "f", "arguments": {"n": 1, "x": 1}}, documents))
+    assert "should be a number" in str(find_format_error({"name": "f", "arguments": {"n": "1"}}, documents))
+    assert find_format_error({"name": "f", "arguments": {"n": True}}, documents) is None
 
 
 def test_domains_split_at_the_last_hyphen() -> None:
-    assert domain("Car-Rental-12") == "Car-Rental"
+    assert sample_domain("Car-Rental-12") == "Car-Rental"
 
 
 @given(st.text(max_size=400))
 def test_any_text_is_read_as_a_log(text: str) -> None:
-    read_log(text)
-    read_log("2025-01-01 10:00:00,000 - evaluation_logger_x - INFO - Function Calls: \n" + text)
+    parse_log(text)
+    parse_log("2025-01-01 10:00:00,000 - evaluation_logger_x - INFO - Function Calls: \n" + text)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.importers.confetti.checker import act_confusion, acts_match, chains, soft_score, token_f1
-from fcreview.importers.confetti.leaderboard import parameter_validity
+from fcreview.importers.confetti.checker import count_shared_labels, has_common_label, find_chain_positions, compute_soft_score, token_f1
+from fcreview.importers.confetti.leaderboard import count_valid_parameters
 from fcreview.importers.registry import discover, compute_metrics, read_items
 from fcreview.model.item import Item
 from fcreview.model.metric import METRIC_SOURCES
@@ -68,13 +68,13 @@ def test_figures_equal_metrics_json(bench: Path, tmp_path: Path) -> None:
 
 def test_small_rules() -> None:
     assert token_f1("wild garlic", "Wild garlic likes shade") == pytest.approx(2 / 3)
-    assert soft_score(True, {}) == 1.0
-    assert soft_score(True, {"a": 1.0, "b": 0.0}) == 0.0
-    assert soft_score(False, {"a": 1.0}) == 0.0
-    assert parameter_validity([(["a", "b"], ["b"]), ([], [])]) == (1, 2)
-    assert acts_match(["a", "b"], ["b"]) and not acts_match([], ["b"])
+    assert compute_soft_score(True, {}) == 1.0
+    assert compute_soft_score(True, {"a": 1.0, "b": 0.0}) == 0.0
+    assert compute_soft_score(False, {"a": 1.0}) == 0.0
+    assert count_valid_parameters([(["a", "b"], ["b"]), ([], [])]) == (1, 2)
+    assert has_common_label(["a", "b"], ["b"]) and not has_common_label([], ["b"])
     assert (
-        act_confusion({(frozenset({"agent_other"}), frozenset({"agent_other", "agent_inform_user"})): 1})[
+        count_shared_labels({(frozenset({"agent_other"}), frozenset({"agent_other", "agent_inform_user"})): 1})[
             "agent_inform_user"
         ]["only_golden"]
         == 1
@@ -84,6 +84,6 @@ def test_small_rules() -> None:
 def test_a_reply_that_is_no_list_links_nothing() -> None:
     call = {"id": "c_0", "dialog_id": "d_0", "ground_truth": [{"Garden_order": {}}]}
     act = {"id": "a_0", "dialog_id": "d_1", "ground_truth_content": ["Garden.order(plant='fern')"]}
-    assert chains([call], [act])["c_0"].length == 1
+    assert find_chain_positions([call], [act])["c_0"].length == 1
     for odd in (True, 5, "Garden.order()", {"a": 1}, None):
-        assert chains([call], [{**act, "ground_truth_content": odd}]) == {}
+        assert find_chain_positions([call], [{**act, "ground_truth_content": odd}]) == {}

@@ -96,7 +96,7 @@ def test_figures_are_numbers_from_any_rows(samples: Path, name: str) -> None:
 def test_a_plan_reads_the_same_in_another_process(samples: Path, name: str) -> None:
     for plan in discover([samples / name], format=name).plans:
         sent = pickle.loads(pickle.dumps(plan))  # noqa: S301
-        assert (sent.private, sent.files, sent.run) == (plan.importer_data, plan.files, plan.run)
+        assert (sent.importer_data, sent.files, sent.run) == (plan.importer_data, plan.files, plan.run)
         assert list(read_items(sent)) == list(read_items(plan))
 
 

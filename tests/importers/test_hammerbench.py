@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.hammerbench.checker import arguments_ok, check
-from fcreview.importers.hammerbench.dialogue import EXTERNAL, family, parse, user
-from fcreview.importers.hammerbench.discovery import split_id
+from fcreview.importers.hammerbench.checker import check_arguments, check_snapshot
+from fcreview.importers.hammerbench.dialogue import QUOTED_MESSAGE_NAME, choose_parser, parse_prediction, parse_user_message
+from fcreview.importers.hammerbench.discovery import split_item_id
 from fcreview.importers.hammerbench.leaderboard import compute_metrics
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
@@ -146,25 +146,25 @@ def test_recorded_judge_replies_become_judge_verdicts(bench: Path) -> None:
 def test_default_parser(text: str, name: str | None) -> None:
     if text.startswith("```\n"):
         name = None  # a plain fence fails
-    found = parse(text)
+    found = parse_prediction(text)
     assert (found["name"] if found else None) == name
 
 
 def test_blank_arguments_are_dropped_and_texts_of_arguments_give_none() -> None:
-    assert parse('{"name": "a", "parameters": {"x": "", "y": "\\\\", "z": 1}}') == {
+    assert parse_prediction('{"name": "a", "parameters": {"x": "", "y": "\\\\", "z": 1}}') == {
         "name": "a",
         "arguments": {"z": 1},
         "blank": ["x", "y"],
     }
-    assert parse('{"name": "a", "parameters": "{}"}') == {"name": "a", "arguments": {}}
+    assert parse_prediction('{"name": "a", "parameters": "{}"}') == {"name": "a", "arguments": {}}
 
 
 def test_parser_families_by_path() -> None:
-    assert [family(p) for p in ("logs/xLAM-7b.json", "a/ToolACE/b.json", "x/Ministral.json", "gpt.json")] == [
+    assert [choose_parser(p) for p in ("logs/xLAM-7b.json", "a/ToolACE/b.json", "x/Ministral.json", "gpt.json")] == [
         "xlam", "toolace", "ministral", "default",
     ]  # fmt: skip
-    assert parse("[a.b(x='1', y='')]", "toolace") == {"name": "a.b", "arguments": {"x": "1", "y": ""}}
-    assert parse('x[TOOL_CALLS] [{"name": "a", "arguments": {"k": 1}}]', "ministral") == {
+    assert parse_prediction("[a.b(x='1', y='')]", "toolace") == {"name": "a.b", "arguments": {"x": "1", "y": ""}}
+    assert parse_prediction('x[TOOL_CALLS] [{"name": "a", "arguments": {"k": 1}}]', "ministral") == {
         "name": "a",
         "arguments": {"k": 1},
     }
@@ -172,27 +172,27 @@ def test_parser_families_by_path() -> None:
 
 @given(st.text(max_size=300), st.sampled_from(["default", "xlam", "toolace", "ministral"]))
 def test_any_text_parses_or_stays_text(text: str, parser: str) -> None:
-    found = parse(text, parser)
+    found = parse_prediction(text, parser)
     assert found is None or "name" in found
 
 
 def test_args_ok_rules() -> None:
-    assert arguments_ok({}, {}, "en")[0]
-    assert not arguments_ok({"x": "1"}, {}, "en")[0]
-    assert arguments_ok({"x": 26}, {"x": "26"}, "en")[0]
-    assert arguments_ok({"x": "a"}, {"x": "a", "kwargs": "b"}, "en")[0]
-    assert not arguments_ok({"x": "3pm today"}, {"x": "Today at 3pm"}, "en")[0]
-    assert check(
+    assert check_arguments({}, {}, "en")[0]
+    assert not check_arguments({"x": "1"}, {}, "en")[0]
+    assert check_arguments({"x": 26}, {"x": "26"}, "en")[0]
+    assert check_arguments({"x": "a"}, {"x": "a", "kwargs": "b"}, "en")[0]
+    assert not check_arguments({"x": "3pm today"}, {"x": "Today at 3pm"}, "en")[0]
+    assert check_snapshot(
         {"name": "f", "arguments": {}}, "x", {"name": "g", "arguments": {}}, "en"
     ).args_ok  # name plays no part
 
 
 def test_ids_split_from_the_right_and_external_knowledge_is_marked() -> None:
-    assert split_id("SO_case1_12_3") == ("SO_case1", "12", 3)
-    parts = user("Order what it says <EK>: two lamps", 0)
-    assert [(m.content, m.name) for m in parts] == [("Order what it says", None), ("two lamps", EXTERNAL)]
-    parts = user("EK:At 7.\nquery:A taxi then.", 0)
-    assert [(m.content, m.name) for m in parts] == [("A taxi then.", None), ("At 7.", EXTERNAL)]
+    assert split_item_id("SO_case1_12_3") == ("SO_case1", "12", 3)
+    parts = parse_user_message("Order what it says <EK>: two lamps", 0)
+    assert [(m.content, m.name) for m in parts] == [("Order what it says", None), ("two lamps", QUOTED_MESSAGE_NAME)]
+    parts = parse_user_message("EK:At 7.\nquery:A taxi then.", 0)
+    assert [(m.content, m.name) for m in parts] == [("A taxi then.", None), ("At 7.", QUOTED_MESSAGE_NAME)]
 
 
 def test_slots_have_three_states_and_overridden_ones_show_the_old_value(samples: Path) -> None:

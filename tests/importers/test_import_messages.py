@@ -9,10 +9,10 @@ import pytest
 
 from fcreview.importers.acebench import agent, normal
 from fcreview.importers.acebench.agent import MAX_STATE_DIFFERENCES, choose_milestone_sequence, describe_milestones, find_met_milestones, pair_milestones, find_state_differences
-from fcreview.importers.confetti.discovery import Sources
-from fcreview.importers.confetti.read import fill as confetti_call
-from fcreview.importers.hammerbench.snapshot import Given
-from fcreview.importers.hammerbench.snapshot import fill as hammer
+from fcreview.importers.confetti.discovery import RunRecords
+from fcreview.importers.confetti.read import fill_call_item as confetti_call
+from fcreview.importers.hammerbench.snapshot import SnapshotSource
+from fcreview.importers.hammerbench.snapshot import fill_snapshot_item as hammer
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ABSENT, Call, Item, Message, StateDifference
 
@@ -115,7 +115,7 @@ def test_what_a_special_reply_must_say_is_its_golden_reply() -> None:
 def test_a_golden_refusal_is_no_step_of_the_model(label: Any) -> None:
     item = Item("IS_0_3", "IS" if isinstance(label, str) else "ir_ST_Perfect")
     said = [Message(0, -1, "user", "The weather?"), Message(0, 1, "assistant", "Sorry, no tool.")]
-    hammer(item, Given("I cannot do that.", label, said, []))
+    hammer(item, SnapshotSource("I cannot do that.", label, said, []))
     assert [m.content for m in item.messages] == ["The weather?", "I cannot do that."]
     assert item.extra.golden_reply == "Sorry, no tool."
 
@@ -123,7 +123,7 @@ def test_a_golden_refusal_is_no_step_of_the_model(label: Any) -> None:
 def confetti(stars: int) -> Item:
     item = Item("c_137", "conversationsclean", messages=[Message(0, -1, "user", "A hotel.")])
     item.functions = [{"name": "f", "parameters": {"type": "object", "properties": {"stars": {"type": "integer"}}}}]
-    confetti_call(item, f"[f(stars={stars})]", {"ground_truth": [{"f": {"stars": [4, 5]}}]}, "c_137", Sources())
+    confetti_call(item, f"[f(stars={stars})]", {"ground_truth": [{"f": {"stars": [4, 5]}}]}, "c_137", RunRecords())
     return item
 
 

@@ -17,7 +17,7 @@ from fcreview.stats.estimation import (
     estimate_metrics,
     explain_method,
 )
-from fcreview.stats.estimation_answers import PLACEHOLDER_NAME, AnswerModel, CriterionAnswers, chain_contexts
+from fcreview.stats.estimation_answers import PLACEHOLDER_NAME, AnswerModel, CriterionAnswers, describe_chain_contexts
 from fcreview.stats.intervals import NORMAL_QUANTILE
 from fcreview.stats.population import ItemStatus
 from fcreview.stats.sample_size import count_needed_uniform_reviews
@@ -159,7 +159,7 @@ def test_items_are_told_apart_by_what_the_rest_of_their_chain_says() -> None:
         )
         for at, (chain, value) in enumerate(zip(chains, own, strict=True))
     ]
-    assert chain_contexts(rows, own) == ["", "others are 0", *["others count"] * 4, ""]
+    assert describe_chain_contexts(rows, own) == ["", "others are 0", *["others count"] * 4, ""]
     standings = [ItemStatus("c", True, None, ("",), 0.1) for _ in rows]
     names = AnswerModel(rows, standings, asked_of(own, range(0, 7, 2))).population.cell_keys
     assert {(name.automatic, name.context) for name in names} == {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model.review import ItemKey, Annotation
+from fcreview.model.review import Annotation, ItemKey
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.workspace import AnnotatorError, Workspace, check_annotator, to_safe_annotator
 

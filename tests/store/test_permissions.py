@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.model.review import ItemKey, Annotation
+from fcreview.model.review import Annotation, ItemKey
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.workspace import AnnotatorState, find_workspace

@@ -1,6 +1,6 @@
-"""Checks a golden answer as it is typed, and which verdicts it would change in this run and in others.
+"""Checks of the golden editor: whether the typed golden answer is valid and which verdicts it would change.
 
-Contains no Textual code.
+Without Textual.
 """
 
 from __future__ import annotations
@@ -24,26 +24,28 @@ if TYPE_CHECKING:
 
 
 EMPTY_GOLDEN = "{\n}"
-"""Initial text of the editor if the golden answer is not known in the benchmark's form."""
+"""Initial text of the editor if the golden answer is not known in the benchmark's format."""
 JSON_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(:)?|[{}\[\]]')
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedText:
-    """A parsed golden answer, or a problem and its position in the text in characters (`at`)."""
+    """Parsed golden answer, or the problem of an invalid text."""
 
     golden_fix: dict[str, Any] | None
+    """The golden answer in the benchmark's format, or None if the text is invalid."""
     problem: str = ""
     position: int = 0
+    """Position of the problem in the text, in characters."""
 
 
 def initial_text(golden: GoldenSupport, run: Run, item: Item) -> str:
-    """Initial text of the editor."""
+    """Return the initial text of the editor: the golden answer of the dataset as JSON."""
     try:
-        draft = golden.make_template(run, item)
+        template = golden.make_template(run, item)
     except FcreviewError:
         return EMPTY_GOLDEN
-    return EMPTY_GOLDEN if draft is None else format_json(draft)
+    return EMPTY_GOLDEN if template is None else format_json(template)
 
 
 def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> CheckedText:
@@ -64,61 +66,62 @@ def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> Checke
 
 
 def find_position(problem: str, text: str) -> int:
-    """Position of a problem in the text, in characters: the first of the most deeply nested JSON keys that the problem
-    mentions. 0 if it mentions none."""
-    depth, best, at = 0, 0, 0
-    for found in JSON_TOKEN.finditer(text):
-        mark = found[0]
-        if mark in "{[":
+    """Return the position of a problem in a JSON text, in characters.
+
+    This is the first of the most deeply nested JSON strings that the problem mentions, or 0 if it mentions none.
+    """
+    depth, deepest, position = 0, 0, 0
+    for token in JSON_TOKEN.finditer(text):
+        if token[0] in "{[":
             depth += 1
-        elif mark in "}]":
+        elif token[0] in "}]":
             depth -= 1
-        elif found[1] and depth > best and re.search(rf"(?<!\w){re.escape(found[1])}(?!\w)", problem):
-            best, at = depth, found.start()
-    return at
+        elif token[1] and depth > deepest and re.search(rf"(?<!\w){re.escape(token[1])}(?!\w)", problem):
+            deepest, position = depth, token.start()
+    return position
 
 
-def line_and_column(text: str, at: int) -> tuple[int, int]:
-    """(line, column) of a position, both from 0."""
-    return text.count("\n", 0, at), at - (text.rfind("\n", 0, at) + 1)
+def line_and_column(text: str, position: int) -> tuple[int, int]:
+    """Return (line, column) of a position in characters, all from 0."""
+    return text.count("\n", 0, position), position - (text.rfind("\n", 0, position) + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class RecheckSummary:
-    """The recomputed verdicts so far."""
+    """Effect of a new golden answer on the runs that were checked so far."""
 
     this_verdict: bool | None = None
-    """This prediction's recomputed verdict with the new golden answer; None if it cannot be recomputed."""
+    """Recomputed verdict on the prediction on screen. None if it cannot be recomputed."""
     runs_checked: int = 0
-    """Number of runs with a recomputed verdict, this one included."""
+    """Number of runs with a recomputed verdict."""
     to_pass: int = 0
+    """Number of verdicts that change to pass."""
     to_fail: int = 0
-    """Number of verdicts that change to pass and to fail."""
+    """Number of verdicts that change to fail."""
     runs_left: int = 0
     """Number of runs still to check."""
 
     def describe(self) -> str:
-        """`valid · this prediction would pass · changes 3 of 12 runs: 2 to pass, 1 to fail`."""
+        """Format the effect: `valid · this prediction would pass · changes 3 of 12 runs: 2 to pass, 1 to fail`."""
         if self.this_verdict is None:
             text = "valid · this prediction's verdict cannot be recomputed"
         else:
             text = f"valid · this prediction would {'pass' if self.this_verdict else 'fail'}"
         if not self.runs_checked:
             return text
-        rest = f", {self.runs_left} to go" if self.runs_left else ""
+        rest = f", {self.runs_left} left" if self.runs_left else ""
         runs, changes = format_count(self.runs_checked, "run"), self.to_pass + self.to_fail
         if not changes:
             return f"{text} · changes no verdict in {runs}{rest}"
-        detail = ", ".join(
-            f"{count} to {what}" for count, what in ((self.to_pass, "pass"), (self.to_fail, "fail")) if count
-        )
+        counts = ((self.to_pass, "pass"), (self.to_fail, "fail"))
+        detail = ", ".join(f"{count} to {verdict}" for count, verdict in counts if count)
         return f"{text} · changes {changes} of {runs}: {detail}{rest}"
 
 
 async def recheck_runs(
     session: Session, golden: GoldenSupport, item: int, fix: dict[str, Any]
 ) -> AsyncIterator[RecheckSummary]:
-    """Recompute the verdict of this item, then of the same item in each other run. Other queries run in between."""
+    """Recompute the verdict of an item, then of the same item in each other run. Yield a summary after each run."""
     own = decode_item(item)
     summary = await _recheck(session, golden, own, fix, RecheckSummary())
     yield summary
@@ -144,8 +147,10 @@ async def _recheck(
     )
 
 
-def _recompute_verdict(store: Store, golden: GoldenSupport, item: int, fix: dict[str, Any]) -> tuple[bool | None, bool | None]:
-    """The recomputed verdict with the dataset's golden answer and with the new one."""
+def _recompute_verdict(
+    store: Store, golden: GoldenSupport, item: int, fix: dict[str, Any]
+) -> tuple[bool | None, bool | None]:
+    """Return the recomputed verdict with the golden answer of the dataset and with the new one."""
     detail = store.read_detail(item)
     return detail.item.rule, golden.recheck(detail.run, detail.item, fix, _read_record(store, item))
 

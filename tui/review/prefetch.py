@@ -1,4 +1,4 @@
-"""Reads items for the item screen: the displayed one, and those likely to be next before they are needed."""
+"""Prefetching for the item screen: reads the items that are likely to be displayed next before they are needed."""
 
 from __future__ import annotations
 
@@ -23,55 +23,56 @@ GONE_ITEM = -1
 
 @dataclass(frozen=True, slots=True)
 class DisplayedItem:
-    """An item with its position in the queue."""
+    """Item on screen with its position in the queue."""
 
     detail: ItemDetail
     navigator: QueueNavigator
 
     @property
     def item(self) -> int:
-        """Its number in the store, `QueueRow.item`."""
+        """Number of the item in the store (`QueueRow.item`), or `GONE_ITEM`."""
         return self.navigator.item
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedItem:
-    """The item under the cursor of the list beside the item pane."""
+    """Item under the cursor of the list beside the item pane."""
 
     item: int
     view: View
     is_reread: bool = False
-    """True if the list was read again, so that prefetched items are out of date."""
+    """Whether the list was read again, so that prefetched items are out of date."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Items around an item of the queue."""
+    """Items that may be displayed after an item of the queue, by number."""
 
     item: int
     next_unreviewed: int | None
-    """The next item without a verdict, or None."""
+    """Next item without a verdict by the annotator, or None."""
     step: int
+    """Direction of `neighbour`: 1 for the next item, -1 for the previous one."""
     neighbour: int | None
-    """The item one `step` away, or None."""
+    """Adjacent item, or None at the end of the queue."""
 
 
 class ItemPrefetcher:
-    """Reads items of one view and caches those that are likely to be displayed next."""
+    """Reads the items of one view and keeps those that are likely to be displayed next."""
 
     def __init__(self, session: Session, view: View) -> None:
         self.view = view
         self._session = session
         self._prefetched: dict[int, asyncio.Future[DisplayedItem]] = {}
-        """Items that were read or are being read."""
+        """Items that were read ahead or are being read, by number."""
         self._neighbours: Neighbours | None = None
         self._generation = 0
-        """Number of store changes. A result of an earlier store is dropped."""
+        """Number of times that the store was exchanged. Results from an earlier store are dropped."""
         self._numbers: dict[tuple[ItemKey, int], int] = {}
-        """Numbers of displayed items by key and repetition."""
+        """Numbers of items that were displayed, by key and repetition."""
 
     async def read_item(self, item: int, before: DisplayedItem | None = None) -> DisplayedItem:
-        """Return the item, at once if it was prefetched. `before`: the item displayed until now."""
+        """Return an item, at once if it was prefetched. `before`: item displayed until now."""
         view, displayed = self.view, await self._read_prefetched(item)
         if displayed is None:
             displayed = await self._session.query(lambda store: _read_displayed(store, view, item, before))
@@ -86,38 +87,43 @@ class ItemPrefetcher:
         return None
 
     async def reread(self, displayed: DisplayedItem) -> DisplayedItem:
-        """Return the item with its current reviews."""
+        """Return the displayed item with its current reviews."""
         return DisplayedItem(await self.read_detail(displayed.item), displayed.navigator)
 
     async def read_detail(self, item: int) -> ItemDetail:
-        """The item's current detail, which may be newer than the prefetched one."""
+        """Return the current detail of an item. A prefetched one may be out of date."""
         self._prefetched.pop(item, None)
         return await self._session.query(lambda store: store.read_detail(item))
 
     async def prefetch(self, displayed: DisplayedItem, direction: int) -> None:
-        """Read the items that are likely to be displayed next. Errors are ignored: the item is read again when it is
-        displayed."""
+        """Read the items that are likely to be displayed next. `direction`: 1 if the user moves forward, else -1.
+
+        Errors are ignored, because the item is read again when it is displayed.
+        """
         with suppress(Exception):
             generation = self._generation
-            found = await self._session.query(lambda store: _find_neighbours(store, displayed.navigator, direction))
+            neighbours = await self._session.query(
+                lambda store: _find_neighbours(store, displayed.navigator, direction)
+            )
             if generation != self._generation:
                 return
-            self._neighbours = found
-            wanted = {item for item in (found.next_unreviewed, found.neighbour) if item not in (None, displayed.item)}
-            kept = self._prefetched = {item: known for item, known in self._prefetched.items() if item in wanted}
-            for item in filter(None, (found.next_unreviewed, found.neighbour)):
-                if item in wanted - kept.keys():
+            self._neighbours = neighbours
+            likely = dict.fromkeys((neighbours.next_unreviewed, neighbours.neighbour))
+            items = [item for item in likely if item is not None and item != displayed.item]
+            kept = self._prefetched = {item: read for item, read in self._prefetched.items() if item in items}
+            for item in items:
+                if item not in kept:
                     kept[item] = self._start_reading(item, displayed)
                     await asyncio.wait([kept[item]])
 
     def _start_reading(self, item: int, before: DisplayedItem) -> asyncio.Future[DisplayedItem]:
         view = self.view
-        reading = asyncio.ensure_future(self._session.query(lambda store: _read_displayed(store, view, item, before)))
-        reading.add_done_callback(_ignore_error)
-        return reading
+        future = asyncio.ensure_future(self._session.query(lambda store: _read_displayed(store, view, item, before)))
+        future.add_done_callback(_ignore_error)
+        return future
 
     def set_view(self, view: View) -> None:
-        """Read another queue from now on, or the same one in a new order."""
+        """Read the items of another view and drop the prefetched ones."""
         self.view = view
         self.discard_prefetched()
 
@@ -126,60 +132,63 @@ class ItemPrefetcher:
         self._prefetched, self._neighbours = {}, None
 
     def discard_numbers(self) -> None:
-        """Drop item numbers: another store is read from now on. Results still to come belong to the earlier one."""
+        """Drop item numbers and the results of running queries, because another store is used from now on."""
         self._numbers.clear()
         self._generation += 1
 
     async def find_next_unreviewed(self, displayed: DisplayedItem) -> int | None:
-        """The next item without a verdict, or None."""
+        """Return the next item without a verdict by the annotator, or None."""
         if self._neighbours is not None and self._neighbours.item == displayed.item:
             return self._neighbours.next_unreviewed
         return await self._session.query(lambda store: displayed.navigator.find_next_unreviewed(store))
 
     async def find_neighbour(self, displayed: DisplayedItem, step: int) -> int | None:
-        """The next (1) or previous (-1) item; None at either end."""
-        found = self._neighbours
-        if found is not None and (found.item, found.step) == (displayed.item, step):
-            return found.neighbour
+        """Return the next (`step` 1) or previous (-1) item, or None at either end."""
+        neighbours = self._neighbours
+        if neighbours is not None and (neighbours.item, neighbours.step) == (displayed.item, step):
+            return neighbours.neighbour
         return await self._session.query(lambda store: displayed.navigator.find_neighbour(store, step))
 
     async def find_remaining(self, displayed: DisplayedItem) -> RemainingItems:
-        """The items of the queue without a verdict."""
+        """Find the other items of the queue without a verdict by the annotator."""
         return await self._session.query(lambda store: displayed.navigator.find_remaining(store))
 
     async def count_unreviewed(self) -> int:
-        """Number of items of the queue without a verdict of this annotator."""
+        """Count the items of the queue without a verdict by the annotator."""
         view = replace(self.view, where=add_terms(self.view.where, "you:none"))
         return await self._session.query(lambda store: store.count_items(view))
 
     async def read_used_tags(self) -> list[str]:
-        """Tags of earlier reviews, most used first."""
+        """Return the error tags of earlier reviews, the most used first."""
         return await self._session.query(lambda store: store.fetch_used_tags())
 
-    async def find_item(self, key: ItemKey, presentation: int = 1) -> int | None:
-        """The number of the item with this full key. One id may occur in many runs."""
-        known = self._numbers.get((key, presentation))
-        if known is None:
-            known = await self._session.query(lambda store: find_item_number(store, key))
-        return None if known is None else encode_repetition(known, presentation)
+    async def find_item(self, key: ItemKey, repetition: int = 1) -> int | None:
+        """Return the number of the item with this key, or None if it is not in the store.
+
+        `repetition`: 2 for the second showing of a hidden duplicate, else 1.
+        """
+        number = self._numbers.get((key, repetition))
+        if number is None:
+            number = await self._session.query(lambda store: find_item_number(store, key))
+        return None if number is None else encode_repetition(number, repetition)
 
 
 def _read_displayed(store: Store, view: View, item: int, before: DisplayedItem | None) -> DisplayedItem:
-    return DisplayedItem(
-        store.read_detail(item), QueueNavigator.locate(store, view, item, before.navigator if before else None)
-    )
+    previous = None if before is None else before.navigator
+    return DisplayedItem(store.read_detail(item), QueueNavigator.locate(store, view, item, previous))
 
 
-def _find_neighbours(store: Store, walk: QueueNavigator, step: int) -> Neighbours:
-    return Neighbours(walk.item, walk.find_next_unreviewed(store), step, walk.find_neighbour(store, step))
+def _find_neighbours(store: Store, navigator: QueueNavigator, step: int) -> Neighbours:
+    next_unreviewed, neighbour = navigator.find_next_unreviewed(store), navigator.find_neighbour(store, step)
+    return Neighbours(navigator.item, next_unreviewed, step, neighbour)
 
 
 def find_item_number(store: Store, key: ItemKey) -> int | None:
-    """The number of the item with this key, or None if it is not in the store."""
+    """Return the number of the item with this key, or None if it is not in the store. One id may occur in many runs."""
     return next((item for item in store.find_items(key.id) if store.read_detail(item).key == key), None)
 
 
-def _ignore_error(reading: asyncio.Future[DisplayedItem]) -> None:
-    """Mark the error of a failed prefetch as seen, so that asyncio does not report it."""
-    if not reading.cancelled():
-        reading.exception()
+def _ignore_error(future: asyncio.Future[DisplayedItem]) -> None:
+    """Retrieve the error of a failed prefetch, so that asyncio does not report it."""
+    if not future.cancelled():
+        future.exception()

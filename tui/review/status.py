@@ -1,4 +1,4 @@
-"""The status line and the line of keys of the item screen, and the pace of a review session. Pure."""
+"""Status line and key line of the item screen, and the pace of a review session. Without Textual."""
 
 from __future__ import annotations
 
@@ -15,56 +15,62 @@ from fcreview.tui.text.lines import Line, StyledText, justify_line, key_hints_li
 from fcreview.tui.text.theme import symbols
 
 BREAK_SECONDS = 180.0
-"""Seconds. A longer time for an item is a break and not counted."""
+"""Seconds from which the time between two items counts as a break and not as the time for an item."""
 AVERAGED_ITEMS = 50
-"""Number of recent items whose time is averaged."""
+"""Number of recent items whose median time is shown."""
 
 
 @dataclass(slots=True)
 class Pace:
-    """Items reviewed in this session, seconds an item and items left."""
+    """Progress of a review session: items reviewed, items left and time for an item."""
 
     unreviewed_at_start: int | None = None
-    """Items of the queue without a verdict of this annotator when the session began; None until they are counted."""
+    """Number of items without a verdict by the annotator when the session began. None until they are counted."""
     reviewed_items: set[Hashable] = field(default_factory=set)
-    """Items reviewed since."""
-    _times: list[float] = field(default_factory=list)
-    _last: float | None = None
+    """Items reviewed in this session."""
+    _durations: list[float] = field(default_factory=list)
+    """Seconds that recent items took."""
+    _last_time: float | None = None
+    """Time at which the last item was completed, or the first one shown, in seconds of a monotonic clock."""
 
     def record_item(self, item: Hashable, now: float) -> None:
-        """Count an item. `now`: seconds of a monotonic clock."""
-        if self._last is not None and now - self._last < BREAK_SECONDS:
-            self._times = [*self._times, now - self._last][-AVERAGED_ITEMS:]
-        self._last = now
+        """Count a reviewed item. `now`: seconds of a monotonic clock."""
+        if self._last_time is not None and now - self._last_time < BREAK_SECONDS:
+            self._durations = [*self._durations, now - self._last_time][-AVERAGED_ITEMS:]
+        self._last_time = now
         self.reviewed_items.add(item)
 
     def remove_item(self, item: Hashable) -> None:
+        """Remove an item whose review was undone."""
         self.reviewed_items.discard(item)
 
     def start(self, now: float) -> None:
-        """Start the clock: the first item is on screen."""
-        self._last = now
+        """Start to measure time when the first item is shown. `now`: seconds of a monotonic clock."""
+        self._last_time = now
 
-    def set_unreviewed(self, left: int) -> None:
-        """Set the number of items without a verdict, counted now."""
-        self.unreviewed_at_start = left + len(self.reviewed_items)
+    def set_unreviewed(self, count: int) -> None:
+        """Set the current number of items without a verdict by the annotator."""
+        self.unreviewed_at_start = count + len(self.reviewed_items)
 
     @property
     def summary(self) -> str:
-        """`30 done · 4.1 s each · 1,482 left`, or an empty string before the first item is done."""
+        """Progress such as `30 reviewed · 1,482 left · 4.1 s/item`. Empty before the first item is reviewed."""
         if not self.reviewed_items:
             return ""
-        parts = [f"{len(self.reviewed_items):,} done"]
-        parts += [f"{median(self._times):.1f} s each"] if self._times else []
-        parts += [f"{max(self.unreviewed_at_start - len(self.reviewed_items), 0):,} left"] if self.unreviewed_at_start is not None else []
+        parts = [f"{len(self.reviewed_items):,} reviewed"]
+        if self.unreviewed_at_start is not None:
+            parts.append(f"{max(self.unreviewed_at_start - len(self.reviewed_items), 0):,} left")
+        if self._durations:
+            parts.append(f"{median(self._durations):.1f} s/item")
         return " · ".join(parts)
 
 
 class StatusMessage(NamedTuple):
-    """A message of the status line and the name of its style."""
+    """Message of the status line."""
 
     text: str
     style: str = "good"
+    """Name of the text's style."""
 
 
 NO_MESSAGE = StatusMessage("", "")
@@ -73,10 +79,13 @@ SCORE_ACTIONS = ("item.score", "item.score_1", "item.score_2")
 
 @dataclass(frozen=True, slots=True)
 class KeyHint:
+    """Keys of one or two actions with a common label."""
+
     actions: tuple[str, ...]
+    """Action ids."""
     label: str
     priority: int
-    """Hints with the lowest priority are dropped first when the line is too short."""
+    """Hints with the lowest priority are omitted first if the line is too short."""
 
 
 KEY_HINTS = (
@@ -85,7 +94,7 @@ KEY_HINTS = (
     KeyHint(("item.fold",), "open", 1),
     KeyHint(("item.difference",), "difference", 2),
     KeyHint(("item.dialogue",), "dialogue", 1),
-    KeyHint(("item.document",), "document", 0),
+    KeyHint(("item.document",), "function docs", 0),
     KeyHint(("item.raw",), "records", 0),
     KeyHint(("item.search",), "search", 1),
     KeyHint(("item.back",), "queue", 2),
@@ -101,74 +110,75 @@ def status_line(
     keys: Mapping[str, str] | None = None,
     pace: str = "",
 ) -> Line:
-    """` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`; hints instead of an empty remark.
+    """Return the status line: ` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`.
 
-    `share`: percentage of the document above the bottom of the screen; `inside`: the cursor stops at arguments; `keys`:
-    keys by action id; `pace`: summary of the session.
+    Args:
+        message: Text and style. Key hints replace an empty text.
+        percent: Percentage of the document above the bottom of the screen.
+        in_arguments: Whether the cursor stops at arguments.
+        keys: First key of each action by action id.
+        pace: Summary of the session, shown if there is room.
     """
     keys = keys or {}
-    target = question.target
-    on = (
-        describe_address(target)
-        if question.criterion == CORRECT
-        else f"{describe_address(target)} {question.criterion}"
-    )
-    about: StyledText = (f"verdict on: {sanitize(on)}", "dim" if target == ITEM else "warn")
-    key = f" {keys['item.target']} " if "item.target" in keys else " "
-    digits = " ".join(keys[action] for action in SCORE_ACTIONS if action in keys)
-    scored = f" {digits} on: {sanitize(question.score_question)}"
-    score: Line = ((f"{scored} ·", "warn"),) if question.score_question else ()
-    alone: Line = ((scored, "warn"),) if question.score_question else ()
-    there: StyledText = (f" · {percent:3} % ", "dim")
-    right: Line = ((" in arguments ·" if in_arguments else "", "dim"), *score, (key, "key"), about, there)
-    bare: Line = (*score, (key, "key"), about)
+    target, target_name = question.target, describe_address(question.target)
+    target_key = f" {keys['item.target']} " if "item.target" in keys else " "
+    subject = target_name if question.criterion == CORRECT else f"{target_name} {question.criterion}"
+    verdict: Line = ((target_key, "key"), (f"verdict on: {sanitize(subject)}", "dim" if target == ITEM else "warn"))
+    score_keys = " ".join(keys[action] for action in SCORE_ACTIONS if action in keys)
+    score_text = f" {score_keys} on: {sanitize(question.score_question)}"
+    score: Line = ((f"{score_text} ·", "warn"),) if question.score_question else ()
+    score_alone: Line = ((score_text, "warn"),) if question.score_question else ()
+    position: StyledText = (f" · {percent:3} % ", "dim")
+    right: Line = ((" in arguments ·" if in_arguments else "", "dim"), *score, *verdict, position)
+    without_position: Line = (*score, *verdict)
     text, style = message
     if not text:
-        right = right if line_width(right) < cells else bare
+        right = right if line_width(right) < cells else without_position
         return justify_line(((" " + format_hints(keys, cells - line_width(right) - 2), "dim"),), right, cells)
     left: Line = ((" " + text, style),)
-    own: StyledText = (f" · {pace}" if pace else "", "dim")
-    led: Line = (own, (" ·" if pace else "", "dim"))
+    pace_part: StyledText = (f" · {pace}" if pace else "", "dim")
+    pace_parts: Line = (pace_part, (" ·" if pace else "", "dim"))
     if target == ITEM:
-        choices = [(*led, *right), (*(led if score else (own,)), *alone, there), (*alone, there), alone]
+        choices = [(*pace_parts, *right), (*(pace_parts if score else (pace_part,)), *score_alone, position)]
+        choices += [(*score_alone, position), score_alone]
     else:
-        choices = [(*led, *right), right, bare]
-        if score and question.score_question.startswith(describe_address(target)):
-            choices.append(alone)
-    fits = (each for each in choices if line_width(left) + line_width(each) < cells)
-    chosen = next(fits, choices[-1])  # the target of a verdict or score is always shown
-    place = f" · {sanitize(describe_address(target))}"
-    if target != ITEM and text.endswith(place) and line_width(left) + line_width(chosen) >= cells:
-        if not score:  # avoid naming the part twice
-            chosen = ((key, "key"), (f"verdict on:{place[2:]}", "warn"))
-        room, shown = max(cells - line_width(chosen) - 2, 1), text.removesuffix(place)
-        for shorter in (f"golden {symbols().failed} ", f"{symbols().ellipsis} "):  # keep the criterion at the end
-            if display_width(shown) > room:
-                shown = text.removesuffix(place).replace(GOLDEN_WRONG_PREFIX, shorter)
-        left = ((" " + truncate(shown, room), style),)
+        choices = [(*pace_parts, *right), right, without_position]
+        if score and question.score_question.startswith(target_name):
+            choices.append(score_alone)
+    fitting = (each for each in choices if line_width(left) + line_width(each) < cells)
+    chosen = next(fitting, choices[-1])  # the target of a verdict or score is always shown
+    suffix = f" · {sanitize(target_name)}"
+    if target != ITEM and text.endswith(suffix) and line_width(left) + line_width(chosen) >= cells:
+        if not score:  # avoids naming the part twice
+            chosen = ((target_key, "key"), (f"verdict on:{suffix[2:]}", "warn"))
+        room, short = max(cells - line_width(chosen) - 2, 1), text.removesuffix(suffix)
+        for prefix in (f"golden {symbols().failed} ", f"{symbols().ellipsis} "):  # keeps the criterion at the end
+            if display_width(short) > room:
+                short = text.removesuffix(suffix).replace(GOLDEN_WRONG_PREFIX, prefix)
+        left = ((" " + truncate(short, room), style),)
     return justify_line(left, chosen, cells)
 
 
 def score_moved_message(target: str, criterion: str) -> StatusMessage:
-    """Message after a score key moved the cursor to the criterion instead of recording a score."""
-    return StatusMessage(sanitize(f"{criterion} of the {describe_address(target)} is asked here: 0 1 2"), "warn")
+    """Return the message after a score key moved the cursor to the criterion instead of recording a score."""
+    return StatusMessage(sanitize(f"press 0, 1 or 2 for {criterion} of the {describe_address(target)}"), "warn")
 
 
 def format_hints(keys: Mapping[str, str], cells: int) -> str:
-    """`] [ items · j k move · . difference · q queue`: as many as fit, by priority."""
-    most = max(hint.priority for hint in KEY_HINTS)
-    for lowest in range(most + 1):
-        shown = [
+    """Format as many key hints as fit into `cells`, by priority: `] [ items · j k move · . difference · q queue`."""
+    highest = max(hint.priority for hint in KEY_HINTS)
+    for lowest in range(highest + 1):
+        hints = [
             " ".join([*(keys[action] for action in hint.actions if action in keys), hint.label])
             for hint in KEY_HINTS
             if hint.priority >= lowest and any(action in keys for action in hint.actions)
         ]
-        text = " · ".join(shown)
-        if len(text) <= cells or lowest == most:
+        text = " · ".join(hints)
+        if len(text) <= cells or lowest == highest:
             return text
     return ""
 
 
 def fit_key_hints(hints: Sequence[tuple[str, str]], cells: int) -> Line:
-    """As many keys as fit from the left, then always the help key."""
+    """Return a line with as many key hints as fit, and always the help key as the last one."""
     return key_hints_line(sorted(hints, key=lambda hint: hint[1] == "help"), cells, 1)

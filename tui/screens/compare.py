@@ -20,7 +20,7 @@ from fcreview.stats.run_comparison import (
     RunComparison,
     VerdictSource,
     compare_runs,
-    default_source,
+    choose_source,
 )
 from fcreview.store.queries.run_lists import GROUP_LABELS
 from fcreview.store.rows import RunRow, View
@@ -120,7 +120,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     def __init__(self, session: Session, view: View, runs: tuple[RunRow, RunRow]) -> None:
         super().__init__()
         self._session, self._view, self._runs = session, view, runs
-        self._source: VerdictSource = default_source(row.official_known for row in runs)
+        self._source: VerdictSource = choose_source(row.official_known for row in runs)
         self._comparison: RunComparison | None = None
 
     def on_mount(self) -> None:
@@ -177,13 +177,9 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
         selected: int | None,
         compare: Callable[[int, int], Screen[Any]] | None,
     ) -> None:
-        """Create the list.
+        """Create the list with the cursor on the run `selected`. The list keeps its order and search in `list_state`.
 
-        Args:
-            runs: Runs to choose from.
-            list_state: Order, groups and search of the list, which keeps them for the next time.
-            selected: Run under the cursor.
-            compare: Function that makes the screen that compares two runs, or None in blind review.
+        `compare` makes the screen that compares two runs. It is None in blind review.
         """
         super().__init__()
         self._runs, self._list_state, self._selected, self._compare = runs, list_state, selected, compare

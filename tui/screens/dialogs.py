@@ -173,13 +173,9 @@ class NoteScreen(ModalScreen[str | None]):
 def tag_choices(
     configured: Sequence[str], errors: Sequence[str | None], taxonomy: Sequence[str], chosen: Sequence[str]
 ) -> list[str]:
-    """Return the tags to choose from, each once.
+    """Return the tags to choose from, each once: configured tags, error types of the item, the benchmark's taxonomy.
 
-    Args:
-        configured: Tags of the configuration file. They come first, so that each has the same digit at every item.
-        errors: Error types of the item.
-        taxonomy: Error taxonomy of the benchmark.
-        chosen: Tags that are set already.
+    The configured tags come first, so that each has the same digit at every item. Tags already chosen come last.
     """
     return list(dict.fromkeys([*configured, *(error for error in errors if error), *taxonomy, *chosen]))
 
@@ -224,15 +220,10 @@ class TagsScreen(ModalScreen[list[str] | None]):
         *,
         label: str = "tags",
     ) -> None:
-        """Create the list.
+        """Create the list. `load_used` loads the tags that were used before; `name` is that of an item not on screen.
 
-        Args:
-            tags: Tags to choose from.
-            chosen: Tags that are set already.
-            load_used: Function that loads the tags that were used before.
-            name: Name of the item, if it is not on screen.
-            label: Title. Anything but `tags` means labels of a response, which are a verdict: saving them unchanged
-                returns them instead of None.
+        With a `label` other than `tags`, the tags are the labels of a response, which are a verdict: saving them
+        unchanged returns them instead of None.
         """
         super().__init__()
         self._about = name

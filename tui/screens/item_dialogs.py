@@ -27,7 +27,6 @@ from fcreview.tui.review.item_actions import (
     label_choices,
     markdown_text,
     read_raw_records,
-    read_label_criteria,
     read_predictions,
     prediction_choices,
 )
@@ -174,7 +173,7 @@ async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubje
 async def ask_labels(view: ItemView, session: Session, subject: ReviewSubject) -> None:
     """Ask for the labels of the response on the first criterion that has labels."""
     try:
-        criteria = await session.query(lambda store: read_label_criteria(store, subject.item))
+        criteria = await session.query(lambda store: store.fetch_label_criteria(subject.item))
     except Exception as error:  # a query that fails must not end the program
         view.show_message(StatusMessage(sanitize(str(error) or type(error).__name__), "bad"))
         return

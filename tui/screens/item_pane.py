@@ -194,7 +194,7 @@ class ItemPane(Vertical):
 
         None, with a bell, if the list and the header named different items then.
         """
-        pressed = getattr(self.app, "pressed", None)
+        pressed = getattr(self.app, "last_key_time", None)
         if self._key_press.is_ambiguous(pressed):
             self.app.bell()
             return None

@@ -39,13 +39,9 @@ class PagerScreen(Screen[None]):
     def __init__(
         self, title: str, text: str | Callable[[], Awaitable[PagerText]], *, find: str = "", folder: Path | None = None
     ) -> None:
-        """Create the screen.
+        """Create the screen for a text, or for a function that loads the text while the screen is already open.
 
-        Args:
-            title: Title from data.
-            text: The text, or a function that loads it while the screen is open already.
-            find: Text to search for when the text is shown.
-            folder: Folder to which copies of the text are written.
+        `find` is searched for at the start. Copies of the text are written to `folder`.
         """
         super().__init__()
         self._title, self._folder = title, folder

@@ -75,7 +75,7 @@ MAX_CACHE_KEY = 4096
 
 @dataclass(slots=True)
 class Evaluation:
-    """Verdict of the rules on the calls of a reply. Models with equal calls share it."""
+    """Recomputed verdict on the calls of a reply. Replies with equal calls share it."""
 
     calls: DisplayCalls | None
     """Decoded calls; None if the reply could not be decoded."""
@@ -239,11 +239,7 @@ def _is_json(value: Any, depth: int = 0) -> bool:
 
 
 def pair_calls(item: DatasetItem, predicted: list[Call], category: str, v1: bool, *, failed: bool) -> list[CallPair]:
-    """Pair golden with predicted calls.
-
-    Args:
-        failed: Whether the recomputed verdict is fail. Then differences from the function docs are added.
-    """
+    """Pair golden with predicted calls. If the reply `failed`, differences from the function docs are added."""
     pairs = align(item.golden_calls, predicted, COMPARISON_RULES)
     if failed:
         try:
@@ -268,10 +264,12 @@ def _add_schema_differences(pair: CallPair, golden: ExpectedCall, predicted: Cal
     missing = [name for name in golden.required if name not in arguments]
     undeclared = [name for name in arguments if name in golden.undeclared]
     found = [
-        ArgumentDiff(child_path("", name), "-", "required by the function, though not by golden") for name in missing
+        ArgumentDiff(child_path("", name), "-", "required by the function, but not by the golden answer")
+        for name in missing
     ]
     found += [
-        ArgumentDiff(child_path("", name), "!", "golden, but no parameter of the function") for name in undeclared
+        ArgumentDiff(child_path("", name), "!", "in the golden answer, but not a parameter of the function")
+        for name in undeclared
     ]
     listed = {difference.path for difference in pair.diff}
     found = [difference for difference in found if difference.path not in listed]
@@ -322,10 +320,9 @@ def evaluate_reply(item: DatasetItem, record: dict[str, Any], settings: Evaluati
 
 
 def _reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) -> tuple[str, bool, Any] | None:
-    """Return a key that is equal for equal replies.
+    """Return a key that is equal for equal replies; None for replies that are too large to cache or hardly ever repeat.
 
-    None for replies that are not cached: those that are too large or hardly ever repeat, because they have a reasoning
-    text or belong to one of several configurations.
+    Replies with a reasoning text or of one of several configurations hardly ever repeat.
     """
     result = record["result"]
     if record.get("reasoning_content") or settings.config is not None:
@@ -363,12 +360,12 @@ def _predicted_calls(evaluation: Evaluation, result: Any, item: DatasetItem) -> 
             Call("predicted", name, arguments, 0, 0, index, None, None if arguments is not None else error)
             for index, (name, arguments) in enumerate(evaluation.calls)
         ]
-    if evaluation.calls is None and _attempts_call(result, item):
+    if evaluation.calls is None and _is_attempted_call(result, item):
         return [Call("predicted", "", None, 0, 0, 0, content_text(result), evaluation.decode_error)]
     return []
 
 
-def _attempts_call(result: Any, item: DatasetItem) -> bool:
+def _is_attempted_call(result: Any, item: DatasetItem) -> bool:
     """Whether a reply that could not be decoded names an available function or is a list of other things than text."""
     if isinstance(result, str):
         return any(

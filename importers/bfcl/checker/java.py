@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fcreview.importers.bfcl.checker.literals import (
-    BOOLEANS,
-    MAX_LITERAL,
-    SCIENTIFIC,
-    guess_number,
-    is_quoted,
-    parse_integer,
-    text_until,
-)
+from fcreview.importers.bfcl.checker import literals
 
 PYTHON_TYPES: dict[str, type] = {
     **dict.fromkeys(("byte", "short", "integer", "long"), int),
@@ -43,16 +35,16 @@ def convert(text: str, declared_type: str, element_type: str | None = None) -> A
     """Convert Java source text to a value of the declared type. Text that does not match the type stays text."""
     match declared_type:
         case "byte" | "short" | "integer":
-            return parse_integer(text)
+            return literals.parse_integer(text)
         case "long":
-            return _parse_suffixed(text, "lL", parse_integer)
+            return literals.parse_suffixed(text, "lL", literals.parse_integer)
         case "float":
-            return _parse_suffixed(text, "fF", _parse_scientific)
+            return literals.parse_suffixed(text, "fF", _parse_scientific)
         case "double":
             return _parse_scientific(text)
         case "boolean":
-            return BOOLEANS.get(text, text)
-        case "Array" | "ArrayList" | "HashMap" if len(text) <= MAX_LITERAL:
+            return literals.BOOLEANS.get(text, text)
+        case "Array" | "ArrayList" | "HashMap" if len(text) <= literals.MAX_LITERAL:
             parse = {"Array": _parse_array, "ArrayList": _parse_array_list, "HashMap": _parse_hash_map}[declared_type]
             value = parse(text, element_type)
             return text if value is None else value
@@ -60,34 +52,25 @@ def convert(text: str, declared_type: str, element_type: str | None = None) -> A
 
 
 def _parse_scientific(text: str) -> Any:
-    return float(text) if SCIENTIFIC.match(text) else text
-
-
-def _parse_suffixed(text: str, suffixes: str, parse: Any) -> Any:
-    """Apply `parse` to the text before one of the suffix letters. Text without such a suffix stays text."""
-    number = text.removesuffix("\n")
-    if not number.endswith(tuple(suffixes)):
-        return text
-    value = parse(number[:-1])
-    return text if isinstance(value, str) else value
+    return float(text) if literals.SCIENTIFIC.match(text) else text
 
 
 def _parse_array(text: str, element_type: str | None) -> Any:
-    inside = _text_after(ARRAY, text, "}")
+    inside = _find_text_between(ARRAY, text, "}")
     if inside is None:
         return None
     parts = [part.strip() for part in inside.split(",")]
     return [convert(part, element_type) if element_type else guess_value(part) for part in parts if part]
 
 
-def _text_after(head: re.Pattern[str], text: str, closing: str, min_length: int = 0) -> str | None:
-    """Return the text between a match of `head` and the next `closing`: see `text_until`."""
-    matches = (text_until(text, found.end(), closing, min_length) for found in head.finditer(text))
+def _find_text_between(head: re.Pattern[str], text: str, closing: str, min_length: int = 0) -> str | None:
+    """Return the text between a match of `head` and the next `closing`. See `text_until`."""
+    matches = (literals.text_until(text, found.end(), closing, min_length) for found in head.finditer(text))
     return next((inside for inside in matches if inside is not None), None)
 
 
 def _parse_array_list(text: str, element_type: str | None) -> Any:
-    inside = _text_after(LIST_OF, text, "))", 1)
+    inside = _find_text_between(LIST_OF, text, "))", 1)
     if inside is not None:
         return [_parse_element(part.strip(), element_type) for part in inside.split(",")]
     head = LIST_BRACES.search(text)
@@ -116,12 +99,12 @@ def _parse_hash_map(text: str, _element_type: str | None) -> Any:
 
 def guess_value(text: str) -> Any:
     """Convert an element whose type is not declared. Text of no known form stays text."""
-    if text in BOOLEANS:
-        return BOOLEANS[text]
-    if is_quoted(text, '"'):
+    if text in literals.BOOLEANS:
+        return literals.BOOLEANS[text]
+    if literals.is_quoted(text, '"'):
         return text[1:-1]
-    for suffixes, parse in (("lL", parse_integer), ("fF", _parse_scientific)):
-        value = _parse_suffixed(text, suffixes, parse)
+    for suffixes, parse in (("lL", literals.parse_integer), ("fF", _parse_scientific)):
+        value = literals.parse_suffixed(text, suffixes, parse)
         if not isinstance(value, str):
             return value
-    return guess_number(text)
+    return literals.guess_number(text)

@@ -5,27 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fcreview.importers.bfcl.checker.literals import (
-    BOOLEANS,
-    DECIMAL,
-    MAX_LITERAL,
-    guess_number,
-    is_quoted,
-    parse_integer,
-    text_until,
-)
+from fcreview.importers.bfcl.checker import literals
 from fcreview.importers.bfcl.decoders.base import find_blocks
 
 PYTHON_TYPES: dict[str, type] = {
-    "String": str,
-    "integer": int,
-    "float": float,
-    "Bigint": int,
-    "Boolean": bool,
-    "dict": dict,
-    "array": list,
+    "String": str, "integer": int, "float": float, "Bigint": int, "Boolean": bool, "dict": dict, "array": list,
     "any": str,
-}
+}  # fmt: skip
 """Declared JavaScript type -> type of the Python value."""
 TYPES_WITH_ELEMENTS = ("array",)
 """Types whose element type is checked."""
@@ -41,19 +27,18 @@ def convert(text: str, declared_type: str, element_type: str | None = None) -> A
     """Convert JavaScript source text to a value of the declared type. Text that does not match stays text."""
     match declared_type:
         case "String":
-            return text[1:-1] if is_quoted(text, "\"'") else text
+            return text[1:-1] if literals.is_quoted(text, "\"'") else text
         case "integer":
-            return parse_integer(text)
+            return literals.parse_integer(text)
         case "float":
-            return float(text) if DECIMAL.match(text) else text
+            return float(text) if literals.DECIMAL.match(text) else text
         case "Bigint":
-            number = parse_integer(text.removesuffix("\n")[:-1]) if text.removesuffix("\n").endswith("n") else text
-            return text if isinstance(number, str) else number
+            return literals.parse_suffixed(text, "n", literals.parse_integer)
         case "Boolean":
-            return BOOLEANS.get(text, text)
-        case "array" if len(text) <= MAX_LITERAL:
+            return literals.BOOLEANS.get(text, text)
+        case "array" if len(text) <= literals.MAX_LITERAL:
             return _parse_array(text.strip(), element_type)
-        case "dict" if len(text) <= MAX_LITERAL:
+        case "dict" if len(text) <= literals.MAX_LITERAL:
             return _parse_object(text.strip())
     return text
 
@@ -61,9 +46,9 @@ def convert(text: str, declared_type: str, element_type: str | None = None) -> A
 def guess_value(text: str) -> Any:
     """Convert an element whose type is not declared. Text of no known form stays text."""
     text = text.strip()
-    if text in BOOLEANS:
-        return BOOLEANS[text]
-    return text[1:-1] if is_quoted(text, "\"'") else guess_number(text)
+    if text in literals.BOOLEANS:
+        return literals.BOOLEANS[text]
+    return text[1:-1] if literals.is_quoted(text, "\"'") else literals.guess_number(text)
 
 
 def _parse_array(text: str, element_type: str | None) -> Any:
@@ -75,10 +60,10 @@ def _parse_array(text: str, element_type: str | None) -> Any:
             return [[guess_value(part) for part in row.split(",")] for row in find_blocks(inside, "[", "]")]
     line: str | None
     if text.startswith("["):
-        line = text_until(text, 1, "]")
+        line = literals.text_until(text, 1, "]")
     else:
         head = NEW_ARRAY.match(text)
-        line = text_until(text, head.end(), ")") if head else None
+        line = literals.text_until(text, head.end(), ")") if head else None
     if line is None or (element_type is not None and element_type not in PYTHON_TYPES):
         return text
     parts = [part.strip() for part in line.split(",")] if line.strip() else []
@@ -87,7 +72,7 @@ def _parse_array(text: str, element_type: str | None) -> Any:
 
 def _parse_object(text: str) -> Any:
     """Parse an object without inner objects. As in the official program, it ends at the first closing brace."""
-    inside = text_until(text, 1, "}") if text.startswith("{") else None
+    inside = literals.text_until(text, 1, "}") if text.startswith("{") else None
     if inside is None:
         return text
     found: dict[str, Any] = {}

@@ -7,6 +7,7 @@ official `java_type_converter.py` and `js_type_converter.py`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -30,6 +31,15 @@ def parse_integer(text: str) -> Any:
         return int(text) if INTEGER.match(text) else text
     except ValueError:
         return text
+
+
+def parse_suffixed(text: str, suffixes: str, parse: Callable[[str], Any]) -> Any:
+    """Apply `parse` to the text before one of the suffix letters. Text without such a suffix stays text."""
+    number = text.removesuffix("\n")
+    if not number.endswith(tuple(suffixes)):
+        return text
+    value = parse(number[:-1])
+    return text if isinstance(value, str) else value
 
 
 def guess_number(text: str) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from fcreview.corrections.equivalence import EquivalenceRule, can_be_omitted, is_equivalent
@@ -110,15 +111,9 @@ def omittable_parameters(
 
 
 PYTHON_TYPES: dict[str, type] = {
-    "string": str,
-    "integer": int,
-    "float": float,
-    "boolean": bool,
-    "array": list,
-    "tuple": list,
-    "dict": dict,
+    "string": str, "integer": int, "float": float, "boolean": bool, "array": list, "tuple": list, "dict": dict,
     "any": str,
-}
+}  # fmt: skip
 """Declared type -> type of the Python value, for Python categories."""
 
 
@@ -126,14 +121,14 @@ class UncheckableItem(ValueError):
     """Raised when a golden answer or a function doc does not have the form that the rules need."""
 
 
-@dataclass(slots=True)
+@dataclass
 class ExpectedArgument:
     """Declared type and accepted values of one golden argument."""
 
     declared_type: str
     """Name of the type in the function doc."""
     expected_type: type
-    """Python type of the declared type."""
+    """Python type that corresponds to the declared type."""
     element_type: type | None
     """Python type of the declared element type; None if elements are not checked."""
     accepted: list[Any]
@@ -147,29 +142,23 @@ class ExpectedArgument:
     convert: Callable[[str], Any] | None
     """Converts Java or JavaScript source text to a value; None for Python."""
     language: str
-    """ "python", "java" or "javascript"."""
+    """Language of the source text: "python", "java" or "javascript"."""
     to_float: bool
     """Whether an integer is converted to a float."""
     to_list: bool
     """Whether a tuple is converted to a list."""
     equivalence_rules: tuple[EquivalenceRule, ...] = ()
     """Equivalence rules that apply to the argument."""
-    _normalised_strings: frozenset[str] | None = None
-    _normalised_lists: list[list[Any]] | None = None
 
-    @property
+    @cached_property
     def normalised_strings(self) -> frozenset[str]:
         """Accepted strings, normalised on first use because most values are equal without it."""
-        if self._normalised_strings is None:
-            self._normalised_strings = frozenset(normalise_string(v) for v in self.accepted if type(v) is str)
-        return self._normalised_strings
+        return frozenset(normalise_string(value) for value in self.accepted if type(value) is str)
 
-    @property
+    @cached_property
     def normalised_lists(self) -> list[list[Any]]:
         """Accepted lists with their strings normalised. `""` counts as the empty list."""
-        if self._normalised_lists is None:
-            self._normalised_lists = [normalise_list(v) for v in self.accepted if isinstance(v, (list, str))]
-        return self._normalised_lists
+        return [normalise_list(value) for value in self.accepted if isinstance(value, (list, str))]
 
 
 @dataclass(slots=True)
@@ -192,7 +181,7 @@ class ExpectedCall:
 
 
 def language_of_category(category: str) -> str:
-    """Return "python", "java" or "javascript"."""
+    """Return the language of a category: "python", "java" or "javascript"."""
     if "javascript" in category:
         return "javascript"
     return "java" if "java" in category else "python"
@@ -215,7 +204,7 @@ def compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[E
     return compiled
 
 
-def split_ground_truth(ground_truth: Any) -> list[tuple[str, dict[str, list[Any]]]]:
+def parse_ground_truth(ground_truth: Any) -> list[tuple[str, dict[str, list[Any]]]]:
     """Return `ground_truth` of any BFCL version as (name, parameters) pairs. Names of V1 keep their suffix `_N`.
 
     Raises UncheckableItem.
@@ -228,7 +217,7 @@ def split_ground_truth(ground_truth: Any) -> list[tuple[str, dict[str, list[Any]
 
 
 def _compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[ExpectedCall]:
-    golden = split_ground_truth(item.ground_truth)
+    golden = parse_ground_truth(item.ground_truth)
     if not golden or not item.functions:
         raise UncheckableItem("no golden call or no function doc")
     language = language_of_category(category)

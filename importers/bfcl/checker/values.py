@@ -53,7 +53,7 @@ def _check_fields(value: dict[str, Any], golden: Any) -> Mismatch | None:
 
 
 def _check_fields_v1(value: dict[str, Any], golden: Any) -> Mismatch | None:
-    """Check the fields by the rules of V1: as many as golden fields, and a golden field may itself be an object."""
+    """Check the fields by the rules of V1, in which their number must be equal and a golden field may be an object."""
     if type(golden) is not dict or type(value) is not dict:
         return "value_error:dict_items", f"{shorten(value)} is not {shorten(golden)}"
     if len(value) != len(golden):
@@ -199,17 +199,13 @@ class CallFailure(NamedTuple):
 def check_call(
     golden: ExpectedCall, name: str, arguments: dict[str, Any], spelling: NameSpelling, v1: bool
 ) -> CallFailure | None:
-    """Check one call against one golden call.
-
-    Args:
-        spelling: Spelling of the function name that the model saw. Only this spelling passes.
-    """
+    """Check one call against one golden call. The function name passes only in the spelling that the model saw."""
     expected = golden.name if spelling == "dotted" else golden.flat_name
     if name != expected and not (spelling == "either" and name == golden.name):
         return CallFailure(WRONG_NAME, golden.name, None, f"{name} is called where {expected} was expected")
     for key in golden.required:
         if key not in arguments:
-            return _argument_failure("missing_required", golden, key, "required and missing")
+            return _argument_failure("missing_required", golden, key, "required but missing")
     parameters = golden.parameters
     for key, value in arguments.items():
         parameter = parameters.get(key)
@@ -233,11 +229,7 @@ def _argument_failure(error: str, golden: ExpectedCall, argument: str, message: 
 def check_single_call(
     golden: list[ExpectedCall], calls: Calls, spelling: NameSpelling, v1: bool, checker: str
 ) -> CallFailure | None:
-    """Check a reply that must be exactly one call.
-
-    Args:
-        checker: Name of the official checker, for the error type of a wrong number of calls.
-    """
+    """Check a reply that must be exactly one call. `checker` begins the error type of a wrong number of calls."""
     if len(calls) != 1:
         message = f"{_count_calls(len(calls))} where 1 was expected"
         return CallFailure(f"{checker}:wrong_count", golden[0].name, None, message)

@@ -1,7 +1,7 @@
-"""Parts shared by all BFCL decoders: their type, their errors, size limits and JSON parsing.
+"""Types and helpers shared by the BFCL decoders.
 
-A decoder turns a model's raw reply into calls, in the order written. No calls is a valid result; the two errors are
-those of the official program (`eval_runner.py`).
+A decoder turns a model's raw reply into calls, in the order written. A reply without calls is valid. The two errors,
+`Undecodable` and `WrongFormat`, are those of the official program (`eval_runner.py`).
 """
 
 from __future__ import annotations
@@ -29,11 +29,8 @@ MAX_DEPTH = 100
 class WrongFormat(ValueError):
     """Raised for a reply that decodes to something other than a list of calls with argument objects.
 
-    The official error type is `ast_decoder:decoder_wrong_output_format`.
-
-    Attributes:
-        display_calls: (name, arguments) pairs for the screen; arguments are None where they are no object.
-        v1_calls: The same calls with their arguments as they are, which the checker of V1 accepts.
+    The official error type is `ast_decoder:decoder_wrong_output_format`. `display_calls` are (name, arguments) pairs
+    with None for arguments that are no object. `v1_calls` are unchanged; the checker of V1 accepts them.
     """
 
     def __init__(
@@ -48,11 +45,7 @@ class WrongFormat(ValueError):
 
 
 def validate_calls(found: Iterable[tuple[Any, Any]]) -> Calls:
-    """Return the pairs as calls.
-
-    Raises:
-        WrongFormat: if a name is not a string or arguments are not an object.
-    """
+    """Return the pairs as calls. Raises WrongFormat if a name is not a string or arguments are not an object."""
     pairs = list(found)
     for name, arguments in pairs:
         if type(arguments) is not dict or type(name) is not str:
@@ -75,10 +68,7 @@ has_long_number = re.compile(r"[0-9]{19}").search
 
 
 def parse_json(text: str) -> Any:
-    """Parse JSON as the standard library does: NaN, Infinity, big integers and lone surrogates are valid.
-
-    Raises Undecodable.
-    """
+    """Parse JSON, also NaN, Infinity, big integers and lone surrogates. Raises Undecodable."""
     if not has_long_number(text):
         try:
             return orjson.loads(text)
@@ -105,26 +95,26 @@ def find_blocks(text: str, opening: str, closing: str) -> list[str]:
 
 
 NameSpelling = Literal["dotted", "flat", "either"]
-"""How a model must write `math.factorial`: unchanged, as `math_factorial`, or either way (for unknown models)."""
+"""How a model must write `math.factorial`: "dotted" unchanged, "flat" as `math_factorial`, "either" in both ways."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecoderContext:
-    """Conditions under which one decoder reads the same reply differently."""
+    """BFCL version and language of a category, on which some decoders depend."""
 
     version: str = "V4"
     """BFCL version, "V1" to "V4"."""
     language: str = "python"
-    """ "python", "java" or "javascript"."""
+    """Language of the category: "python", "java" or "javascript"."""
 
     @property
-    def v1(self) -> bool:
+    def is_v1(self) -> bool:
         """Whether the BFCL version is V1."""
         return self.version == "V1"
 
 
 DecodeFunction = Callable[[Any, DecoderContext], Calls]
-"""Decodes a raw `result`. Raises Undecodable and WrongFormat."""
+"""Function that decodes a raw `result`. It raises Undecodable or WrongFormat."""
 
 
 @dataclass(frozen=True, slots=True)

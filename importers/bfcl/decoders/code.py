@@ -1,4 +1,4 @@
-"""Decoders for call syntax, `[f(a=1), g(b='x')]`. Each family's handler cleans the reply up in its own way.
+"""Decoders for call syntax, `[f(a=1), g(b='x')]`. Families of models differ in how the reply is cleaned up.
 
 The cleaned text is then parsed by the rules of the BFCL version or, in Java and JavaScript categories, of the language.
 """
@@ -64,17 +64,17 @@ def clean_llama1(text: str) -> str:
 
 
 def clean_phi(text: str) -> str:
-    """Remove an opening code fence with the language `json` or `python`, then clean up as for PROMPT."""
+    """Remove an opening code fence with the language `json` or `python`, then clean up like a PROMPT reply."""
     return clean_prompt_text(text.strip().removeprefix(FENCE + "json").removeprefix(FENCE + "python"))
 
 
 def clean_gemini(text: str) -> str:
-    """Remove `tool_code` fences, then clean up as for PROMPT."""
+    """Remove `tool_code` fences, then clean up like a PROMPT reply."""
     return clean_prompt_text(text.replace(f"{FENCE}tool_code\n", "").replace(f"\n{FENCE}", ""))
 
 
 def clean_nemotron(text: str) -> str:
-    """Return the first `<TOOLCALL>` block, cleaned up as for PROMPT; `[]` if the reply has none."""
+    """Return the first `<TOOLCALL>` block, cleaned up like a PROMPT reply; `[]` if the reply has none."""
     found = TOOLCALL.search(text)
     return clean_prompt_text(found[1]) if found else "[]"
 
@@ -106,7 +106,7 @@ def clean_gorilla(text: str) -> str:
 def decode_quoted(result: Any, context: DecoderContext) -> Calls:
     """Decode `['f(a=1)', 'g(b=2)']`, a list of calls in quotes."""
     text = require_text(result).replace("\n", "")
-    opening, closing = ("[ ", " ]") if context.v1 else ("[", "]")
+    opening, closing = ("[ ", " ]") if context.is_v1 else ("[", "]")
     text = text if text.startswith("[") else opening + text
     text = text if text.endswith("]") else text + closing
     if text.startswith("['"):

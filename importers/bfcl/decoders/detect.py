@@ -31,9 +31,9 @@ from fcreview.model.item import ImportIssue
 from fcreview.run_plan import RunPlan
 
 MAX_CATEGORIES, MAX_RECORDS = 4, 50
-"""Categories of a run, and records of each, that are read to choose a decoder."""
+"""Largest numbers of categories of a run, and of records in each category, that are read to choose a decoder."""
 GOOD_SHARE = 0.9
-"""Share of replies with calls from which the first guess is not compared with other decoders."""
+"""Share of replies with calls above which no other decoder than the first guess is tried."""
 
 Outcome = Literal["calls", "no calls", "failed", "wrong format"]
 OUTCOME_BY_ERROR: dict[str, Outcome] = {
@@ -56,7 +56,7 @@ class DecoderScore:
     def measure(
         decoder: Decoder, replies: Sequence[Any], scored: Sequence[tuple[Any, str]], context: DecoderContext
     ) -> DecoderScore:
-        """Decode all replies. Arguments are those of `choose_decoder`."""
+        """Decode all replies. The arguments are those of `choose_decoder`."""
         n_agreements = 0
         for reply, error_type in scored:
             outcome = decoding_outcome(decoder, reply, context)
@@ -73,7 +73,7 @@ class DecoderScore:
 
 
 def decoding_outcome(decoder: Decoder, reply: Any, context: DecoderContext) -> Outcome:
-    """Return what comes of decoding a reply."""
+    """Decode a reply and return the kind of result."""
     try:
         return "calls" if decoder.decode(reply, context) else "no calls"
     except WrongFormat:
@@ -87,8 +87,7 @@ def choose_decoder(
 ) -> DecoderScore:
     """Choose the decoder that fits an unknown model best.
 
-    `guess` is kept unless another decoder is clearly better. AUTO gives way to an equally good decoder of the usual
-    form.
+    `guess` is kept unless another decoder is clearly better. AUTO is replaced by a usual decoder that is equally good.
 
     Args:
         replies: `result` values.
@@ -167,12 +166,8 @@ def select_category_decoder(
     """Return the decoder for one category of a run.
 
     Until the middle of July 2024 the native decoders of V1 stringified the arguments of Java and JavaScript calls. The
-    verdicts on calls with other arguments than strings tell whether this run was scored so. If there are none, the
-    folder names decide.
-
-    Args:
-        decoder: Decoder of the run.
-        path: Any result or score file of the category.
+    verdicts on calls with non-string arguments show whether this was done here. Without such verdicts, the folder names
+    of `path`, any file of the category, decide.
     """
     early = early_v1_decoder(decoder, "V1")
     if early is decoder or category not in ("java", "javascript"):

@@ -58,10 +58,7 @@ def decode_json_format(text: str) -> Calls:
 
 
 def _find_object_list(text: str) -> str:
-    """Return the text from the first `[{` to the next `}]`.
-
-    As in the official program, that `}]` may be inside the arguments.
-    """
+    """Return the text from the first `[{` to the next `}]`, even if that is inside arguments, as in BFCL's code."""
     start = OBJECT_LIST_START.search(text)
     end = OBJECT_LIST_END.search(text, start.end()) if start else None
     return text[start.start() : end.end()] if start and end else text
@@ -74,11 +71,7 @@ def _call_from_object(found: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def decode_xml_format(text: str, *, verbose: bool) -> Calls:
-    """Decode `<functions><function name=...>` with typed parameters.
-
-    Args:
-        verbose: Whether values are attributes (`<param name value type/>`) instead of element text.
-    """
+    """Decode `<functions><function name=...>` with typed parameters, whose values are attributes if `verbose`."""
     inside = find_blocks(text, "<functions>", "</functions>")
     if not inside:
         raise Undecodable("no <functions>...</functions> in the text")

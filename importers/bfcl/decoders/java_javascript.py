@@ -33,19 +33,10 @@ def _load_parser(language: str) -> Parser:
 
 
 def parse_source(text: str, language: str) -> Calls:
-    """Parse one call.
-
-    Args:
-        language: "java" or "javascript".
-
-    Raises:
-        Undecodable: for a syntax error.
-        WrongFormat: for code without a call.
-    """
+    """Parse one call in "java" or "javascript". Raises Undecodable, or WrongFormat for code without a call."""
     check_size(text)
     if language == "javascript":
-        # In the official program's grammar a code fence ends the statement before it. Newer grammars read the
-        # fence as a template string.
+        # In the official grammar a code fence ends the statement; newer grammars read it as a template string.
         text = text.replace("\n```", ";\n```")
     try:
         source = text.encode()
@@ -118,8 +109,7 @@ class _JavaReader:
     def read_value(self, node: Node, outermost: bool = False) -> str:
         """Return the source text of a value without insignificant spaces, the form that BFCL compares.
 
-        Args:
-            outermost: Whether the value is an argument itself. Only then a literal loses its quotes.
+        The quotes of a literal are removed only if it is an argument itself (`outermost`).
         """
         if node.type in ("string_literal", "character_literal"):
             return self.node_text(node)[1:-1] if outermost else self.node_text(node)

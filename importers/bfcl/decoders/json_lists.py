@@ -1,4 +1,4 @@
-"""Decoders for replies in JSON, mostly lists of `{"name": "f", "arguments": {"a": 1}}`, one decoder for each family."""
+"""Decoders for replies in JSON, mostly lists of `{"name": "f", "arguments": {"a": 1}}`."""
 
 from __future__ import annotations
 
@@ -81,10 +81,9 @@ def decode_think(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
 
 
 def decode_llama(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode `{"name": "f", "parameters": {...}}`.
+    """Decode `{"name": "f", "parameters": {...}}`, in JSON if calls are separated by semicolons.
 
-    Calls separated by semicolons are JSON. One call, or a list of calls, is a *Python* literal, in which `true` and
-    `null` are not allowed.
+    Without semicolons, one call or a list of calls is a Python literal, in which `true` and `null` are not allowed.
     """
     text = require_text(result).replace("<|python_tag|>", "")
     if ";" in text:

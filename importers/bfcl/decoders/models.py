@@ -125,13 +125,13 @@ def decoder_name(model: str, version: str) -> tuple[str, bool]:
     """
     for row in MODELS_BY_VERSION[version]:
         patterns, decoder = row
-        if _matches_any(model, patterns):
+        if _has_matching_pattern(model, patterns):
             return decoder, version == "V4" or row not in LATE_V3_MODELS
-    on_leaderboard = _matches_any(model, LEADERBOARD_MODELS)
+    on_leaderboard = _has_matching_pattern(model, LEADERBOARD_MODELS)
     if version == "V4" and model.endswith("-FC"):
         return "FC", on_leaderboard
     return (DEFAULT_DECODERS[version], True) if on_leaderboard else ("AUTO", False)
 
 
-def _matches_any(model: str, patterns: str) -> bool:
+def _has_matching_pattern(model: str, patterns: str) -> bool:
     return any(fnmatchcase(model, pattern) for pattern in patterns.split())

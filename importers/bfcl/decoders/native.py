@@ -39,7 +39,7 @@ def decode_gemini(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
     pairs = []
     for call in result:
         if type(call) is not dict or len(call) != 1:
-            raise WrongFormat("not an object of one name")
+            raise WrongFormat("not an object with exactly one name")
         pairs.append(next(iter(call.items())))
     return validate_calls(pairs)
 

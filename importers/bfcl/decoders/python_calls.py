@@ -19,7 +19,7 @@ from fcreview.importers.common.records import Undecodable
 from fcreview.model.function_schema import read_declared_parameters
 
 RESERVED = frozenset(keyword.kwlist) | {"__debug__"}
-"""Words that are no names. `_scalar_value` returns this object for a reserved word, which is no value either."""
+"""Python keywords, which are neither names nor values. `_scalar_value` returns this set to signal one."""
 CONSTANTS: dict[str, Any] = {"True": True, "False": False, "None": None}
 NAME = r"[A-Za-z_][A-Za-z_0-9]*"
 SCALAR = (
@@ -117,7 +117,7 @@ def _parse_elements(text: str, position: int, into: list[Any]) -> int | None:
 
 
 def _scalar_value(single: str | None, double: str | None, whole: str | None, fraction: str | None, word: str) -> Any:
-    """Return the value that the groups of `SCALAR` matched; RESERVED for a reserved word."""
+    """Return the value that the groups of `SCALAR` matched; RESERVED if it is a keyword."""
     if single is not None:
         return single
     if double is not None:
@@ -174,7 +174,7 @@ def parse_calls(text: str, version: str = "V4") -> Calls:
     if stripped:
         text = text.strip("[]'")
         if not text:
-            raise Undecodable("nothing is left without brackets and quotes")
+            raise Undecodable("no text besides brackets and quotes")
         listed = f"[{text}]"
     elif not v1:
         text = listed = text.strip().strip("'")
@@ -182,7 +182,7 @@ def parse_calls(text: str, version: str = "V4") -> Calls:
     if calls is None:
         if is_prose(listed):
             raise Undecodable("prose, not calls")
-        nodes = _call_nodes(text, v1)
+        nodes = _parse_call_nodes(text, v1)
         calls = [read_call(node) for node in nodes]
         without = [dotted_name(node.func) for node in nodes if not node.keywords] if v1 else []
     else:
@@ -205,7 +205,7 @@ def parse_expression(text: str) -> ast.expr:
         raise Undecodable(f"not Python call syntax: {error}") from None
 
 
-def _call_nodes(text: str, v1: bool) -> list[ast.Call]:
+def _parse_call_nodes(text: str, v1: bool) -> list[ast.Call]:
     body = parse_expression(text)
     if isinstance(body, ast.Call) and not v1:
         return [body]
@@ -259,7 +259,7 @@ def _read_value(node: ast.expr | None) -> Any:
             return {name: arguments}
         case ast.Subscript():
             return _source_text(node)
-    raise Undecodable(f"{type(node).__name__} is not read as an argument value")
+    raise Undecodable(f"{type(node).__name__} is not supported as an argument value")
 
 
 def _source_text(node: ast.expr) -> str:

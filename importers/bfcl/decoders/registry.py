@@ -15,8 +15,7 @@ from fcreview.importers.bfcl.decoders.python_calls import add_brackets, clean_pr
 def decode_result(result: Any, decoder: Decoder, context: DecoderContext, config: str | None = None) -> Calls:
     """Decode the `result` of a record. Raises Undecodable and WrongFormat.
 
-    Args:
-        config: Configuration part of a format-sensitivity id. It decides how text is decoded, whatever the decoder.
+    With `config`, the configuration part of a format-sensitivity id, text is decoded in the format that it names.
     """
     if config is not None and type(result) is str:
         from fcreview.importers.bfcl.decoders.format_sensitivity import decode_format_sensitivity

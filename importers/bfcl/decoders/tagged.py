@@ -64,7 +64,7 @@ class _FunctionGemmaReader:
             start = self.position + len(ESCAPE)
             end = self.text.find(ESCAPE, start)
             if end < 0:
-                raise Undecodable("a string without an end")
+                raise Undecodable("a string without a closing <escape>")
             self.position = end + len(ESCAPE)
             return self.text[start:end]
         if self.text.startswith("{", self.position):
@@ -84,7 +84,7 @@ class _FunctionGemmaReader:
         while self.position < len(self.text) and self.text[self.position] in ", \n\t":
             self.position += 1
         if self.position >= len(self.text):
-            raise Undecodable(f"no {closing} at the end")
+            raise Undecodable(f"a missing {closing} at the end")
         if self.text[self.position] != closing:
             return False
         self.position += 1

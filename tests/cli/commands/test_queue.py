@@ -51,11 +51,11 @@ def test_the_same_seed_makes_the_same_and_none_is_overwritten(cli: Cli, known_ru
 @pytest.mark.sweep
 def test_what_cannot_be_made_is_said_in_one_line(cli: Cli, known_run: Path) -> None:
     for more, why in (
-        (("--size", "9"), "6 items match"),
+        (("--size", "9"), "6 matching items"),
         (("--where", "category:none_such"), "no items match"),
         (("--stratify", "colour"), "Available: benchmark, language"),
         (("--annotators", "ann,Ann"), "every annotator exactly once"),
-        (("--repeats", "3"), "1 at most"),
+        (("--repeats", "3"), "Use at most 1"),
         (("--overlap", "7"), "overlap"),
     ):
         done = create(cli, known_run, "pilot", *more)

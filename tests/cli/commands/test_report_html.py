@@ -60,7 +60,7 @@ def test_one_run_alone(cli: Cli, two_known_runs: Path) -> None:
     assert "### run 2: maple" in out
     assert "birch" not in out
     assert "Items that pass" not in out, "there is nothing to lay it beside"
-    assert "5 items failing" in out
+    assert "5 failing items" in out
 
 
 @pytest.mark.sweep
@@ -95,7 +95,7 @@ def test_suspects_are_those_of_the_command(cli: Cli, two_known_runs: Path, tmp_p
     assert cli("report", two_known_runs, "--html", tmp_path / "report.html").code == 0
     texts = read((tmp_path / "report.html").read_text()).texts
     assert "Golden answers that look wrong" in texts
-    said = [text for text in texts if "with a reason to doubt the golden answer" in text]
+    said = [text for text in texts if "with reasons to doubt the golden answer" in text]
     assert [text.split(" ")[0] for text in said] == [str(len(listed))]
     for each in listed:
         assert any(text.startswith(each["reasons"][0]) for text in texts), each
@@ -126,7 +126,7 @@ def test_calibration_is_that_of_the_command(cli: Cli, two_known_runs: Path, tmp_
 
 def test_what_people_settled_is_failing_no_more(cli: Cli, two_known_runs: Path) -> None:
     assert cli("label", two_known_runs, "simple_python_1", "--run", "maple", "--verdict", "pass").code == 0
-    assert "4 items failing" in cli("report", two_known_runs, "--markdown").out
+    assert "4 failing items" in cli("report", two_known_runs, "--markdown").out
 
 
 def test_one_form_at_a_time(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fcreview.exporters.report.sections import GROUPS, Calibrated, Section, Table, Text, calibration_section
+from fcreview.exporters.report.sections import MAX_CALIBRATION_GROUPS, CalibrationResult, Section, Table, Paragraph, calibration_section
 from fcreview.stats.calibration import BY_HAND, CALIBRATION_SCOPES, VerdictPair, describe_selection
 from fcreview.stats.calibration_summary import compute_calibrations, find_error_groups
 
@@ -17,7 +17,7 @@ def case(item: int, said: Any, settled: Any, **fields: Any) -> VerdictPair:
 
 def section(cases: Sequence[VerdictPair]) -> Section:
     figures = list(compute_calibrations(cases, CALIBRATION_SCOPES))
-    return calibration_section(Calibrated(describe_selection(cases), figures, list(find_error_groups(cases)), ("benchmark", "category")))
+    return calibration_section(CalibrationResult(describe_selection(cases), figures, list(find_error_groups(cases)), ("benchmark", "category")))
 
 
 def tables(of: Section) -> Iterator[Table]:
@@ -27,7 +27,7 @@ def tables(of: Section) -> Iterator[Table]:
 
 
 def texts(of: Section) -> list[str]:
-    return [block.text for block in of.blocks if isinstance(block, Text)]
+    return [block.text for block in of.blocks if isinstance(block, Paragraph)]
 
 
 def cells(of: Table) -> list[list[str]]:
@@ -40,8 +40,8 @@ def test_a_source_has_its_matrix_and_figures() -> None:
     assert one.title == "judge oak · correct"
     matrix, figures = tables(one)
     assert (matrix.heads, cells(matrix)) == (
-        ["", "people: pass", "people: fail"],
-        [["says pass", "6", "1"], ["says fail", "0", "1"]],
+        ["", "human: pass", "human: fail"],
+        [["verdict pass", "6", "1"], ["verdict fail", "0", "1"]],
     )
     assert cells(figures)[:2] == [["TPR", "100.0 %", "[61.0, 100.0]", "6"], ["TNR", "50.0 %", "[9.5, 90.5]", "2"]]
     assert [row[0] for row in cells(figures)] == ["TPR", "TNR", "precision", "F1", "kappa", "agreement"]
@@ -67,24 +67,24 @@ def test_groups_stand_in_a_table_where_there_are_several() -> None:
 
 
 def test_the_smallest_of_many_groups_are_told_not_shown() -> None:
-    some = [case(at, True, True, category=f"c{at:02}") for at in range(GROUPS + 3)]
+    some = [case(at, True, True, category=f"c{at:02}") for at in range(MAX_CALIBRATION_GROUPS + 3)]
     found = section([*some, *(case(100 + at, True, True, category="c00") for at in range(3))])
     by_category = next(each for each in found.sections if each.title == "by category")
-    assert len(next(tables(by_category)).rows) == GROUPS
+    assert len(next(tables(by_category)).rows) == MAX_CALIBRATION_GROUPS
     assert texts(by_category) == ["3 smaller groups not shown: `fcreview calibrate --by category`."]
 
 
 def test_scores_are_a_matrix_and_many_labels_a_list() -> None:
     scores = [case(1, 2, 2.0, criterion="completeness"), case(2, 2, 0, criterion="completeness")]
     matrix = next(tables(section(scores)))
-    assert cells(matrix) == [["says 0", "0", "0"], ["says 2", "1", "1"]]
+    assert cells(matrix) == [["verdict 0", "0", "0"], ["verdict 2", "1", "1"]]
     labels = [case(at, [f"a{at}"], [f"b{at}"], criterion="dialog_act") for at in range(25)]
     listed = next(tables(section(labels)))
-    assert list(listed.heads) == ["it says", "people", "n"]
+    assert list(listed.heads) == ["verdict", "human", "n"]
     assert cells(listed)[-1] == ["others", "", "5"]
 
 
 def test_without_reviews_it_says_so() -> None:
-    found = calibration_section(Calibrated())
+    found = calibration_section(CalibrationResult())
     assert texts(found) == ["Nothing to compare: no item has both an automatic and a human verdict."]
     assert not list(tables(found))

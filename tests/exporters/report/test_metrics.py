@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.exporters.report.metrics import Interval, figure_table, lines_of
+from fcreview.exporters.report.metrics import Interval, figure_table, collect_metric_rows
 from fcreview.exporters.report.sections import Bar
 from fcreview.model.metric import Metric, MetricSource
 
@@ -20,7 +20,7 @@ def figures(source: MetricSource) -> list[Metric]:
 
 
 def test_a_table_has_the_three_sources_and_over_how_many() -> None:
-    lines = [line for line in lines_of(figures) if line.table == "accuracy"]
+    lines = [line for line in collect_metric_rows(figures) if line.table == "accuracy"]
     found = figure_table("accuracy", lines, {})
     assert list(found.heads) == ["accuracy", "official", "rule", "corrected", "over"]
     assert list(found.rows[0].cells) == ["overall", "70.0 %", "72.0 %", "75.0 %", "100 items"]
@@ -28,14 +28,14 @@ def test_a_table_has_the_three_sources_and_over_how_many() -> None:
 
 
 def test_what_is_recomputed_of_a_part_has_no_number_and_no_bar() -> None:
-    row = figure_table("accuracy", lines_of(figures)[:2], {}).rows[1]
+    row = figure_table("accuracy", collect_metric_rows(figures)[:2], {}).rows[1]
     assert list(row.cells) == ["live", "70.0 %", "·", "75.0 %", "100 items (rule 90); a note"]
     assert [bar.source for bar in row.bars] == ["official", "corrected"]
     assert row.level == 1
 
 
 def test_an_estimate_has_a_column_and_its_interval_on_the_bar() -> None:
-    lines = lines_of(figures)[:2]
+    lines = collect_metric_rows(figures)[:2]
     found = figure_table("accuracy", lines, {lines[1].key: Interval(74.9, 69.8, 79.6, 50)})
     assert list(found.heads) == ["accuracy", "official", "rule", "corrected", "estimate [95 %]", "over"]
     assert found.rows[1].cells[4] == "74.9 % [69.8 %, 79.6 %], 50 drawn"
@@ -44,4 +44,4 @@ def test_an_estimate_has_a_column_and_its_interval_on_the_bar() -> None:
 
 
 def test_what_is_no_share_has_no_bar() -> None:
-    assert figure_table("cost", lines_of(figures)[2:], {}).rows[0].bars == []
+    assert figure_table("cost", collect_metric_rows(figures)[2:], {}).rows[0].bars == []

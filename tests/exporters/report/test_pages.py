@@ -11,9 +11,9 @@ from markdown_it import MarkdownIt
 
 from fcreview.cli.report_data import write_html
 from fcreview.exporters.base import ExportError
-from fcreview.exporters.report.html import bars, html
-from fcreview.exporters.report.markdown import inline, markdown
-from fcreview.exporters.report.sections import Bar, Page, Section, Table, TableRow, Text, table
+from fcreview.exporters.report.html import bars_svg, render_html
+from fcreview.exporters.report.markdown import inline_text, render_markdown
+from fcreview.exporters.report.sections import Bar, ReportPage, Section, Table, TableRow, Paragraph, make_table
 from fcreview.model.sanitize import sanitize
 from tests.exporters.report.page_reader import read
 
@@ -34,12 +34,12 @@ HOSTILE = [
 ]
 
 
-def page(texts: list[str]) -> Page:
+def page(texts: list[str]) -> ReportPage:
     """Every text wherever a text can stand."""
     rows = [TableRow([text, text, "1"], level, [Bar("official", 0.5)]) for level, text in enumerate(texts)]
-    inner = [Section(text, [Text(text), table([text, text], [[text, text]], (1,))]) for text in texts]
+    inner = [Section(text, [Paragraph(text), make_table([text, text], [[text, text]], (1,))]) for text in texts]
     blocks = Table([texts[0], *texts[:1], "n"], rows, frozenset({2}))
-    return Page(texts[0], texts, [Section(texts[-1], [blocks], inner)])
+    return ReportPage(texts[0], texts, [Section(texts[-1], [blocks], inner)])
 
 
 def rendered(text: str) -> str:
@@ -49,18 +49,18 @@ def rendered(text: str) -> str:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_text_in_html(text: str) -> None:
-    found = read(html(page([text])))
+    found = read(render_html(page([text])))
     assert found.faults == []
     assert [each for each in found.texts if each.strip() == sanitize(text).strip()] != []
 
 
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=4))
 def test_any_text_is_text_in_html(texts: list[str]) -> None:
-    assert read(html(page(texts))).faults == []
+    assert read(render_html(page(texts))).faults == []
 
 
 def test_the_reader_of_these_tests_sees_what_is_wrong() -> None:
-    whole = html(page(["x"]))
+    whole = render_html(page(["x"]))
     for bad in ("<script></script>", "<p onclick='x'></p>", "<a href='http://evil'></a>", "<td></td>", "<p>", "</p>"):
         assert read(whole.replace("</body>", bad + "</body>")).faults, bad
     assert read(whole.replace("<style>", "<style>@import 'x';")).faults
@@ -68,13 +68,13 @@ def test_the_reader_of_these_tests_sees_what_is_wrong() -> None:
 
 
 def test_a_page_forbids_itself_to_ask_for_anything() -> None:
-    assert "default-src 'none'" in html(page(["x"]))
-    assert "http" not in html(page(["x"])).replace("http-equiv", "")
+    assert "default-src 'none'" in render_html(page(["x"]))
+    assert "http" not in render_html(page(["x"])).replace("http-equiv", "")
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_text_in_markdown(text: str) -> None:
-    found = rendered(markdown(page([text])))
+    found = rendered(render_markdown(page([text])))
     for tag in ("<a", "<img", "<script", "<em", "<strong", "<pre", "<hr", "<del"):
         assert tag not in found, found
     assert found.count("<table>") == 2
@@ -83,7 +83,7 @@ def test_hostile_text_is_text_in_markdown(text: str) -> None:
 
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=3))
 def test_any_text_keeps_markdown_in_shape(texts: list[str]) -> None:
-    found = rendered(markdown(page(texts)))
+    found = rendered(render_markdown(page(texts)))
     assert found.count("<table>") == 1 + len(texts)
     assert found.count("<td") == 3 * len(texts) + 2 * len(texts)
     assert not any(tag in found for tag in ("<a", "<img", "<em", "<strong", "<pre"))
@@ -91,19 +91,19 @@ def test_any_text_keeps_markdown_in_shape(texts: list[str]) -> None:
 
 def test_plain_words_stay_plain_in_markdown() -> None:
     for text in ("simple_python", "92.6 % of 1,000 items", "get_weather · city", "bfcl V1 en", "+2.5"):
-        assert inline(text) == text
-    assert inline("74.9 % [69.8, 79.6]") == "74.9 % \\[69.8, 79.6\\]"
+        assert inline_text(text) == text
+    assert inline_text("74.9 % [69.8, 79.6]") == "74.9 % \\[69.8, 79.6\\]"
     for text in ("www.evil.example", "x://y", "@a", "#1", "__init__", "a*b", "<b>", "a|b", "`"):
-        assert inline(text).startswith("`")
+        assert inline_text(text).startswith("`")
 
 
 def test_bars_are_drawn_to_scale_and_said_in_words() -> None:
-    drawn = bars([Bar("official", 0.25), Bar("corrected", 0.5, 0.4, 0.625)])
+    drawn = bars_svg([Bar("official", 0.25), Bar("corrected", 0.5, 0.4, 0.625)])
     assert 'x="0" y="0" height="5" width="25.00"' in drawn
     assert 'x="0" y="12" height="5" width="50.00"' in drawn, "at its height, though one is not there"
     assert 'x1="40.00" x2="62.50"' in drawn
     assert 'aria-label="official 25.0 %, corrected 50.0 % from 40.0 to 62.5"' in drawn
-    assert bars([]) == ""
+    assert bars_svg([]) == ""
 
 
 def test_a_page_is_there_whole_or_what_was_there_before(tmp_path: Path) -> None:

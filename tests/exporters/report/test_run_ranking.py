@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from fcreview.exporters.report.sections import RunPasses, Table, passing_section
+from fcreview.exporters.report.sections import RunPassCounts, Table, run_ranking_section
 
 RUNS = [
-    RunPasses("run 1: birch", "bfcl V1 en", 100, (50, 100), (52, 100), (51, 100)),
-    RunPasses("run 2: oak", "bfcl V4 en", 10, (0, 0), (3, 4), (2, 10)),
-    RunPasses("run 3: maple", "bfcl V1 en", 100, (70, 100), (40, 90), (45, 60)),
-    RunPasses("run 4: elm", "bfcl V4 en", 0, (0, 0), (0, 0), (0, 0), stated=(86, 100)),
+    RunPassCounts("run 1: birch", "bfcl V1 en", 100, (50, 100), (52, 100), (51, 100)),
+    RunPassCounts("run 2: oak", "bfcl V4 en", 10, (0, 0), (3, 4), (2, 10)),
+    RunPassCounts("run 3: maple", "bfcl V1 en", 100, (70, 100), (40, 90), (45, 60)),
+    RunPassCounts("run 4: elm", "bfcl V4 en", 0, (0, 0), (0, 0), (0, 0), stated=(86, 100)),
 ]
 
 
 def tables() -> list[Table]:
-    return [block for block in passing_section(RUNS).blocks if isinstance(block, Table)]
+    return [block for block in run_ranking_section(RUNS).blocks if isinstance(block, Table)]
 
 
 def test_each_dataset_has_a_table_with_the_best_run_first() -> None:

@@ -45,9 +45,9 @@ def ways() -> dict[str, Callable[[str], Any]]:
     made["acebench"] = acebench.decode_reply
     made["acebench readable"] = acebench.decode_for_display
     for parser in ("default", "ministral", "xlam", "toolace"):
-        made[f"hammerbench {parser}"] = partial(hammerbench.parse, parser=parser)
-    made["complexfuncbench log"] = log.read_log
-    made["complexfuncbench literal"] = log.literal
+        made[f"hammerbench {parser}"] = partial(hammerbench.parse_prediction, parser=parser)
+    made["complexfuncbench log"] = log.parse_log
+    made["complexfuncbench literal"] = log.parse_literal
     return made
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.importers.complexfuncbench.calls import kind
+from fcreview.importers.complexfuncbench.calls import classify_parameter
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 from tests.importers.leaderboards.overriding import Reviewed, reviewing
@@ -166,7 +166,7 @@ def test_errors_parameters_and_steps(run: Reviewed) -> None:
     ],
 )  # fmt: skip
 def test_types_of_parameters(parameter: str, expected: str) -> None:
-    assert kind(parameter) == expected
+    assert classify_parameter(parameter) == expected
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.store.filters.build import build_exact_term, add_terms
+from fcreview.store.filters.build import add_terms, build_exact_term
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from fcreview.store.filters.parser import FilterError, parse_filter
-from fcreview.store.filters.saved import MAX_SAVED_FILTERS, SavedFilterError, expand_saved_filters, delete_filter, find_filter_problem, save_filter, load_saved_filters
+from fcreview.store.filters.saved import (
+    MAX_SAVED_FILTERS,
+    SavedFilterError,
+    delete_filter,
+    expand_saved_filters,
+    find_filter_problem,
+    load_saved_filters,
+    save_filter,
+)
 from fcreview.store.workspace import AnnotatorState
 
 KNOWN = {"hard": "official:fail turns>=3", "either": "you:none OR stale", "old": "catgory:live", "mine": "you:any"}
@@ -59,10 +67,15 @@ def test_kept_replaced_and_forgotten(tmp_path: Path) -> None:
     save_filter(AnnotatorState(tmp_path, "alice"), "@hard", "official:fail")
     save_filter(AnnotatorState(tmp_path, "alice"), "harder", "@hard turns>=3")
     save_filter(AnnotatorState(tmp_path, "bob"), "his", "stale")
-    assert load_saved_filters(AnnotatorState(tmp_path, "alice")) == {"hard": "official:fail", "harder": "(official:fail) turns>=3"}
+    assert load_saved_filters(AnnotatorState(tmp_path, "alice")) == {
+        "hard": "official:fail",
+        "harder": "(official:fail) turns>=3",
+    }
     save_filter(AnnotatorState(tmp_path, "alice"), "hard", "rule:fail")
     assert load_saved_filters(AnnotatorState(tmp_path, "alice"))["harder"] == "(official:fail) turns>=3"
-    assert delete_filter(AnnotatorState(tmp_path, "alice"), "hard") and not delete_filter(AnnotatorState(tmp_path, "alice"), "hard")
+    assert delete_filter(AnnotatorState(tmp_path, "alice"), "hard") and not delete_filter(
+        AnnotatorState(tmp_path, "alice"), "hard"
+    )
     assert list(load_saved_filters(AnnotatorState(tmp_path, "alice"))) == ["harder"]
     assert sorted(each.name for each in tmp_path.rglob("*.json")) == ["alice.json", "bob.json"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.model.item import Call, SharedContent, Item, Message, SharedList, Verdict
-from fcreview.store.importing.staging import FunctionWriter, FunctionCache, serialize_item
+from fcreview.model.item import Call, Item, Message, SharedContent, SharedList, Verdict
+from fcreview.store.importing.staging import FunctionCache, FunctionWriter, serialize_item
 
 KEY = "sk-" + "a1b2c3d4e5" * 3
 
@@ -47,7 +47,11 @@ def test_what_items_have_in_common_is_kept_and_their_own_is_not() -> None:
     before, after = line(first, 1, 4), line(again, 2, 5)
     own = {"tokens_in": str(2**70), "latency": None, "file": "b.json", "line": 9, "offset": 5, "length": 6}
     assert after == before | own | {"run": 2, "seq": 5}
-    assert first.shared_content is not None and first.shared_content.json_text is not None and KEY.encode() not in first.shared_content.json_text
+    assert (
+        first.shared_content is not None
+        and first.shared_content.json_text is not None
+        and KEY.encode() not in first.shared_content.json_text
+    )
 
 
 def test_documents_are_told_apart_by_content_when_a_list_is_gone() -> None:

@@ -47,8 +47,8 @@ class Laden(Session):
 
     dice = random.Random(1)
 
-    async def query(self, question: Callable[[Store], T], *, interruptible: bool = False) -> T:
-        answer = await super().query(question, interruptible=interruptible)
+    async def query(self, read: Callable[[Store], T], *, interruptible: bool = False) -> T:
+        answer = await super().query(read, interruptible=interruptible)
         await asyncio.sleep(self.dice.choice((0, 0, 0.001, 0.005, 0.02)))
         return answer
 

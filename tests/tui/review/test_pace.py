@@ -15,26 +15,26 @@ def test_items_done_the_usual_time_and_what_is_left() -> None:
     pace.start(100.0)
     pace.record_item(1, 104.0)
     pace.set_unreviewed(1482)
-    assert pace.summary == "1 done · 4.0 s each · 1,482 left"
+    assert pace.summary == "1 reviewed · 1,482 left · 4.0 s/item"
     pace.record_item(2, 108.2)
     pace.record_item(3, 108.2 + BREAK_SECONDS * 2)  # away meanwhile
     pace.record_item(3, 112.0 + BREAK_SECONDS * 2)  # the same again
-    assert pace.summary.startswith("3 done · 4.0 s each · 1,480 left")
+    assert pace.summary.startswith("3 reviewed · 1,480 left · 4.0 s/item")
     pace.remove_item(3)
-    assert pace.summary.startswith("2 done · ") and pace.summary.endswith("1,481 left")
+    assert pace.summary.startswith("2 reviewed · 1,481 left · ")
 
 
 def test_the_line_shows_it_where_there_is_room_and_never_instead_of_what_was_said() -> None:
     saved = StatusMessage("saved: fail · simple_1")
     for cells in (60, 80, 120):
         line = status_line(
-            saved, PendingQuestion(), 40, False, cells, {"item.target": "T"}, "30 done · 4.1 s each · 1,482 left"
+            saved, PendingQuestion(), 40, False, cells, {"item.target": "T"}, "30 reviewed · 1,482 left · 4.1 s/item"
         )
         assert line_width(line) <= cells
         assert plain_text(line).startswith(" saved: fail · simple_1")
         assert ("1,482 left" in plain_text(line)) == (cells >= 80)
     on_part = status_line(
-        saved, PendingQuestion("turn:1/call:1"), 40, False, 80, {}, "30 done · 4.1 s each · 1,482 left"
+        saved, PendingQuestion("turn:1/call:1"), 40, False, 80, {}, "30 reviewed · 1,482 left · 4.1 s/item"
     )
     assert "verdict on: turn 1 call 1" in plain_text(on_part)
 

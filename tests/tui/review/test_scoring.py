@@ -47,7 +47,7 @@ async def test_each_score_can_be_changed_once_both_are_given(workspace: Workspac
             await pilot.press("T", "2")
             lines = await settled(pilot)
             if not said(workspace):  # the response is shown: the key led to it
-                assert "completeness of the response is asked here" in lines[-2]
+                assert "press 0, 1 or 2 for completeness of the response" in lines[-2]
                 await pilot.press("2")
                 await settled(pilot)
             await pilot.press("2")

@@ -12,7 +12,7 @@ import pytest
 from textual.command import CommandList
 from textual.widgets import Input
 
-from fcreview.model.sanitize import sanitize
+from fcreview.model.sanitize import display_width, sanitize
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.queues.create import QueueRequest
 from fcreview.store.queues.queue_file import write_queue
@@ -135,7 +135,9 @@ async def test_orders_queue_files_and_runs_lead_to_the_queue_and_esc_comes_back(
     app: FcreviewApp = make_app(runs={"maple-8b": some(), "birch-70b": some()[:3]})
     store = make_app.stores[-1]
     for name, people in (("pilot", ["alice", "bob"]), ("others", ["bob", "carol"])):
-        write_queue(store.workspace, store.create_queue(QueueRequest(name, View(), 4, "", ShareOptions(people, overlap=4))))
+        write_queue(
+            store.workspace, store.create_queue(QueueRequest(name, View(), 4, "", ShareOptions(people, overlap=4)))
+        )
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         await pilot.press("enter")
@@ -349,6 +351,86 @@ async def test_a_busy_store_holds_up_no_action_and_items_found_later_move_no_cur
             await busy
         lines = await settled(pilot)
         assert first(app) == here and "search_1 " in "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("typed_text", "label", "argument"),
+    [("export csv out.csv", "export csv", "out.csv"), ("save filter my live ones", "save filter", "my live ones")],
+)
+async def test_text_behind_a_commands_name_is_its_argument(
+    make_app: Any, settled: Any, typed_text: str, label: str, argument: str
+) -> None:
+    app: FcreviewApp = make_app(some(), view=View(where="category:live_simple"))
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        placeholder = {"export csv": "FILE", "save filter": "NAME"}[label]
+        await typed(pilot, settled, label)
+        assert f"{label} {placeholder}" in first(app), "the name alone still asks for the argument"
+        put(app, typed_text)
+        await settled(pilot)
+        assert f"{label} {argument}" in first(app) and placeholder not in first(app)
+        put(app, f"{typed_text.upper()}")
+        await settled(pilot)
+        assert f"{label} {argument.upper()}" in first(app), "the case of the name does not matter"
+
+
+async def test_an_argument_is_given_to_the_command(
+    make_app: Any, settled: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    app: FcreviewApp = make_app(some(), view=View(where="category:live_simple"))
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        for text in ("export csv out file.csv", "save filter live"):
+            await pilot.press("colon")
+            await settled(pilot)
+            put(app, text)
+            await pilot.press("enter")
+            await settled(pilot)
+            assert isinstance(app.screen, QueueScreen), "nothing is left to ask"
+        assert "simple_4" in (tmp_path / "out file.csv").read_text()
+        assert app.session.filter_history.saved_filters == {"live": "category:live_simple"}
+
+
+@pytest.mark.parametrize("name", ["order", "ORDER", "Order"])
+async def test_an_id_typed_exactly_comes_first_among_the_items(make_app: Any, settled: Any, name: str) -> None:
+    """Also where other ids contain it, and where commands match better by their names."""
+    app: FcreviewApp = make_app([{"id": each} for each in ("order_10", "an order", "order", "order_1", "order_11")])
+    async with app.run_test(size=(80, 40)) as pilot:
+        await settled(pilot)
+        await typed(pilot, settled, "")
+        put(app, name)
+        await settled(pilot)
+        rows = [option.prompt.plain.split() for option in app.screen.query_one(CommandList).options]
+        assert rows[0][:2] == ["item", "order"], "before everything else"
+        assert sum(row[0] == "item" for row in rows) == 5
+        await pilot.press("enter")
+        assert (await settled(pilot))[0].startswith(" order ")
+
+
+@pytest.mark.parametrize("columns", [60, 80, 160])
+async def test_rows_fit_the_screen(make_app: Any, settled: Any, columns: int) -> None:
+    """A command is one row: whole, or cut at its end with a sign."""
+    runs = {"long-" + "model-" * 30: [{"id": "long_" + "item_" * 50}], "長い" * 20: [{"id": "長い" * 50}]}
+    app: FcreviewApp = make_app(runs=runs)
+    app.session.filter_history.save_filter("long", " OR ".join(f"id:long_{number}" for number in range(30)))
+    async with app.run_test(size=(columns, 24)) as pilot:
+        await settled(pilot)
+        await typed(pilot, settled, "")
+        cut = 0
+        for query in ("", "o", "export", "long", "長い"):
+            put(app, query)
+            lines = await settled(pilot)
+            start = next(at for at, line in enumerate(lines) if line.startswith(" : ")) + 1
+            drawn = [line[1:].rstrip() for line in lines[start:-1]]
+            commands = [option.prompt.plain[1:].rstrip() for option in app.screen.query_one(CommandList).options]
+            assert commands and all(display_width(line) <= columns for line in lines)
+            for row, command in zip(drawn, commands, strict=False):
+                fits = display_width(command) < columns
+                expected = row == command if fits else row.endswith("…") and command.startswith(row[:-1].rstrip())
+                assert expected, (row, command)
+                cut += not fits
+        assert cut
 
 
 HOSTILE = (

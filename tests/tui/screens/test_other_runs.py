@@ -60,7 +60,7 @@ async def test_one_line_a_run_equal_predictions_together(four: Workspace) -> Non
     async with opened(four) as (app, pilot):
         await pilot.press("m")
         assert isinstance(app.screen, PickerScreen)
-        assert "3 of 4 runs fail · 3 give the same" in plain_text(app.screen.query_one("#pick-title", LineBar).line)
+        assert "3 of 4 runs fail · 3 predictions equal" in plain_text(app.screen.query_one("#pick-title", LineBar).line)
         assert "enter show" in plain_text(app.screen.query_one(KeyLine).line)
         lines = list_lines(app)
         assert [line.split()[1 if line[0] in "31" else 0] for line in lines] == ["ash", "cedar", "dogwood", "birch"]
@@ -95,7 +95,7 @@ async def test_blind_it_is_not_offered_before_deciding_and_without_verdicts_afte
         assert "when you have decided" in bar(app, "status")
         await pilot.press("f", "left_square_bracket", "m")
         assert isinstance(app.screen, PickerScreen)
-        assert "3 give the same" in plain_text(app.screen.query_one("#pick-title", LineBar).line)
+        assert "3 predictions equal" in plain_text(app.screen.query_one("#pick-title", LineBar).line)
         lines = list_lines(app)
         assert sum("✗" in line or "✓" in line for line in lines) == 1, "that of the one decided item"
 

@@ -34,7 +34,7 @@ def test_it_is_shown_as_missing_with_the_reason() -> None:
     rows = build_argument_rows(case_golden[0], reply.predicted[0], reply.pairs[0].diff)
     row = next(row for row in rows if row.path == "formatted")
     assert missing_value_labels(row)[1] == "(missing)" and row_reasons(row) == [
-        "required by the function, though not by golden"
+        "required by the function, but not by the golden answer"
     ]
 
 

@@ -27,7 +27,7 @@ from fcreview.importers.registry import discover, read_items
 from fcreview.run_plan import RunPlan
 from fcreview.store.importing.builder import LOADING_MEMORY_LIMIT, StoreBuilder, read_json_sql
 from fcreview.store.importing.run_importer import BATCH_BYTES, import_runs
-from fcreview.store.importing.staging import StagedRun, FunctionCache, stage_run
+from fcreview.store.importing.staging import FunctionCache, StagedRun, stage_run
 from fcreview.store.workspace import find_workspace
 
 T = TypeVar("T")

@@ -70,7 +70,9 @@ def by_failures(ranked: Iterable[Suspect]) -> list[str]:
 def without(ranked: Sequence[Suspect], kinds: set[str]) -> list[str]:
     """The ranking as it is if nothing were known of these kinds of reasons."""
     chances = {kind: 0.0 if kind in kinds else chance for kind, chance in REASON_CHANCES.items()}
-    return ids(sorted((build_suspect(each.question, each.reasons, chances) for each in ranked), key=lambda each: -each.score))
+    return ids(
+        sorted((build_suspect(each.question, each.reasons, chances) for each in ranked), key=lambda each: -each.score)
+    )
 
 
 @contextmanager

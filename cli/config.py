@@ -1,15 +1,15 @@
-"""The configuration file: FCREVIEW_CONFIG, or `$XDG_CONFIG_HOME/fcreview/config.toml` (`~/.config/...`).
+"""Load the configuration file: FCREVIEW_CONFIG, or `$XDG_CONFIG_HOME/fcreview/config.toml` (`~/.config/...`).
 
 ```toml
 annotator = "alice"                   # annotator name
 data = ["~/bench/bfcl/data"]          # dataset folders, as --data
 follow = 5                            # seconds between checks for new results with open --follow
 colours = "safe"                      # terminal (its 16 colours), dark, light, safe (colour-blind friendly)
-tags = ["ambiguous", "wrong unit"]    # error tags that dialogs list first, with digits from 1
+tags = ["ambiguous", "wrong unit"]    # error tags that dialogs list first, numbered from 1
 reasons = ["too strict", "misread"]   # reasons for an override, at most 9
-[keys]                                # keys of actions; press ? in the app for the current ones
+[keys]                                # keys by action id; press ? in the app for the current keys
 "item.pass" = "p,y"
-[decoders]                            # decoders of BFCL responses, as --decoder
+[decoders]                            # decoders for BFCL responses by model folder, as --decoder
 "my-model-*" = "HERMES"
 ```
 """
@@ -28,16 +28,17 @@ from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.import_options import check_decoder
 from fcreview.model.sanitize import sanitize
 
-MAX_BYTES = 1_000_000
+MAX_CONFIG_BYTES = 1_000_000
+"""Size limit of the configuration file, in bytes."""
 MAX_REASONS = 9
-"""Each reason has a digit key."""
-FOLLOW = 5.0
-"""Default of `follow`, in seconds."""
+"""Limit of `reasons`, because each reason has a digit key."""
+DEFAULT_FOLLOW = 5.0
+"""Default of the setting `follow`, in seconds."""
 MIN_FOLLOW, MAX_FOLLOW = 0.2, 86_400
-TEXTS = 'must be a list of strings such as ["ambiguous"]'
+STRING_LIST_RULE = 'must be a list of strings such as ["ambiguous"]'
 
 
-def _unique(texts: tuple[str, ...]) -> tuple[str, ...]:
+def _normalize_texts(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(" ".join(each.split()) for each in texts))
 
 
@@ -73,23 +74,23 @@ def _check_reasons(reasons: tuple[str, ...]) -> tuple[str, ...]:
     return reasons
 
 
-Texts = Annotated[
+UniqueStrings = Annotated[
     tuple[Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)], ...],
     Field(strict=False),
-    AfterValidator(_unique),
+    AfterValidator(_normalize_texts),
 ]
 
 
 class Config(BaseModel):
-    """Settings of the configuration file. A field's description says what its value must be."""
+    """Settings of the configuration file. A field's description is the error message for an invalid value."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     annotator: str | None = Field(default=None, description="must be a string")
     data: list[str] = Field(default=[], description="must be a list of folder names")
-    """Dataset folders, relative to the file."""
+    """Dataset folders. Relative paths are relative to the configuration file."""
     follow: float = Field(
-        default=FOLLOW,
+        default=DEFAULT_FOLLOW,
         ge=MIN_FOLLOW,
         le=MAX_FOLLOW,
         description=f"must be a number of seconds from {MIN_FOLLOW} to {MAX_FOLLOW:,}",
@@ -97,32 +98,32 @@ class Config(BaseModel):
     """Seconds between two checks for new results with `open --follow`."""
     colours: Annotated[str, BeforeValidator(_check_colours)] | None = None
     """Name of the colour theme."""
-    tags: Texts = Field(default=(), description=TEXTS)
+    tags: UniqueStrings = Field(default=(), description=STRING_LIST_RULE)
     """Error tags that dialogs list first."""
-    reasons: Annotated[Texts, AfterValidator(_check_reasons)] = Field(default=(), description=TEXTS)
-    """Reasons for an override; empty for the defaults."""
+    reasons: Annotated[UniqueStrings, AfterValidator(_check_reasons)] = Field(default=(), description=STRING_LIST_RULE)
+    """Reasons that the dialog for an override lists; empty for the default reasons."""
     keys: Annotated[dict[str, str], AfterValidator(_check_keys)] = Field(
         default={}, description='must have lines such as "item.pass" = "p,y", with the action id in quotes'
     )
-    """Keys by action id."""
+    """Keys by action id, several separated by commas."""
     decoders: Annotated[dict[str, str], AfterValidator(_check_decoders)] = Field(
         default={}, description='must have lines such as "my-model-*" = "HERMES"'
     )
-    """Decoders by folder name of BFCL models."""
+    """Decoders by folder name of a BFCL model; `*` in a folder name matches any text."""
 
     @property
     def file(self) -> Path:
-        """Path of the configuration file, which need not exist."""
+        """Path of the configuration file, which may not exist."""
         return config_file()
 
     @property
-    def folders(self) -> list[Path]:
-        """Dataset folders as absolute or current paths."""
+    def dataset_folders(self) -> list[Path]:
+        """Dataset folders, with `~` and relative paths resolved."""
         return [self.file.parent / os.path.expanduser(each) for each in self.data]  # noqa: PTH111 - `~x` may name no user
 
 
 def config_file() -> Path:
-    """Path of the configuration file, which need not exist."""
+    """Return the path of the configuration file, which may not exist."""
     named = os.environ.get("FCREVIEW_CONFIG")
     if named:
         return Path(named)
@@ -131,10 +132,13 @@ def config_file() -> Path:
 
 
 def load_config() -> Config:
-    """Read the configuration file, if there is one. The CommandError for an invalid file names the setting."""
+    """Load the configuration file, or the defaults if it does not exist.
+
+    Raises: CommandError that names the setting for an invalid file.
+    """
     file = config_file()
     try:
-        settings = tomllib.loads(_read(file))
+        settings = tomllib.loads(_read_text(file))
     except (FileNotFoundError, NotADirectoryError):
         return Config()
     except OSError as error:
@@ -146,22 +150,21 @@ def load_config() -> Config:
     try:
         return Config.model_validate(settings)
     except ValidationError as error:
-        raise CommandError(f"{file}: {_describe(error.errors()[0])}") from error
+        raise CommandError(f"{file}: {_describe_error(error.errors()[0])}") from error
 
 
-def _read(file: Path) -> str:
-    """Text of the file. /dev/null works as an empty file; a pipe would block and another device may never end."""
+def _read_text(file: Path) -> str:
+    """Read the file, with limits, because a pipe would block and a device may never end. /dev/null is an empty file."""
     if file.is_fifo():
         raise CommandError(f"{file}: not a regular file")
     with file.open("rb") as stream:
-        content = stream.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise CommandError(f"{file}: larger than {MAX_BYTES:,} bytes")
+        content = stream.read(MAX_CONFIG_BYTES + 1)
+    if len(content) > MAX_CONFIG_BYTES:
+        raise CommandError(f"{file}: larger than {MAX_CONFIG_BYTES:,} bytes")
     return content.decode()
 
 
-def _describe(error: ErrorDetails) -> str:
-    """What is wrong with a setting, in one line."""
+def _describe_error(error: ErrorDetails) -> str:
     setting = str(error["loc"][0])
     if error["type"] == "extra_forbidden":
         return f"unknown setting {setting!r}: choose {', '.join(Config.model_fields)}"

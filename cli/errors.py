@@ -1,16 +1,16 @@
-"""Errors of the command line, and the exit code and message of any error."""
+"""Exceptions of commands, and the exit code and message for any exception."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from typing import TypeVar
 
-from fcreview.errors import EXIT_FAILURE, EXIT_SUCCESS, EXIT_INTERRUPTED, EXIT_USAGE_ERROR, FcreviewError
+from fcreview.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_SUCCESS, EXIT_USAGE_ERROR, FcreviewError
 
 __all__ = [
     "EXIT_FAILURE",
-    "EXIT_SUCCESS",
     "EXIT_INTERRUPTED",
+    "EXIT_SUCCESS",
     "EXIT_USAGE_ERROR",
     "CommandError",
     "OutputClosedError",
@@ -23,11 +23,11 @@ Name = TypeVar("Name", bound=str)
 
 
 class CommandError(FcreviewError):
-    """Raised when a command fails. The message gives the reason in one line."""
+    """Raised when a command fails. The message gives the reason."""
 
 
 class UsageError(CommandError):
-    """Raised for invalid arguments."""
+    """Raised for invalid arguments or options."""
 
     exit_code = EXIT_USAGE_ERROR
 
@@ -36,21 +36,21 @@ class OutputClosedError(Exception):
     """Raised when the reader of standard output has closed it (`| head`). The command ends without an error."""
 
 
-def check_choice(known: Collection[Name], named: str, what: str) -> Name:
+def check_choice(choices: Collection[Name], value: str, noun: str) -> Name:
     """Return `named` if it is one of the `known` names. Otherwise raise a UsageError that lists them."""
-    found = next((each for each in known if each == named), None)
+    found = next((each for each in choices if each == value), None)
     if found is None:
-        raise UsageError(f"no {what} {named!r}: choose {', '.join(known)}")
+        raise UsageError(f"no {noun} {value!r}: choose {', '.join(choices)}")
     return found
 
 
 def describe_error(error: Exception) -> tuple[int, list[str]]:
-    """Exit code and stderr lines for an error. An unexpected one is reported as an internal error."""
+    """Return the exit code and the message lines for an exception. Unexpected ones become an internal error."""
     if isinstance(error, FcreviewError):
         return error.exit_code, error.message_lines()
     if isinstance(error, OSError):
         return EXIT_FAILURE, [": ".join(str(part) for part in (error.filename, error.strerror or error) if part)]
     return EXIT_FAILURE, [
         f"internal error: {type(error).__name__}: {error}",
-        "Set FCREVIEW_DEBUG=1 for the traceback, and report it with the command you ran.",
+        "Run the command again with FCREVIEW_DEBUG=1 and report the traceback.",
     ]

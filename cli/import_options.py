@@ -1,25 +1,80 @@
-"""Set the decoder and the errata that runs are imported with.
+"""Choose the dataset, the decoder and the errata that each run is imported with.
 
-`--decoder` is remembered in `.fcreview/decoders.json`, by run key: `{key: "HERMES"}`. The file is separate from the
-store, so it survives when the store is rebuilt. `--errata` is copied to `.fcreview/errata.jsonl`, so that the workspace
-no longer depends on the original file.
+The value of `--decoder` is remembered in `.fcreview/decoders.json` as `{run key: "HERMES"}`. The file is separate from
+the store, so that it survives when the store is rebuilt. The file of `--errata` is copied to `.fcreview/errata.jsonl`,
+so that the workspace does not depend on the original.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.output import note
+from fcreview.cli.output import print_message
+from fcreview.model.item import ImportIssue
 
 if TYPE_CHECKING:
     from fcreview.corrections.errata_file import Errata
-    from fcreview.run_plan import RunPlan
+    from fcreview.run_plan import DiscoveredRuns, RunPlan
+    from fcreview.store.importing.dataset_paths import DatasetFolders
     from fcreview.store.workspace import Workspace
+
+
+Folders = tuple[Path, ...]
+RunSearch = Callable[[Folders], "DiscoveredRuns"]
+"""Function that finds the runs with their datasets, searching these folders first."""
+RunId = tuple[str, str, str, str, str]
+"""Benchmark, version, language, model and path of a run."""
+
+
+def assign_datasets(search_runs: RunSearch, named_folders: Folders, remembered: DatasetFolders) -> DiscoveredRuns:
+    """Find the runs, each with the dataset that fits it. Searches once for each different set of folders.
+
+    Args:
+        named_folders: folders of --data.
+        remembered: folders of earlier commands.
+    """
+    from fcreview.store.importing.dataset_paths import select_dataset_folders
+
+    search_once, usual_folders = cache(search_runs), _existing_folders(remembered.most_common)
+
+    @cache
+    def search_plans(folders: Folders) -> dict[RunId, RunPlan]:
+        plans: dict[RunId, RunPlan] = {}
+        for plan in search_once(folders).plans:
+            plans.setdefault(_run_id(plan), plan)
+        return plans
+
+    def assign(plan: RunPlan) -> RunPlan:
+        if select_dataset_folders(named_folders, plan):
+            return plan
+        before = remembered.folders_of(plan.run)
+        assigned = search_plans(_existing_folders(before) or named_folders).get(_run_id(plan), plan)
+        if named_folders and before:
+            problem = f"--data has no dataset for this run: using {before[0]} from an earlier command"
+            assigned.issues.append(ImportIssue(plan.run.path, None, problem, severity="notice"))
+        if assigned.data or before or not assigned.run.needs_dataset:
+            return assigned
+        usual = search_plans(usual_folders).get(_run_id(plan), plan)  # a new run without a dataset of its own
+        return usual if usual.data else assigned
+
+    found = search_once(named_folders or usual_folders)
+    return replace(found, plans=[assign(plan) for plan in found.plans])
+
+
+def _run_id(plan: RunPlan) -> RunId:
+    run = plan.run
+    return run.benchmark, run.generation, run.language, run.model, run.path
+
+
+def _existing_folders(folders: Iterable[Path]) -> Folders:
+    return tuple(folder for folder in folders if folder.is_dir())
 
 
 DEFAULT_DECODER = "model"
@@ -38,7 +93,7 @@ def check_decoder(name: str | None) -> str | None:
 
 
 def set_decoders(
-    plans: Iterable[RunPlan], named: str | None, configured: Mapping[str, str], workspace: Workspace
+    plans: Iterable[RunPlan], decoder_option: str | None, configured: Mapping[str, str], workspace: Workspace
 ) -> None:
     """Set `decoder` in the plans of BFCL runs.
 
@@ -56,10 +111,10 @@ def set_decoders(
         if plan.run.benchmark != "bfcl":
             continue
         key = build_run_key(workspace, plan.run)
-        if named == DEFAULT_DECODER:
+        if decoder_option == DEFAULT_DECODER:
             kept.pop(key, None)
-        elif named:
-            kept[key] = named
+        elif decoder_option:
+            kept[key] = decoder_option
         usual = next((name for model, name in configured.items() if fnmatchcase(plan.run.model, model)), "")
         chosen = str(kept.get(key) or usual)
         plan.decoder = "" if chosen == DEFAULT_DECODER else chosen
@@ -72,7 +127,7 @@ NO_ERRATA = "none"
 """Value of --errata that removes the errata."""
 
 
-def set_errata(plans: Iterable[RunPlan], named: str | None, workspace: Workspace) -> None:
+def set_errata(plans: Iterable[RunPlan], errata_option: str | None, workspace: Workspace) -> None:
     """Set `errata` in the plans.
 
     Args:
@@ -82,25 +137,29 @@ def set_errata(plans: Iterable[RunPlan], named: str | None, workspace: Workspace
     """
     from fcreview.safe_files import write_atomically
 
-    if named == NO_ERRATA:
+    if errata_option == NO_ERRATA:
         workspace.errata.unlink(missing_ok=True)
-    elif named is not None:
-        path = Path(named)
+    elif errata_option is not None:
+        path = Path(errata_option)
         if not path.is_file():
-            raise CommandError(f"no such file: --errata {named}")
-        _check_applicable(load_errata(path), named)
-        write_atomically(workspace.errata, read_bytes(path))
-    errata = workspace_errata(workspace)
+            raise CommandError(f"no such file: --errata {errata_option}")
+        _check_applicable(load_errata(path), errata_option)
+        write_atomically(workspace.errata, read_small_file(path))
+    errata = load_workspace_errata(workspace)
     for plan in plans:
-        plan.errata = errata_for(errata, plan.importer)
+        plan.errata = select_errata(errata, plan.importer)
 
 
-def errata_for(errata: Errata | None, importer: str) -> Errata | None:
+def select_errata(errata: Errata | None, importer: str) -> Errata | None:
     """The part of the errata that applies to runs of this importer."""
-    return errata.for_benchmark(importer, rules=applies_equivalences(importer)) if errata and applies_errata(importer) else None
+    return (
+        errata.for_benchmark(importer, rules=supports_equivalences(importer))
+        if errata and supports_errata(importer)
+        else None
+    )
 
 
-def workspace_errata(workspace: Workspace) -> Errata | None:
+def load_workspace_errata(workspace: Workspace) -> Errata | None:
     """The errata of the workspace, or None."""
     return load_errata(workspace.errata) if workspace.errata.exists() else None
 
@@ -108,10 +167,10 @@ def workspace_errata(workspace: Workspace) -> Errata | None:
 def load_errata(path: Path) -> Errata:
     from fcreview.corrections.errata_file import parse_errata
 
-    return parse_errata(read_bytes(path), str(path))
+    return parse_errata(read_small_file(path), str(path))
 
 
-def read_bytes(path: Path) -> bytes:
+def read_small_file(path: Path) -> bytes:
     """Content of a small file. The CommandError for an unreadable file names it."""
     from fcreview import safe_files
 
@@ -121,32 +180,32 @@ def read_bytes(path: Path) -> bytes:
         raise CommandError(f"{path}: {error.strerror or error}") from error
 
 
-def _check_applicable(errata: Errata, named: str) -> None:
+def _check_applicable(errata: Errata, file_name: str) -> None:
     from fcreview.importers.registry import IMPORTERS
 
     titles = {name: one.title for name, one in IMPORTERS.items()}
     other = sorted(
-        {titles.get(e.benchmark, e.benchmark) for e in errata.entries.values() if not applies_errata(e.benchmark)}
+        {titles.get(e.benchmark, e.benchmark) for e in errata.entries.values() if not supports_errata(e.benchmark)}
     )
     if other:
-        what = f"cannot apply errata of {', '.join(other)}: only {_supported(titles)} golden answers can be corrected"
-        if all(not applies_errata(entry.benchmark) for entry in errata.entries.values()) and not errata.rules:
-            raise CommandError(f"{named}: {what}")
-        note(f"fcreview: {named}: {what}")
+        what = f"cannot apply errata of {', '.join(other)}: only {_format_correctable_benchmarks(titles)} golden answers can be corrected"
+        if all(not supports_errata(entry.benchmark) for entry in errata.entries.values()) and not errata.rules:
+            raise CommandError(f"{file_name}: {what}")
+        print_message(f"fcreview: {file_name}: {what}")
 
 
-def _supported(titles: dict[str, str]) -> str:
-    return ", ".join(title for name, title in titles.items() if applies_errata(name))
+def _format_correctable_benchmarks(titles: dict[str, str]) -> str:
+    return ", ".join(title for name, title in titles.items() if supports_errata(name))
 
 
-def applies_errata(importer: str) -> bool:
+def supports_errata(importer: str) -> bool:
     """Whether this importer supports corrected golden answers."""
     from fcreview.importers.registry import IMPORTERS
 
     return importer in IMPORTERS and IMPORTERS[importer].applies_errata
 
 
-def applies_equivalences(importer: str) -> bool:
+def supports_equivalences(importer: str) -> bool:
     """Whether this importer supports equivalence rules."""
     from fcreview.importers.registry import IMPORTERS
 

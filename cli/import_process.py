@@ -1,8 +1,8 @@
-"""The process that imports changed files while the app is open, at a lower priority than the app.
+"""Separate process that imports changed files while the app is open (`fcreview open --follow`).
 
-`python -m fcreview.cli.import_process OPTIONS`, where OPTIONS is a `cli.workspace.WorkspaceOptions` as JSON. It prints one line,
-`{"runs": [1, 2], "new": 3, "changed": 0, "gone": 0, "warning": ""}` or `{"error": text}`, and ends when its standard
-input closes.
+`cli.watch` starts it as `python -m fcreview.cli.import_process OPTIONS`, where OPTIONS is a `WorkspaceOptions` as JSON.
+The process runs at low priority, prints one line of JSON, `{"runs": [1, 2], "new": 3, "changed": 0, "gone": 0,
+"warning": ""}` or `{"error": text}`, and ends early if its standard input closes.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from typing import Any
 
 import orjson
 
-from fcreview.cli.signals import TERMINATION_SIGNALS, install_signal_handlers
+from fcreview.cli.app import TERMINATION_SIGNALS, install_signal_handlers
 
 PREFIX = "fcreview: "
-"""What lines of warnings and errors begin with."""
+"""Prefix of warnings and errors on stderr."""
 NICENESS = 10
+"""Increment of the process's nice value, so that the app stays responsive."""
 STOP_TIMEOUT = 5.0
-"""Seconds for cleaning up after the app has ended."""
+"""Seconds to clean up after the app has ended, before the process exits without cleanup."""
 
 
 def main() -> None:
     install_signal_handlers()
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
-    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    threading.Thread(target=_terminate_when_stdin_closes, daemon=True).start()
     try:
         answer = import_changes(orjson.loads(sys.argv[1]))
     except Exception as error:
@@ -41,31 +42,38 @@ def main() -> None:
 
         answer = {"error": describe_error(error)[1][0].removeprefix(PREFIX)}
     for each in TERMINATION_SIGNALS:
-        signal.signal(each, signal.SIG_IGN)  # the import is complete, and the app closes the pipe after the answer
+        signal.signal(each, signal.SIG_IGN)  # the import is complete: only the answer is left to print
     sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
     sys.stdout.buffer.flush()
 
 
-def import_changes(fields: dict[str, Any]) -> dict[str, Any]:
-    """Update the workspace. `fields` are those of `WorkspaceOptions`. Raises what `fcreview import` reports as an error."""
+def import_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
+    """Import new and changed files and return the answer as a JSON object.
+
+    Args:
+        fields: fields of `WorkspaceOptions` with paths as strings.
+    """
     from fcreview.cli.config import load_config
-    from fcreview.cli.workspace import WorkspaceOptions, update_workspace, workspace_of
+    from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, update_workspace
     from fcreview.store.importing.run_importer import ItemSnapshot
 
-    paths = {name: [Path(each) for each in fields[name] or ()] for name in ("paths", "data")}
-    workspace = Path(fields["workspace"]) if fields["workspace"] else None
+    paths = {name: [Path(each) for each in option_fields[name] or ()] for name in ("paths", "data")}
+    workspace = Path(option_fields["workspace"]) if option_fields["workspace"] else None
     options = WorkspaceOptions(
-        **fields | {"paths": paths["paths"], "data": paths["data"] or None, "workspace": workspace}
+        **option_fields | {"paths": paths["paths"], "data": paths["data"] or None, "workspace": workspace}
     )
-    with ItemSnapshot(workspace_of(options, create=False)) as before, contextlib.redirect_stderr(io.StringIO()) as messages:
+    with (
+        ItemSnapshot(locate_workspace(options, create=False)) as before,
+        contextlib.redirect_stderr(io.StringIO()) as messages,
+    ):
         _, runs = update_workspace(options, load_config())
         warnings = [line.removeprefix(PREFIX) for line in messages.getvalue().splitlines() if line.startswith(PREFIX)]
         return {"runs": runs, **asdict(before.compare(runs)), "warning": warnings[0] if warnings else ""}
 
 
-def _end_with_stdin() -> None:
+def _terminate_when_stdin_closes() -> None:
     sys.stdin.buffer.read()
-    os.kill(os.getpid(), signal.SIGTERM)  # unfinished files are removed
+    os.kill(os.getpid(), signal.SIGTERM)  # its handler raises SystemExit, so that unfinished files are removed
     time.sleep(STOP_TIMEOUT)
     os._exit(1)
 

@@ -1,4 +1,4 @@
-"""Write one item as an HTML page without scripts and without network access. All text in it is escaped."""
+"""Render an item as an HTML page without scripts or network access. All text is escaped."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
     from fcreview.tui.text.lines import Line
 
-LAYOUTS = {"wide": 96, "narrow": 42}
-"""Width of a line in cells on desktops and paper, and on phones. The page has both; CSS shows the one that fits."""
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+LAYOUT_WIDTHS = {"wide": 96, "narrow": 42}
+"""Line width in cells by layout: wide for desktops and paper, narrow for phones. CSS shows the layout that fits."""
+CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = """
 :root { color-scheme: light dark; }
 body { margin: 1.5em auto; max-width: 100ch; padding: 0 12px; font: 15px/1.5 ui-monospace, Menlo, Consolas, monospace;
@@ -44,50 +44,53 @@ summary, .dim, .equal { opacity: .65; }
 """
 
 
-def item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
-    """The item's page: its verdicts in one line, then every block. Long texts can be unfolded."""
+def render_item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
+    """Render the item's page, with `heading` as a line of verdicts. The reader can unfold long texts."""
     blocks = build_document(
-        detail, annotator, DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="whole below")
+        detail, annotator, DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="full text below")
     )
     name = escape(sanitize(detail.row.id))
     run = escape(sanitize(f"{detail.run.full_title} · {detail.run.model}"))
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{name} · {run}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>",
             f"<h1>{name}</h1>\n<p>{run}<br>{escape(heading)}</p>",
-            *(part for block in blocks for part in _block(block)),
+            *(part for block in blocks for part in _render_block(block)),
             "</main>\n</body>\n</html>\n",
         ]
     )
 
 
-def _block(block: Block) -> Iterator[str]:
-    wide, narrow = (block.lines(cells) for cells in LAYOUTS.values())
-    if not block.full_text and len(narrow) == len(wide):  # a line that is clipped and shown nowhere else is wrapped
-        narrow = [_without_rule(full) if _is_clipped([line]) else line for line, full in zip(narrow, wide, strict=True)]
-    for layout, lines in zip(LAYOUTS, (wide, narrow), strict=True):
+def _render_block(block: Block) -> Iterator[str]:
+    wide, narrow = (block.lines(cells) for cells in LAYOUT_WIDTHS.values())
+    if not block.full_text and len(narrow) == len(wide):  # no full text below: wrap lines that are clipped
+        narrow = [
+            _strip_horizontal_rule(full) if _is_clipped([line]) else line
+            for line, full in zip(narrow, wide, strict=True)
+        ]
+    for layout, lines in zip(LAYOUT_WIDTHS, (wide, narrow), strict=True):
         if lines:
-            yield f'<pre class="{layout}">' + "\n".join(map(_line, lines)) + "</pre>"
+            yield f'<pre class="{layout}">' + "\n".join(map(_render_line, lines)) + "</pre>"
     if block.full_text and (block.folded or _is_clipped(narrow) or _is_clipped(wide)):
         whole = "\n".join(map(escape, sanitize_lines(block.full_text())))
         always = block.folded or _is_clipped(wide)
         kind = "" if always else ' class="narrow"'
-        yield f"<details{kind}><summary>{escape(sanitize(block.title))}, whole</summary><pre>{whole}</pre></details>"
+        yield f"<details{kind}><summary>{escape(sanitize(block.title))}, full text</summary><pre>{whole}</pre></details>"
 
 
 def _is_clipped(lines: Sequence[Line]) -> bool:
     return any("…" in text for line in lines for text, _ in line)
 
 
-def _without_rule(line: Line) -> Line:
-    """The line without the horizontal rule at its end."""
+def _strip_horizontal_rule(line: Line) -> Line:
+    """Remove the horizontal rule at the end of a line."""
     end = next((at for at in range(len(line), 0, -1) if line[at - 1][0].strip(" ─")), 0)
     return line[:end]
 
 
-def _line(line: Line) -> str:
-    """A line as spans. Style names are constants; text is escaped."""
+def _render_line(line: Line) -> str:
+    """Render a line as spans. Styles are names of our own, so that only the text has to be escaped."""
     return "".join(f'<span class="{style}">{escape(text)}</span>' if style else escape(text) for text, style in line)

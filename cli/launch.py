@@ -1,4 +1,4 @@
-"""Open the app on the workspace of some paths, or print text without a terminal."""
+"""Open the app on a workspace, or print items as text without a terminal."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError
-from fcreview.cli.output import cell_text, note, on_terminal
-from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
+from fcreview.cli.output import cell_text, has_terminal, print_message
+from fcreview.cli.workspace import WorkspaceSession
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from fcreview.store.rows import View
 
 PLAIN_ITEMS = 40
-"""Items printed without a terminal."""
+"""Number of items printed without a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
-    """What the app shows first."""
+    """Item, queue and filter with which the app opens."""
 
     item: str | None = None
     queue: str | None = None
@@ -31,41 +31,27 @@ class OpenOptions:
     blind: bool = False
 
 
-def open_runs(options: WorkspaceOptions, show: OpenOptions = OpenOptions(), *, follow: bool = False) -> None:
-    """Import what is new and show the queue."""
-    watcher = _watcher(options) if follow and on_terminal() else None
-    if follow and watcher is None:
-        note("fcreview: --follow needs a terminal: printing the current items")
-    with open_workspace(options) as session:
-        show_queue(session, show, watcher)
-
-
-def _watcher(options: WorkspaceOptions) -> FileWatcher:
-    """Create the watcher. Do it before the import, so that it notices files that change meanwhile."""
-    from fcreview.cli.watch import FileWatcher
-
-    return FileWatcher(options, load_config().follow)
-
-
 def show_queue(
-    session: WorkspaceSession, show: OpenOptions = OpenOptions(), watcher: FileWatcher | None = None
+    session: WorkspaceSession, open_options: OpenOptions = OpenOptions(), watcher: FileWatcher | None = None
 ) -> None:
-    """Show the queue in the app, or print its first items (or the item) without a terminal.
+    """Show the queue in the app. Without a terminal, print the item of `show` or the first items of the queue.
 
     Args:
         watcher: imports changed files while the app is open.
     """
-    item, run, blind = show.item, show.run, show.blind
-    view = session.review_view(show.where, queue=show.queue, seed=show.seed, run=run, blind=blind)
+    item, run, blind = open_options.item, open_options.run, open_options.blind
+    view = session.build_review_view(
+        open_options.where, queue=open_options.queue, seed=open_options.seed, run=run, blind=blind
+    )
     first = None
     if item is not None:
         from fcreview.cli.commands.show import find_item
 
         first = find_item(session, item, run)
-    if on_terminal():
+    if has_terminal():
         if watcher is not None:
             watcher.runs = session.scope
-        resume = not (show.where or show.queue or run or item)
+        resume = not (open_options.where or open_options.queue or run or item)
         show_app(session, view, first, blind=blind, resume=resume, follow=watcher)
         return
     if blind:
@@ -73,7 +59,7 @@ def show_queue(
             "--blind needs a terminal, because printed items show verdicts. Use fcreview review --plain --blind to"
             " review line by line."
         )
-    note("fcreview: no terminal: printing items; use fcreview review --plain to review line by line")
+    print_message("fcreview: no terminal; printing items as text. Use fcreview review --plain to review line by line")
     if first is None:
         from fcreview.cli.commands.items import print_rows
 
@@ -94,27 +80,32 @@ def show_app(
     resume: bool = False,
     follow: FileWatcher | None = None,
 ) -> None:
-    """Run the app. Exits with `FcreviewApp.return_code` if it is not 0.
+    """Run the app. Exit with its return code if that is not 0.
 
     Args:
+        first: row key of the item to open; None opens the queue.
+        adjudicate: open the list of disagreements.
         resume: restore the annotator's last queue and position.
+        follow: imports changed files while the app is open.
     """
-    from fcreview.cli.wiring import golden_services, screen_services
+    from fcreview.cli.wiring import build_golden_services, build_screen_services
     from fcreview.tui.app import FcreviewApp
-    from fcreview.tui.session import DEFAULT_REASONS, Session, AnnotatorVocabulary
+    from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary, Session
     from fcreview.tui.text.theme import set_colours
 
     config = load_config()
     if config.colours:
         set_colours(config.colours)
     session.close()  # the app opens the store itself while it draws the first screen
-    services = screen_services(session)
-    screens = Session(session.workspace, session.annotator, blind=blind, golden=golden_services(), services=services)
+    services = build_screen_services(session)
+    screens = Session(
+        session.workspace, session.annotator, blind=blind, golden=build_golden_services(), services=services
+    )
     screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
     keys = config.keys
     app = FcreviewApp(screens, view, first, key_names=keys, adjudicate=adjudicate, resume=resume, run_watcher=follow)
     if reviewed := app.run():
         journal = session.workspace.reviews / f"{session.annotator}.jsonl"
-        note(f"{format_count(reviewed, 'item')} reviewed, saved in {cell_text(str(journal))}")
+        print_message(f"{format_count(reviewed, 'item')} reviewed, saved in {cell_text(str(journal))}")
     if app.return_code:
         raise SystemExit(app.return_code)

@@ -1,7 +1,6 @@
-"""Command-line options that several commands share, declared once.
+"""Arguments and options that several commands share.
 
-`@workspace_command` gives a command the arguments and options that select a workspace, so that its function lists only
-its own:
+`@workspace_command` adds the arguments and options that select a workspace, so that a command declares only its own:
 
     @workspace_command("annotator", "policy")
     def items(options: WorkspaceOptions, where: WhereOption = "", as_json: AsJson = False) -> None:
@@ -22,84 +21,97 @@ from fcreview.cli.import_options import check_decoder
 from fcreview.cli.workspace import WorkspaceOptions
 from fcreview.model.verdict import POLICIES, UNANIMOUS
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON Lines to standard output.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON Lines instead of text.")]
 WhereOption = Annotated[
     str,
     typer.Option(
         "--where",
         metavar="EXPR",
-        help="Select items: 'official:fail -reviewed error:value_error', or @NAME for a saved filter.",
+        help="Filter items, e.g. 'official:fail -reviewed error:value_error', or @NAME for a saved filter.",
     ),
 ]
 RunOption = Annotated[
     str | None,
-    typer.Option("--run", metavar="RUN", help="Select one run by number or model (see `runs`).", show_default=False),
+    typer.Option(
+        "--run",
+        metavar="RUN",
+        help="Select one run by number or model, as `fcreview runs` lists it.",
+        show_default=False,
+    ),
 ]
 _QUEUE = typer.Option(
     "--queue",
     metavar="NAME",
-    help="Order items by failures, dataset, disagreement, unreviewed, random or stratified; select judged, uncertain or"
-    " suspects; or name a queue file.",
+    help="Order of items (failures, dataset, disagreement, unreviewed, random or stratified), a selection (judged,"
+    " uncertain or suspects), or a queue from `fcreview queue create`.",
 )
-Queue = Annotated[str, _QUEUE]
-OptionalQueue = Annotated[str | None, _QUEUE]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Random seed for the random and stratified order.")]
-Blind = Annotated[bool, typer.Option("--blind", help="Hide the other verdicts on an item until you submit yours.")]
-ItemArgument = Annotated[str, typer.Argument(metavar="ITEM", help="Item id, as `items` lists it.", show_default=False)]
-Annotator = Annotated[
+QueueOption = Annotated[str, _QUEUE]
+QueueOrDefaultOption = Annotated[str | None, _QUEUE]
+SeedOption = Annotated[
+    int, typer.Option("--seed", metavar="N", help="Random seed for `--queue random` and `stratified`.")
+]
+BlindOption = Annotated[
+    bool, typer.Option("--blind", help="Hide the other verdicts on an item until you submit your own.")
+]
+ItemArgument = Annotated[
+    str, typer.Argument(metavar="ITEM", help="Item id, as `fcreview items` lists it.", show_default=False)
+]
+AnnotatorOption = Annotated[
     str | None, typer.Option("--annotator", metavar="NAME", help="Annotator name.", show_default=False)
 ]
 
-Shared = tuple[Any, Any]
-"""Annotated type of a parameter, and its default."""
+ParameterSpec = tuple[Any, Any]
+"""Annotated type and default value of a parameter."""
 
 
-def _path(kind: Any, help_: str) -> Shared:
+def _path_argument(kind: Any, help_: str) -> ParameterSpec:
     return Annotated[kind, typer.Argument(metavar="PATH", help=help_, show_default=False)], Parameter.empty
 
 
-def _option(kind: Any, name: str, metavar: str, help_: str, default: Any = None) -> Shared:
+def _option(kind: Any, name: str, metavar: str, help_: str, default: Any = None) -> ParameterSpec:
     return Annotated[kind, typer.Option(name, metavar=metavar, help=help_, show_default=default is not None)], default
 
 
-PATH = _path(Path, "A run, a folder of runs, or a folder with a workspace.")
-PATHS = _path(list[Path], "Runs, folders of runs, or a folder with a workspace.")
-POLICY_HELP = f"Verdict that counts if annotators disagree: {', '.join(POLICIES)}."
-ERRATA_HELP = "Apply these errata (docs/errata.md), remembered for the workspace; `none` clears them."
-DECODER_HELP = "Decoder for BFCL responses (docs/bfcl.md), remembered for the run; `model` restores the default."
-SHARED = {
-    "annotator": (Annotator, None),
+PATH_ARGUMENT = _path_argument(Path, "A run, a folder of runs, or a folder with a workspace.")
+PATHS_ARGUMENT = _path_argument(list[Path], "Runs, folders of runs, or a folder with a workspace.")
+POLICY_HELP = f"How to decide items on which annotators disagree: {', '.join(POLICIES)}."
+ERRATA_HELP = "Apply an errata file (docs/errata.md). Remembered for the workspace; `none` removes it."
+DECODER_HELP = (
+    "Decoder for BFCL responses (docs/bfcl-decoders.md). Remembered for the run; `model` restores the default."
+)
+SHARED_OPTIONS = {
+    "annotator": (AnnotatorOption, None),
     "policy": _option(str, "--policy", "NAME", POLICY_HELP, UNANIMOUS),
-    "data": _option(list[Path] | None, "--data", "DIR", "Dataset folder, remembered for the run; repeatable."),
+    "data": _option(list[Path] | None, "--data", "DIR", "Dataset folder. Remembered for the run; repeatable."),
     "errata": _option(str | None, "--errata", "FILE", ERRATA_HELP),
     "workspace": _option(Path | None, "--workspace", "DIR", "Store .fcreview/ in DIR instead of next to the run."),
-    "format": _option(str | None, "--format", "NAME", "Read the files as this benchmark, e.g. bfcl."),
+    "format": _option(str | None, "--format", "NAME", "Import the files as this benchmark, e.g. bfcl."),
     "decoder": _option(str | None, "--decoder", "NAME", DECODER_HELP),
 }
-"""Options by field of `WorkspaceOptions`, in the order of help."""
-COMMON = ("data", "errata", "workspace")
+"""Option for each field of `WorkspaceOptions`, in the order of the help."""
+COMMON_OPTIONS = ("data", "errata", "workspace")
 
 
 def workspace_command(
-    *more: str, common: tuple[str, ...] = COMMON, path: Shared = PATH
+    *extra_options: str, common: tuple[str, ...] = COMMON_OPTIONS, path: ParameterSpec = PATH_ARGUMENT
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace a command's first parameter, its `WorkspaceOptions`, by PATH and the options that fill it.
+    """Replace a command's first parameter, a `WorkspaceOptions`, by the argument and options that fill it.
 
     Args:
-        more: options of `SHARED` that the command takes besides the `common` ones.
-        path: the argument: `PATH`, `PATHS` or the command's own.
+        more: options of `SHARED` that the command has in addition to `common`.
+        path: the argument: `PATH`, `PATHS` or an argument that the command defines.
     """
-    names = [name for name in SHARED if name in {*more, *common}]
+    names = [name for name in SHARED_OPTIONS if name in {*extra_options, *common}]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(command, include_extras=True)
         first, *own = signature(command).parameters.values()
         types = {"path": path[0]} | {each.name: hints[each.name] for each in own if each.name != "as_json"}
-        types |= {name: SHARED[name][0] for name in names}
+        types |= {name: SHARED_OPTIONS[name][0] for name in names}
         if "as_json" in hints:
             types["as_json"] = hints["as_json"]
         defaults = {"path": path[1]} | {each.name: each.default for each in own}
-        defaults |= {name: SHARED[name][1] for name in names}
+        defaults |= {name: SHARED_OPTIONS[name][1] for name in names}
 
         @wraps(command)
         def run(**given: Any) -> None:
@@ -119,5 +131,5 @@ def workspace_command(
 
 
 def split_names(text: str) -> list[str]:
-    """Names of an option that takes several, separated by commas."""
+    """Split the value of an option at commas, without empty names."""
     return [each.strip() for each in text.split(",") if each.strip()]

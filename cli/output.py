@@ -1,6 +1,6 @@
-"""Print JSON Lines or text to stdout, messages to stderr, and progress to a terminal.
+"""Print text or JSON Lines to stdout, and messages and progress to stderr.
 
-Text from data never reaches a terminal unsanitised.
+All text is sanitised before it reaches a terminal, because it may come from untrusted result files.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from fcreview.exporters.base import Content
 
 
-PIPED_CELLS = 100
-"""Width of text, in cells, without a terminal."""
+DEFAULT_WIDTH = 100
+"""Width of text in cells if standard output is not a terminal."""
 
 
-class _Escapes(dict[int, str]):
-    """Table for `str.translate` that turns invisible and control characters into JSON escapes."""
+class _JsonEscapes(dict[int, str]):
+    """Table for `str.translate` that maps invisible and control characters to JSON escapes. Filled on use."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -43,15 +43,15 @@ class _Escapes(dict[int, str]):
         return char
 
 
-_escapes = _Escapes()
+_json_escapes = _JsonEscapes()
 
 
-def json_line(value: Any) -> bytes:
-    """One line of JSON that is safe on a terminal. `value` may contain dataclasses and named tuples."""
+def format_json_line(value: Any) -> bytes:
+    """Serialise a value as a line of JSON that is safe on a terminal. It may contain dataclasses and named tuples."""
     try:
-        line = orjson.dumps(value, default=_plain)
+        line = orjson.dumps(value, default=_to_plain_fields)
     except TypeError:
-        line = orjson.dumps(to_plain_json(_deep_plain(value)))
+        line = orjson.dumps(to_plain_json(_to_plain_tree(value)))
     return escape_json(line) + b"\n"
 
 
@@ -59,31 +59,33 @@ def escape_json(lines: bytes) -> bytes:
     """Escape DEL, C1, bidi, zero-width and other invisible characters in JSON text."""
     if lines.isascii() and b"\x7f" not in lines:
         return lines
-    return lines.decode().translate(_escapes).encode()
+    return lines.decode().translate(_json_escapes).encode()
 
 
-def _plain(value: Any) -> Any:
+def _to_plain_fields(value: Any) -> Any:
     fields = getattr(value, "_asdict", None)  # a named tuple
     return fields() if fields is not None else to_plain_json(value)
 
 
-def _deep_plain(value: Any) -> Any:
+def _to_plain_tree(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
     elif hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, dict):
-        return {key: _deep_plain(each) for key, each in value.items()}
+        return {key: _to_plain_tree(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_deep_plain(each) for each in value]
+        return [_to_plain_tree(each) for each in value]
     return value
 
 
 def emit_json(value: Any) -> None:
-    emit_bytes(json_line(value))
+    """Print a value as a line of JSON."""
+    emit_bytes(format_json_line(value))
 
 
 def emit_bytes(chunk: bytes) -> None:
+    """Print bytes unchanged. OutputClosedError if the reader has closed the pipe."""
     try:
         sys.stdout.buffer.write(chunk)
     except BrokenPipeError as error:
@@ -91,7 +93,7 @@ def emit_bytes(chunk: bytes) -> None:
 
 
 def emit_data(chunk: bytes) -> None:
-    """Print text for other programs unchanged. On a terminal it is sanitised."""
+    """Print UTF-8 text unchanged to a file or pipe, and sanitised to a terminal."""
     if sys.stdout.isatty():
         chunk = "\n".join(sanitize(line.rstrip("\r")) for line in chunk.decode().split("\n")).encode()
     emit_bytes(chunk)
@@ -99,13 +101,13 @@ def emit_data(chunk: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StdoutWriter:
-    """A file-like object that prints what is written to it; each write has whole lines."""
+    """File-like object that writes to stdout. Each call of `write` gets complete lines."""
 
     write: Callable[[bytes], None]
 
 
-def stdout_writer(content: Content) -> StdoutWriter:
-    """Writer to stdout for this kind of content. UsageError for binary content on a terminal."""
+def create_stdout_writer(content: Content) -> StdoutWriter:
+    """Create a writer to stdout for a kind of content. UsageError for binary content on a terminal."""
     if content == "binary" and sys.stdout.isatty():
         raise UsageError("This format cannot be printed to a terminal. Use -o FILE.")
     return StdoutWriter(
@@ -114,48 +116,48 @@ def stdout_writer(content: Content) -> StdoutWriter:
 
 
 def emit(line: str = "") -> None:
-    """Print lines of text to stdout, sanitised."""
+    """Print one or more lines of text to stdout, sanitised."""
     try:
         sys.stdout.write("\n".join(sanitize(each.rstrip()) for each in line.split("\n")) + "\n")
     except BrokenPipeError as error:
         raise OutputClosedError from error
 
 
-def note(text: str) -> None:
-    """Print a message to stderr, sanitised line by line."""
+def print_message(text: str) -> None:
+    """Print a message of one or more lines to stderr, sanitised."""
     for line in text.split("\n"):
         _print_message(sanitize(line))
 
 
-def alert(text: str) -> None:
-    """Print an important message to stderr, in yellow on a colour terminal."""
+def print_warning(text: str) -> None:
+    """Print a one-line message to stderr, in yellow on a colour terminal."""
     coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in ("", "dumb")
     _print_message(f"\x1b[33m{sanitize(text)}\x1b[0m" if coloured else sanitize(text))
 
 
 def _print_message(line: str) -> None:
-    """Print to stderr. A closed or full stderr does not stop the command."""
+    """Print a line to stderr. Errors are ignored, so that a closed or full stderr does not stop the command."""
     with suppress(OSError):
         print(line, file=sys.stderr)
 
 
-def on_terminal() -> bool:
-    """Whether a full-screen app can run: stdin and stdout are a terminal that is not dumb."""
+def has_terminal() -> bool:
+    """Whether stdin and stdout are a terminal that can show a full-screen app."""
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
 
 
 def terminal_width() -> int:
-    """Width of the terminal in cells, or `PIPED_CELLS` without one."""
-    return max(shutil.get_terminal_size().columns, 40) if sys.stdout.isatty() else PIPED_CELLS
+    """Return the width of the terminal in cells, at least 40, or `PIPED_CELLS` without a terminal."""
+    return max(shutil.get_terminal_size().columns, 40) if sys.stdout.isatty() else DEFAULT_WIDTH
 
 
-def truncate(line: str) -> str:
-    """Clip a line to the width of the terminal, if there is one."""
+def clip_to_terminal(line: str) -> str:
+    """Clip a line to the width of the terminal. Without a terminal, return the whole line."""
     return clip(line, terminal_width()) if sys.stdout.isatty() else line
 
 
 def cell_text(value: Any) -> str:
-    """A value as sanitised text of a table cell."""
+    """Format a value as sanitised text for a table cell."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -167,57 +169,62 @@ def format_table(
     headers: Sequence[str],
     rows: Iterable[Sequence[str]],
     *,
-    right: Sequence[int] = (),
-    widest: int = 60,
-    whole: bool = False,
+    right_aligned: Sequence[int] = (),
+    max_width: int = 60,
+    unclipped: bool = False,
 ) -> list[str]:
-    """Rows as lines with aligned columns; the last column is not padded.
+    """Format rows as lines with aligned columns. The last column is not padded.
 
     Args:
-        right: columns to align right, such as numbers.
-        widest: width limit of all columns but the last, in cells.
-        whole: do not clip lines to the width of the terminal.
+        right: indexes of columns to align right, such as numbers.
+        widest: width limit in cells of every column but the last.
+        whole: keep lines that are wider than the terminal.
     """
     body = [list(row) for row in rows]
-    sizes = compute_column_widths(headers, body, widest=widest)
-    lines = [format_row(row, sizes, right) for row in [list(headers), *body]]
-    return lines if whole else list(map(truncate, lines))
+    sizes = compute_column_widths(headers, body, widest=max_width)
+    lines = [format_row(row, sizes, right_aligned) for row in [list(headers), *body]]
+    return lines if unclipped else list(map(clip_to_terminal, lines))
 
 
-def format_row(row: Sequence[str], sizes: Sequence[int], right: Sequence[int] = ()) -> str:
-    """One line of a table, with cells clipped and padded to these sizes."""
-    return "".join(align_row(row, sizes, right)).rstrip()
+def format_row(row: Sequence[str], widths: Sequence[int], right_aligned: Sequence[int] = ()) -> str:
+    """Format a table row as a line. Cells are clipped and padded to the column widths, which are in cells."""
+    return "".join(align_row(row, widths, right_aligned)).rstrip()
 
 
 UPDATE_SECONDS = 0.1
-"""Seconds before the first update and between two updates."""
+"""Seconds before the first update of a progress line, and between updates."""
 
 
-def megabytes(count: int) -> str:
+def format_megabytes(count: int) -> str:
     return f"{count / 1e6:.0f} MB"
 
 
 class Progress:
-    """A progress line on stderr, shown on a terminal only and erased at the end.
+    """Progress line on stderr. Only shown on a terminal, and erased by `close`.
 
-    Call it with (label, amount done, total amount); 0 means that the total is unknown.
+    Call the object with (label, amount done, total amount); a total of 0 means that it is unknown.
+
+    Args:
+        doing: verb at the start of the line.
+        amount: formats an amount; by default an amount is in bytes.
+        quiet: show nothing.
     """
 
     def __init__(
-        self, doing: str = "importing", amount: Callable[[int], str] = megabytes, *, quiet: bool = False
+        self, verb: str = "importing", format_amount: Callable[[int], str] = format_megabytes, *, quiet: bool = False
     ) -> None:
-        self._doing, self._amount = doing, amount
+        self._doing, self._amount = verb, format_amount
         self._shown = False
         self._next = time.monotonic() + UPDATE_SECONDS
         self._on = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
-    def __call__(self, what: str, done: int, total: int) -> None:
+    def __call__(self, label: str, done: int, total: int) -> None:
         now = time.monotonic()
         if not self._on or now < self._next:
             return
         self._next = now + UPDATE_SECONDS
         share = f"{100 * done // total:3d} %" if total else self._amount(done)
-        line = f"{self._doing} {share}{f' of {self._amount(total)}' if total else ''}  {sanitize(what)}"
+        line = f"{self._doing} {share}{f' of {self._amount(total)}' if total else ''}  {sanitize(label)}"
         sys.stderr.write("\r" + clip(line, 78) + "\x1b[K")
         sys.stderr.flush()
         self._shown = True

@@ -1,35 +1,77 @@
-"""The Typer application: commands, their help, and the groups of `fcreview --help`."""
+"""Typer application with the table of commands and the layout of `fcreview --help`."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
 from inspect import cleandoc
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from fcreview.cli.command_table import COMMAND_GROUPS, COMMANDS
-
-UNWRAPPED = "\b"
-"""First line of a help paragraph whose line breaks Typer keeps."""
-START_HERE = {
-    "fcreview open runs/": "Browse items side by side with golden answers",
-    "fcreview triage runs/": "See why items fail",
-    "fcreview review runs/": "Record your verdicts",
-    "fcreview report runs/": "Print the benchmark's metrics, corrected",
-    "fcreview export runs/": "Write labels as JSON Lines, CSV or Parquet",
+COMMAND_GROUPS = {
+    "Inspect": {
+        "open": "fcreview.cli.commands.open:open_",
+        "runs": "fcreview.cli.commands.runs:runs",
+        "items": "fcreview.cli.commands.items:items",
+        "show": "fcreview.cli.commands.show:show",
+        "triage": "fcreview.cli.commands.triage:triage",
+        "compare": "fcreview.cli.commands.compare:compare",
+        "sql": "fcreview.cli.commands.sql:sql",
+    },
+    "Review": {
+        "review": "fcreview.cli.commands.open:review",
+        "label": "fcreview.cli.commands.label:label",
+        "queue": "fcreview.cli.commands.queue:COMMANDS",
+        "adjudicate": "fcreview.cli.commands.adjudicate:adjudicate",
+        "agreement": "fcreview.cli.commands.agreement:agreement",
+        "audit": "fcreview.cli.commands.audit:audit",
+    },
+    "Score": {
+        "report": "fcreview.cli.commands.report:report",
+        "estimate": "fcreview.cli.commands.estimate:estimate",
+        "calibrate": "fcreview.cli.commands.calibrate:calibrate",
+        "suspects": "fcreview.cli.commands.suspects:suspects",
+        "errata": "fcreview.cli.commands.errata:COMMANDS",
+        "rules": "fcreview.cli.commands.rules:COMMANDS",
+    },
+    "Exchange": {
+        "import": "fcreview.cli.commands.run_import:import_",
+        "export": "fcreview.cli.commands.export:export",
+        "import-labels": "fcreview.cli.commands.import_labels:import_labels",
+        "merge": "fcreview.cli.commands.merge:merge",
+        "schema": "fcreview.cli.commands.run_import:schema",
+    },
+    "Setup": {
+        "demo": "fcreview.cli.commands.demo:demo",
+        "doctor": "fcreview.cli.commands.doctor:doctor",
+        "completion": "fcreview.cli.commands.completion:completion",
+    },
 }
-"""Examples at the top of `fcreview --help`, and what each does."""
-EPILOG = f"""{UNWRAPPED}
+"""Commands by heading of `fcreview --help`: name -> `module:function`, or `module:COMMANDS` for a command with
+subcommands. A new command needs a line here. fcreview imports only the module of the command that it runs."""
+COMMANDS = {name: target for group in COMMAND_GROUPS.values() for name, target in group.items()}
+"""Module and function of each command."""
+KEEP_LINE_BREAKS = "\b"
+"""First line of a help paragraph in which Typer keeps the line breaks."""
+START_HERE = {
+    "fcreview open runs/": "Compare predicted calls with golden answers",
+    "fcreview triage runs/": "Group failures by cause",
+    "fcreview review runs/": "Review items one by one",
+    "fcreview report runs/": "Print official, recomputed and corrected metrics",
+    "fcreview export runs/": "Export labels as JSON Lines, CSV or Parquet",
+}
+"""Examples at the top of `fcreview --help`, each with its description."""
+EPILOG = f"""{KEEP_LINE_BREAKS}
 `fcreview runs/` is short for `fcreview open runs/`.
-`fcreview demo` opens sample runs.
-`fcreview COMMAND --help` has an example of each command."""
+`fcreview demo` opens sample runs of every supported benchmark.
+`fcreview COMMAND --help` describes a command with its options and an example."""
 
 
-class GroupedCommands(TyperGroup):
-    """Help with the first steps and the commands by group, as plain text."""
+class GroupedHelp(TyperGroup):
+    """Command group whose help has examples first and lists the commands by heading."""
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         super().format_help_text(ctx, formatter)
@@ -45,40 +87,50 @@ class GroupedCommands(TyperGroup):
         """Write nothing: `format_help_text` lists the commands before the options."""
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         from fcreview import __version__
 
         print(f"fcreview {__version__}")
         raise typer.Exit
 
 
-def _main(
+def _global_options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     pass
 
 
-def build_program(only: str | None = None) -> typer.Typer:
-    """The Typer application. If `only` names a command, no other command's module is imported."""
+def add_default_command(arguments: list[str]) -> list[str]:
+    """Replace no arguments by `--help`, and insert `open` if the first argument is an existing path."""
+    if not arguments:
+        return ["--help"]
+    first = arguments[0]
+    if first not in COMMANDS and not first.startswith("-") and Path(first).exists():
+        return ["open", *arguments]
+    return arguments
+
+
+def build_program(only_command: str | None = None) -> typer.Typer:
+    """Build the Typer application. If `only_command` is a command, import no other command's module."""
     program = typer.Typer(
-        cls=GroupedCommands,
-        help="Inspect the results of function-calling benchmarks, review them and export labels.",
+        cls=GroupedHelp,
+        help="Inspect and review the results of function-calling benchmarks, and export labels.",
         epilog=EPILOG,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    program.callback()(_main)
-    for name in [only] if only in COMMANDS else COMMANDS:
-        _add(program, name)
+    program.callback()(_global_options)
+    for name in [only_command] if only_command in COMMANDS else COMMANDS:
+        _add_command(program, name)
     return program
 
 
-def _add(program: typer.Typer, name: str) -> None:
+def _add_command(program: typer.Typer, name: str) -> None:
     module_name, _, attribute = COMMANDS[name].partition(":")
     module = importlib.import_module(module_name)
     command: Callable[..., None] | dict[str, Callable[..., None]] = getattr(module, attribute)
@@ -96,6 +148,6 @@ def _add(program: typer.Typer, name: str) -> None:
 
 
 def split_help(docstring: str | None) -> tuple[str, str]:
-    """A command's docstring as (help, epilog); the epilog is its example."""
+    """Split a command's docstring into its help and an epilog with the example."""
     text, _, example = cleandoc(docstring or "").partition("\n\nExample:")
-    return text, f"{UNWRAPPED}\nExample:\n  {' '.join(example.split())}"
+    return text, f"{KEEP_LINE_BREAKS}\nExample:\n  {' '.join(example.split())}"

@@ -1,4 +1,4 @@
-"""Gather what `fcreview report` shows: metrics of each run, and the page for HTML and Markdown."""
+"""Compute the contents of `fcreview report`: the metrics of each run, and the page for HTML and Markdown."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fcreview.cli.commands.suspects import ranked
-from fcreview.cli.import_options import errata_for, workspace_errata
-from fcreview.cli.output import Progress, cell_text, format_table, note
+from fcreview.cli.commands.suspects import fetch_ranked_suspects
+from fcreview.cli.import_options import load_workspace_errata, select_errata
+from fcreview.cli.output import Progress, cell_text, format_table, print_message
 from fcreview.exporters.export import write_file
 from fcreview.exporters.report.html import render_html
 from fcreview.exporters.report.metrics import (
-    MetricRow,
     Interval,
     Intervals,
-    figure_table,
+    MetricRow,
     collect_metric_rows,
-    shown_value,
+    figure_table,
     present_sources,
+    shown_value,
 )
 from fcreview.exporters.report.metrics import basis as metrics_basis
 from fcreview.exporters.report.sections import (
     MAX_CLUSTERS,
     CalibrationResult,
-    QueueSample,
     ClusterExample,
     DatasetFailures,
+    Paragraph,
+    QueueSample,
     ReportPage,
     RunPassCounts,
     RunReviewProgress,
     Section,
-    Paragraph,
     agreement_section,
     calibration_section,
-    sampling_section,
     failures_section,
-    run_ranking_section,
     progress_section,
+    run_ranking_section,
+    sampling_section,
     suspects_section,
 )
 from fcreview.model.metric import MetricSource, RunItems, ScoredItem
@@ -57,62 +57,66 @@ if TYPE_CHECKING:
 
 
 ItemsBySource = dict[MetricSource, list[ScoredItem]]
+"""Scored items by source of their verdicts: official, rule (recomputed) or corrected."""
 
 
 @dataclass(slots=True)
 class RunData:
-    """A run and its scored items."""
+    """Run with its scored items."""
 
     row: RunRow
-    rows: ItemsBySource
+    items: ItemsBySource
 
 
 @dataclass(slots=True)
 class ReportPart:
-    """Metrics of one run, or of several runs combined."""
+    """Metrics of one run, or combined metrics of several runs."""
 
-    head: dict[str, Any]
-    lines: list[MetricRow]
+    fields: dict[str, Any]
+    metrics: list[MetricRow]
     row: RunRow | None = None
-    """The run, or None for several."""
-    several: Sequence[RunRow] = ()
+    """The run; None for combined metrics."""
+    combined_runs: Sequence[RunRow] = ()
 
 
-def report_parts(session: WorkspaceSession, run: str | None, *, quiet: bool = False) -> Iterator[ReportPart]:
-    """Metrics of each run, then combined metrics of runs of one model if the benchmark publishes them.
+def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: bool = False) -> Iterator[ReportPart]:
+    """Compute the metrics of each run, then combined metrics of one model's runs if the benchmark publishes them.
 
     Args:
-        run: only this run, by number or model.
+        run: number or model of the only run to include; None for all runs.
         quiet: show no progress.
     """
     from fcreview.importers.registry import IMPORTERS
 
     together: dict[tuple[str, str, str], list[RunData]] = {}
-    errata = workspace_errata(session.workspace)
-    for part in load_runs(session.store.analysis, session.select_runs(run), errata, quiet=quiet):
+    errata = load_workspace_errata(session.workspace)
+    for part in load_scored_runs(session.store.analysis, session.select_runs(run), errata, quiet=quiet):
         row = part.row
-        yield ReportPart(run_fields(row), run_metrics(part.rows, row.info), row)
+        yield ReportPart(describe_run(row), compute_run_metrics(part.items, row.info), row)
         importer = IMPORTERS.get(row.info.benchmark)
         if importer is not None and importer.combines_runs:
             together.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
     for parts in together.values():
-        if lines := combined_metrics(parts):
-            yield ReportPart(combined_fields(parts), lines, several=[part.row for part in parts])
+        if lines := compute_combined_metrics(parts):
+            yield ReportPart(describe_combined_runs(parts), lines, combined_runs=[part.row for part in parts])
 
 
-def load_runs(
-    told: StoreTold, runs: Sequence[RunRow], errata: Errata | None = None, *, quiet: bool = False
+def load_scored_runs(
+    analysis: StoreTold, runs: Sequence[RunRow], errata: Errata | None = None, *, quiet: bool = False
 ) -> Iterator[RunData]:
-    """Runs with their scored items. Equal items are aggregated if the importer allows it and no errata apply."""
+    """Load the scored items of each run. Equal items are aggregated if the importer allows it and no errata apply."""
     from fcreview.importers.registry import importer_for
 
     progress = Progress("scoring", lambda count: format_count(count, "item"), quiet=quiet)
     total, done = sum(row.n_items for row in runs), 0
     benchmarks = {row.info.benchmark for row in runs}
-    corrected = {each for each in benchmarks if errata_for(errata, each)}
-    aggregated = {row.run for row in runs if importer_for(row.info).aggregates_rows and row.info.benchmark not in corrected}
-    counted = told.fetch_aggregated_items(
-        [row.run for row in runs if row.run in aggregated], {row.run for row in runs if importer_for(row.info).needs_part_verdicts}
+    corrected = {each for each in benchmarks if select_errata(errata, each)}
+    aggregated = {
+        row.run for row in runs if importer_for(row.info).aggregates_rows and row.info.benchmark not in corrected
+    }
+    counted = analysis.fetch_aggregated_items(
+        [row.run for row in runs if row.run in aggregated],
+        {row.run for row in runs if importer_for(row.info).needs_part_verdicts},
     )
     try:
         for row in runs:
@@ -120,7 +124,7 @@ def load_runs(
             rows = (
                 next(counted)[1]
                 if row.run in aggregated
-                else told.fetch_scored_items(row.run, with_errata=row.info.benchmark in corrected)
+                else analysis.fetch_scored_items(row.run, with_errata=row.info.benchmark in corrected)
             )
             progress.close()
             yield RunData(row, rows)
@@ -129,23 +133,24 @@ def load_runs(
         progress.close()
 
 
-def run_metrics(rows: ItemsBySource, info: Run) -> list[MetricRow]:
-    """Metrics of a run, in the order of the benchmark's tables."""
+def compute_run_metrics(items: ItemsBySource, info: Run) -> list[MetricRow]:
+    """Compute the metrics of a run, in the order of the benchmark's tables."""
     from fcreview.importers.registry import compute_metrics
 
-    return collect_metric_rows(lambda source: compute_metrics(rows[source], info), rows)
+    return collect_metric_rows(lambda source: compute_metrics(items[source], info), items)
 
 
-def combined_metrics(parts: list[RunData]) -> list[MetricRow]:
-    """Combined metrics of several runs of one model; empty if the benchmark publishes none for them."""
+def compute_combined_metrics(parts: list[RunData]) -> list[MetricRow]:
+    """Compute the combined metrics of several runs of one model; empty if the benchmark publishes none for them."""
     from fcreview.importers.registry import compute_combined_metrics
 
     return collect_metric_rows(
-        lambda source: compute_combined_metrics([RunItems(part.row.info, part.rows[source]) for part in parts]), parts[0].rows
+        lambda source: compute_combined_metrics([RunItems(part.row.info, part.items[source]) for part in parts]),
+        parts[0].items,
     )
 
 
-def run_fields(row: RunRow) -> dict[str, Any]:
+def describe_run(row: RunRow) -> dict[str, Any]:
     info = row.info
     return {
         "run": row.run, "benchmark": info.benchmark, "generation": info.generation, "language": info.language,
@@ -153,10 +158,10 @@ def run_fields(row: RunRow) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def combined_fields(parts: list[RunData]) -> dict[str, Any]:
-    """Fields for several runs: `run` is None and languages are joined by `+`."""
+def describe_combined_runs(parts: list[RunData]) -> dict[str, Any]:
+    """Describe several runs of one model: `run` is None, and languages are joined by `+`."""
     languages = "+".join(dict.fromkeys(part.row.info.language for part in parts))
-    return run_fields(parts[0].row) | {
+    return describe_run(parts[0].row) | {
         "run": None,
         "language": languages,
         "n_items": sum(part.row.n_items for part in parts),
@@ -164,20 +169,20 @@ def combined_fields(parts: list[RunData]) -> dict[str, Any]:
 
 
 CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("benchmark", "category", "tier", "error")
-"""Groups of the calibration tables. Functions are covered by the list of errors of each source."""
+"""Scopes of the calibration tables. The list of frequent errors already covers the scope `function`."""
 SOURCES_NOTE = (
     "Each metric has up to three values. official: from the benchmark's score files; rule: recomputed here with the "
-    "benchmark's rules; corrected: with reviewed verdicts in place of automatic ones. A metric that can be recomputed "
-    "for some of its items only is omitted, because those items are not a random sample."
+    "benchmark's rules; corrected: with reviewed verdicts in place of automatic ones. A recomputed value is omitted if "
+    "only some of its items can be recomputed, because those items are not a random sample."
 )
 
 
-def page_of(session: WorkspaceSession, run: str | None) -> ReportPage:
-    """The report page for all runs or one. StoreError if verdicts are hidden from this annotator."""
-    found = list(report_parts(session, run))
+def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:
+    """Build the report page for one run (by number or model) or all. StoreError during a blind review."""
+    found = list(compute_report_parts(session, run))
     rows = [each.row for each in found if each.row is not None]
-    view = session.view(queue="dataset", run=run)
-    queues = queue_designs(session)
+    view = session.build_view(queue="dataset", run=run)
+    queues = describe_queue_samples(session)
     many = f"{format_count(len(rows), 'run')}, {format_count(sum(row.n_items for row in rows), 'item')}"
     lead = [f"{many}. Created {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with fcreview.", SOURCES_NOTE]
     if session.policy != UNANIMOUS:
@@ -186,28 +191,35 @@ def page_of(session: WorkspaceSession, run: str | None) -> ReportPage:
         "Report on function-calling runs",
         lead,
         [
-            *([run_ranking_section([_passes(row) for row in rows])] if len(rows) > 1 else []),
-            Section("Metrics", sections=[_figures(each, _intervals(session, each, queues)) for each in found]),
-            failures_section(failures_by_dataset(session, view, rows)),
-            suspects_section(ranked(session, "" if run is None else f"run:{session.run(run)}")),
-            calibration_of(session, view),
-            agreement_of(session, view),
-            progress_section([_progress(row) for row in rows], queues),
+            *([run_ranking_section([_count_passes(row) for row in rows])] if len(rows) > 1 else []),
+            Section(
+                "Metrics",
+                sections=[_build_metrics_section(each, _estimate_intervals(session, each, queues)) for each in found],
+            ),
+            failures_section(collect_failures_by_dataset(session, view, rows)),
+            suspects_section(
+                fetch_ranked_suspects(session, "" if run is None else f"run:{session.find_run_number(run)}")
+            ),
+            build_calibration_section(session, view),
+            build_agreement_section(session, view),
+            progress_section([_measure_review_progress(row) for row in rows], queues),
             sampling_section(queues),
         ],
     )
 
 
-def _intervals(session: WorkspaceSession, each: ReportPart, queues: Sequence[QueueSample]) -> Intervals:
-    """Confidence intervals of the corrected metrics; none without a random sample."""
+def _estimate_intervals(session: WorkspaceSession, part: ReportPart, queues: Sequence[QueueSample]) -> Intervals:
+    """Estimate confidence intervals of the corrected metrics; empty without a random sample."""
     if not queues:
         return {}
-    from fcreview.cli.commands.estimate import HALF_WIDTH, estimates_of, estimates_together
+    from fcreview.cli.commands.estimate import HALF_WIDTH, estimate_combined_metrics, estimate_run_metrics
 
-    if each.row is None:
-        found = estimates_together(session, each.several, HALF_WIDTH)
+    if part.row is None:
+        found = estimate_combined_metrics(session, part.combined_runs, HALF_WIDTH)
     else:
-        found = estimates_of(session, each.row, session.store.analysis.fetch_sample_status(each.row.run), HALF_WIDTH)
+        found = estimate_run_metrics(
+            session, part.row, session.store.analysis.fetch_sample_status(part.row.run), HALF_WIDTH
+        )
     return {
         (one.table, one.level, one.name): Interval(one.corrected, one.low, one.high, one.n_random)
         for one in found
@@ -215,41 +227,44 @@ def _intervals(session: WorkspaceSession, each: ReportPart, queues: Sequence[Que
     }
 
 
-def _figures(each: ReportPart, known: Intervals) -> Section:
-    blocks: list[Any] = [Paragraph(_subtitle(each.head))]
-    if each.row is not None and each.row.info.lacks_dataset:
+def _build_metrics_section(part: ReportPart, intervals: Intervals) -> Section:
+    blocks: list[Any] = [Paragraph(_format_subtitle(part.fields))]
+    if part.row is not None and part.row.info.lacks_dataset:
         blocks.append(Paragraph(NO_DATASET_MESSAGE))
-    for title in dict.fromkeys(line.table for line in each.lines):
-        blocks.append(figure_table(title, [line for line in each.lines if line.table == title], known))
-    name = f"run {each.head['run']}" if each.row is not None else "together"
-    return Section(f"{name}: {each.head['model']}", blocks)
+    for title in dict.fromkeys(line.table for line in part.metrics):
+        blocks.append(figure_table(title, [line for line in part.metrics if line.table == title], intervals))
+    name = f"run {part.fields['run']}" if part.row is not None else "together"
+    return Section(f"{name}: {part.fields['model']}", blocks)
 
 
-def _subtitle(head: dict[str, Any]) -> str:
-    return f"{format_dataset_name(head['benchmark'], head['generation'], head['language'])}, {format_count(head['n_items'], 'item')}"
+def _format_subtitle(fields: dict[str, Any]) -> str:
+    return f"{format_dataset_name(fields['benchmark'], fields['generation'], fields['language'])}, {format_count(fields['n_items'], 'item')}"
 
 
-def failures_by_dataset(session: WorkspaceSession, view: View, rows: Sequence[RunRow]) -> list[DatasetFailures]:
-    """Clusters of failures of each dataset, over all of its runs."""
+def collect_failures_by_dataset(session: WorkspaceSession, view: View, rows: Sequence[RunRow]) -> list[DatasetFailures]:
+    """Cluster the failures of each dataset over all of its runs."""
     datasets: dict[str, list[RunRow]] = {}
     for row in rows:
-        datasets.setdefault(_kind(row), []).append(row)
+        datasets.setdefault(_format_dataset(row), []).append(row)
     sections = []
     for kind, group in datasets.items():
         runs = tuple(row.run for row in group)
         clusters = session.store.fetch_clusters(replace(view, runs=runs))
-        examples = [_example(session, replace(view, where=cluster.where, runs=runs)) for cluster in clusters[:MAX_CLUSTERS]]
+        examples = [
+            _fetch_cluster_example(session, replace(view, where=cluster.where, runs=runs))
+            for cluster in clusters[:MAX_CLUSTERS]
+        ]
         sections.append(DatasetFailures(f"{kind}, {format_count(len(group), 'run')}", clusters, examples))
     return sections
 
 
-def _example(session: WorkspaceSession, cluster: View) -> ClusterExample:
-    """The first item of a cluster, which is never empty."""
+def _fetch_cluster_example(session: WorkspaceSession, cluster: View) -> ClusterExample:
+    """Fetch the first item of a cluster, which has at least one."""
     row = session.store.fetch_page(cluster, 0, 1)[0]
     return ClusterExample(row.id, row.question, row.first_difference)
 
 
-def calibration_of(session: WorkspaceSession, view: View) -> Section:
+def build_calibration_section(session: WorkspaceSession, view: View) -> Section:
     cases = session.store.analysis.fetch_calibration_cases(view)
     if not cases:
         return calibration_section(CalibrationResult())
@@ -259,22 +274,26 @@ def calibration_of(session: WorkspaceSession, view: View) -> Section:
     )
 
     figures = list(compute_calibrations(cases, ("overall", *CALIBRATION_SCOPES)))
-    return calibration_section(CalibrationResult(describe_selection(cases), figures, list(find_error_groups(cases)), CALIBRATION_SCOPES))
+    return calibration_section(
+        CalibrationResult(describe_selection(cases), figures, list(find_error_groups(cases)), CALIBRATION_SCOPES)
+    )
 
 
-def agreement_of(session: WorkspaceSession, view: View) -> Section:
+def build_agreement_section(session: WorkspaceSession, view: View) -> Section:
     ratings = session.store.analysis.fetch_ratings(view)
     if len({rating.annotator for rating in ratings}) < 2:
         return agreement_section({})
     from fcreview.stats.agreement_summary import compute_agreement as measure  # imports numpy
 
-    return agreement_section({how: list(measure(ratings, ["overall"], how)) for how, ratings in split_by_blind_status(ratings).items()})
+    return agreement_section(
+        {how: list(measure(ratings, ["overall"], how)) for how, ratings in split_by_blind_status(ratings).items()}
+    )
 
 
-def _passes(row: RunRow) -> RunPassCounts:
+def _count_passes(row: RunRow) -> RunPassCounts:
     return RunPassCounts(
-        _name(row),
-        _kind(row),
+        _format_run_name(row),
+        _format_dataset(row),
         row.n_items,
         (row.official_pass, row.official_known),
         (row.rule_pass, row.rule_known),
@@ -283,26 +302,26 @@ def _passes(row: RunRow) -> RunPassCounts:
     )
 
 
-def _kind(row: RunRow) -> str:
+def _format_dataset(row: RunRow) -> str:
     return format_dataset_name(row.info.benchmark, row.info.generation, row.info.language)
 
 
-def _name(row: RunRow) -> str:
+def _format_run_name(row: RunRow) -> str:
     return f"run {row.run}: {row.info.model}"
 
 
-def _progress(row: RunRow) -> RunReviewProgress:
-    return RunReviewProgress(_name(row), row.n_items, row.reviewed, row.in_part)
+def _measure_review_progress(row: RunRow) -> RunReviewProgress:
+    return RunReviewProgress(_format_run_name(row), row.n_items, row.reviewed, row.in_part)
 
 
-def queue_designs(session: WorkspaceSession) -> list[QueueSample]:
-    """How each queue of the workspace was drawn. Unreadable queues are reported on stderr."""
+def describe_queue_samples(session: WorkspaceSession) -> list[QueueSample]:
+    """Describe how each queue was sampled. Unreadable queue files are reported on stderr."""
     from fcreview.store.queues.queue_file import QueueError, read_queues
 
     found = []
     for queue in read_queues(session.workspace):
         if isinstance(queue, QueueError):
-            note(f"fcreview: {queue}")
+            print_message(f"fcreview: {queue}")
             continue
         design = queue.design
         done = {each.annotator: each.summary for each in session.store.measure_progress(queue.name)}
@@ -311,14 +330,14 @@ def queue_designs(session: WorkspaceSession) -> list[QueueSample]:
     return found
 
 
-def metric_lines(head: dict[str, Any], lines: list[MetricRow], *, whole: bool = False) -> Iterator[str]:
-    """Metrics as tables of text. `whole` lines are not clipped to the width of the terminal."""
-    words = [cell_text(head[name]) for name in ("benchmark", "generation", "language", "model") if head[name]]
-    first = f"run {head['run']}" if head["run"] is not None else "together"
-    yield f"{first}   {'  '.join(words)}   {head['n_items']:,} items"
-    sources = present_sources(lines)
-    for table in dict.fromkeys(line.table for line in lines):
-        part = [line for line in lines if line.table == table]
+def format_metric_lines(fields: dict[str, Any], metrics: list[MetricRow], *, unclipped: bool = False) -> Iterator[str]:
+    """Format metrics as tables of text. With `whole`, lines may be wider than the terminal."""
+    words = [cell_text(fields[name]) for name in ("benchmark", "generation", "language", "model") if fields[name]]
+    first = f"run {fields['run']}" if fields["run"] is not None else "together"
+    yield f"{first}   {'  '.join(words)}   {fields['n_items']:,} items"
+    sources = present_sources(metrics)
+    for table in dict.fromkeys(line.table for line in metrics):
+        part = [line for line in metrics if line.table == table]
         cells = [
             [
                 "  " * line.level + cell_text(line.name),
@@ -329,23 +348,25 @@ def metric_lines(head: dict[str, Any], lines: list[MetricRow], *, whole: bool = 
         ]
         yield ""
         numbers = range(1, len(sources) + 1)
-        for text in format_table([cell_text(table), *sources, ""], cells, right=numbers, widest=44, whole=whole):
+        for text in format_table(
+            [cell_text(table), *sources, ""], cells, right_aligned=numbers, max_width=44, unclipped=unclipped
+        ):
             yield text.rstrip()
     yield ""
 
 
-def report_text(session: WorkspaceSession, stopped: Callable[[], bool]) -> str:
-    """The report of all runs as text, up to when `stopped` returns true. StoreError if verdicts are hidden."""
+def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool]) -> str:
+    """Build the report of all runs as text. Stops early when `stopped` returns true; StoreError during a blind review."""
     lines: list[str] = []
-    for found in report_parts(session, None, quiet=True):
-        if stopped():
+    for found in compute_report_parts(session, None, quiet=True):
+        if is_stopped():
             break
         if found.row is not None and found.row.info.lacks_dataset:
             lines.append(NO_DATASET_MESSAGE)
-        lines += metric_lines(found.head, found.lines, whole=True)
+        lines += format_metric_lines(found.fields, found.metrics, unclipped=True)
     return "\n".join(lines)
 
 
 def write_html(path: Path, page: ReportPage) -> None:
-    """Write the page as HTML, atomically. ExportError if the file cannot be written."""
+    """Write the report page as HTML. ExportError if the file cannot be written."""
     write_file(path, render_html(page).encode())

@@ -1,4 +1,4 @@
-"""Watch the files of the opened runs and import them again when they change (`open --follow`)."""
+"""Watch the files of open runs and re-import them when they change (`fcreview open --follow`)."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from typing import Any
 
 import orjson
 
-from fcreview.cli.workspace import WorkspaceOptions, search_paths, workspace_of
+from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, resolve_search_paths
 from fcreview.importers.common.discovery import gather_files
 from fcreview.store.rows import ImportChanges
 from fcreview.tui.live_reload import ReloadError, ReloadResult
 
 STOP_TIMEOUT = 5.0
-"""Seconds that the import process has to clean up."""
+"""Seconds to wait for the import process to end before killing it."""
 FileStates = dict[str, tuple[int, int] | None]
-"""Size in bytes and modification time in nanoseconds by path; None for a missing file."""
+"""Size in bytes and modification time in nanoseconds for each path; None for a missing file."""
 
 
 class FileWatcher:
-    """A `tui.live_reload.RunWatcher` for the paths of a command.
+    """Implementation of `tui.live_reload.RunWatcher` for the paths of a command.
 
-    It watches all files below the paths and every other file that the runs were imported from, such as score files and
-    datasets. Create it before the first import, so that it also finds what changes during that import.
+    It watches all files below the paths, and the files elsewhere that the runs were imported from, such as datasets.
+    Create it before the first import, so that it also notices files that change during that import.
     """
 
     def __init__(self, options: WorkspaceOptions, interval: float) -> None:
@@ -36,26 +36,26 @@ class FileWatcher:
         self.runs: Sequence[int] = ()
         """Numbers of the opened runs; empty for all runs of the workspace."""
         self._options = options
-        self._paths = search_paths(options)
-        self._files = file_states(gather_files(self._paths).files)
+        self._paths = resolve_search_paths(options)
+        self._files = read_file_states(gather_files(self._paths).files)
         self._sources: FileStates = {}
         self._imported: FileStates | None = None
-        """Source files as they were imported; None: to be read at the next check."""
+        """Source files at the time of the last import; None if the next check has to load them from the store."""
         self._failed = self._closed = False
         self._process: subprocess.Popen[bytes] | None = None
 
     def has_changed(self) -> bool:
-        files = file_states(gather_files(self._paths).files)
+        files = read_file_states(gather_files(self._paths).files)
         if self._imported is None:
-            self._imported = self._imported_sources()
-        sources = file_states(Path(path) for path in self._imported if path not in files)
+            self._imported = self._read_imported_sources()
+        sources = read_file_states(Path(path) for path in self._imported if path not in files)
         before = self._imported | self._sources
         changed = files != self._files or any(before[path] != state for path, state in sources.items())
         self._files, self._sources = files, sources
         return changed or self._failed
 
     def import_changes(self) -> ReloadResult:
-        options = replace(self._options, forget_data=False, errata=None)  # both apply to the first import only
+        options = replace(self._options, forget_data=False, errata=None)  # the first import has applied both
         self._failed = True
         answer = self._run_import(orjson.dumps(options, default=os.path.abspath).decode())
         if "error" in answer:
@@ -77,15 +77,17 @@ class FileWatcher:
             process.kill()
             process.wait()
 
-    def _run_import(self, request: str) -> dict[str, Any]:
-        """The answer of `cli.import_process`. Its standard input stays open while this process lives, and it ends when
-        that closes."""
+    def _run_import(self, options_json: str) -> dict[str, Any]:
+        """Run `cli.import_process` and return its answer.
+
+        The pipe to its standard input closes when this process ends, which also ends the import process.
+        """
         with subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-P", "-m", "fcreview.cli.import_process", request],
+            [sys.executable, "-P", "-m", "fcreview.cli.import_process", options_json],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # signals of the terminal are for the app
+            start_new_session=True,  # so that Ctrl-C in the terminal reaches the app only
         ) as process:
             self._process = process
             if self._closed:
@@ -95,11 +97,13 @@ class FileWatcher:
         answer: dict[str, Any] = orjson.loads(line) if line else {"error": "the import was interrupted"}
         return answer
 
-    def _imported_sources(self) -> FileStates:
+    def _read_imported_sources(self) -> FileStates:
         from fcreview.store.importing.builder import read_store_index
 
-        workspace = workspace_of(self._options, create=False)
-        runs = [run for run in read_store_index(workspace).runs.values() if not self.runs or run.run_number in self.runs]
+        workspace = locate_workspace(self._options, create=False)
+        runs = [
+            run for run in read_store_index(workspace).runs.values() if not self.runs or run.run_number in self.runs
+        ]
         return {
             os.fspath(workspace.to_absolute_path(source.path)): (source.size, source.mtime_ns)
             for run in runs
@@ -108,11 +112,11 @@ class FileWatcher:
         }
 
 
-def file_states(files: Iterable[Path]) -> FileStates:
-    return {os.fspath(file): _state(file) for file in files}
+def read_file_states(files: Iterable[Path]) -> FileStates:
+    return {os.fspath(file): _read_file_state(file) for file in files}
 
 
-def _state(file: Path) -> tuple[int, int] | None:
+def _read_file_state(file: Path) -> tuple[int, int] | None:
     try:
         status = file.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""Functions of the importers that exporters and screens get passed, because they may not import them."""
+"""Pass functions of importers to exporters and screens, which must not import the importers themselves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError
-from fcreview.cli.output import note
+from fcreview.cli.output import print_message
 from fcreview.cli.workspace import WorkspaceOptions, discover_runs
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from fcreview.tui.session import GoldenSupport
 
 RunId = tuple[str, str, str, str, str]
-"""Benchmark, generation, language, model and path of a run."""
+"""Benchmark, version, language, model and resolved path of a run."""
 
 
-def benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
-    """Access to runs and their files, for exporters. Files are searched for on first use."""
+def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
+    """Create the functions with which exporters find and rewrite the files of runs. Files are searched on first use."""
     from fcreview.exporters.base import BenchmarkServices
     from fcreview.importers import registry
 
@@ -43,12 +43,17 @@ def benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
         return found
 
     return BenchmarkServices(
-        plan, registry.rewrite_scores, registry.find_summary_files, registry.check_golden_fix, registry.rewrite_golden, note
+        plan,
+        registry.rewrite_scores,
+        registry.find_summary_files,
+        registry.check_golden_fix,
+        registry.rewrite_golden,
+        print_message,
     )
 
 
-def golden_services() -> GoldenSupport:
-    """Golden answer functions, for screens. Importers are loaded on first use."""
+def build_golden_services() -> GoldenSupport:
+    """Create the functions with which screens edit golden answers. Importers are loaded on first use."""
     from fcreview.tui.session import GoldenSupport
 
     def draft(run: Run, item: Item) -> dict[str, Any] | None:
@@ -69,26 +74,31 @@ def golden_services() -> GoldenSupport:
     return GoldenSupport(draft, problem, regraded)
 
 
-def screen_services(session: WorkspaceSession) -> ReportServices:
-    """Reports and exports, for the command palette. The screens pass their own store."""
+def build_screen_services(session: WorkspaceSession) -> ReportServices:
+    """Create the functions with which the command palette writes reports and exports, using the store of the screens."""
     from fcreview.tui.exports import ReportServices
 
     def report(store: Store, runs: Sequence[int], stopped: Callable[[], bool]) -> str:
-        from fcreview.cli.report_data import report_text
+        from fcreview.cli.report_data import build_report_text
 
-        return report_text(replace(session, scope=tuple(runs), _store=store, _runs=[]), stopped)
+        return build_report_text(replace(session, scope=tuple(runs), _store=store, _runs=[]), stopped)
 
     def benchmarks(tell: Callable[[str], None]) -> BenchmarkServices:
-        return replace(benchmark_services(session.options or WorkspaceOptions([session.workspace.parent_folder])), print_message=tell)
+        return replace(
+            build_benchmark_services(session.options or WorkspaceOptions([session.workspace.parent_folder])),
+            print_message=tell,
+        )
 
     return ReportServices(report, benchmarks)
 
 
-def print_lost_datasets(out: Path) -> None:
-    """Print which runs written to `out` would open without their dataset."""
-    for plan in discover_runs(WorkspaceOptions([out]), load_config()).plans:
+def print_runs_without_dataset(folder: Path) -> None:
+    """Print which runs in the folder `out` have no dataset that fcreview finds without --data."""
+    for plan in discover_runs(WorkspaceOptions([folder]), load_config()).plans:
         if plan.run.needs_dataset and not plan.data:
-            note(f"{plan.run.full_title}, {plan.run.model}: its dataset is not found from there; open it with --data DIR")
+            print_message(
+                f"{plan.run.full_title}, {plan.run.model}: dataset not found for the exported run. Open it with --data DIR"
+            )
 
 
 def _run_id(run: Run) -> RunId:

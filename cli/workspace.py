@@ -25,7 +25,7 @@ import fcreview.importers
 import fcreview.store
 from fcreview.cli.config import Config, load_config
 from fcreview.cli.errors import CommandError, UsageError, check_choice
-from fcreview.cli.output import emit, note
+from fcreview.cli.output import emit, print_message
 from fcreview.importers.common.discovery import gather_files
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import POLICIES, UNANIMOUS, Policy
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 
-MAX_ENTRIES = 32
+MAX_CACHE_ENTRIES = 32
 """Entries kept in one workspace."""
 
 
@@ -56,20 +56,20 @@ class ImportCache:
     def __init__(self, paths: Sequence[Path], data: Sequence[Path], settings: str) -> None:
         self._key = _digest(f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data]))
         self._files = gather_files(paths).files
-        self._inside = _state([*self._files, *_code_files()])
+        self._inside = _digest_files([*self._files, *_code_files()])
         self._others: list[str] | None = None
         self._outside = ""
 
-    def runs(self, workspace: Workspace) -> tuple[int, ...] | None:
+    def find_unchanged_runs(self, workspace: Workspace) -> tuple[int, ...] | None:
         """Numbers of the runs at the paths, or None if a file changed since `save`."""
-        entry = read_json_object(_file(workspace)).get(self._key)
+        entry = read_json_object(_cache_file(workspace)).get(self._key)
         if (
             not isinstance(entry, dict)
-            or not _is_list(entry.get("others"), str)
-            or not _is_list(entry.get("runs"), int)
+            or not _is_list_of(entry.get("others"), str)
+            or not _is_list_of(entry.get("runs"), int)
         ):
             return None
-        unchanged = entry.get("state") == self._state(workspace, _state(map(Path, entry["others"])))
+        unchanged = entry.get("state") == self._state(workspace, _digest_files(map(Path, entry["others"])))
         return tuple(entry["runs"]) if unchanged else None
 
     def record_datasets(self, plans: Sequence[RunPlan]) -> None:
@@ -77,7 +77,7 @@ class ImportCache:
         if plans and all(plan.data for plan in plans):
             inside = set(self._files)
             self._others = sorted({os.fspath(path) for plan in plans for path in plan.files if path not in inside})
-            self._outside = _state(map(Path, self._others))
+            self._outside = _digest_files(map(Path, self._others))
 
     def save(self, workspace: Workspace, runs: Sequence[int]) -> None:
         """Record that the store has these runs as they are on disk."""
@@ -85,13 +85,13 @@ class ImportCache:
             return
         state = self._state(workspace, self._outside)
         entry = {"state": state, "others": self._others, "runs": list(runs)}
-        others = [pair for pair in read_json_object(_file(workspace)).items() if pair[0] != self._key]
-        entries = dict(others[1 - MAX_ENTRIES :]) | {self._key: entry}
+        others = [pair for pair in read_json_object(_cache_file(workspace)).items() if pair[0] != self._key]
+        entries = dict(others[1 - MAX_CACHE_ENTRIES :]) | {self._key: entry}
         with contextlib.suppress(OSError):
-            write_json(_file(workspace), entries)
+            write_json(_cache_file(workspace), entries)
 
     def _state(self, workspace: Workspace, others: str) -> str:
-        return _digest(self._inside, others, _state([workspace.store, workspace.errata]))
+        return _digest(self._inside, others, _digest_files([workspace.store, workspace.errata]))
 
 
 def _code_files() -> list[Path]:
@@ -101,7 +101,7 @@ def _code_files() -> list[Path]:
     ).files
 
 
-def _state(files: Iterable[Path]) -> str:
+def _digest_files(files: Iterable[Path]) -> str:
     return _digest(*(_fingerprint(file) for file in files))
 
 
@@ -118,18 +118,18 @@ def _digest(*parts: str) -> str:
     return blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
 
-def _file(workspace: Workspace) -> Path:
+def _cache_file(workspace: Workspace) -> Path:
     return workspace.root / "seen.json"
 
 
-def _is_list(values: Any, kind: type) -> bool:
+def _is_list_of(values: Any, kind: type) -> bool:
     return isinstance(values, list) and all(type(value) is kind for value in values)
 
 
 MAX_MESSAGES = 3
 """Runs, journal problems or errata that are listed one by one."""
 _DATASET_ADVICE = "pass --data DIR, or drop it with fcreview import --forget-data"
-_MISSING = {
+_MISSING_DATASET_EFFECTS = {
     "kept": "using the last import",
     "outdated": "using the last import without the results that changed since",
 }
@@ -140,13 +140,15 @@ def print_missing_datasets(summary: ImportSummary) -> None:
     alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in summary.runs:
         if row["missing_dataset"] is not None:
-            meaning = _MISSING.get(row["status"], "imported without it")
+            meaning = _MISSING_DATASET_EFFECTS.get(row["status"], "imported without it")
             alike.setdefault((row["missing_dataset"], meaning), []).append(row)
     for (folder, meaning), rows in alike.items():
-        note(f"fcreview: {_runs(rows)}: dataset not found (was in {folder}): {meaning}; {_DATASET_ADVICE}")
+        print_message(
+            f"fcreview: {_format_run_list(rows)}: dataset not found (was in {folder}): {meaning}; {_DATASET_ADVICE}"
+        )
 
 
-def _runs(rows: Sequence[dict[str, Any]]) -> str:
+def _format_run_list(rows: Sequence[dict[str, Any]]) -> str:
     """`maple`, or `12 runs (maple, birch, cedar ...)`."""
     names = ", ".join(row["model"] for row in rows[:MAX_MESSAGES])
     if len(rows) == 1:
@@ -159,23 +161,23 @@ def print_failures(summary: ImportSummary) -> None:
     failed = [row for row in summary.runs if row["status"] == "failed"]
     for row in failed[:MAX_MESSAGES]:
         reason = next((i["what"] for i in summary.issues if i["file"] == row["path"] and i["severity"] == "error"), "")
-        note(f"fcreview: {reason or 'not imported: ' + row['model']}")
+        print_message(f"fcreview: {reason or 'not imported: ' + row['model']}")
     if len(failed) > MAX_MESSAGES:
         more = format_count(len(failed) - MAX_MESSAGES, "more run")
-        note(f"fcreview: {more} not imported: run fcreview import for details")
+        print_message(f"fcreview: {more} not imported: run fcreview import for details")
 
 
 def print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
     """Print each entry of the errata that was not applied, once for all runs."""
     found = {(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)}
     for line, item, what in sorted(found)[:MAX_MESSAGES]:
-        note(f"fcreview: errata line {line}, {sanitize(item)}: {what}")
+        print_message(f"fcreview: errata line {line}, {sanitize(item)}: {what}")
     if len(found) > MAX_MESSAGES:
         more = format_count(len(found) - MAX_MESSAGES, "more erratum", "more errata")
-        note(f"fcreview: {more} not applied: run fcreview import --errata to list them")
+        print_message(f"fcreview: {more} not applied: run fcreview import --errata to list them")
 
 
-def is_settled(summary: ImportSummary) -> bool:
+def is_fully_imported(summary: ImportSummary) -> bool:
     """Whether the store has every run as it is on disk, so that the next command can skip the search."""
     return all(row["status"] in ("imported", "unchanged") and not row["missing_dataset"] for row in summary.runs)
 
@@ -218,7 +220,9 @@ class WorkspaceSession:
     def print_policy(self, *, as_json: bool = False) -> None:
         """Print the policy if it is not the default; on stderr if JSON follows."""
         if self.policy != UNANIMOUS:
-            (note if as_json else emit)(f"policy {self.policy}: if annotators disagree, the majority verdict counts")
+            (print_message if as_json else emit)(
+                f"policy {self.policy}: if annotators disagree, the majority verdict counts"
+            )
 
     def explain_empty(self, view: View) -> str:
         """The likely reason why a view has no items, such as a filter on another annotator's reviews."""
@@ -238,7 +242,7 @@ class WorkspaceSession:
         if self._store is not None:
             self._store.close()
 
-    def view(
+    def build_view(
         self, where: str = "", *, queue: str = "dataset", seed: int = 0, run: str | None = None, blind: bool = False
     ) -> View:
         """Items that the filter selects, in queue order. `@name` in the filter is a saved filter.
@@ -250,26 +254,28 @@ class WorkspaceSession:
         from fcreview.store.workspace import AnnotatorState
 
         if queue not in BUILTIN_QUEUES:
-            self.queue_file(queue)
+            self.load_queue_file(queue)
         if blind and queue in VERDICT_QUEUES:
             open_ = [name for name in BUILTIN_QUEUES if name not in VERDICT_QUEUES]
             raise UsageError(
                 f"--queue {queue} reveals verdicts: with --blind choose {', '.join(open_)} or a queue file"
             )
-        where = expand_saved_filters(where, load_saved_filters(AnnotatorState(self.workspace.root, self.annotator)), blind=blind)
-        view = View(where, queue, seed, (self.run(run),) if run else self.scope)
+        where = expand_saved_filters(
+            where, load_saved_filters(AnnotatorState(self.workspace.root, self.annotator)), blind=blind
+        )
+        view = View(where, queue, seed, (self.find_run_number(run),) if run else self.scope)
         if queue == SUSPECTS_QUEUE:
             self.store.load_suspects(view)
         return view
 
-    def review_view(
+    def build_review_view(
         self, where: str = "", *, queue: str | None = None, seed: int = 0, run: str | None = None, blind: bool = False
     ) -> View:
         """As `view`, with the annotator's share of a queue file. The default queue is failures, or dataset if blind."""
         default = "dataset" if blind else "failures"
-        return self.share(self.view(where, queue=queue or default, seed=seed, run=run, blind=blind))
+        return self.limit_to_share(self.build_view(where, queue=queue or default, seed=seed, run=run, blind=blind))
 
-    def queue_file(self, name: str) -> QueueFile:
+    def load_queue_file(self, name: str) -> QueueFile:
         """Load a queue file, so that a `View` can name it. UsageError if there is no such queue."""
         from fcreview.store.queues.queue_file import queue_names
         from fcreview.store.rows import BUILTIN_QUEUES
@@ -279,35 +285,35 @@ class WorkspaceSession:
             raise UsageError(f"no queue {name!r}: choose {', '.join((*BUILTIN_QUEUES, *known))}")
         return self.store.load_queue(name)
 
-    def share(self, view: View) -> View:
+    def limit_to_share(self, view: View) -> View:
         """Limit a queue file to the annotator's share. CommandError if the annotator has none."""
         if view.queue_file is None:
             return view
-        queue = self.queue_file(view.queue_file)
+        queue = self.load_queue_file(view.queue_file)
         if queue.share_of(self.annotator) is None:
             names = ", ".join(share.annotator for share in queue.shares)
             raise CommandError(f"queue {view.queue_file} has no share for {self.annotator}: choose --annotator {names}")
         return replace(view, share=True)
 
-    def run(self, named: str) -> int:
+    def find_run_number(self, name: str) -> int:
         """Number of the run with this number or model. CommandError unless there is exactly one."""
-        found = [row for row in self.runs if named in (str(row.run), row.info.model)]
+        found = [row for row in self.runs if name in (str(row.run), row.info.model)]
         if len(found) == 1:
             return found[0].run
-        problem = f"{named!r} matches several runs" if found else f"no run {named!r}"
+        problem = f"{name!r} matches several runs" if found else f"no run {name!r}"
         raise CommandError(f"{problem}: choose {format_runs(found or self.runs)}")
 
-    def select_runs(self, named: str | None) -> list[RunRow]:
+    def select_runs(self, name: str | None) -> list[RunRow]:
         """The run that --run selects, or all runs."""
-        number = None if named is None else self.run(named)
+        number = None if name is None else self.find_run_number(name)
         return [row for row in self.runs if number in (None, row.run)]
 
-    def reviewer(self) -> Reviewer:
+    def create_reviewer(self) -> Reviewer:
         from fcreview.store.reviews.reviewer import Reviewer
 
-        return Reviewer(self.store, self.journal())
+        return Reviewer(self.store, self.open_journal())
 
-    def journal(self) -> Journal:
+    def open_journal(self) -> Journal:
         from fcreview.store.reviews.journal import Journal
 
         return Journal(self.workspace, self.annotator)
@@ -322,16 +328,18 @@ def format_runs(rows: Sequence[RunRow]) -> str:
 def _print_journal_warnings(warnings: Sequence[str]) -> None:
     """Print unreadable journal lines, whose reviews do not count, to stderr."""
     for warning in warnings[:MAX_MESSAGES]:
-        note(f"fcreview: {warning}")
+        print_message(f"fcreview: {warning}")
     if len(warnings) > MAX_MESSAGES:
-        note(f"fcreview: {len(warnings) - MAX_MESSAGES} more journal problems: run fcreview doctor to list them")
+        print_message(
+            f"fcreview: {len(warnings) - MAX_MESSAGES} more journal problems: run fcreview doctor to list them"
+        )
 
 
 MAX_INPUT_BYTES = 1 << 30
 """Size limit of an input file on the command line, in bytes."""
 
 
-def read_input(path: Path) -> bytes:
+def read_input_file(path: Path) -> bytes:
     """Content of a file or pipe. OSError for more than `MAX_INPUT_BYTES`, which a device could deliver."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -359,7 +367,7 @@ class WorkspaceOptions:
     """Errata file to apply from now on, or `import_options.NO_ERRATA`."""
 
 
-def named_folders(options: WorkspaceOptions) -> tuple[Path, ...]:
+def resolve_data_option(options: WorkspaceOptions) -> tuple[Path, ...]:
     """The folders of --data as absolute paths. CommandError if one does not exist."""
     for folder in options.data or ():
         if not os.path.exists(folder):  # noqa: PTH110 - its name may be too long
@@ -367,14 +375,14 @@ def named_folders(options: WorkspaceOptions) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(Path(os.path.abspath(each)) for each in options.data or ()))  # noqa: PTH100 - links stay
 
 
-def data_folders(options: WorkspaceOptions, config: Config) -> list[Path]:
+def list_data_folders(options: WorkspaceOptions, config: Config) -> list[Path]:
     """Folders of --data, FCREVIEW_DATA (separated as in PATH) and the configuration, without duplicates."""
     environment = [Path(each) for each in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if each]
-    permanent = [each.absolute() for each in [*environment, *config.folders]]
-    return list(dict.fromkeys([*named_folders(options), *permanent]))
+    permanent = [each.absolute() for each in [*environment, *config.dataset_folders]]
+    return list(dict.fromkeys([*resolve_data_option(options), *permanent]))
 
 
-def workspace_of(options: WorkspaceOptions, *, create: bool = True) -> Workspace:
+def locate_workspace(options: WorkspaceOptions, *, create: bool = True) -> Workspace:
     """The workspace of the path, or of the common folder of several paths."""
     from fcreview.store.workspace import find_workspace
 
@@ -386,7 +394,7 @@ def workspace_of(options: WorkspaceOptions, *, create: bool = True) -> Workspace
     return find_workspace(start, options.workspace, create=create)
 
 
-def search_paths(options: WorkspaceOptions) -> list[Path]:
+def resolve_search_paths(options: WorkspaceOptions) -> list[Path]:
     """Paths to search for runs. A `.fcreview` folder stands for its parent. CommandError if a path does not exist."""
     for path in options.paths:
         if not path.exists():
@@ -397,33 +405,35 @@ def search_paths(options: WorkspaceOptions) -> list[Path]:
 
 def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
     """Find the runs at the paths, each with its dataset. CommandError if a path does not exist."""
-    from fcreview.cli.dataset_options import Folders, assign_datasets
+    from fcreview.cli.import_options import Folders, assign_datasets
     from fcreview.importers.registry import IMPORTERS, discover
 
     if options.format is not None:
         check_choice(sorted(IMPORTERS), options.format, "format")
-    paths, permanent = search_paths(options), data_folders(replace(options, data=None), config)
+    paths, permanent = resolve_search_paths(options), list_data_folders(replace(options, data=None), config)
 
     def search(folders: Folders) -> DiscoveredRuns:
         return discover(paths, data=[*folders, *permanent], format=options.format)
 
-    remembered = None if options.forget_data else remembered_datasets(options)
-    named = named_folders(options)
+    remembered = None if options.forget_data else load_remembered_datasets(options)
+    named = resolve_data_option(options)
     return search(named) if remembered is None else assign_datasets(search, named, remembered)
 
 
-def remembered_datasets(options: WorkspaceOptions) -> DatasetFolders | None:
+def load_remembered_datasets(options: WorkspaceOptions) -> DatasetFolders | None:
     """Dataset folders of earlier commands, or None if there is no workspace."""
     from fcreview.store.importing.dataset_paths import DatasetFolders
     from fcreview.store.workspace import WorkspaceError
 
     try:
-        return DatasetFolders(workspace_of(options, create=False))
+        return DatasetFolders(locate_workspace(options, create=False))
     except WorkspaceError:
         return None
 
 
-def import_found(options: WorkspaceOptions, found: DiscoveredRuns, config: Config) -> tuple[Workspace, ImportSummary]:
+def import_discovered_runs(
+    options: WorkspaceOptions, found: DiscoveredRuns, config: Config
+) -> tuple[Workspace, ImportSummary]:
     """Import the runs that are new or changed. CommandError if there are neither runs nor a workspace."""
     from fcreview.cli.output import Progress
     from fcreview.importers.registry import read_items
@@ -435,12 +445,12 @@ def import_found(options: WorkspaceOptions, found: DiscoveredRuns, config: Confi
     if not found.plans:
         summary = ImportSummary(issues=[asdict(issue) for issue in found.issues])
         try:
-            return workspace_of(options, create=False), summary
+            return locate_workspace(options, create=False), summary
         except WorkspaceError:
             raise CommandError(explain_nothing_found(options, summary)) from None
-    workspace = workspace_of(options)
+    workspace = locate_workspace(options)
     set_import_options(found.plans, options, config, workspace)
-    progress, choice = Progress(), DatasetOptions(named_folders(options), options.forget_data)
+    progress, choice = Progress(), DatasetOptions(resolve_data_option(options), options.forget_data)
     try:
         return workspace, import_runs(
             workspace, found.plans, read_items, issues=found.issues, on_progress=progress, dataset_options=choice
@@ -465,7 +475,7 @@ def open_workspace(options: WorkspaceOptions) -> Iterator[WorkspaceSession]:
     policy = check_choice(POLICIES, options.policy, "policy")
     config = load_config()
     workspace, scope = update_workspace(options, config)
-    session = WorkspaceSession(workspace, annotator_of(options, config), scope, policy, options)
+    session = WorkspaceSession(workspace, resolve_annotator(options, config), scope, policy, options)
     try:
         yield session
     finally:
@@ -480,16 +490,18 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
     from fcreview.store.workspace import WorkspaceError
 
     cache = ImportCache(
-        search_paths(options), data_folders(options, config), f"{options.format} {options.decoder} {config.decoders}"
+        resolve_search_paths(options),
+        list_data_folders(options, config),
+        f"{options.format} {options.decoder} {config.decoders}",
     )
     with suppress(WorkspaceError):
-        workspace = workspace_of(options, create=False)
-        runs = cache.runs(workspace) if options.errata is None else None  # new errata are always checked
+        workspace = locate_workspace(options, create=False)
+        runs = cache.find_unchanged_runs(workspace) if options.errata is None else None  # new errata are always checked
         if runs is not None:
             return workspace, runs
     found = discover_runs(options, config)
     cache.record_datasets(found.plans)
-    workspace, summary = import_found(options, found, config)
+    workspace, summary = import_discovered_runs(options, found, config)
     usable = [row for row in summary.runs if row["status"] != "failed" or row["items"]]
     print_failures(summary)
     print_missing_datasets(summary)
@@ -497,12 +509,12 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
     if not usable and (summary.runs or not is_workspace_path(workspace, options.paths)):
         raise CommandError(explain_nothing_found(options, summary))
     scope = select_scope(workspace, options, usable)
-    if is_settled(summary):
+    if is_fully_imported(summary):
         cache.save(workspace, scope)
     return workspace, scope
 
 
-def annotator_of(options: WorkspaceOptions, config: Config) -> str:
+def resolve_annotator(options: WorkspaceOptions, config: Config) -> str:
     """The annotator: --annotator, FCREVIEW_ANNOTATOR, the configuration, git's user name or the login name.
 
     Raises: AnnotatorError if the name cannot be a file name.

@@ -12,7 +12,7 @@ from typing import Any
 
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.base import Importer
-from fcreview.importers.common.discovery import NOT_UTF8, escape_name, gather_files, is_utf8_name
+from fcreview.importers.common.discovery import NOT_UTF8, escape_file_name, gather_files, is_utf8_name
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import Metric, RunItems, ScoredItem, metrics_by_category, tag_metrics
 from fcreview.run_plan import AppliedGoldenFix, DiscoveredRuns, RewrittenFile, RunPlan, Unrepresentable
@@ -98,7 +98,7 @@ IMPORTERS: Mapping[str, Importer] = {
         ),
     )
 }
-"""Importers by name. To add a benchmark, add an `Importer` here and the package of its name."""
+"""Importers by name. To add a benchmark, add its `Importer` here and create the package `importers/NAME/`."""
 
 MAX_LISTED_FILES = 5
 """Maximum number of unrecognized files that the notice names."""
@@ -121,7 +121,7 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
     importers = [IMPORTERS[format]] if format is not None else list(IMPORTERS.values())
     gathered = gather_files(paths)
     found = DiscoveredRuns(issues=list(gathered.issues))
-    dataset_folders = _existing_folders([*data, *_folders_from_environment()], found.issues)
+    dataset_folders = _resolve_dataset_folders([*data, *_dataset_folders_from_environment()], found.issues)
     plans: list[RunPlan] = []
     for importer in importers:
         claims = importer.find_runs(gathered.files, dataset_folders)
@@ -157,17 +157,17 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             yield ImportIssue(str(path), None, "no records in this file")
 
 
-def _folders_from_environment() -> list[Path]:
+def _dataset_folders_from_environment() -> list[Path]:
     return [Path(part) for part in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if part]
 
 
-def _existing_folders(folders: Sequence[Path], issues: list[ImportIssue]) -> list[Path]:
-    """Return the folders that exist as absolute paths. Each of the others gives an issue."""
+def _resolve_dataset_folders(folders: Sequence[Path], issues: list[ImportIssue]) -> list[Path]:
+    """Return the existing folders as absolute paths, and add an issue for each folder that does not exist."""
     found = []
     for folder in folders:
         path = Path(os.path.abspath(os.path.expanduser(folder)))  # noqa: PTH100, PTH111 (keeps the `~x` of an unknown user)
         if not is_utf8_name(str(path)):
-            issues.append(ImportIssue(escape_name(str(path)), None, NOT_UTF8, severity="error"))
+            issues.append(ImportIssue(escape_file_name(str(path)), None, NOT_UTF8, severity="error"))
         elif path.is_dir():
             found.append(path)
         else:
@@ -231,7 +231,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
 
 
 def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
-    """Compute metrics over runs of one benchmark and model. Returns an empty list if there are none."""
+    """Compute metrics over several runs of one model. Returns an empty list if the benchmark has none for them."""
     importer = IMPORTERS.get(runs[0].run.benchmark) if runs else None
     try:
         return importer.compute_combined_metrics(runs) if importer is not None else []

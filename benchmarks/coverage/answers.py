@@ -26,8 +26,8 @@ from verdicts import DRAWS, SIZES, Population
 
 from fcreview.importers.confetti.leaderboard import SOFT_SCORE_CRITERION
 from fcreview.model.metric import ScoredItem
+from fcreview.stats.answer_model import AnswerModel, CriterionAnswers
 from fcreview.stats.estimation import UNEVEN_INTERVAL_PERCENTILES
-from fcreview.stats.estimation_answers import AnswerModel, CriterionAnswers
 from fcreview.stats.population import ItemStatus
 from fcreview.stats.posterior import FloatArray, IntArray
 
@@ -102,7 +102,9 @@ def _draws(scores: Scores, verdicts: Flags, sampled: Flags, chance: FloatArray, 
     ]
     settled = [float(value) if flag else None for value, flag in zip(scores.truth, sampled, strict=True)]
     flags = sampled.tolist()
-    answers = AnswerModel(before, standings, CriterionAnswers(SOFT_SCORE_CRITERION, settled, flags, flags, [False] * len(flags)))
+    answers = AnswerModel(
+        before, standings, CriterionAnswers(SOFT_SCORE_CRITERION, settled, flags, flags, [False] * len(flags))
+    )
     made = np.tile(np.where(sampled, scores.truth, scores.automatic), (DRAWS, 1))
     for draw, found in zip(made, answers.iter_draws(DRAWS, seed), strict=True):
         draw[list(found)] = list(found.values())

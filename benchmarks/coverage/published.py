@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fcreview.importers.registry import discover, compute_metrics, read_items
+from fcreview.importers.registry import compute_metrics, discover, read_items
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, MetricKey, ScoredItem
-from fcreview.stats.estimation_answers import MetricFunction, MetricCalculator
+from fcreview.stats.answer_model import MetricCalculator, MetricFunction
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import RunRow
 from fcreview.store.store import Store

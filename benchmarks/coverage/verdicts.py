@@ -27,8 +27,8 @@ from published import Setting, settings
 
 from fcreview.model.metric import MetricKey, ScoredItem
 from fcreview.model.review import ITEM_CORRECT
+from fcreview.stats.answer_model import MetricCalculator
 from fcreview.stats.estimation import INTERVAL_PERCENTILES, UNEVEN_INTERVAL_PERCENTILES, EstimationInput, draw_metrics
-from fcreview.stats.estimation_answers import MetricCalculator
 from fcreview.stats.intervals import NORMAL_QUANTILE
 from fcreview.stats.population import ItemStatus
 from fcreview.stats.posterior import Cells, FloatArray, IntArray, draw_posterior
@@ -81,7 +81,9 @@ class Population:
         chosen, chance = self.places(design, size, target, generator)
         return chosen, chance[self.cell]
 
-    def places(self, design: str, size: int, target: str, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
+    def places(
+        self, design: str, size: int, target: str, generator: np.random.Generator
+    ) -> tuple[IntArray, FloatArray]:
         """Items of a sample, and of each cell the chance of its items to be drawn."""
         everything = np.arange(len(self.truth))
         if design == "stratified":
@@ -116,7 +118,9 @@ class Population:
         left = np.setdiff1d(np.arange(len(self.truth)), first)
         second = [_some(generator, left[group[self.cell[left]] == at], many) for at, many in enumerate(parts)]
         further = parts / np.maximum(together.unreviewed, 1)
-        return np.concatenate([first, *second]), cells.inclusion_probability + (1 - cells.inclusion_probability) * further[group]
+        return np.concatenate([first, *second]), cells.inclusion_probability + (
+            1 - cells.inclusion_probability
+        ) * further[group]
 
     @property
     def _all(self) -> IntArray:

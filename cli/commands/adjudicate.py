@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.launch import show_app
-from fcreview.cli.options import AsJson, RunOption, WhereOption, workspace_command
-from fcreview.cli.output import emit, emit_json, note, on_terminal, terminal_width
+from fcreview.cli.options import JsonOption, RunOption, WhereOption, workspace_command
+from fcreview.cli.output import emit, emit_json, has_terminal, print_message, terminal_width
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import ITEM, RESPONSE, PartAddress, describe_address, parse_address
@@ -17,13 +17,19 @@ from fcreview.model.item import Call, CallPair, Item
 from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
-from fcreview.stats.agreement import format_opinion, list_automatic_verdicts, format_majority, list_verdicts_for_adjudication, format_source_verdict
+from fcreview.stats.agreement import (
+    format_majority,
+    format_opinion,
+    format_source_verdict,
+    list_automatic_verdicts,
+    list_verdicts_for_adjudication,
+)
 
 if TYPE_CHECKING:
     from fcreview.model.decision import Disagreement
     from fcreview.store.rows import ItemDetail
 
-LABEL = 13
+LABEL_WIDTH = 13
 """Width of the label before each line, in cells."""
 MAX_CALLS, MAX_ROWS = 6, 12
 """Calls of each side, and rows of each text, that are printed."""
@@ -34,7 +40,7 @@ def adjudicate(
     options: WorkspaceOptions,
     where: WhereOption = "",
     run: RunOption = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Resolve annotator disagreements.
 
@@ -45,24 +51,24 @@ def adjudicate(
     Example: fcreview adjudicate runs/gpt4o --where category:live_simple
     """
     with open_workspace(options) as session:
-        view = session.view(where, run=run)
-        if on_terminal() and not as_json:
+        view = session.build_view(where, run=run)
+        if has_terminal() and not as_json:
             show_app(session, view, adjudicate=True)
             return
         found = session.store.analysis.fetch_disagreements(view)
         for each in found:
             detail = session.store.read_detail(each.item)
             if as_json:
-                emit_json(to_json(detail, each.disagreement))
+                emit_json(build_disagreement_json(detail, each.disagreement))
                 continue
-            for line in dispute_lines(detail, each.disagreement, options, terminal_width()):
+            for line in format_disagreement_lines(detail, each.disagreement, options, terminal_width()):
                 emit(line)
             emit()
     if not as_json or not found:
-        note(f"{format_count(len(found), 'disagreement')} to resolve" if found else "no disagreements")
+        print_message(f"{format_count(len(found), 'disagreement')} to resolve" if found else "no disagreements")
 
 
-def to_json(detail: ItemDetail, dispute: Disagreement) -> dict[str, Any]:
+def build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> dict[str, Any]:
     """JSON object of a disagreement: {run, model, benchmark, generation, language, category, id, target, criterion,
     answers, majority, automatic}.
 
@@ -71,46 +77,48 @@ def to_json(detail: ItemDetail, dispute: Disagreement) -> dict[str, Any]:
     """
     answers = [
         {"answer": answer_letter(at), "value": o.verdict, "fault": o.fault, "tags": o.tags or [], "note": o.note}
-        for at, o in enumerate(dispute.answers)
+        for at, o in enumerate(disagreement.answers)
     ]
     automatic = [
         {"source": v.source, "value": v.value, "by": v.by, "error_type": v.error_type, "rationale": v.rationale}
-        for v in list_automatic_verdicts(detail.item, dispute)
+        for v in list_automatic_verdicts(detail.item, disagreement)
     ]
     return {
         "run": detail.row.run,
         **{name: getattr(detail.key, name) for name in ("model", "benchmark", "generation", "language")},
         "category": detail.key.category,
         "id": detail.key.id,
-        "target": dispute.target,
-        "criterion": dispute.criterion,
+        "target": disagreement.target,
+        "criterion": disagreement.criterion,
         "answers": answers,
-        "majority": dispute.majority,
+        "majority": disagreement.majority,
         "automatic": automatic,
     }
 
 
-def dispute_lines(detail: ItemDetail, dispute: Disagreement, options: WorkspaceOptions, width: int) -> Iterator[str]:
+def format_disagreement_lines(
+    detail: ItemDetail, disagreement: Disagreement, options: WorkspaceOptions, width: int
+) -> Iterator[str]:
     """A disagreement as lines of safe text."""
     key, item = detail.key, detail.item
-    about = [sanitize(key.id), describe_address(sanitize(dispute.target)), sanitize(dispute.criterion)]
+    about = [sanitize(key.id), describe_address(sanitize(disagreement.target)), sanitize(disagreement.criterion)]
     run = ", ".join([sanitize(detail.run.full_title), sanitize(key.model), sanitize(key.category)])
     yield f"{' · '.join(about)}   ({run}, run {detail.row.run})"
-    for at, answer in enumerate(dispute.answers):
-        yield from labelled_lines(answer_letter(at), format_opinion(answer), width)
-        yield from labelled_lines("", ", ".join(answer.tags or ()), width)
-        yield from labelled_lines("", answer.note or "", width)
-    golden, predicted, difference = compare_calls(item, dispute.target)
-    yield from labelled_lines("golden", golden, width)
-    yield from labelled_lines("predicted", predicted, width)
-    yield from labelled_lines("differs", difference, width)
-    for v in list_verdicts_for_adjudication(item, dispute):
-        yield from labelled_lines(v.source, format_source_verdict(v, dispute.criterion), width)
-    yield from labelled_lines("majority", format_majority(dispute), width)
-    yield f"  {sanitize(label_command(detail, dispute, options))}"
+    for at, answer in enumerate(disagreement.answers):
+        yield from format_labelled_lines(answer_letter(at), format_opinion(answer), width)
+        yield from format_labelled_lines("", ", ".join(answer.tags or ()), width)
+        yield from format_labelled_lines("", answer.note or "", width)
+    golden, predicted, difference = format_target_calls(item, disagreement.target)
+    yield from format_labelled_lines("golden", golden, width)
+    yield from format_labelled_lines("predicted", predicted, width)
+    yield from format_labelled_lines("differs", difference, width)
+    for v in list_verdicts_for_adjudication(item, disagreement):
+        yield from format_labelled_lines(v.source, format_source_verdict(v, disagreement.criterion), width)
+    yield from format_labelled_lines("majority", format_majority(disagreement), width)
+    yield f"  {sanitize(build_label_command(detail, disagreement, options))}"
 
 
-def compare_calls(item: Item, target: str) -> tuple[str, str, str]:
+def format_target_calls(item: Item, target: str) -> tuple[str, str, str]:
     """Golden calls, predicted calls and first difference of a target.
 
     A response, or a target without predicted calls, has the model's text in place of the predicted calls.
@@ -119,21 +127,21 @@ def compare_calls(item: Item, target: str) -> tuple[str, str, str]:
     replies = [m.content for m in item.messages if m.role == "assistant" and (part is None or m.turn == part.turn)]
     if target == RESPONSE:
         return "", replies[-1] if replies else "", ""
-    pairs = pairs_of(item, part)
+    pairs = select_pairs(item, part)
     golden = [call for call in item.golden if any((p.turn, p.golden) == (call.turn, call.index) for p in pairs)]
     predicted = [c for c in item.predicted if any((p.turn, p.predicted) == (c.turn, c.index) for p in pairs)]
     difference = item.first_difference if part is None else find_first_difference(pairs, golden, predicted).text
-    return calls_text(golden), calls_text(predicted) or (replies[-1] if replies else ""), difference or ""
+    return format_calls(golden), format_calls(predicted) or (replies[-1] if replies else ""), difference or ""
 
 
-def pairs_of(item: Item, part: PartAddress | None) -> list[CallPair]:
-    if part is None:
+def select_pairs(item: Item, address: PartAddress | None) -> list[CallPair]:
+    if address is None:
         return item.pairs
-    pairs = [pair for pair in item.pairs if pair.turn == part.turn]
-    return pairs if part.call is None else pairs[part.call : part.call + 1]
+    pairs = [pair for pair in item.pairs if pair.turn == address.turn]
+    return pairs if address.call is None else pairs[address.call : address.call + 1]
 
 
-def calls_text(calls: Sequence[Call]) -> str:
+def format_calls(calls: Sequence[Call]) -> str:
     """Calls as text, one on each line."""
     from fcreview.tui.item_view.call_diff import format_call
 
@@ -141,20 +149,20 @@ def calls_text(calls: Sequence[Call]) -> str:
     return "\n".join([*lines, *([f"and {len(calls) - MAX_CALLS} more"] if len(calls) > MAX_CALLS else [])])
 
 
-def label_command(detail: ItemDetail, dispute: Disagreement, options: WorkspaceOptions) -> str:
+def build_label_command(detail: ItemDetail, disagreement: Disagreement, options: WorkspaceOptions) -> str:
     """The command that adjudicates this target."""
     arguments = ["--run", str(detail.row.run)]
-    arguments += ["--target", dispute.target] if dispute.target != ITEM else []
-    arguments += ["--criterion", dispute.criterion] if dispute.criterion != CORRECT else []
+    arguments += ["--target", disagreement.target] if disagreement.target != ITEM else []
+    arguments += ["--criterion", disagreement.criterion] if disagreement.criterion != CORRECT else []
     arguments += ["--workspace", str(options.workspace)] if options.workspace is not None else []
     command = ["fcreview", "label", str(options.paths[0]), detail.key.id, *arguments, "--adjudicate"]
     return f"{shlex.join(command)} --verdict ..."
 
 
-def labelled_lines(label: str, text: str, width: int) -> Iterator[str]:
+def format_labelled_lines(label: str, text: str, width: int) -> Iterator[str]:
     """Text as lines, with the label before the first one; none for an empty text."""
     from fcreview.tui.text.lines import wrap_head
 
-    rows, more = wrap_head(text, width - LABEL, MAX_ROWS) if text else ([], False)
+    rows, more = wrap_head(text, width - LABEL_WIDTH, MAX_ROWS) if text else ([], False)
     for at, row in enumerate([*rows, *(["…"] if more else [])]):
-        yield f"  {label if at == 0 else '':<{LABEL - 2}}{row}"
+        yield f"  {label if at == 0 else '':<{LABEL_WIDTH - 2}}{row}"

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fcreview.cli.errors import check_choice
-from fcreview.cli.options import AsJson, Queue, RunOption, WhereOption, workspace_command
+from fcreview.cli.options import JsonOption, QueueOption, RunOption, WhereOption, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table, terminal_width
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.verdict import decides
 from fcreview.model.wording import format_count, format_metric_value
 from fcreview.stats.agreement import (
-    BLIND_STATUSES,
-    SCOPE_HEADINGS,
     BLIND_STATUS_LABELS,
+    BLIND_STATUSES,
     COEFFICIENT_LABELS,
+    SCOPE_HEADINGS,
+    AgreementScope,
     BlindStatus,
     Rating,
-    AgreementScope,
-    split_by_blind_status,
-    group_key,
     format_coefficient_name,
     format_group_cells,
     format_value_and_interval,
+    group_key,
+    split_by_blind_status,
 )
 from fcreview.stats.self_agreement import RepeatedRating, compute_self_agreement
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fcreview.stats.agreement import AgreementCoefficient
 
 
-SELF_HEADERS = ["annotator", "criterion", "targets", "same", "[95 %]", "Cohen's kappa", "[95 %]"]
+SELF_AGREEMENT_HEADERS = ["annotator", "criterion", "targets", "same", "[95 %]", "Cohen's kappa", "[95 %]"]
 
 
 def print_self_agreement(repeats: Sequence[RepeatedRating], *, as_json: bool) -> None:
@@ -51,30 +51,30 @@ def print_self_agreement(repeats: Sequence[RepeatedRating], *, as_json: bool) ->
     rows = [
         [
             "all" if each.annotator is None else cell_text(each.annotator), cell_text(each.criterion), f"{each.n:,}",
-            format_metric_value(each.percent, "share"), _interval(each.percent_low, each.percent_high, share=True),
-            format_metric_value(_rounded(each.kappa), "score"), _interval(each.kappa_low, each.kappa_high, share=False),
+            format_metric_value(each.percent, "share"), _format_interval(each.percent_low, each.percent_high, share=True),
+            format_metric_value(_round_score(each.kappa), "score"), _format_interval(each.kappa_low, each.kappa_high, share=False),
         ]
         for each in figures
     ]  # fmt: skip
-    for line in format_table(SELF_HEADERS, rows, right=(2, 3, 5)):
+    for line in format_table(SELF_AGREEMENT_HEADERS, rows, right_aligned=(2, 3, 5)):
         emit(line)
     emit()
 
 
-def _interval(low: float | None, high: float | None, *, share: bool) -> str:
+def _format_interval(low: float | None, high: float | None, *, share: bool) -> str:
     if low is None or high is None:
         return "·"
     unit: MetricUnit = "share" if share else "score"
-    return f"[{format_metric_value(_rounded(low), unit)}, {format_metric_value(_rounded(high), unit)}]"
+    return f"[{format_metric_value(_round_score(low), unit)}, {format_metric_value(_round_score(high), unit)}]"
 
 
-def _rounded(value: float | None) -> float | None:
+def _round_score(value: float | None) -> float | None:
     return None if value is None else round(value, 3) + 0.0  # avoid -0.000
 
 
-TABLES: dict[str, AgreementScope] = {"criterion": "overall", "benchmark": "benchmark", "category": "category"}
+SCOPES_BY_TABLE: dict[str, AgreementScope] = {"criterion": "overall", "benchmark": "benchmark", "category": "category"}
 """Scopes by value of --by. Every figure is for one criterion, so `criterion` is the overall scope."""
-OTHERS, NARROW = 66, 24
+OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH = 66, 24
 """Width of the columns but the first, and minimum width of the first, in cells."""
 NOTES = (
     "'unsure' is not a label; adjudications and retracted or stale reviews are excluded.",
@@ -87,7 +87,7 @@ def agreement(
     options: WorkspaceOptions,
     where: WhereOption = "",
     run: RunOption = None,
-    queue: Queue = "dataset",
+    queue: QueueOption = "dataset",
     given: Annotated[
         str | None,
         typer.Option(
@@ -100,10 +100,13 @@ def agreement(
     by: Annotated[
         list[str] | None,
         typer.Option(
-            "--by", metavar="NAME", help=f"Table to print: {', '.join(TABLES)}; repeatable.", show_default="all"
+            "--by",
+            metavar="NAME",
+            help=f"Table to print: {', '.join(SCOPES_BY_TABLE)}; repeatable.",
+            show_default="all",
         ),
     ] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure inter-annotator agreement.
 
@@ -116,38 +119,45 @@ def agreement(
     if given is not None:
         check_choice(BLIND_STATUSES, given, "--given")
     for each in by or ():
-        check_choice(TABLES, each, "--by")
-    scopes = [scope for name, scope in TABLES.items() if not by or name in by]
+        check_choice(SCOPES_BY_TABLE, each, "--by")
+    scopes = [scope for name, scope in SCOPES_BY_TABLE.items() if not by or name in by]
     with open_workspace(options) as session:
-        view = session.view(where, run=run, queue=queue)
-        ratings, repeats = session.store.analysis.fetch_ratings(view), session.store.analysis.fetch_duplicate_reviews(view)
-    pools = _pools(ratings, given)
+        view = session.build_view(where, run=run, queue=queue)
+        ratings, repeats = (
+            session.store.analysis.fetch_ratings(view),
+            session.store.analysis.fetch_duplicate_reviews(view),
+        )
+    pools = _group_by_blind_status(ratings, given)
     for how, group in pools.items():
-        print_json(group, scopes, how) if as_json else print_text(group, scopes, how, whole=by is not None)
+        print_json(group, scopes, how) if as_json else print_text(group, scopes, how, all_tables=by is not None)
     print_self_agreement(repeats, as_json=as_json)
     if not (pools or repeats or as_json):
         emit("no reviews to compare" + (f": none is {given}" if given and ratings else ""))
 
 
-def _pools(ratings: Sequence[Rating], given: str | None) -> dict[BlindStatus, Sequence[Rating]]:
+def _group_by_blind_status(ratings: Sequence[Rating], given: str | None) -> dict[BlindStatus, Sequence[Rating]]:
     """Reviews that are compared with each other, without empty groups."""
     if given == "all":
         return {"all": ratings} if ratings else {}
     return {how: group for how, group in split_by_blind_status(ratings).items() if given in (None, how)}
 
 
-def run_metrics(ratings: Iterable[Rating], scopes: Iterable[AgreementScope], given: BlindStatus) -> Iterator[AgreementCoefficient]:
+def compute_coefficients(
+    ratings: Iterable[Rating], scopes: Iterable[AgreementScope], blind_status: BlindStatus
+) -> Iterator[AgreementCoefficient]:
     from fcreview.stats.agreement_summary import compute_agreement as figures
 
-    return figures(ratings, scopes, given)
+    return figures(ratings, scopes, blind_status)
 
 
-def print_json(ratings: Sequence[Rating], scopes: Sequence[AgreementScope], given: BlindStatus) -> None:
-    for figure in run_metrics(ratings, scopes, given):
+def print_json(ratings: Sequence[Rating], scopes: Sequence[AgreementScope], blind_status: BlindStatus) -> None:
+    for figure in compute_coefficients(ratings, scopes, blind_status):
         emit_json(figure)
 
 
-def print_text(ratings: Sequence[Rating], scopes: Sequence[AgreementScope], given: BlindStatus, *, whole: bool) -> None:
+def print_text(
+    ratings: Sequence[Rating], scopes: Sequence[AgreementScope], blind_status: BlindStatus, *, all_tables: bool
+) -> None:
     """Print the tables. Unless `whole`, a table that would only repeat the overall figures is omitted."""
     unsure = sum(not decides(rating.value) for rating in ratings)
     names = sorted({rating.annotator for rating in ratings})
@@ -156,24 +166,24 @@ def print_text(ratings: Sequence[Rating], scopes: Sequence[AgreementScope], give
         format_count(len(ratings) - unsure, "label"),
         *([f"{unsure:,} unsure"] if unsure else []),
     ]
-    emit(f"{BLIND_STATUS_LABELS[given]}: {', '.join(parts)}")
+    emit(f"{BLIND_STATUS_LABELS[blind_status]}: {', '.join(parts)}")
     for line in NOTES:
         emit(line)
-    for scope, found in groupby(run_metrics(ratings, scopes, given), lambda figure: figure.scope):
+    for scope, found in groupby(compute_coefficients(ratings, scopes, blind_status), lambda figure: figure.scope):
         figures = list(found)
-        if whole or scope == "overall" or len({group_key(each)[:2] for each in figures}) > 1:
+        if all_tables or scope == "overall" or len({group_key(each)[:2] for each in figures}) > 1:
             print_table(figures, scope)
-        if whole or scope == "overall":
+        if all_tables or scope == "overall":
             print_pairs(figures, scope)
     emit()
 
 
-def print_table(figures: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
+def print_table(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
     """Print the figures of all annotators, with group and criterion in the first row only."""
     rows = []
-    for _, group in groupby(figures, group_key):
+    for _, group in groupby(coefficients, group_key):
         first, *others = [each for each in group if each.metric != "cohen"]
-        place = format_group_cells(figures, first)
+        place = format_group_cells(coefficients, first)
         for each in [first, *(other for other in others if other.annotators == first.annotators)]:
             counts = [f"{each.n_units:,}", f"{each.n_labels:,}", f"{len(each.annotators)}"]
             rows.append([*place, format_coefficient_name(each), *format_value_and_interval(each), *counts])
@@ -183,25 +193,40 @@ def print_table(figures: Sequence[AgreementCoefficient], scope: AgreementScope) 
     )
 
 
-def print_pairs(figures: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
+def print_pairs(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
     """Print % agreement and Cohen's kappa of each pair of annotators."""
-    shares = {(group_key(each), each.annotators): each for each in figures if each.metric == "percent"}
+    shares = {(group_key(each), each.annotators): each for each in coefficients if each.metric == "percent"}
     rows = []
-    for each in figures:
+    for each in coefficients:
         if each.metric == "cohen":
             names = cell_text(", ".join(each.annotators))
             share = format_value_and_interval(shares[group_key(each), each.annotators])
-            rows.append([*format_group_cells(figures, each), names, *share, *format_value_and_interval(each), f"{each.n_units:,}"])
+            rows.append(
+                [
+                    *format_group_cells(coefficients, each),
+                    names,
+                    *share,
+                    *format_value_and_interval(each),
+                    f"{each.n_units:,}",
+                ]
+            )
     heads = ["annotators", "percent", "[95 %]", COEFFICIENT_LABELS["cohen"], "[95 %]", "units"]
     if rows:
         _print_table("pairs" if scope == "overall" else f"pairs {SCOPE_HEADINGS[scope]}", scope, heads, rows, (1, 3, 5))
 
 
-def _print_table(heading: str, scope: AgreementScope, heads: list[str], rows: list[list[str]], numbers: tuple[int, ...]) -> None:
+def _print_table(
+    heading: str, scope: AgreementScope, heads: list[str], rows: list[list[str]], numbers: tuple[int, ...]
+) -> None:
     """Print a table; `numbers` are the indexes of the numeric columns in `heads`."""
     first = ["criterion"] if scope == "overall" else [scope, "criterion"]
     right = [len(first) + at for at in numbers]
     emit()
     emit(heading)
-    for line in format_table([*first, *heads], rows, right=right, widest=max(terminal_width() - OTHERS, NARROW)):
+    for line in format_table(
+        [*first, *heads],
+        rows,
+        right_aligned=right,
+        max_width=max(terminal_width() - OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH),
+    ):
         emit(line)

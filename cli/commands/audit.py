@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.commands.show import find_item
-from fcreview.cli.options import AsJson, ItemArgument, RunOption, workspace_command
-from fcreview.cli.output import emit, emit_json, note, terminal_width
+from fcreview.cli.options import ItemArgument, JsonOption, RunOption, workspace_command
+from fcreview.cli.output import emit, emit_json, print_message, terminal_width
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.address import ITEM, describe_address
-from fcreview.model.decision import is_stale, find_retracted_events
+from fcreview.model.decision import find_retracted_events, is_stale
 from fcreview.model.json_value import to_json_text
 from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import sanitize
@@ -19,8 +19,8 @@ from fcreview.model.wording import format_count, format_verdict
 if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
 
-BLIND = {True: "yes", False: "no", None: "unknown"}
-SHORT = 8
+BLIND_TEXTS = {True: "yes", False: "no", None: "unknown"}
+SHORT_ID_LENGTH = 8
 """Length of an event id in text; `--json` has the whole id."""
 INDENT = 11
 
@@ -30,7 +30,7 @@ def audit(
     options: WorkspaceOptions,
     item: ItemArgument,
     run: RunOption = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show an item's review history.
 
@@ -42,16 +42,18 @@ def audit(
     with open_workspace(options) as session:
         detail = session.store.read_detail(find_item(session, item, run))
     if as_json:
-        for event in events(detail):
+        for event in build_events_json(detail):
             emit_json(event)
         return
-    for event in events(detail):
-        for line in event_lines(event, terminal_width()):
+    for event in build_events_json(detail):
+        for line in format_event_lines(event, terminal_width()):
             emit(line)
-    note(f"{format_count(len(detail.history), 'event')} on {detail.key.id}" if detail.history else "no reviews")
+    print_message(
+        f"{format_count(len(detail.history), 'event')} on {detail.key.id}" if detail.history else "no reviews"
+    )
 
 
-def events(detail: ItemDetail) -> Iterator[dict[str, Any]]:
+def build_events_json(detail: ItemDetail) -> Iterator[dict[str, Any]]:
     """The item's events by time: {time, annotator, act, target, criterion, value, fault, tags, note, golden_fix,
     overrules, blind, queue, presentation, retracts, retracted_by, stale, prediction_hash, golden_hash, event}.
 
@@ -66,7 +68,7 @@ def events(detail: ItemDetail) -> Iterator[dict[str, Any]]:
             **{name: getattr(event, name) for name in ("time", "annotator", "act", "target", "criterion")},
             "value": event.verdict,
             **{name: getattr(event, name) for name in ("fault", "tags", "note", "golden_fix", "overrules")},
-            "blind": BLIND[event.blind],
+            "blind": BLIND_TEXTS[event.blind],
             "queue": event.queue,
             "presentation": event.presentation or 1,
             "retracts": event.retracts,
@@ -76,39 +78,39 @@ def events(detail: ItemDetail) -> Iterator[dict[str, Any]]:
         }
 
 
-def event_lines(act: dict[str, Any], width: int) -> Iterator[str]:
+def format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
     """An event as lines of safe text."""
     from fcreview.tui.text.lines import wrap_text
 
-    marks = [f"event {sanitize(act['event'][:SHORT])}", f"blind: {act['blind']}"]
-    marks += [f"queue {sanitize(act['queue'])}"] if act["queue"] else []
-    marks += ["hidden duplicate, for self-agreement only"] if act["presentation"] > 1 else []
-    marks += [f"retracted by {sanitize(act['retracted_by'][:SHORT])}"] if act["retracted_by"] else []
-    marks += ["STALE"] if act["stale"] else []
-    yield f"{sanitize(act['time'])}  {sanitize(act['annotator'])}   {', '.join(marks)}"
-    for row in wrap_text(summary(act), width - INDENT):
+    marks = [f"event {sanitize(event['event'][:SHORT_ID_LENGTH])}", f"blind: {event['blind']}"]
+    marks += [f"queue {sanitize(event['queue'])}"] if event["queue"] else []
+    marks += ["hidden duplicate, for self-agreement only"] if event["presentation"] > 1 else []
+    marks += [f"retracted by {sanitize(event['retracted_by'][:SHORT_ID_LENGTH])}"] if event["retracted_by"] else []
+    marks += ["STALE"] if event["stale"] else []
+    yield f"{sanitize(event['time'])}  {sanitize(event['annotator'])}   {', '.join(marks)}"
+    for row in wrap_text(format_event_summary(event), width - INDENT):
         yield " " * INDENT + row
-    if act["note"] is not None:
-        for at, row in enumerate(wrap_text(act["note"] or "(cleared)", width - INDENT - 6)):
+    if event["note"] is not None:
+        for at, row in enumerate(wrap_text(event["note"] or "(cleared)", width - INDENT - 6)):
             yield " " * INDENT + ("note  " if at == 0 else " " * 6) + row
 
 
-def summary(act: dict[str, Any]) -> str:
+def format_event_summary(event: dict[str, Any]) -> str:
     """`adjudicates item · correct pass · fault: golden · tags a, b`; not sanitised."""
-    verb = {"review": "", "adjudicate": "adjudicates ", "retract": "retracts "}[act["act"]]
-    if act["act"] == "retract":
-        return f"{verb}{act['retracts'][:SHORT]}"
-    where = "item" if act["target"] == ITEM else describe_address(act["target"])
+    verb = {"review": "", "adjudicate": "adjudicates ", "retract": "retracts "}[event["act"]]
+    if event["act"] == "retract":
+        return f"{verb}{event['retracts'][:SHORT_ID_LENGTH]}"
+    where = "item" if event["target"] == ITEM else describe_address(event["target"])
     parts = [f"{verb}{where}"]
-    if act["value"] is not None:
-        parts.append(f"{act['criterion']} {format_verdict(act['value'], act['criterion'])}")
-    elif act["criterion"] != CORRECT:
-        parts.append(act["criterion"])
-    override = act["overrules"] or {}
-    source = [override.get("source"), override.get("by")] if act["target"] != ITEM else []  # omitted for whole items
+    if event["value"] is not None:
+        parts.append(f"{event['criterion']} {format_verdict(event['value'], event['criterion'])}")
+    elif event["criterion"] != CORRECT:
+        parts.append(event["criterion"])
+    override = event["overrules"] or {}
+    source = [override.get("source"), override.get("by")] if event["target"] != ITEM else []  # omitted for whole items
     why = f": {override['reason']}" if isinstance(override.get("reason"), str) else ""
     parts += [f"overrides {' '.join(filter(None, source))}".rstrip() + why] if any(source) or why else []
-    parts += [f"fault: {act['fault']}"] if act["fault"] else []
-    parts += [f"tags {', '.join(act['tags']) or '(none)'}"] if act["tags"] is not None else []
-    parts += [f"golden fix {to_json_text(act['golden_fix'])}"] if act["golden_fix"] is not None else []
+    parts += [f"fault: {event['fault']}"] if event["fault"] else []
+    parts += [f"tags {', '.join(event['tags']) or '(none)'}"] if event["tags"] is not None else []
+    parts += [f"golden fix {to_json_text(event['golden_fix'])}"] if event["golden_fix"] is not None else []
     return " · ".join(parts)

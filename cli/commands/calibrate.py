@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.errors import check_choice
-from fcreview.cli.options import AsJson, RunOption, WhereOption, workspace_command
+from fcreview.cli.options import JsonOption, RunOption, WhereOption, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.wording import format_verdict
@@ -44,10 +44,13 @@ def calibrate(
     by: Annotated[
         list[str] | None,
         typer.Option(
-            "--by", metavar="NAME", help=f"Table to print: {', '.join(CALIBRATION_SCOPES)}; repeatable.", show_default="all"
+            "--by",
+            metavar="NAME",
+            help=f"Table to print: {', '.join(CALIBRATION_SCOPES)}; repeatable.",
+            show_default="all",
         ),
     ] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure checkers and judges against human labels.
 
@@ -62,7 +65,7 @@ def calibrate(
     scopes = [scope for scope in CALIBRATION_SCOPES if not by or scope in by]
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
-        view = session.view(where, run=run, queue="dataset")
+        view = session.build_view(where, run=run, queue="dataset")
         cases = session.store.analysis.fetch_calibration_cases(view)
         filters = _CellFilters(session, view.where, run)
         (print_json if as_json else print_text)(filters, cases, scopes)
@@ -73,15 +76,17 @@ class _CellFilters:
 
     def __init__(self, session: WorkspaceSession, where: str, run: str | None) -> None:
         self._session = session
-        self._base = where if run is None else f"{where} run:{session.run(run)}".strip()
+        self._base = where if run is None else f"{where} run:{session.find_run_number(run)}".strip()
 
-    def where(self, group: Calibration, cell: ConfusionCell) -> str | None:
-        return self._where(group.source, group.criterion, cell, group.scope, group.name)
+    def build_cell_filter(self, group: Calibration, cell: ConfusionCell) -> str | None:
+        return self._build_filter(group.source, group.criterion, cell, group.scope, group.name)
 
-    def where_wrong(self, kind: ErrorGroup) -> str | None:
-        return self._where(kind.source, kind.criterion, kind, kind.by, kind.name)
+    def build_error_filter(self, kind: ErrorGroup) -> str | None:
+        return self._build_filter(kind.source, kind.criterion, kind, kind.by, kind.name)
 
-    def _where(self, source: str, criterion: str, cell: ConfusionCell | ErrorGroup, scope: str, name: str | None) -> str | None:
+    def _build_filter(
+        self, source: str, criterion: str, cell: ConfusionCell | ErrorGroup, scope: str, name: str | None
+    ) -> str | None:
         from fcreview.store.queries.estimation import CalibrationCell
 
         wanted = CalibrationCell(source, criterion, cell.automatic, cell.human, scope, name, cell.items)
@@ -96,13 +101,13 @@ def print_json(filters: _CellFilters, cases: Sequence[VerdictPair], scopes: Sequ
     from fcreview.stats.calibration_summary import compute_calibrations, find_error_groups
 
     for group in compute_calibrations(cases, scopes):
-        cells = [_json_fields(cell) | {"where": filters.where(group, cell)} for cell in group.cells]
+        cells = [_build_json_fields(cell) | {"where": filters.build_cell_filter(group, cell)} for cell in group.cells]
         emit_json({"kind": "calibration"} | asdict(group) | {"cells": cells})
     for kind in find_error_groups(cases):
-        emit_json({"kind": "wrong"} | _json_fields(kind) | {"where": filters.where_wrong(kind)})
+        emit_json({"kind": "wrong"} | _build_json_fields(kind) | {"where": filters.build_error_filter(kind)})
 
 
-def _json_fields(group: ConfusionCell | ErrorGroup) -> dict[str, Any]:
+def _build_json_fields(group: ConfusionCell | ErrorGroup) -> dict[str, Any]:
     return {_JSON_KEYS.get(name, name): value for name, value in asdict(group).items() if name != "items"}
 
 
@@ -122,7 +127,7 @@ def print_text(filters: _CellFilters, cases: Sequence[VerdictPair], scopes: Sequ
             print_rates(groups, scope)
     wrong = list(find_error_groups(cases))
     if wrong:
-        print_wrong(filters, wrong)
+        print_error_groups(filters, wrong)
 
 
 def print_matrices(filters: _CellFilters, groups: Sequence[Calibration]) -> None:
@@ -131,10 +136,12 @@ def print_matrices(filters: _CellFilters, groups: Sequence[Calibration]) -> None
         first = format_source_and_criterion(group)
         for cell in group.cells:
             said, settled = format_verdict(cell.automatic, group.criterion), format_verdict(cell.human, group.criterion)
-            rows.append([*first, said, settled, f"{cell.n:,}", cell_text(filters.where(group, cell) or "")])
+            rows.append([*first, said, settled, f"{cell.n:,}", cell_text(filters.build_cell_filter(group, cell) or "")])
             first = ["", ""]
     emit()
-    for line in format_table(["source", "criterion", "verdict", "human", "n", "filter"], rows, right=(4,), widest=36):
+    for line in format_table(
+        ["source", "criterion", "verdict", "human", "n", "filter"], rows, right_aligned=(4,), max_width=36
+    ):
         emit(line)
 
 
@@ -144,20 +151,30 @@ def print_rates(groups: Sequence[Calibration], scope: CalibrationScope) -> None:
     rows = []
     for group in groups:
         place = [] if scope == "overall" else [cell_text(group.name)]
-        rows.append([*place, *format_source_and_criterion(group), f"{group.n:,}", group.chosen, *format_measures(group.rates).values()])
+        rows.append(
+            [
+                *place,
+                *format_source_and_criterion(group),
+                f"{group.n:,}",
+                group.chosen,
+                *format_measures(group.rates).values(),
+            ]
+        )
     heads = [*([] if scope == "overall" else [scope]), "source", "criterion", "n", "chosen", *MEASURE_LABELS.values()]
-    for line in format_table(heads, rows, right=(heads.index("n"),), widest=32):
+    for line in format_table(heads, rows, right_aligned=(heads.index("n"),), max_width=32):
         emit(line)
 
 
-def print_wrong(filters: _CellFilters, wrong: Sequence[ErrorGroup]) -> None:
+def print_error_groups(filters: _CellFilters, error_groups: Sequence[ErrorGroup]) -> None:
     emit()
     emit("most frequent errors")
     rows = []
-    for _, found in groupby(wrong, lambda kind: (kind.source, kind.judge, kind.criterion)):
+    for _, found in groupby(error_groups, lambda kind: (kind.source, kind.judge, kind.criterion)):
         for kind in sorted(found, key=lambda kind: -kind.wrong)[:MAX_ERROR_GROUPS]:
-            of, where = f"{kind.wrong:,} of {kind.of:,}", cell_text(filters.where_wrong(kind) or "")
-            rows.append([*format_source_and_criterion(kind), kind.by, cell_text(kind.name), format_error(kind), of, where])
+            of, where = f"{kind.wrong:,} of {kind.of:,}", cell_text(filters.build_error_filter(kind) or "")
+            rows.append(
+                [*format_source_and_criterion(kind), kind.by, cell_text(kind.name), format_error(kind), of, where]
+            )
     heads = ["source", "criterion", "by", "kind", "verdict", "wrong", "filter"]
-    for line in format_table(heads, rows, right=(5,), widest=32):
+    for line in format_table(heads, rows, right_aligned=(5,), max_width=32):
         emit(line)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.errors import CommandError, UsageError, check_choice
-from fcreview.cli.options import AsJson, WhereOption, workspace_command
+from fcreview.cli.options import JsonOption, WhereOption, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.sanitize import sanitize
@@ -22,19 +22,19 @@ from fcreview.stats.run_comparison import (
     TEST_DESCRIPTION,
     TEST_METHOD,
     VERDICT_SOURCES,
-    RunComparison,
+    ComparisonGroup,
     Flip,
     ItemOutcome,
-    ComparisonGroup,
+    RunComparison,
     VerdictSource,
+    are_rates_comparable,
+    choose_source,
     compare_runs,
     format_difference,
     format_p_value,
     list_caveats,
-    are_rates_comparable,
-    choose_source,
 )
-from fcreview.stats.run_matrix import RunMatrix, MatrixItem, build_run_matrix
+from fcreview.stats.run_matrix import MatrixItem, RunMatrix, build_run_matrix
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -46,7 +46,7 @@ DEFAULT_LIMIT = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparisonSide:
     """A run and the source of its verdicts."""
 
     row: RunRow
@@ -69,35 +69,35 @@ class Side:
         }
 
 
-MARKS = {True: "✓", False: "✗", None: "·"}
-PLAIN_MARKS = {True: "P", False: "F", None: "."}
+VERDICT_MARKS = {True: "✓", False: "✗", None: "·"}
+ASCII_VERDICT_MARKS = {True: "P", False: "F", None: "."}
 """Marks for terminals without Unicode."""
-END_RUNS = 20
+MAX_END_RUNS = 20
 """Best and weakest runs whose marks are printed if there are more than three times as many."""
 
 
-def print_matrix(sides: Sequence[Side], found: RunMatrix, limit: int | None, *, as_json: bool) -> None:
+def print_matrix(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int | None, *, as_json: bool) -> None:
     """Print the matrix; `sides` are in the order in which they were compared."""
     if as_json:
-        print_matrix_json(sides, found, limit)
+        print_matrix_json(sides, matrix, limit)
     else:
-        print_matrix_text(sides, found, DEFAULT_LIMIT if limit is None else limit)
+        print_matrix_text(sides, matrix, DEFAULT_LIMIT if limit is None else limit)
 
 
-def print_matrix_json(sides: Sequence[Side], found: RunMatrix, limit: int | None) -> None:
+def print_matrix_json(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int | None) -> None:
     """Print a JSON object for each run, best first, then for each item, hardest first; `kind` is run or item."""
-    for each in found.ranking:
+    for each in matrix.ranking:
         emit_json(
             {"kind": "run", "rank": each.rank}
             | sides[each.run].as_json()
-            | {"passed": each.passed, "known": each.known, "rate": each.rate, "shared": found.n_shared > 0}
+            | {"passed": each.passed, "known": each.known, "rate": each.rate, "shared": matrix.n_shared > 0}
         )
-    order = [sides[each.run].row.run for each in found.ranking]
-    for item in found.items[:limit]:
-        emit_json(item_json(item, order))
+    order = [sides[each.run].row.run for each in matrix.ranking]
+    for item in matrix.items[:limit]:
+        emit_json(build_item_json(item, order))
 
 
-def item_json(item: MatrixItem, order: Sequence[int]) -> dict[str, Any]:
+def build_item_json(item: MatrixItem, order: Sequence[int]) -> dict[str, Any]:
     """JSON object {kind, benchmark, generation, language, category, id, passing, failing, upset, verdicts}.
 
     `verdicts` maps run numbers to true, false or null, best run first.
@@ -112,32 +112,34 @@ def item_json(item: MatrixItem, order: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def print_matrix_text(sides: Sequence[Side], found: RunMatrix, limit: int) -> None:
-    emit(f"{format_count(len(sides), 'run')}, {format_count(len(found.items), 'item')}, verdicts: {sides[0].source}")
-    if found.n_shared:
-        emit(f"ranked over the {format_count(found.n_shared, 'item')} on which every run has a verdict")
+def print_matrix_text(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int) -> None:
+    emit(f"{format_count(len(sides), 'run')}, {format_count(len(matrix.items), 'item')}, verdicts: {sides[0].source}")
+    if matrix.n_shared:
+        emit(f"ranked over the {format_count(matrix.n_shared, 'item')} on which every run has a verdict")
     else:
         emit("no item has a verdict in every run: each run is ranked by its own items")
-    if found.n_other_question:
-        emit(f"{format_count(found.n_other_question, 'id')} with several questions: each question is a separate item")
-    if len(found.generations) > 1:
-        emit(f"generations {cell_text(', '.join(found.generations))}: matched by the other fields")
+    if matrix.n_other_question:
+        emit(f"{format_count(matrix.n_other_question, 'id')} with several questions: each question is a separate item")
+    if len(matrix.generations) > 1:
+        emit(f"generations {cell_text(', '.join(matrix.generations))}: matched by the other fields")
     emit()
     for line in format_table(
-        ["rank", "run", "model", "rate", "passed", "of"], _ranking(sides, found), right=(0, 1, 3, 4, 5)
+        ["rank", "run", "model", "rate", "passed", "of"],
+        _build_ranking_rows(sides, matrix),
+        right_aligned=(0, 1, 3, 4, 5),
     ):
         emit(line)
-    print_items("hardest items first; runs from best to weakest", found.items, limit)
-    print_items("upsets: the best runs fail, weaker ones pass", found.upsets, limit)
+    print_items("hardest items first; runs from best to weakest", matrix.items, limit)
+    print_items("upsets: the best runs fail, weaker ones pass", matrix.upsets, limit)
 
 
-def _ranking(sides: Sequence[Side], found: RunMatrix) -> list[list[str]]:
+def _build_ranking_rows(sides: Sequence[ComparisonSide], matrix: RunMatrix) -> list[list[str]]:
     return [
         [
             str(each.rank), str(sides[each.run].row.run), cell_text(sides[each.run].row.info.model),
             format_rate(each.passed, each.known), f"{each.passed:,}", f"{each.known:,}",
         ]
-        for each in found.ranking
+        for each in matrix.ranking
     ]  # fmt: skip
 
 
@@ -146,71 +148,73 @@ def print_items(heading: str, items: Sequence[MatrixItem], limit: int) -> None:
         return
     emit()
     omitted = (
-        f" ({END_RUNS} best and {END_RUNS} weakest runs; --json has all)"
-        if len(items[0].verdicts) > 3 * END_RUNS
+        f" ({MAX_END_RUNS} best and {MAX_END_RUNS} weakest runs; --json has all)"
+        if len(items[0].verdicts) > 3 * MAX_END_RUNS
         else ""
     )
     emit(heading + omitted)
-    marks = MARKS if (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" else PLAIN_MARKS
+    marks = VERDICT_MARKS if (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" else ASCII_VERDICT_MARKS
     rows = [
         [
             cell_text(item.aligned_item.question_key.id), cell_text(item.aligned_item.question_key.category), f"{item.passing} of {item.known}",
-            _marks([marks[verdict] for verdict in item.verdicts]),
+            _join_marks([marks[verdict] for verdict in item.verdicts]),
         ]
         for item in items[:limit]
     ]  # fmt: skip
-    for line in format_table(["item", "category", "pass", "runs"], rows, right=(2,), widest=36):
+    for line in format_table(["item", "category", "pass", "runs"], rows, right_aligned=(2,), max_width=36):
         emit(line)
     if len(items) > limit:
         emit(f"… {len(items) - limit:,} more: --limit {len(items)}")
 
 
-def _marks(marks: Sequence[str]) -> str:
-    return "".join(marks if len(marks) <= 3 * END_RUNS else (*marks[:END_RUNS], " … ", *marks[-END_RUNS:]))
+def _join_marks(marks: Sequence[str]) -> str:
+    return "".join(marks if len(marks) <= 3 * MAX_END_RUNS else (*marks[:MAX_END_RUNS], " … ", *marks[-MAX_END_RUNS:]))
 
 
 ID_WIDTH = 44
 """Width of item ids in the list of flips, in cells."""
 
 
-def print_pair(sides: tuple[Side, Side], found: RunComparison, limit: int | None, *, as_json: bool) -> None:
+def print_pair(
+    sides: tuple[ComparisonSide, ComparisonSide], comparison: RunComparison, limit: int | None, *, as_json: bool
+) -> None:
     if as_json:
-        print_pair_json(sides, found, limit)
+        print_pair_json(sides, comparison, limit)
     else:
-        print_pair_text(sides, found, DEFAULT_LIMIT if limit is None else limit)
+        print_pair_text(sides, comparison, DEFAULT_LIMIT if limit is None else limit)
 
 
-def print_pair_json(sides: tuple[Side, Side], found: RunComparison, limit: int | None) -> None:
+def print_pair_json(sides: tuple[ComparisonSide, ComparisonSide], comparison: RunComparison, limit: int | None) -> None:
     """Print a JSON object overall, for each category and for each flip; `kind` names which."""
     emit_json(
         {"kind": "overall", "a": sides[0].as_json(), "b": sides[1].as_json()}
-        | part_json(found.overall)
+        | build_group_json(comparison.overall)
         | {
             "level": CONFIDENCE_LEVEL,
             "method": INTERVAL_METHOD,
             "test": TEST_METHOD,
-            "judged_a": found.n_verdicts[0],
-            "judged_b": found.n_verdicts[1],
-            "without_partner_a": found.n_unmatched[0],
-            "without_partner_b": found.n_unmatched[1],
-            "other_question": found.n_other_question,
-            "independent": not found.has_grouped_items,
+            "judged_a": comparison.n_verdicts[0],
+            "judged_b": comparison.n_verdicts[1],
+            "without_partner_a": comparison.n_unmatched[0],
+            "without_partner_b": comparison.n_unmatched[1],
+            "other_question": comparison.n_other_question,
+            "independent": not comparison.has_grouped_items,
         }
     )
-    for part in found.categories:
-        emit_json({"kind": "category", "category": part.category} | part_json(part))
-    for flip in found.flips[:limit]:
-        emit_json(flip_json(flip))
+    for part in comparison.categories:
+        emit_json({"kind": "category", "category": part.category} | build_group_json(part))
+    for flip in comparison.flips[:limit]:
+        emit_json(build_flip_json(flip))
 
 
-def part_json(part: ComparisonGroup) -> dict[str, Any]:
+def build_group_json(group: ComparisonGroup) -> dict[str, Any]:
     """JSON fields {of, n, both_pass, both_fail, only_a, only_b, rate_a, rate_b, difference, low, high, p}.
 
     Rates and differences are shares from 0 to 1.
     """
-    counts, found = part.counts, part.difference
+    counts, found = group.counts, group.difference
     return {
-        "of": part.n_pairs,
+        "of": group.n_pairs,
         "n": counts.n,
         **asdict(counts),
         "rate_a": counts.rate_a,
@@ -222,7 +226,7 @@ def part_json(part: ComparisonGroup) -> dict[str, Any]:
     }
 
 
-def flip_json(flip: Flip) -> dict[str, Any]:
+def build_flip_json(flip: Flip) -> dict[str, Any]:
     """JSON object {kind, benchmark, generation, language, category, id, passes, same_prediction, golden_differs, cause,
     a, b}, where a and b are {verdict, error_type, first_difference}."""
 
@@ -241,45 +245,52 @@ def flip_json(flip: Flip) -> dict[str, Any]:
     }
 
 
-def print_pair_text(sides: tuple[Side, Side], found: RunComparison, limit: int) -> None:
+def print_pair_text(sides: tuple[ComparisonSide, ComparisonSide], comparison: RunComparison, limit: int) -> None:
     a, b = sides
-    comparable = are_rates_comparable(found, a.source, b.source)
+    comparable = are_rates_comparable(comparison, a.source, b.source)
     emit(f"A  {a.name}")
     emit(f"B  {b.name}")
-    for remark in list_caveats(found, a.source, b.source):
+    for remark in list_caveats(comparison, a.source, b.source):
         emit(remark)
     emit()
-    parts = [found.overall, *(found.categories if len(found.categories) > 1 else ())]
+    parts = [comparison.overall, *(comparison.categories if len(comparison.categories) > 1 else ())]
     headers = ["", "items", "A", "B", "both pass", "both fail", "only A", "only B", "A - B, points", "p"]
-    for line in format_table(headers, [_row(part, comparable) for part in parts], right=range(1, 8), widest=36):
+    for line in format_table(
+        headers, [_build_group_row(part, comparable) for part in parts], right_aligned=range(1, 8), max_width=36
+    ):
         emit(line)
     emit()
-    emit(f"[ ]: {INTERVAL_DESCRIPTION}. p: {TEST_DESCRIPTION}" + ("; not corrected for the number of categories." if parts[1:] else "."))
-    print_flips(found.flips, limit)
+    emit(
+        f"[ ]: {INTERVAL_DESCRIPTION}. p: {TEST_DESCRIPTION}"
+        + ("; not corrected for the number of categories." if parts[1:] else ".")
+    )
+    print_flips(comparison.flips, limit)
 
 
-def _row(part: ComparisonGroup, comparable: bool) -> list[str]:
-    counts = part.counts
-    rates = [format_rate(counts.both_pass + only, counts.n) if comparable else "·" for only in (counts.only_a, counts.only_b)]
+def _build_group_row(group: ComparisonGroup, comparable: bool) -> list[str]:
+    counts = group.counts
+    rates = [
+        format_rate(counts.both_pass + only, counts.n) if comparable else "·" for only in (counts.only_a, counts.only_b)
+    ]
     numbers = [counts.both_pass, counts.both_fail, counts.only_a, counts.only_b]
     return [
-        "all items" if part.category is None else sanitize(part.category),
+        "all items" if group.category is None else sanitize(group.category),
         f"{counts.n:,}",
         *rates,
         *(f"{number:,}" for number in numbers),
-        format_difference(part) if comparable else "·",
-        format_p_value(part.difference.p) if comparable else "·",
+        format_difference(group) if comparable else "·",
+        format_p_value(group.difference.p) if comparable else "·",
     ]
 
 
-def print_flips(found: Sequence[Flip], limit: int) -> None:
+def print_flips(flips: Sequence[Flip], limit: int) -> None:
     for side in ("a", "b"):
-        flips = [flip for flip in found if flip.passing_side == side]
+        flips = [flip for flip in flips if flip.passing_side == side]
         if flips:
             emit()
             emit(f"only {side.upper()} passes: {format_count(len(flips), 'item')}")
         rows = [[cell_text(flip.a.question_key.id), sanitize(flip.cause)] for flip in flips[:limit]]
-        for line in format_table(["item", "cause"], rows, widest=ID_WIDTH) if rows else ():
+        for line in format_table(["item", "cause"], rows, max_width=ID_WIDTH) if rows else ():
             emit(f"  {line}")
         if len(flips) > limit:
             emit(f"  … {len(flips) - limit:,} more: --limit {len(flips)}")
@@ -315,7 +326,7 @@ def compare(
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=0, help="Print at most N flips, or N items of the matrix.")
     ] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Compare runs item by item.
 
@@ -325,38 +336,38 @@ def compare(
 
     Example: fcreview compare result/ 1 2 --source rule
     """
-    given, other = _source(source), _source(against)
+    given, other = _check_source(source), _check_source(against)
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
-        view = session.view(where, queue="dataset")
-        chosen = _chosen(session, runs or [])
+        view = session.build_view(where, queue="dataset")
+        chosen = _select_runs(session, runs or [])
         counts = given or choose_source(row.official_known for row in chosen)
         if len(chosen) == 2:
-            a, b = Side(chosen[0], counts), Side(chosen[1], other or counts)
+            a, b = ComparisonSide(chosen[0], counts), ComparisonSide(chosen[1], other or counts)
             if a == b:
                 raise UsageError("both sides are the same: choose another run, or --source and --against")
-            found = compare_runs(_outcomes(session, view, a), _outcomes(session, view, b))
+            found = compare_runs(_fetch_outcomes(session, view, a), _fetch_outcomes(session, view, b))
             print_pair((a, b), found, limit, as_json=as_json)
         elif other:
             raise UsageError("--against needs two runs; the same run may be given twice")
         else:
-            sides = [Side(row, counts) for row in {row.run: row for row in chosen}.values()]
+            sides = [ComparisonSide(row, counts) for row in {row.run: row for row in chosen}.values()]
             runs_of = session.store.analysis.fetch_outcomes(view, [side.row.run for side in sides], counts)
             print_matrix(sides, build_run_matrix([runs_of[side.row.run] for side in sides]), limit, as_json=as_json)
 
 
-def _source(names: str | None) -> VerdictSource | None:
-    return None if names is None else check_choice(VERDICT_SOURCES, names, "source")
+def _check_source(name: str | None) -> VerdictSource | None:
+    return None if name is None else check_choice(VERDICT_SOURCES, name, "source")
 
 
-def _chosen(session: WorkspaceSession, names: Sequence[str]) -> list[RunRow]:
+def _select_runs(session: WorkspaceSession, names: Sequence[str]) -> list[RunRow]:
     """The runs on the command line, or all. CommandError for fewer than two."""
     rows = {row.run: row for row in session.runs}
-    chosen = [rows[session.run(name)] for name in names] if names else list(rows.values())
+    chosen = [rows[session.find_run_number(name)] for name in names] if names else list(rows.values())
     if len(chosen) < 2:
         raise CommandError("only one run: choose two, or one twice with --source official --against rule")
     return chosen
 
 
-def _outcomes(session: WorkspaceSession, view: View, side: Side) -> list[ItemOutcome]:
+def _fetch_outcomes(session: WorkspaceSession, view: View, side: ComparisonSide) -> list[ItemOutcome]:
     return session.store.analysis.fetch_outcomes(view, [side.row.run], side.source)[side.row.run]

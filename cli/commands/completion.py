@@ -17,7 +17,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CompletableCommand:
     """A command with the words that complete it."""
 
     name: str
@@ -38,26 +38,26 @@ def completion(
     """
     check_choice(SHELLS, shell, "shell")
     commands = list_commands()
-    emit(fish(commands) if shell == "fish" else bash(commands, zsh=shell == "zsh"))
+    emit(format_fish_script(commands) if shell == "fish" else format_bash_script(commands, zsh=shell == "zsh"))
 
 
-def list_commands() -> list[Command]:
+def list_commands() -> list[CompletableCommand]:
     """Every command, as in `fcreview --help`."""
     from fcreview.cli.program import build_program
 
     program: Any = typer.main.get_command(build_program())  # an object of Typer's own copy of click
-    return [_describe(name, command) for name, command in program.commands.items()]
+    return [_describe_command(name, command) for name, command in program.commands.items()]
 
 
-def _describe(name: str, command: Any) -> Command:
+def _describe_command(name: str, command: Any) -> CompletableCommand:
     inner = [each for each in getattr(command, "commands", {}).values() if not each.hidden]
     shown = [option for each in (command, *inner) for option in each.params if not getattr(option, "hidden", False)]
     options = {text for option in shown for text in option.opts if text[:2] == "--"}
     summary = (command.help or "").partition("\n")[0]
-    return Command(name, summary, [*(each.name or "" for each in inner), *sorted({*options, "--help"})])
+    return CompletableCommand(name, summary, [*(each.name or "" for each in inner), *sorted({*options, "--help"})])
 
 
-def bash(commands: list[Command], *, zsh: bool = False) -> str:
+def format_bash_script(commands: list[CompletableCommand], *, zsh: bool = False) -> str:
     cases = [f'    {each.name}) words="{" ".join(each.words)}" ;;' for each in commands]
     names = " ".join(each.name for each in commands)
     lines = [
@@ -76,7 +76,7 @@ def bash(commands: list[Command], *, zsh: bool = False) -> str:
     return "\n".join(lines)
 
 
-def fish(commands: list[Command]) -> str:
+def format_fish_script(commands: list[CompletableCommand]) -> str:
     lines = []
     for each in commands:
         summary = each.summary.replace("'", "")

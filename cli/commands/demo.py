@@ -12,11 +12,11 @@ import typer
 from fcreview.cli.commands.triage import TriageTable, print_triage
 from fcreview.cli.errors import CommandError
 from fcreview.cli.launch import show_queue
-from fcreview.cli.options import Annotator
-from fcreview.cli.output import cell_text, emit, note, on_terminal
+from fcreview.cli.options import AnnotatorOption
+from fcreview.cli.output import cell_text, emit, has_terminal, print_message
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 
-NOT_COPIED = shutil.ignore_patterns("__init__.py", "__pycache__", ".*")
+IGNORE_PACKAGE_FILES = shutil.ignore_patterns("__init__.py", "__pycache__", ".*")
 
 
 def demo(
@@ -27,7 +27,7 @@ def demo(
         ),
     ] = None,
     into: Annotated[Path | None, typer.Option("--into", hidden=True)] = None,
-    annotator: Annotator = None,
+    annotator: AnnotatorOption = None,
 ) -> None:
     """Open the sample runs.
 
@@ -38,11 +38,11 @@ def demo(
     """
     folder = copy_samples(output or into)
     with open_workspace(WorkspaceOptions([folder], annotator=annotator)) as session:
-        if on_terminal():
+        if has_terminal():
             show_queue(session)
-            note(f"sample runs and your reviews: {folder}")
+            print_message(f"sample runs and your reviews: {folder}")
             return
-        view = session.view()
+        view = session.build_view()
         clusters = session.store.fetch_clusters(view)
         print_triage(session, view, TriageTable(clusters, sum(cluster.count for cluster in clusters)))
     name = cell_text(str(folder))
@@ -65,6 +65,6 @@ def copy_samples(target: Path | None) -> Path:
 
     folder = target or Path(tempfile.mkdtemp(prefix="fcreview-demo-"))
     with as_file(files("fcreview.sample_runs")) as samples:
-        shutil.copytree(samples, folder, ignore=NOT_COPIED, dirs_exist_ok=True)
+        shutil.copytree(samples, folder, ignore=IGNORE_PACKAGE_FILES, dirs_exist_ok=True)
     (folder / ".fcreview").mkdir(exist_ok=True)
     return folder

@@ -14,15 +14,15 @@ import typer
 
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import EXIT_FAILURE
-from fcreview.cli.options import AsJson, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, on_terminal
+from fcreview.cli.options import JsonOption, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, has_terminal
 from fcreview.cli.workspace import (
     WorkspaceOptions,
-    data_folders,
     discover_runs,
-    named_folders,
-    remembered_datasets,
-    workspace_of,
+    list_data_folders,
+    load_remembered_datasets,
+    locate_workspace,
+    resolve_data_option,
 )
 from fcreview.model.wording import format_count
 
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 PACKAGES = ("fcreview", "textual", "rich", "duckdb", "orjson", "pydantic", "typer", "bfcl-eval")
 MAX_ISSUES = 20
 """Import issues that are listed."""
-GROUPED = ("missing", "dataset", "notice", "warning", "error")
+GROUPED_KINDS = ("missing", "dataset", "notice", "warning", "error")
 """Kinds of facts that many runs or files may share; printed once with their number."""
 Fact = dict[str, Any]
 """{kind, name, value, problem}: `problem` is true if something is damaged or missing."""
 
 
-CURRENT = (
+OPTIONAL_PATH_ARGUMENT = (
     Annotated[Path, typer.Argument(metavar="[PATH]", help="A run, a folder of runs, or a folder with a workspace.")],
     Path(),
 )
 
 
-@workspace_command("format", common=("data", "workspace"), path=CURRENT)
-def doctor(options: WorkspaceOptions, as_json: AsJson = False) -> None:
+@workspace_command("format", common=("data", "workspace"), path=OPTIONAL_PATH_ARGUMENT)
+def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """Check the setup.
 
     Reports runs, datasets, journals, versions and what the terminal supports. Changes nothing. Exit code 1 if a journal
@@ -59,19 +59,19 @@ def doctor(options: WorkspaceOptions, as_json: AsJson = False) -> None:
     config = load_config()
     found = discover_runs(options, config)
     try:
-        home = workspace_of(options, create=False)
+        home = locate_workspace(options, create=False)
     except WorkspaceError as error:
-        facts = [_fact("workspace", str(error))]
+        facts = [_build_fact("workspace", str(error))]
     else:
-        facts = [_fact("workspace", str(home.root)), *_journals(home)]
+        facts = [_build_fact("workspace", str(home.root)), *_check_journals(home)]
     damaged = any(fact["problem"] for fact in facts)
-    facts += _runs(found, options)
-    facts += [_fact("dataset folder", str(folder)) for folder in data_folders(options, config)]
+    facts += _check_runs(found, options)
+    facts += [_build_fact("dataset folder", str(folder)) for folder in list_data_folders(options, config)]
     facts += [
-        _fact("configuration", f"{config.file}{'' if config.file.exists() else ' (does not exist)'}"),
-        *_machine(),
+        _build_fact("configuration", f"{config.file}{'' if config.file.exists() else ' (does not exist)'}"),
+        *_check_machine(),
     ]
-    for fact in facts if as_json else _group(facts):
+    for fact in facts if as_json else _group_facts(facts):
         if as_json:
             emit_json(fact)
         else:
@@ -81,15 +81,15 @@ def doctor(options: WorkspaceOptions, as_json: AsJson = False) -> None:
         raise typer.Exit(EXIT_FAILURE)
 
 
-def _fact(kind: str, value: str, name: str = "", *, problem: bool = False) -> Fact:
+def _build_fact(kind: str, value: str, name: str = "", *, problem: bool = False) -> Fact:
     return {"kind": kind, "name": name, "value": value, "problem": problem}
 
 
-def _group(facts: Iterable[Fact]) -> list[Fact]:
+def _group_facts(facts: Iterable[Fact]) -> list[Fact]:
     """Merge equal facts about many runs or files into one with their number."""
     groups: dict[tuple[object, ...], list[Fact]] = {}
     for at, fact in enumerate(facts):
-        key = (fact["kind"], fact["value"], fact["problem"]) if fact["kind"] in GROUPED else (at,)
+        key = (fact["kind"], fact["value"], fact["problem"]) if fact["kind"] in GROUPED_KINDS else (at,)
         groups.setdefault(key, []).append(fact)
     return [
         first | {"name": f"{first['name']} and {len(others):,} more"} if others else first
@@ -97,27 +97,27 @@ def _group(facts: Iterable[Fact]) -> list[Fact]:
     ]
 
 
-def _journals(home: Workspace) -> Iterator[Fact]:
+def _check_journals(home: Workspace) -> Iterator[Fact]:
     """Number of reviews of each annotator, and every problem of a damaged journal."""
     from fcreview.store.reviews.journal_reader import check_journals
 
     reports = check_journals(home)
     if not reports:
-        yield _fact("journal", "no reviews yet")
+        yield _build_fact("journal", "no reviews yet")
     for report in reports:
         state = "intact" if not report.warnings else f"{format_count(len(report.warnings), 'problem')}"
         retracted = f", {report.retracted} retracted" if report.retracted else ""
-        yield _fact("journal", f"{format_count(report.events, 'review')}{retracted}; {state}", report.annotator)
+        yield _build_fact("journal", f"{format_count(report.events, 'review')}{retracted}; {state}", report.annotator)
         for warning in report.warnings:
-            yield _fact("journal", warning, report.annotator, problem=True)
+            yield _build_fact("journal", warning, report.annotator, problem=True)
         for torn in report.torn:
-            yield _fact("journal", f"set aside earlier: {torn}", report.annotator)
+            yield _build_fact("journal", f"set aside earlier: {torn}", report.annotator)
 
 
-def _runs(found: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:
+def _check_runs(found: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:
     from fcreview.store.importing.dataset_paths import find_missing_folder, select_dataset_folders
 
-    remembered = remembered_datasets(options)
+    remembered = load_remembered_datasets(options)
     for plan in found.plans:
         run = plan.run
         parts = [f"{run.benchmark} {run.generation} {run.language}".strip(), plan.reason, run.path]
@@ -128,43 +128,43 @@ def _runs(found: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:
             (plan.logs, "log"),
         ]
         parts.append(", ".join(format_count(len(files), what) for files, what in counts if files))
-        yield _fact("run", "; ".join(part for part in parts if part), run.model)
+        yield _build_fact("run", "; ".join(part for part in parts if part), run.model)
         if not plan.scores and plan.needs_scores:
-            yield _fact("missing", "no score files: recomputed verdicts only", run.model, problem=True)
-        given_now = bool(select_dataset_folders(named_folders(options), plan))
+            yield _build_fact("missing", "no score files: recomputed verdicts only", run.model, problem=True)
+        given_now = bool(select_dataset_folders(resolve_data_option(options), plan))
         before = None if given_now or remembered is None else find_missing_folder(plan, remembered.folders_of(run))
         if before:
             what = f"dataset no longer in {before}: pass --data DIR"
-            yield _fact("missing", what, run.model, problem=True)
+            yield _build_fact("missing", what, run.model, problem=True)
         elif not plan.data and run.needs_dataset:
-            yield _fact("missing", "no dataset: pass --data DIR", run.model, problem=True)
+            yield _build_fact("missing", "no dataset: pass --data DIR", run.model, problem=True)
         elif run.dataset:
-            yield _fact("dataset", run.dataset, run.model)
+            yield _build_fact("dataset", run.dataset, run.model)
     issues = [*found.issues, *(issue for plan in found.plans for issue in plan.issues)]
     for issue in issues[:MAX_ISSUES]:
         where = f"{issue.file}:{issue.line}" if issue.line else issue.file
-        yield _fact(issue.severity, issue.what, where, problem=issue.severity == "error")
+        yield _build_fact(issue.severity, issue.what, where, problem=issue.severity == "error")
     if len(issues) > MAX_ISSUES:
-        yield _fact(
+        yield _build_fact(
             "notice",
             f"{len(issues) - MAX_ISSUES} more issues in {options.paths[0]}: run fcreview import --json to list them",
         )
 
 
-def _machine() -> Iterator[Fact]:
+def _check_machine() -> Iterator[Fact]:
     from importlib.metadata import PackageNotFoundError, version
 
     for package in PACKAGES:
         try:
-            yield _fact("version", version(package), package)
+            yield _build_fact("version", version(package), package)
         except PackageNotFoundError:
             if package != "bfcl-eval":
-                yield _fact("version", "not installed", package, problem=True)
-    yield _fact("version", f"{platform.python_version()} on {platform.system()} {platform.machine()}", "Python")
+                yield _build_fact("version", "not installed", package, problem=True)
+    yield _build_fact("version", f"{platform.python_version()} on {platform.system()} {platform.machine()}", "Python")
     size = os.get_terminal_size() if sys.stdout.isatty() else None
-    yield _fact("terminal", f"{size.columns}x{size.lines}" if size else "none on standard output", "size")
-    yield _fact("terminal", "yes" if on_terminal() else "no: `open` prints text", "full-screen app")
+    yield _build_fact("terminal", f"{size.columns}x{size.lines}" if size else "none on standard output", "size")
+    yield _build_fact("terminal", "yes" if has_terminal() else "no: `open` prints text", "full-screen app")
     for name in ("TERM", "COLORTERM", "NO_COLOR", "TMUX", "FCREVIEW_ASCII"):
         if os.environ.get(name):
-            yield _fact("terminal", "set" if name == "TMUX" else os.environ[name], name)
-    yield _fact("terminal", f"{sys.stdout.encoding}, locale {locale.setlocale(locale.LC_CTYPE)}", "encoding")
+            yield _build_fact("terminal", "set" if name == "TMUX" else os.environ[name], name)
+    yield _build_fact("terminal", f"{sys.stdout.encoding}, locale {locale.setlocale(locale.LC_CTYPE)}", "encoding")

@@ -16,19 +16,19 @@ import typer
 
 from fcreview.cli.commands.rules import load_rules
 from fcreview.cli.errors import CommandError
-from fcreview.cli.import_options import load_errata, workspace_errata
-from fcreview.cli.options import AsJson, workspace_command
-from fcreview.cli.output import emit, emit_json, note
+from fcreview.cli.import_options import load_errata, load_workspace_errata
+from fcreview.cli.options import JsonOption, workspace_command
+from fcreview.cli.output import emit, emit_json, print_message
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 
-FileArgument = Annotated[
+ErrataFileArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="Errata file from `errata create`.", show_default=False)
 ]
 
 
-def check(file: FileArgument, as_json: AsJson = False) -> None:
+def check(file: ErrataFileArgument, as_json: JsonOption = False) -> None:
     """Verify an errata file and list its contents.
 
     Exit code 1 if the file was modified after it was created. With --json: {file, date, who, digest, goldens, rules}.
@@ -65,7 +65,7 @@ def create(
 
     Example: fcreview errata create result/ -o errata.jsonl
     """
-    from fcreview.cli.wiring import benchmark_services
+    from fcreview.cli.wiring import build_benchmark_services
     from fcreview.corrections.errata_file import serialize_errata
     from fcreview.exporters.base import ExportSource
     from fcreview.exporters.export import write_file
@@ -73,10 +73,12 @@ def create(
     from fcreview.store.labels.read import ALL_LABELS
 
     with open_workspace(options) as session:
-        before = workspace_errata(session.workspace)
-        source = ExportSource(session.store, session.view(), ALL_LABELS, benchmark_services(options))
+        before = load_workspace_errata(session.workspace)
+        source = ExportSource(session.store, session.build_view(), ALL_LABELS, build_benchmark_services(options))
         entries = dict(before.entries) if before else {}
-        entries.update((entry.key, entry) for entry in (fix.to_errata_entry() for fix in collect_resolved_fixes(source).fixes))
+        entries.update(
+            (entry.key, entry) for entry in (fix.to_errata_entry() for fix in collect_resolved_fixes(source).fixes)
+        )
         rules = list(dict.fromkeys([*(before.rules if before else ()), *load_rules(session.workspace)]))
         if not entries and not rules:
             raise CommandError(
@@ -84,11 +86,13 @@ def create(
             )
         now = datetime.now(UTC).isoformat(timespec="seconds")
         write_file(out, serialize_errata(list(entries.values()), rules, now, session.annotator))
-    note(f"{format_count(len(entries), 'golden answer')} and {format_count(len(rules), 'rule')} in {sanitize(str(out))}")
+    print_message(
+        f"{format_count(len(entries), 'golden answer')} and {format_count(len(rules), 'rule')} in {sanitize(str(out))}"
+    )
 
 
 def issue(
-    file: FileArgument,
+    file: ErrataFileArgument,
     out: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Output file.", show_default="standard output"),

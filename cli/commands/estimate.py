@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import AsJson, RunOption, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, format_table, note
+from fcreview.cli.options import JsonOption, RunOption, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_message
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.metric import Metric, RunItems, ScoredItem
 from fcreview.model.wording import format_count, format_metric_value
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.stats.estimation import MetricEstimate, EstimationInput
+    from fcreview.stats.estimation import EstimationInput, MetricEstimate
     from fcreview.store.queries.estimation import RunSampleStatus
     from fcreview.store.rows import RunRow
 
@@ -34,7 +34,7 @@ def estimate(
     run: RunOption = None,
     half_width: HalfWidth = HALF_WIDTH,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Estimate accuracy from reviewed samples.
 
@@ -52,14 +52,17 @@ def estimate(
         for row in rows:
             known = session.store.analysis.fetch_sample_status(row.run)
             problems += [each for each in known.problems if each not in problems]
-            found = list(estimates_of(session, row, known, half_width, seed))
+            found = list(estimate_run_metrics(session, row, known, half_width, seed))
             print_estimates([row], found, half_width, as_json=as_json)
-        for several in together(rows):
+        for several in group_combinable_runs(rows):
             print_estimates(
-                several, list(estimates_together(session, several, half_width, seed)), half_width, as_json=as_json
+                several,
+                list(estimate_combined_metrics(session, several, half_width, seed)),
+                half_width,
+                as_json=as_json,
             )
         for problem in problems:
-            note(f"fcreview: no random sample: {problem}")
+            print_message(f"fcreview: no random sample: {problem}")
 
 
 def check_half_width(points: float) -> None:
@@ -68,15 +71,15 @@ def check_half_width(points: float) -> None:
         raise UsageError(f"--half-width {points:g}: choose a number of points between 0 and 100")
 
 
-def estimates_of(
-    session: WorkspaceSession, row: RunRow, known: RunSampleStatus, half_width: float, seed: int = 0
+def estimate_run_metrics(
+    session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus, half_width: float, seed: int = 0
 ) -> Iterator[MetricEstimate]:
     from fcreview.stats.estimation import estimate_metrics
 
-    return estimate_metrics(run_of(session, row, known), half_width, seed)
+    return estimate_metrics(build_estimation_input(session, row, sample_status), half_width, seed)
 
 
-def together(rows: Sequence[RunRow]) -> list[list[RunRow]]:
+def group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
     """Runs of one model for which the benchmark publishes combined metrics."""
     from fcreview.importers.registry import IMPORTERS
 
@@ -88,42 +91,50 @@ def together(rows: Sequence[RunRow]) -> list[list[RunRow]]:
     return [several for several in found.values() if len(several) > 1]
 
 
-def estimates_together(
+def estimate_combined_metrics(
     session: WorkspaceSession, rows: Sequence[RunRow], half_width: float, seed: int = 0
 ) -> Iterator[MetricEstimate]:
     """Estimates of combined metrics, from the samples of each run; empty if the runs are incomplete."""
     from fcreview.importers.registry import compute_combined_metrics
-    from fcreview.stats.estimation import estimate_metrics, combine_runs
+    from fcreview.stats.estimation import combine_runs, estimate_metrics
 
     def figures(items: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
         return compute_combined_metrics([RunItems(row.info, some) for row, some in zip(rows, items, strict=True)])
 
-    parts = [run_of(session, row, session.store.analysis.fetch_sample_status(row.run)) for row in rows]
+    parts = [build_estimation_input(session, row, session.store.analysis.fetch_sample_status(row.run)) for row in rows]
     if figures([part.automatic_items for part in parts]):
         yield from estimate_metrics(combine_runs(parts, figures), half_width, seed)
 
 
-def run_of(session: WorkspaceSession, row: RunRow, known: RunSampleStatus) -> EstimationInput:
+def build_estimation_input(session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus) -> EstimationInput:
     """Input of the estimation for a run."""
     from fcreview.importers.registry import compute_metrics
     from fcreview.stats.estimation import EstimationInput
 
     told = session.store.analysis
     after = told.fetch_scored_items(row.run)["corrected"]
-    return EstimationInput(told.fetch_items_before_reviews(row.run), after, known.items, lambda rows: compute_metrics(rows, row.info), known.criterion_answers)
+    return EstimationInput(
+        told.fetch_items_before_reviews(row.run),
+        after,
+        sample_status.items,
+        lambda rows: compute_metrics(rows, row.info),
+        sample_status.criterion_answers,
+    )
 
 
-def print_estimates(rows: Sequence[RunRow], found: Sequence[MetricEstimate], half_width: float, *, as_json: bool) -> None:
+def print_estimates(
+    rows: Sequence[RunRow], estimates: Sequence[MetricEstimate], half_width: float, *, as_json: bool
+) -> None:
     """Print estimates of one run, or of several combined."""
     if not as_json:
-        if len(rows) == 1 or found:
-            print_text(rows, found, half_width)
+        if len(rows) == 1 or estimates:
+            print_text(rows, estimates, half_width)
         return
-    for each in found:
-        emit_json(_fields(rows, each))
+    for each in estimates:
+        emit_json(_build_estimate_json(rows, each))
 
 
-def _fields(rows: Sequence[RunRow], one: MetricEstimate) -> dict[str, Any]:
+def _build_estimate_json(rows: Sequence[RunRow], metric_estimate: MetricEstimate) -> dict[str, Any]:
     """JSON object {run, benchmark, table, level, name, unit, automatic, corrected, low, high, n_random, n_known,
     method, why, needed}.
 
@@ -134,32 +145,32 @@ def _fields(rows: Sequence[RunRow], one: MetricEstimate) -> dict[str, Any]:
 
     return {
         "run": rows[0].run if len(rows) == 1 else None, "benchmark": rows[0].info.benchmark,
-        "table": one.table, "level": one.level, "name": one.name,
-        "unit": one.unit, "automatic": one.automatic, "corrected": one.corrected, "low": one.low, "high": one.high,
-        "n_random": one.n_random, "n_known": one.n_known, "method": one.method, "why": explain_method(one.method, one.criteria),
-        "needed": one.needed,
+        "table": metric_estimate.table, "level": metric_estimate.level, "name": metric_estimate.name,
+        "unit": metric_estimate.unit, "automatic": metric_estimate.automatic, "corrected": metric_estimate.corrected, "low": metric_estimate.low, "high": metric_estimate.high,
+        "n_random": metric_estimate.n_random, "n_known": metric_estimate.n_known, "method": metric_estimate.method, "why": explain_method(metric_estimate.method, metric_estimate.criteria),
+        "needed": metric_estimate.needed,
     }  # fmt: skip
 
 
-def print_text(rows: Sequence[RunRow], found: Sequence[MetricEstimate], half_width: float) -> None:
+def print_text(rows: Sequence[RunRow], estimates: Sequence[MetricEstimate], half_width: float) -> None:
     info, languages = rows[0].info, "+".join(dict.fromkeys(row.info.language for row in rows))
     words = [cell_text(name) for name in (info.benchmark, info.generation, languages, info.model)]
     first = f"run {rows[0].run}" if len(rows) == 1 else "together"
     emit(f"{first}   {'  '.join(word for word in words if word)}   {sum(row.n_items for row in rows):,} items")
-    for line in reasons(found):
+    for line in format_missing_interval_reasons(estimates):
         emit(line)
-    for table in dict.fromkeys(one.table for one in found):
+    for table in dict.fromkeys(one.table for one in estimates):
         cells = [
             [
                 "  " * one.level + cell_text(one.name),
                 format_metric_value(one.automatic, one.unit, one.digits),
                 format_metric_value(one.corrected, one.unit, one.digits),
-                interval(one),
+                format_interval(one),
                 f"{one.n_random:,}",
                 f"{one.n_known:,}",
                 "" if one.needed is None else f"{one.needed:,}",
             ]
-            for one in found
+            for one in estimates
             if one.table == table
         ]
         emit()
@@ -172,22 +183,24 @@ def print_text(rows: Sequence[RunRow], found: Sequence[MetricEstimate], half_wid
             "labelled",
             f"needed for ±{half_width:g}",
         ]
-        for text in format_table(heads, cells, right=(1, 2, 4, 5, 6), widest=44):
+        for text in format_table(heads, cells, right_aligned=(1, 2, 4, 5, 6), max_width=44):
             emit(text)
     emit()
 
 
-def reasons(found: Sequence[MetricEstimate]) -> Iterator[str]:
+def format_missing_interval_reasons(estimates: Sequence[MetricEstimate]) -> Iterator[str]:
     """Reasons why metrics have no interval."""
     from fcreview.stats.estimation import explain_method
 
-    methods = {one.method for one in found}
+    methods = {one.method for one in estimates}
     if "known only" in methods:
-        known = max((one.n_known for one in found), default=0)
-        reviewed = f"{format_count(known, 'item')} reviewed, but not in a random sample" if known else "nothing reviewed"
+        known = max((one.n_known for one in estimates), default=0)
+        reviewed = (
+            f"{format_count(known, 'item')} reviewed, but not in a random sample" if known else "nothing reviewed"
+        )
         yield f"no intervals: {reviewed}. Use fcreview queue create to draw a sample."
     reasons: dict[str, list[str]] = {}
-    for one in found:
+    for one in estimates:
         if one.method in ("not sampled", "not asked", "other verdicts"):
             reasons.setdefault(explain_method(one.method, one.criteria), []).append(one.name)
     for reason, names in reasons.items():
@@ -195,9 +208,12 @@ def reasons(found: Sequence[MetricEstimate]) -> Iterator[str]:
         yield f"no interval for {shown}: {reason}"
 
 
-def interval(one: MetricEstimate) -> str:
+def format_interval(metric_estimate: MetricEstimate) -> str:
     """`[69.8, 79.6]`"""
-    if one.low is None or one.high is None:
+    if metric_estimate.low is None or metric_estimate.high is None:
         return "·"
-    low, high = (format_metric_value(each, one.unit, one.digits).removesuffix(" %") for each in (one.low, one.high))
+    low, high = (
+        format_metric_value(each, metric_estimate.unit, metric_estimate.digits).removesuffix(" %")
+        for each in (metric_estimate.low, metric_estimate.high)
+    )
     return f"[{low}, {high}]"

@@ -9,8 +9,8 @@ import typer
 
 from fcreview.cli.errors import UsageError
 from fcreview.cli.options import WhereOption, workspace_command
-from fcreview.cli.output import Progress, note, stdout_writer
-from fcreview.cli.program import UNWRAPPED
+from fcreview.cli.output import Progress, create_stdout_writer, print_message
+from fcreview.cli.program import KEEP_LINE_BREAKS
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.exporters.base import FORMATS
 from fcreview.model.wording import format_count
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NAME_WIDTH = max(len(each.name) for each in FORMATS)
 RUN_FORMATS = ("native", "golden-patch")
 """Formats for whole runs instead of labels."""
-FORMAT_HELP = "\n".join([UNWRAPPED, *(f"{each.name:<{NAME_WIDTH}}  {each.help}" for each in FORMATS), ""])
+FORMAT_HELP = "\n".join([KEEP_LINE_BREAKS, *(f"{each.name:<{NAME_WIDTH}}  {each.help}" for each in FORMATS), ""])
 
 
 @workspace_command("annotator", "policy")
@@ -68,37 +68,39 @@ def export(
 
     Example: fcreview export runs/gpt4o --format csv -o labels.csv --only reviewed
     """
-    from fcreview.cli.wiring import benchmark_services, print_lost_datasets
+    from fcreview.cli.wiring import build_benchmark_services, print_runs_without_dataset
     from fcreview.exporters import export as exports
 
-    choice = _choice(only, with_)
+    choice = _parse_label_selection(only, with_)
     if format in RUN_FORMATS and (where or only != "all" or with_ or queue):
         raise UsageError(f"--where, --queue, --only and --with do not apply to {format}, which writes whole runs")
     with open_workspace(options) as session:
-        view = session.view(where, queue=_check_queue(queue) or "dataset")
+        view = session.build_view(where, queue=_check_selecting_queue(queue) or "dataset")
         progress = Progress("exporting", "{:,}".format, quiet=out == exports.STANDARD_OUTPUT)
-        watched = exports.ExportOutput(stdout_writer, lambda noun, number: progress(f"{noun}s", number, 0))
+        watched = exports.ExportOutput(create_stdout_writer, lambda noun, number: progress(f"{noun}s", number, 0))
         try:
-            counts = exports.export(session.store, format, out, view, watched, choice, benchmark_services(options))
+            counts = exports.export(
+                session.store, format, out, view, watched, choice, build_benchmark_services(options)
+            )
         finally:
             progress.close()
         if not any(counts.values()):
-            note(f"nothing to export: {_explain_empty(session, view, choice)}")
+            print_message(f"nothing to export: {_explain_empty_export(session, view, choice)}")
     if format == "native":
-        print_lost_datasets(Path(out))
+        print_runs_without_dataset(Path(out))
     if out != exports.STANDARD_OUTPUT:
-        note(f"{' and '.join(format_count(number, noun) for noun, number in counts.items())} in {out}")
+        print_message(f"{' and '.join(format_count(number, noun) for noun, number in counts.items())} in {out}")
 
 
-def _check_queue(queue: str | None) -> str | None:
-    from fcreview.store.rows import PARTIAL_QUEUES, BUILTIN_QUEUES
+def _check_selecting_queue(queue: str | None) -> str | None:
+    from fcreview.store.rows import BUILTIN_QUEUES, PARTIAL_QUEUES
 
     if queue in BUILTIN_QUEUES and queue not in PARTIAL_QUEUES:
         raise UsageError(f"--queue {queue} only orders items: choose a queue file, {' or '.join(PARTIAL_QUEUES)}")
     return queue
 
 
-def _choice(only: str, content: str | None) -> LabelSelection:
+def _parse_label_selection(only: str, content: str | None) -> LabelSelection:
     from fcreview.store.labels.read import LABEL_SUBSETS, LabelSelection
 
     which = next((each for each in LABEL_SUBSETS if each == only), None)
@@ -109,10 +111,10 @@ def _choice(only: str, content: str | None) -> LabelSelection:
     return LabelSelection(which, content is not None)
 
 
-def _explain_empty(session: WorkspaceSession, view: View, choice: LabelSelection) -> str:
+def _explain_empty_export(session: WorkspaceSession, view: View, selection: LabelSelection) -> str:
     """The likely reason for an export without rows."""
     count = session.store.count_items(view)
     if not count:
         return session.explain_empty(view)
-    reason = f"none {choice.subset} yet" if choice.subset != "all" else "none with a verdict"
+    reason = f"none {selection.subset} yet" if selection.subset != "all" else "none with a verdict"
     return f"{format_count(count, 'item')}, {reason}"

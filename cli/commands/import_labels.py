@@ -9,32 +9,36 @@ from typing import Annotated
 import typer
 
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.options import AsJson, RunOption, workspace_command
+from fcreview.cli.options import JsonOption, RunOption, workspace_command
 from fcreview.cli.output import emit, emit_json
-from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace, read_input
+from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace, read_input_file
 from fcreview.exporters.base import FORMATS, FileFormat
 from fcreview.model.wording import format_count
 
-READABLE = {each.name: each for each in FORMATS if isinstance(each, FileFormat) and each.read}
-UNITS = {"labelstudio": "task"}
+READABLE_FORMATS = {each.name: each for each in FORMATS if isinstance(each, FileFormat) and each.read}
+RECORD_UNITS = {"labelstudio": "task"}
 """Unit by which error messages count the records of a file, if not by lines."""
-Adjudicate = Annotated[bool, typer.Option("--adjudicate", help="Record adjudications, which resolve disagreements.")]
+AdjudicateOption = Annotated[
+    bool, typer.Option("--adjudicate", help="Record adjudications, which resolve disagreements.")
+]
 
 
 @workspace_command("annotator")
 def import_labels(
     options: WorkspaceOptions,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File with exported labels.", show_default=False)],
-    format: Annotated[str, typer.Option("--format", metavar="NAME", help=f"{' or '.join(READABLE)}.")] = "jsonl",  # noqa: A002
-    said_by: Annotated[
+    format: Annotated[
+        str, typer.Option("--format", metavar="NAME", help=f"{' or '.join(READABLE_FORMATS)}.")
+    ] = "jsonl",  # noqa: A002
+    source_annotator: Annotated[
         str | None,
         typer.Option(
             "--said-by", metavar="NAME", help="Annotator name in the file, if it differs.", show_default=False
         ),
     ] = None,
-    adjudicate: Adjudicate = False,
+    adjudicate: AdjudicateOption = False,
     run: RunOption = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Import exported labels as reviews.
 
@@ -43,17 +47,17 @@ def import_labels(
 
     Example: fcreview import-labels runs/gpt4o labels.jsonl --annotator alice
     """
-    if format not in READABLE:
-        raise UsageError(f"cannot import format {format!r}: choose {' or '.join(READABLE)}")
+    if format not in READABLE_FORMATS:
+        raise UsageError(f"cannot import format {format!r}: choose {' or '.join(READABLE_FORMATS)}")
     with open_workspace(options) as session:
-        record_labels(session, file, format, said_by, adjudicate=adjudicate, run=run, as_json=as_json)
+        record_labels(session, file, format, source_annotator, adjudicate=adjudicate, run=run, as_json=as_json)
 
 
 def record_labels(
     session: WorkspaceSession,
     file: Path,
     format: str = "jsonl",  # noqa: A002
-    said_by: str | None = None,
+    source_annotator: str | None = None,
     *,
     adjudicate: bool = False,
     run: str | None = None,
@@ -66,13 +70,13 @@ def record_labels(
         said_by: the annotator's name in the file.
         not_blind: record lines without a time as not blind; otherwise it stays unknown.
     """
-    from fcreview.store.labels.import_labels import ReviewFile, to_adjudication, mark_not_blind, import_reviews
+    from fcreview.store.labels.import_labels import ReviewFile, import_reviews, mark_not_blind, to_adjudication
 
-    load = READABLE[format].read
+    load = READABLE_FORMATS[format].read
     if load is None:
         raise UsageError(f"cannot import format {format!r}")
     try:
-        content = read_input(file)
+        content = read_input_file(file)
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from error
     reviews = list(load()(content))
@@ -80,9 +84,9 @@ def record_labels(
         reviews = list(map(mark_not_blind, reviews))
     if adjudicate:
         reviews = list(map(to_adjudication, reviews))
-    number = session.run(run) if run is not None else None
-    source = ReviewFile(file.name, reviews, UNITS.get(format, "line"), number, session.scope)
-    result = import_reviews(session.store, session.journal(), source, said_by)
+    number = session.find_run_number(run) if run is not None else None
+    source = ReviewFile(file.name, reviews, RECORD_UNITS.get(format, "line"), number, session.scope)
+    result = import_reviews(session.store, session.open_journal(), source, source_annotator)
     if as_json:
         emit_json(asdict(result) | {"written": len(result.written)})
         return

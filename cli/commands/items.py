@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fcreview.cli.options import AsJson, Queue, RunOption, Seed, WhereOption, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, format_row, note, truncate
+from fcreview.cli.options import JsonOption, QueueOption, RunOption, SeedOption, WhereOption, workspace_command
+from fcreview.cli.output import cell_text, clip_to_terminal, emit, emit_json, format_row, print_message
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
-from fcreview.model.sanitize import sanitize, display_width
+from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import format_count, format_verdict
 
 if TYPE_CHECKING:
     from fcreview.store.rows import QueueRow, RunRow, View
 
-WINDOW = 1000
+WINDOW_ROWS = 1000
 """Rows read at a time."""
 HEADERS = ["item", "category", "off", "rule", "judge", "human", "error", "first difference"]
 MAX_COLUMN = 30
@@ -31,46 +31,48 @@ def items(
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=0, help="List at most N items.", show_default=False)
     ] = None,
-    queue: Queue = "dataset",
-    seed: Seed = 0,
+    queue: QueueOption = "dataset",
+    seed: SeedOption = 0,
     run: RunOption = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List items with their verdicts.
 
     Example: fcreview items runs/gpt4o --where 'official:fail -reviewed' --limit 20
     """
     with open_workspace(options) as session:
-        view = session.view(where, queue=queue, seed=seed, run=run)
+        view = session.build_view(where, queue=queue, seed=seed, run=run)
         session.print_policy(as_json=as_json)
         if as_json:
             runs = {row.run: row for row in session.runs}
-            for rows in row_windows(session, view, limit):
+            for rows in fetch_row_windows(session, view, limit):
                 judged = session.store.analysis.fetch_judge_verdicts([row.item for row in rows])
                 for row in rows:
-                    emit_json(fields_of(row, runs[row.run]) | {"judged": judged.get(row.item, [])})
+                    emit_json(build_row_json(row, runs[row.run]) | {"judged": judged.get(row.item, [])})
         else:
             print_rows(session, view, limit)
         if limit != 0 and not session.store.count_items(view):
-            note(f"fcreview: {session.explain_empty(view)}")
+            print_message(f"fcreview: {session.explain_empty(view)}")
 
 
-def rows_of(session: WorkspaceSession, view: View, limit: int | None) -> Iterator[QueueRow]:
-    return (row for rows in row_windows(session, view, limit) for row in rows)
+def iterate_rows(session: WorkspaceSession, view: View, limit: int | None) -> Iterator[QueueRow]:
+    return (row for rows in fetch_row_windows(session, view, limit) for row in rows)
 
 
-def row_windows(session: WorkspaceSession, view: View, limit: int | None) -> Iterator[list[QueueRow]]:
+def fetch_row_windows(session: WorkspaceSession, view: View, limit: int | None) -> Iterator[list[QueueRow]]:
     """Rows in windows, so that memory does not grow with the list."""
     offset = 0
     while limit is None or offset < limit:
-        window = session.store.fetch_page(view, offset, WINDOW if limit is None else min(WINDOW, limit - offset))
+        window = session.store.fetch_page(
+            view, offset, WINDOW_ROWS if limit is None else min(WINDOW_ROWS, limit - offset)
+        )
         yield window
         offset += len(window)
-        if len(window) < WINDOW:
+        if len(window) < WINDOW_ROWS:
             return
 
 
-def fields_of(row: QueueRow, run: RunRow) -> dict[str, Any]:
+def build_row_json(row: QueueRow, run: RunRow) -> dict[str, Any]:
     """JSON object of an item: fields of `QueueRow` and of its run.
 
     Verdicts are true, false or null; `human` may also be "disputed" or "unsure".
@@ -89,18 +91,18 @@ def print_rows(session: WorkspaceSession, view: View, limit: int | None) -> None
     headers = ["model", *HEADERS] if several else HEADERS
     printed, batch = 0, []
     sizes: list[int] = []
-    for row in rows_of(session, view, limit):
-        batch.append([cell_text(row.model), *_cells_of(row)] if several else _cells_of(row))
-        if len(batch) == WINDOW:
+    for row in iterate_rows(session, view, limit):
+        batch.append([cell_text(row.model), *_format_cells(row)] if several else _format_cells(row))
+        if len(batch) == WINDOW_ROWS:
             sizes = _print_batch(headers, batch, sizes)
             printed, batch = printed + len(batch), []
     _print_batch(headers, batch, sizes)
     printed += len(batch)
     total = session.store.count_items(view)
-    note(f"{printed:,} of {format_count(total, 'item')}" if printed < total else format_count(total, "item"))
+    print_message(f"{printed:,} of {format_count(total, 'item')}" if printed < total else format_count(total, "item"))
 
 
-def _cells_of(row: QueueRow) -> list[str]:
+def _format_cells(row: QueueRow) -> list[str]:
     error = row.error_type or row.rule_error_type
     return [
         sanitize(row.id), cell_text(row.category), format_verdict(row.official), format_verdict(row.rule), format_verdict(row.judge), format_verdict(row.human),
@@ -117,6 +119,8 @@ def _print_batch(headers: list[str], batch: list[list[str]], sizes: list[int]) -
         batch = [headers, *batch]
     ids = headers.index("item")
     for row in batch:
-        own = [max(size, display_width(row[at])) if at in (ids, len(row) - 1) else size for at, size in enumerate(sizes)]
-        emit(truncate(format_row(row, own)))
+        own = [
+            max(size, display_width(row[at])) if at in (ids, len(row) - 1) else size for at, size in enumerate(sizes)
+        ]
+        emit(clip_to_terminal(format_row(row, own)))
     return sizes

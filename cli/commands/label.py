@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fcreview.cli.commands.import_labels import Adjudicate, record_labels
+from fcreview.cli.commands.import_labels import AdjudicateOption, record_labels
 from fcreview.cli.commands.show import find_item
 from fcreview.cli.errors import CommandError, UsageError, check_choice
-from fcreview.cli.options import AsJson, RunOption, workspace_command
-from fcreview.cli.output import emit, emit_json, note
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace, read_input
+from fcreview.cli.options import JsonOption, RunOption, workspace_command
+from fcreview.cli.output import emit, emit_json, print_message
+from fcreview.cli.workspace import WorkspaceOptions, open_workspace, read_input_file
 from fcreview.model.address import ADDRESS_FORMS, ITEM, is_address
 from fcreview.model.decision import RESOLUTION_REQUIREMENT
-from fcreview.model.review import CORRECT, FAULTS, ITEM_CORRECT, Act, Fault, Annotation
+from fcreview.model.review import CORRECT, FAULTS, ITEM_CORRECT, Act, Annotation, Fault
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import ABSTENTIONS, UNIVERSAL_CRITERIA, Scale, find_scale
 from fcreview.model.wording import format_verdict
@@ -89,10 +89,10 @@ def label(
             show_default=False,
         ),
     ] = None,
-    adjudicate: Adjudicate = False,
+    adjudicate: AdjudicateOption = False,
     undo: Annotated[bool, typer.Option("--undo", help="Retract your last review, on any item.")] = False,
     run: RunOption = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Review an item from a script.
 
@@ -116,10 +116,10 @@ def label(
         raise UsageError("pass ITEM and at least one of --verdict, --fault, --tag, --reason and --golden-fix")
     if adjudicate and (verdict in ABSTENTIONS or (verdict is None and fault is None)):
         raise UsageError(f"--adjudicate must resolve the target: {RESOLUTION_REQUIREMENT}")
-    blamed = _fault(fault)
+    blamed = _check_fault(fault)
     with open_workspace(options) as session:
         if undo:
-            event = session.reviewer().undo()
+            event = session.create_reviewer().undo()
             if event is None:
                 raise CommandError(f"nothing to undo: {session.annotator} has no reviews here")
             _print_event(event, as_json, undone=True)
@@ -127,14 +127,14 @@ def label(
         chosen = find_item(session, item or "", run)
         detail = session.store.read_detail(chosen)
         _check_target(detail, target)
-        scale = _scale(detail, target, criterion)
+        scale = _find_scale(detail, target, criterion)
         if verdict == GOLDEN_WRONG:
             if criterion != CORRECT or fault not in (None, "golden"):
                 raise UsageError("golden-wrong needs the criterion 'correct' and sets the fault to golden")
             value, blamed = True, "golden"
         else:
-            value = _value(verdict, criterion, scale)
-        fix = None if golden_fix is None else _golden_fix(golden_fix, detail, target, criterion)
+            value = _parse_verdict(verdict, criterion, scale)
+        fix = None if golden_fix is None else _parse_golden_fix(golden_fix, detail, target, criterion)
         act: Act = "adjudicate" if adjudicate else "review"
         review = Annotation(
             act=act,
@@ -146,15 +146,15 @@ def label(
             note=reason,
             golden_fix=fix,
         )
-        event = session.reviewer().review(chosen, review)
+        event = session.create_reviewer().review(chosen, review)
         _print_event(event, as_json)
 
 
-def _fault(named: str | None) -> Fault | None:
+def _check_fault(named: str | None) -> Fault | None:
     return None if named is None else check_choice(FAULTS, named, "fault")
 
 
-def _golden_fix(given: str, detail: ItemDetail, target: str, criterion: str) -> dict[str, Any]:
+def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criterion: str) -> dict[str, Any]:
     """Parse and check a golden fix.
 
     Raises: UsageError if it is not a JSON object for a whole item; CommandError if the benchmark cannot read it.
@@ -163,10 +163,10 @@ def _golden_fix(given: str, detail: ItemDetail, target: str, criterion: str) -> 
 
     if (target, criterion) != ITEM_CORRECT:
         raise UsageError("--golden-fix applies to the whole item: omit --target and --criterion")
-    text = given
-    if not given.lstrip().startswith("{"):
+    text = json_or_file
+    if not json_or_file.lstrip().startswith("{"):
         try:
-            text = read_input(Path(given)).decode()
+            text = read_input_file(Path(json_or_file)).decode()
         except (OSError, ValueError) as error:
             raise UsageError(f"--golden-fix must be a JSON object or a file with one: {error}") from error
     try:
@@ -181,7 +181,7 @@ def _golden_fix(given: str, detail: ItemDetail, target: str, criterion: str) -> 
     return fix
 
 
-def _scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
+def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
     """Scale of a criterion. UsageError unless it is a common one or the benchmark has a verdict on it in this item."""
     automatic = [v for v in detail.item.verdicts if v.criterion == criterion]
     values = [v.value for v in automatic if v.target == target]
@@ -194,7 +194,7 @@ def _scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
     return scale
 
 
-def _value(verdict: str | None, criterion: str, scale: Scale) -> Any:
+def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:
     """The verdict as stored. UsageError if the scale has no such value."""
     if verdict is None:
         return None
@@ -238,4 +238,4 @@ def _print_event(event: Event, as_json: bool, *, undone: bool = False) -> None:
     target = "" if event.target == ITEM else f" {sanitize(event.target)}"
     prefix = "undone: " if undone else "adjudicated: " if event.act == "adjudicate" else ""
     emit(f"{prefix}{sanitize(event.key.id)}{target}: {', '.join(parts)}")
-    note(f"event {event.event} by {event.annotator}")
+    print_message(f"event {event.event} by {event.annotator}")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.errors import CommandError
-from fcreview.cli.options import AsJson, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, note
-from fcreview.cli.workspace import WorkspaceOptions, workspace_of
+from fcreview.cli.options import JsonOption, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, print_message
+from fcreview.cli.workspace import WorkspaceOptions, locate_workspace
 from fcreview.errors import FcreviewError
 from fcreview.model.wording import format_count
 
@@ -57,11 +57,11 @@ def merge_errata(workspace: Workspace, other: Workspace) -> Iterator[MergedErrat
 
 
 def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
-    from fcreview.cli.import_options import load_errata, read_bytes, workspace_errata
+    from fcreview.cli.import_options import load_errata, load_workspace_errata, read_small_file
     from fcreview.corrections.errata_file import Errata, combine_errata
     from fcreview.safe_files import write_atomically
 
-    raw, there, here = read_bytes(other.errata), load_errata(other.errata), workspace_errata(workspace)
+    raw, there, here = read_small_file(other.errata), load_errata(other.errata), load_workspace_errata(workspace)
     found = combine_errata(here or Errata(), there)
     kept_as = ""
     if found.conflicts:
@@ -84,7 +84,7 @@ def _merge_rules(workspace: Workspace, other: Workspace) -> MergedErrata:
 
 def print_errata(found: MergedErrata) -> None:
     if found.why:
-        note(f"fcreview: {found.kind} not merged: {found.why}")
+        print_message(f"fcreview: {found.kind} not merged: {found.why}")
         return
     known = f"{found.known:,} already here"
     if found.kind == "rules":
@@ -92,13 +92,15 @@ def print_errata(found: MergedErrata) -> None:
         return
     emit(f"errata: {format_count(found.new, 'new golden answer')}, {known}; {format_count(found.rules, 'new rule')}")
     if found.new or found.rules:
-        note("fcreview: runs are rescored with these errata when next opened; pass --errata none to remove them")
+        print_message(
+            "fcreview: runs are rescored with these errata when next opened; pass --errata none to remove them"
+        )
     for key in found.conflicts[:MAX_CONFLICTS]:
-        note(f"fcreview: {cell_text(' '.join(filter(None, key)))}: another correction exists here and stays")
+        print_message(f"fcreview: {cell_text(' '.join(filter(None, key)))}: another correction exists here and stays")
     if found.conflicts:
         more = len(found.conflicts) - MAX_CONFLICTS
         rest = f"and {format_count(more, 'item')} more; " if more > 0 else ""
-        note(f"fcreview: {rest}all errata of the other workspace are saved as .fcreview/{found.kept_as}")
+        print_message(f"fcreview: {rest}all errata of the other workspace are saved as .fcreview/{found.kept_as}")
 
 
 QUEUE_STATES = {
@@ -115,7 +117,7 @@ def merge(
         Path,
         typer.Argument(metavar="OTHER", help="A folder with .fcreview, or .fcreview itself.", show_default=False),
     ],
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Merge another workspace.
 
@@ -131,7 +133,7 @@ def merge(
 
     if not other.exists():
         raise CommandError(f"no such file or folder: {other}")
-    here = workspace_of(options, create=False)
+    here = locate_workspace(options, create=False)
     there = find_workspace(other, other, create=False)
     steps: list[tuple[Callable[[Workspace, Workspace], Iterable[Any]], Callable[[Any], None]]] = [
         (merge_journals, print_journal),
@@ -150,11 +152,11 @@ def merge(
 def print_journal(merged: MergedJournal) -> None:
     emit(f"{cell_text(merged.annotator)}: {format_count(merged.new, 'new event')}, {merged.known:,} already here")
     for warning in merged.warnings:
-        note(f"fcreview: {warning}")
+        print_message(f"fcreview: {warning}")
 
 
 def print_queue(merged: MergedQueue) -> None:
     if merged.state == "unreadable":
-        note(f"fcreview: {merged.why}")
+        print_message(f"fcreview: {merged.why}")
     else:
         emit(f"queue {cell_text(merged.queue)}: {QUEUE_STATES[merged.state]}{cell_text(merged.kept_as)}")

@@ -1,36 +1,89 @@
-"""`fcreview open`: import new results and browse the queue."""
+"""`fcreview open` and `fcreview review`: review runs in the app, or line by line."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fcreview.cli.launch import OpenOptions, open_runs
-from fcreview.cli.options import PATHS, Blind, OptionalQueue, RunOption, Seed, WhereOption, workspace_command
-from fcreview.cli.workspace import WorkspaceOptions
+from fcreview.cli.config import load_config
+from fcreview.cli.launch import OpenOptions, show_queue
+from fcreview.cli.options import (
+    PATHS_ARGUMENT,
+    BlindOption,
+    QueueOrDefaultOption,
+    RunOption,
+    SeedOption,
+    WhereOption,
+    workspace_command,
+)
+from fcreview.cli.output import has_terminal, print_message
+from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+
+if TYPE_CHECKING:
+    from fcreview.cli.watch import FileWatcher
 
 
-@workspace_command("annotator", "format", "decoder", path=PATHS)
+@workspace_command("annotator", "format", "decoder", path=PATHS_ARGUMENT)
 def open_(
     options: WorkspaceOptions,
     item: Annotated[
         str | None, typer.Option("--item", metavar="ID", help="Open this item first.", show_default=False)
     ] = None,
-    queue: OptionalQueue = None,
-    seed: Seed = 0,
+    queue: QueueOrDefaultOption = None,
+    seed: SeedOption = 0,
     where: WhereOption = "",
     run: RunOption = None,
-    blind: Blind = False,
+    blind: BlindOption = False,
     follow: Annotated[
         bool, typer.Option("--follow", help="Import new and changed results while the app is open.")
     ] = False,
 ) -> None:
     """Browse and review runs in the terminal.
 
-    fcreview first imports what is new at PATH. Without a terminal it prints the first items instead. A queue file
-    (`fcreview queue create`) shows your share of its items.
+    Imports new and changed results at PATH, then opens the app. Without a terminal, the first items are printed
+    instead. With a queue from `fcreview queue create`, the app shows your share of its items.
 
     Example: fcreview open runs/gpt4o --where 'official:fail -reviewed' --queue random --follow
     """
-    open_runs(options, OpenOptions(item, queue, seed, where, run, blind), follow=follow)
+    watcher = _create_watcher(options) if follow and has_terminal() else None
+    if follow and watcher is None:
+        print_message("fcreview: --follow needs a terminal; printing the current items instead")
+    with open_workspace(options) as session:
+        show_queue(session, OpenOptions(item, queue, seed, where, run, blind), watcher)
+
+
+def _create_watcher(options: WorkspaceOptions) -> FileWatcher:
+    """Create the watcher, before the import, so that it notices files that change during the import."""
+    from fcreview.cli.watch import FileWatcher
+
+    return FileWatcher(options, load_config().follow)
+
+
+@workspace_command("annotator", path=PATHS_ARGUMENT)
+def review(
+    options: WorkspaceOptions,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Review line by line, for screen readers and simple terminals.")
+    ] = False,
+    queue: QueueOrDefaultOption = None,
+    seed: SeedOption = 0,
+    where: WhereOption = "",
+    run: RunOption = None,
+    blind: BlindOption = False,
+) -> None:
+    """Review items one by one.
+
+    Opens the app on a terminal. With --plain, or without a terminal, fcreview prints an item as text and reads a
+    one-letter answer from standard input. Each answer is saved before the next item is printed.
+
+    Example: fcreview review runs/gpt4o --plain --where 'official:fail -reviewed'
+    """
+    with open_workspace(options) as session:
+        if has_terminal() and not plain:
+            show_queue(session, OpenOptions(None, queue, seed, where, run, blind))
+            return
+        from fcreview.cli.line_by_line import review_line_by_line
+
+        view = session.build_review_view(where, queue=queue, seed=seed, run=run, blind=blind)
+        review_line_by_line(session, view, blind=blind)

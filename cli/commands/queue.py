@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fcreview.cli.commands.estimate import HALF_WIDTH, HalfWidth, check_half_width, run_of
+from fcreview.cli.commands.estimate import HALF_WIDTH, HalfWidth, build_estimation_input, check_half_width
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.options import AsJson, RunOption, WhereOption, split_names, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, format_table, note
+from fcreview.cli.options import JsonOption, RunOption, WhereOption, split_names, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_message
 from fcreview.cli.workspace import WorkspaceOptions, format_runs, open_workspace
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from fcreview.model.metric import Metric
     from fcreview.stats.estimation import MetricDraws
     from fcreview.store.queries.estimation import QueueSample, RunSampleStatus
-    from fcreview.store.queues.queue_file import ShareProgress, QueueFile
+    from fcreview.store.queues.queue_file import QueueFile, ShareProgress
     from fcreview.store.rows import RunRow
 
 
 @workspace_command()
 def list_(
     options: WorkspaceOptions,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List queues with each annotator's progress.
 
@@ -44,23 +44,23 @@ def list_(
         found = list(read_queues(session.workspace))
         for broken in found:
             if isinstance(broken, QueueError):
-                note(f"fcreview: {broken}")
+                print_message(f"fcreview: {broken}")
         queues = [each for each in found if not isinstance(each, QueueError)]
         if as_json:
             for queue in queues:
-                emit_json(summary(session, queue))
+                emit_json(build_queue_json(session, queue))
             return
         rows = [
             [cell_text(queue.name), f"{len(queue.items):,}", cell_text(each.annotator), each.summary]
             for queue in queues
             for each in session.store.measure_progress(queue.name)
         ]
-        for line in format_table(["queue", "items", "annotator", "done"], rows, right=(1,)) if rows else ():
+        for line in format_table(["queue", "items", "annotator", "done"], rows, right_aligned=(1,)) if rows else ():
             emit(line)
-    note(format_count(len(queues), "queue file"))
+    print_message(format_count(len(queues), "queue file"))
 
 
-def summary(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
+def build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
     """JSON object {queue, created, seed, where, stratify, size, overlap, repeats, population, annotators}.
 
     `annotators` are {annotator, done, total, missing}; `total` counts an item with a hidden duplicate twice.
@@ -79,7 +79,7 @@ def summary(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
 def show(
     options: WorkspaceOptions,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Queue name.", show_default=False)],
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show a queue's sampling and progress.
 
@@ -91,22 +91,24 @@ def show(
     with open_workspace(options) as session:
         queue = session.store.load_queue(name)
         if as_json:
-            emit_json(summary(session, queue) | {"strata": stratum_fields(queue), "runs": queue.design.runs})
-            for item in item_fields(queue):
+            emit_json(
+                build_queue_json(session, queue) | {"strata": build_stratum_json(queue), "runs": queue.design.runs}
+            )
+            for item in build_queue_item_json(queue):
                 emit_json(item)
             return
-        for line in queue_lines(queue, session.store.measure_progress(name)):
+        for line in format_queue_lines(queue, session.store.measure_progress(name)):
             emit(line)
 
 
-def stratum_fields(queue: QueueFile) -> list[dict[str, Any]]:
+def build_stratum_json(queue: QueueFile) -> list[dict[str, Any]]:
     return [
         {"name": each.name, "size": each.size, "drawn": each.drawn, "probability": each.probability}
         for each in queue.strata
     ]
 
 
-def item_fields(queue: QueueFile) -> Iterator[dict[str, Any]]:
+def build_queue_item_json(queue: QueueFile) -> Iterator[dict[str, Any]]:
     """{benchmark, generation, language, model, category, id, stratum, probability, overlap, annotators}."""
     owners: dict[int, list[str]] = {}
     for share in queue.shares:
@@ -117,7 +119,7 @@ def item_fields(queue: QueueFile) -> Iterator[dict[str, Any]]:
         yield {**item.key._asdict(), **chance, "annotators": owners.get(at, [])}
 
 
-def queue_lines(queue: QueueFile, done: list[ShareProgress]) -> Iterator[str]:
+def format_queue_lines(queue: QueueFile, progress: list[ShareProgress]) -> Iterator[str]:
     """A queue as lines of safe text."""
     design = queue.design
     by = f" in proportion to {sanitize(design.stratify)}" if design.stratify else ""
@@ -128,10 +130,10 @@ def queue_lines(queue: QueueFile, done: list[ShareProgress]) -> Iterator[str]:
     chances = [
         [cell_text(s.name) or "all", f"{s.size:,}", f"{s.drawn:,}", f"{s.probability:.4g}"] for s in queue.strata
     ]
-    yield from format_table(["stratum", "items", "drawn", "probability"], chances, right=(1, 2, 3))
+    yield from format_table(["stratum", "items", "drawn", "probability"], chances, right_aligned=(1, 2, 3))
     yield ""
     yield from format_table(
-        ["annotator", "done", "missing"], [[cell_text(d.annotator), d.summary, str(d.missing)] for d in done]
+        ["annotator", "done", "missing"], [[cell_text(d.annotator), d.summary, str(d.missing)] for d in progress]
     )
 
 
@@ -160,7 +162,7 @@ def create(
     overlap: Annotated[int, typer.Option("--overlap", metavar="N", min=0, help="Items that every annotator gets.")] = 0,
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=0, help="Hidden duplicates in each share.")] = 0,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Create a queue from a random sample of items.
 
@@ -177,15 +179,15 @@ def create(
     names = split_names(annotators)
     with open_workspace(options) as session:
         sharing = ShareOptions(names, overlap, repeats, seed)
-        wanted = QueueRequest(name, session.view(where, run=run), size, stratify, sharing)
+        wanted = QueueRequest(name, session.build_view(where, run=run), size, stratify, sharing)
         queue = session.store.create_queue(wanted)
         file = write_queue(session.workspace, queue)
         if as_json:
-            emit_json(summary(session, queue))
+            emit_json(build_queue_json(session, queue))
         else:
-            for line in queue_lines(queue, session.store.measure_progress(name)):
+            for line in format_queue_lines(queue, session.store.measure_progress(name)):
                 emit(line)
-    note(
+    print_message(
         f"queue {sanitize(name)}: {format_count(len(queue.items), 'item')} for {format_count(len(names), 'annotator')} in {file}"
     )
 
@@ -215,7 +217,7 @@ def extend(
         ),
     ] = "",
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Extend a queue to narrow a metric's interval.
 
@@ -231,8 +233,8 @@ def extend(
     check_half_width(half_width)
     names = split_names(annotators)
     with open_workspace(options) as session:
-        row, known, sample = _sampled(session, name, run)
-        draws, figure = _drawn(session, row, known, target)
+        row, known, sample = _find_sampled_run(session, name, run)
+        draws, figure = _draw_target_metric(session, row, known, target)
         points = {"share": 0.01, "percent": 1.0}.get(figure.unit)
         if points is None:
             raise UsageError(f"--target {figure.name}: only a rate has an interval in points")
@@ -241,23 +243,29 @@ def extend(
         parts = plan_extension(draws, wanted)
         if not parts:
             first = f" once {format_count(len(ahead), 'unreviewed item')} of the queue are reviewed" if ahead else ""
-            note(f"nothing to draw: the interval of {sanitize(figure.name)} is within ±{half_width:g}{first}")
+            print_message(f"nothing to draw: the interval of {sanitize(figure.name)} is within ±{half_width:g}{first}")
             return
-        queue = create_extension(session.workspace, known, ExtensionRequest(sample, row, figure.name, parts, names, seed))
+        queue = create_extension(
+            session.workspace, known, ExtensionRequest(sample, row, figure.name, parts, names, seed)
+        )
         file = write_queue(session.workspace, queue)
         if as_json:
-            emit_json(summary(session, queue) | {"extends": name, "target": figure.name, "waiting": len(ahead)})
+            emit_json(
+                build_queue_json(session, queue) | {"extends": name, "target": figure.name, "waiting": len(ahead)}
+            )
         else:
-            for line in queue_lines(queue, session.store.measure_progress(queue.name)):
+            for line in format_queue_lines(queue, session.store.measure_progress(queue.name)):
                 emit(line)
     first = f" after {len(ahead):,} unreviewed of {sanitize(name)}" if ahead else ""
     more = format_count(len(queue.items), "item")
-    note(f"queue {sanitize(queue.name)}: {more} more for ±{half_width:g}{first}, in {file}")
+    print_message(f"queue {sanitize(queue.name)}: {more} more for ±{half_width:g}{first}, in {file}")
 
 
-def _sampled(session: WorkspaceSession, name: str, run: str | None) -> tuple[RunRow, RunSampleStatus, QueueSample]:
+def _find_sampled_run(
+    session: WorkspaceSession, name: str, run: str | None
+) -> tuple[RunRow, RunSampleStatus, QueueSample]:
     """The run of the queue's items. CommandError for several runs, or if the queue is no random sample."""
-    queue = session.queue_file(name)
+    queue = session.load_queue_file(name)
     found = []
     problems: list[str] = []
     for row in session.select_runs(run):
@@ -273,16 +281,20 @@ def _sampled(session: WorkspaceSession, name: str, run: str | None) -> tuple[Run
     return found[0]
 
 
-def _drawn(session: WorkspaceSession, row: RunRow, known: RunSampleStatus, target: str) -> tuple[MetricDraws, Metric]:
+def _draw_target_metric(
+    session: WorkspaceSession, row: RunRow, known: RunSampleStatus, target: str
+) -> tuple[MetricDraws, Metric]:
+    from fcreview.stats.answer_model import AnswerModel
     from fcreview.stats.estimation import MetricDependencies, draw_metrics, explain_method
-    from fcreview.stats.estimation_answers import AnswerModel
 
-    run = run_of(session, row, known)
-    figure = figure_called(target, run.compute_metrics(run.reviewed_items), (row.info.benchmark, row.info.title))
+    run = build_estimation_input(session, row, known)
+    figure = find_metric(target, run.compute_metrics(run.reviewed_items), (row.info.benchmark, row.info.title))
     draws = draw_metrics(run)
     if draws is None:
         raise CommandError("no item of the queue is reviewed yet: review some first")
-    depends = MetricDependencies(run, [AnswerModel(run.automatic_items, run.statuses, asked) for asked in run.criterion_answers], is_sampled=True)
+    depends = MetricDependencies(
+        run, [AnswerModel(run.automatic_items, run.statuses, asked) for asked in run.criterion_answers], is_sampled=True
+    )
     if criteria := depends.find_criteria(figure.key):
         raise CommandError(
             f"{figure.name} depends on {' and '.join(criteria)}, but extend supports metrics of item verdicts only. Use"
@@ -295,19 +307,19 @@ def _drawn(session: WorkspaceSession, row: RunRow, known: RunSampleStatus, targe
     return draws, figure
 
 
-def figure_called(target: str, figures: Sequence[Metric], titles: tuple[str, ...]) -> Metric:
+def find_metric(target: str, metrics: Sequence[Metric], benchmark_titles: tuple[str, ...]) -> Metric:
     """The metric of this name, with or without benchmark and table. UsageError unless it is unique."""
     wanted = target.strip().casefold()
-    for title in titles:
+    for title in benchmark_titles:
         if title and wanted.startswith(title.casefold()):
             wanted = wanted[len(title) :].strip()
             break
-    found = [one for one in figures if wanted in (one.name.casefold(), f"{one.table} {one.name}".casefold())]
+    found = [one for one in metrics if wanted in (one.name.casefold(), f"{one.table} {one.name}".casefold())]
     if not wanted:
-        found = list(figures[:1])
+        found = list(metrics[:1])
     if len({one.key for one in found}) == 1:
         return found[0]
-    names = ", ".join(f"{one.table} {one.name}" for one in (found or figures)[:8])
+    names = ", ".join(f"{one.table} {one.name}" for one in (found or metrics)[:8])
     raise UsageError(f"--target {target!r}: choose {names}")
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import AsJson, RunOption, workspace_command
-from fcreview.cli.output import alert, emit, emit_data, emit_json, note
-from fcreview.cli.report_data import metric_lines, report_parts
+from fcreview.cli.options import JsonOption, RunOption, workspace_command
+from fcreview.cli.output import emit, emit_data, emit_json, print_message, print_warning
+from fcreview.cli.report_data import compute_report_parts, format_metric_lines
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.exporters.report.metrics import MetricRow, present_sources
 from fcreview.model.wording import NO_DATASET_MESSAGE
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def report(
     options: WorkspaceOptions,
     run: RunOption = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
     html: Annotated[
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write the whole report as one HTML file.", show_default=False),
@@ -48,17 +48,17 @@ def report(
     print_part = print_json if as_json else print_text
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
-        for found in report_parts(session, run):
-            print_part(found.head, found.lines)
+        for found in compute_report_parts(session, run):
+            print_part(found.fields, found.metrics)
             if found.row is not None and found.row.info.lacks_dataset:
-                alert(f"run {found.row.run}: {NO_DATASET_MESSAGE}")
+                print_warning(f"run {found.row.run}: {NO_DATASET_MESSAGE}")
 
 
 def write_page(session: WorkspaceSession, run: str | None, html: Path | None) -> None:
     """Write the whole report to an HTML file, or print it as Markdown."""
-    from fcreview.cli.report_data import page_of
+    from fcreview.cli.report_data import build_report_page
 
-    page = page_of(session, run)
+    page = build_report_page(session, run)
     if html is None:
         from fcreview.exporters.report.markdown import render_markdown
 
@@ -67,7 +67,7 @@ def write_page(session: WorkspaceSession, run: str | None, html: Path | None) ->
     from fcreview.cli.report_data import write_html
 
     write_html(html, page)
-    note(f"fcreview: {html} written")
+    print_message(f"fcreview: {html} written")
 
 
 def print_json(head: dict[str, Any], lines: list[MetricRow]) -> None:
@@ -81,5 +81,5 @@ def print_json(head: dict[str, Any], lines: list[MetricRow]) -> None:
 
 
 def print_text(head: dict[str, Any], lines: list[MetricRow]) -> None:
-    for text in metric_lines(head, lines):
+    for text in format_metric_lines(head, lines):
         emit(text)

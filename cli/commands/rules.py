@@ -16,10 +16,10 @@ import typer
 
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError
-from fcreview.cli.import_options import applies_equivalences, workspace_errata
-from fcreview.cli.options import AsJson, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, format_table, note
-from fcreview.cli.workspace import WorkspaceOptions, discover_runs, open_workspace, set_import_options, workspace_of
+from fcreview.cli.import_options import load_workspace_errata, supports_equivalences
+from fcreview.cli.options import JsonOption, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_message
+from fcreview.cli.workspace import WorkspaceOptions, discover_runs, locate_workspace, open_workspace, set_import_options
 from fcreview.corrections.errata_file import parse_rules, serialize_rules
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
@@ -35,7 +35,7 @@ FLIP_TEXT = {True: "fail -> pass", False: "pass -> fail"}
 
 
 @dataclass(frozen=True, slots=True)
-class Flip:
+class RuleFlip:
     """A recomputed verdict that a rule changes."""
 
     run: Run
@@ -57,57 +57,57 @@ class Flip:
         }
 
 
-def find_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[Flip]:
+def find_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
     """Verdicts that the rule changes, in addition to the workspace's errata. CommandError if it applies to no run."""
-    plans = list(_plans(options, rule))
+    plans = list(_find_affected_plans(options, rule))
     if not plans:
         raise CommandError(f"no {rule.benchmark or 'BFCL'} run here, so the rule changes nothing")
     for plan in plans:
-        yield from _flips_of_run(plan, rule)
+        yield from _find_run_flips(plan, rule)
 
 
-def _plans(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RunPlan]:
-    config, workspace = load_config(), workspace_of(options, create=False)
+def _find_affected_plans(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RunPlan]:
+    config, workspace = load_config(), locate_workspace(options, create=False)
     found = discover_runs(options, config).plans
     set_import_options(found, replace(options, decoder=None, errata=None), config, workspace)
     for plan in found:
-        if applies_equivalences(plan.importer) and rule.benchmark in ("", plan.run.benchmark):
+        if supports_equivalences(plan.importer) and rule.benchmark in ("", plan.run.benchmark):
             yield plan
 
 
-def _flips_of_run(plan: RunPlan, rule: EquivalenceRule) -> Iterator[Flip]:
+def _find_run_flips(plan: RunPlan, rule: EquivalenceRule) -> Iterator[RuleFlip]:
     from fcreview.corrections.errata_file import Errata
 
-    before = {item.id: item for item in _items(plan)}
-    for item in _items(replace(plan, errata=(plan.errata or Errata()).with_rules(rule))):
+    before = {item.id: item for item in _read_items(plan)}
+    for item in _read_items(replace(plan, errata=(plan.errata or Errata()).with_rules(rule))):
         was = before.get(item.id)
         if was is not None and was.rule is not None and item.rule is not None and was.rule is not item.rule:
             failing = was if item.rule else item
-            yield Flip(plan.run, item.category, item.id, item.rule, failing.first_difference or "")
+            yield RuleFlip(plan.run, item.category, item.id, item.rule, failing.first_difference or "")
 
 
-def _items(plan: RunPlan) -> Iterator[Item]:
+def _read_items(plan: RunPlan) -> Iterator[Item]:
     from fcreview.importers.registry import read_items
     from fcreview.model.item import ImportIssue
 
     return (one for one in read_items(plan) if not isinstance(one, ImportIssue))
 
 
-def print_flips(found: Sequence[Flip], *, as_json: bool) -> None:
+def print_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
     """Print flips, pass to fail first, because these are usually not intended."""
-    ordered = sorted(found, key=lambda flip: flip.passes)
+    ordered = sorted(flips, key=lambda flip: flip.passes)
     if as_json:
         for flip in ordered:
             emit_json(flip.as_json())
         return
-    if not found:
+    if not flips:
         emit("no recomputed verdict would change; run fcreview doctor to see whether a dataset is missing")
         return
-    gained = sum(flip.passes for flip in found)
-    items, runs = len({(flip.category, flip.id) for flip in found}), len({id(flip.run) for flip in found})
+    gained = sum(flip.passes for flip in flips)
+    items, runs = len({(flip.category, flip.id) for flip in flips}), len({id(flip.run) for flip in flips})
     emit(
-        f"{format_count(len(found), 'verdict')} would change, of {format_count(items, 'item')} in {format_count(runs, 'run')}:"
-        f" {gained:,} fail -> pass, {len(found) - gained:,} pass -> fail"
+        f"{format_count(len(flips), 'verdict')} would change, of {format_count(items, 'item')} in {format_count(runs, 'run')}:"
+        f" {gained:,} fail -> pass, {len(flips) - gained:,} pass -> fail"
     )
     cells = [
         [FLIP_TEXT[flip.passes], cell_text(flip.run.model), cell_text(flip.id), cell_text(flip.difference)]
@@ -121,9 +121,9 @@ def print_flips(found: Sequence[Flip], *, as_json: bool) -> None:
 
 def load_rules(workspace: Workspace) -> list[EquivalenceRule]:
     """Accepted rules of the workspace, oldest first. ErrataError for an invalid line."""
-    from fcreview.cli.import_options import read_bytes
+    from fcreview.cli.import_options import read_small_file
 
-    return parse_rules(read_bytes(workspace.rules), str(workspace.rules)) if workspace.rules.exists() else []
+    return parse_rules(read_small_file(workspace.rules), str(workspace.rules)) if workspace.rules.exists() else []
 
 
 def save_rules(workspace: Workspace, rules: Sequence[EquivalenceRule]) -> None:
@@ -134,7 +134,7 @@ def save_rules(workspace: Workspace, rules: Sequence[EquivalenceRule]) -> None:
 
 
 @workspace_command()
-def list_(options: WorkspaceOptions, as_json: AsJson = False) -> None:
+def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """List accepted rules.
 
     Shows whether the workspace's errata already apply each rule. With --json one line for each rule: {rule, benchmark,
@@ -143,7 +143,7 @@ def list_(options: WorkspaceOptions, as_json: AsJson = False) -> None:
     Example: fcreview rules list result/
     """
     with open_workspace(options) as session:
-        errata = workspace_errata(session.workspace)
+        errata = load_workspace_errata(session.workspace)
         in_errata = errata.rules if errata else ()
         rules = list(dict.fromkeys([*load_rules(session.workspace), *in_errata]))
         if as_json:
@@ -155,7 +155,7 @@ def list_(options: WorkspaceOptions, as_json: AsJson = False) -> None:
             for rule in rules
         ]
         if not rows:
-            note("no rules; run fcreview rules preview to see what a rule would change")
+            print_message("no rules; run fcreview rules preview to see what a rule would change")
             return
         for line in format_table(["rule", "who", "date", ""], rows):
             emit(line.rstrip())
@@ -176,7 +176,7 @@ RuleArgument = Annotated[
 def preview(
     options: WorkspaceOptions,
     rule: RuleArgument,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List the verdicts that a rule would change.
 
@@ -213,7 +213,7 @@ def add(options: WorkspaceOptions, rule: RuleArgument) -> None:
         print_flips(list(find_flips(options, parsed)), as_json=False)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         save_rules(session.workspace, [*known, replace(parsed, who=session.annotator, date=now)])
-    note(f"accepted: {sanitize(str(parsed))}; {NEXT_STEP}")
+    print_message(f"accepted: {sanitize(str(parsed))}; {NEXT_STEP}")
 
 
 @workspace_command()
@@ -230,7 +230,7 @@ def remove(options: WorkspaceOptions, rule: RuleArgument) -> None:
         if parsed not in known:
             raise CommandError(f"not accepted: {sanitize(str(parsed))}; run fcreview rules list")
         save_rules(session.workspace, [each for each in known if each != parsed])
-    note(f"removed: {sanitize(str(parsed))}")
+    print_message(f"removed: {sanitize(str(parsed))}")
 
 
 COMMANDS = {"preview": preview, "add": add, "remove": remove, "list": list_}

@@ -1,7 +1,8 @@
-"""`fcreview import`: import runs into the workspace and print a summary."""
+"""`fcreview import` and `fcreview schema`: import runs, and print the schema of the generic format."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,13 +11,13 @@ import typer
 
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import EXIT_FAILURE, CommandError
-from fcreview.cli.options import PATHS, AsJson, workspace_command
+from fcreview.cli.options import PATHS_ARGUMENT, JsonOption, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table
 from fcreview.cli.workspace import (
     WorkspaceOptions,
     discover_runs,
     explain_nothing_found,
-    import_found,
+    import_discovered_runs,
     print_missing_datasets,
 )
 from fcreview.model.wording import format_count, format_dataset_name, format_official_rate
@@ -26,18 +27,18 @@ if TYPE_CHECKING:
 
 MAX_KINDS = 30
 """Kinds of issues that are listed as text."""
-UNSCORED = {"official_pass": 0, "official_known": 0, "stated_pass": 0, "stated_of": 0}
+NO_SCORES = {"official_pass": 0, "official_known": 0, "stated_pass": 0, "stated_of": 0}
 SEVERITIES = ("error", "warning", "notice")
 
 
-@workspace_command("format", "decoder", path=PATHS)
+@workspace_command("format", "decoder", path=PATHS_ARGUMENT)
 def import_(
     options: WorkspaceOptions,
     forget_data: Annotated[
         bool,
         typer.Option("--forget-data", help="Forget remembered dataset folders and import without them."),
     ] = False,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Import runs and print an import summary.
 
@@ -48,15 +49,15 @@ def import_(
     """
     options = replace(options, forget_data=forget_data)
     config = load_config()
-    home, summary = import_found(options, discover_runs(options, config), config)
-    scores = _scores(home)
-    rows = [{"kind": "run", **row, **scores.get(row["run"], UNSCORED)} for row in summary.runs]
+    home, summary = import_discovered_runs(options, discover_runs(options, config), config)
+    scores = _fetch_official_scores(home)
+    rows = [{"kind": "run", **row, **scores.get(row["run"], NO_SCORES)} for row in summary.runs]
     issues = [{"kind": "issue", **issue} for issue in summary.issues]
     if as_json:
         for each in (*rows, *issues):
             emit_json(each)
     elif rows or issues:
-        _print(rows, issues, str(home.root), summary.seconds)
+        _print_summary(rows, issues, str(home.root), summary.seconds)
     if not rows:
         raise CommandError(explain_nothing_found(options, summary))
     print_missing_datasets(summary)
@@ -64,7 +65,7 @@ def import_(
         raise typer.Exit(EXIT_FAILURE)
 
 
-def _scores(home: Workspace) -> dict[int, dict[str, int]]:
+def _fetch_official_scores(home: Workspace) -> dict[int, dict[str, int]]:
     """Official scores in the store by run: {official_pass, official_known, stated_pass, stated_of}."""
     from fcreview.store.store import Store
 
@@ -72,27 +73,27 @@ def _scores(home: Workspace) -> dict[int, dict[str, int]]:
         return {}
     store = Store.open(home)
     try:
-        return {row.run: {name: getattr(row, name) for name in UNSCORED} for row in store.fetch_runs()}
+        return {row.run: {name: getattr(row, name) for name in NO_SCORES} for row in store.fetch_runs()}
     finally:
         store.close()
 
 
-def _official(row: dict[str, Any]) -> str:
+def _format_official_rate(row: dict[str, Any]) -> str:
     stated = {name: row[name] for name in ("stated_pass", "stated_of")}
     return format_official_rate(row["official_pass"], row["official_known"], row["official_known"], **stated)
 
 
-def _print(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, seconds: float) -> None:
+def _print_summary(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, seconds: float) -> None:
     if rows:
         table = [
             [
                 cell_text(format_dataset_name(row["benchmark"], row["generation"], row["language"])),
-                cell_text(row["model"]), f"{row['items']:,}", _official(row), f"{row['issues']:,}", row["status"],
+                cell_text(row["model"]), f"{row['items']:,}", _format_official_rate(row), f"{row['issues']:,}", row["status"],
             ]
             for row in rows
         ]  # fmt: skip
         for line in format_table(
-            ["benchmark", "model", "items", "official", "issues", "status"], table, right=(2, 3, 4)
+            ["benchmark", "model", "items", "official", "issues", "status"], table, right_aligned=(2, 3, 4)
         ):
             emit(line)
     for severity in SEVERITIES:
@@ -103,7 +104,9 @@ def _print(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, 
         emit(f"{format_count(known, 'issue')} of unchanged runs not repeated: query import_issues with fcreview sql")
     emit()
     n_items = sum(row["items"] for row in rows)
-    emit(f"{format_count(n_items, 'item')} in {format_count(len(rows), 'run')}, {seconds:.1f} s, saved in {cell_text(root)}")
+    emit(
+        f"{format_count(n_items, 'item')} in {format_count(len(rows), 'run')}, {seconds:.1f} s, saved in {cell_text(root)}"
+    )
 
 
 def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
@@ -121,3 +124,15 @@ def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
         emit(f"           {where}" + (" and others" if count > 1 else ""))
     if len(counts) > MAX_KINDS:
         emit(f"  … {len(counts) - MAX_KINDS} more kinds; use --json to list all")
+
+
+def schema() -> None:
+    """Print the JSON Schema of the generic format.
+
+    fcreview can import your own results if you write them as JSON Lines that match this schema (docs/generic.md).
+
+    Example: fcreview schema > fcreview.schema.json
+    """
+    from fcreview.importers.generic.schema import json_schema
+
+    emit(json.dumps(json_schema(), indent=2, ensure_ascii=True))

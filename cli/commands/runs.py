@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.errors import check_choice
-from fcreview.cli.options import AsJson, workspace_command
-from fcreview.cli.output import alert, cell_text, emit, emit_json, format_table
+from fcreview.cli.options import JsonOption, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_warning
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
-from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_dataset_name, format_rate_of_known, format_recomputed_rate
+from fcreview.model.wording import (
+    NO_DATASET_MESSAGE,
+    format_count,
+    format_dataset_name,
+    format_rate_of_known,
+    format_recomputed_rate,
+)
 from fcreview.store.queries.run_lists import GROUP_LABELS, SORT_KEYS, folder_label, group_runs, search_runs, sort_runs
 
 if TYPE_CHECKING:
@@ -43,7 +49,7 @@ def runs(
     reverse: Annotated[bool, typer.Option("--reverse", help="Reverse the order.")] = False,
     group: GroupOption = None,
     only: OnlyOption = "",
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List runs with their pass rates.
 
@@ -61,14 +67,14 @@ def runs(
         if as_json:
             for part in groups:
                 for row in part.runs:
-                    emit_json(run_json(row) | ({"group": part.name} if by else {}))
+                    emit_json(build_run_json(row) | ({"group": part.name} if by else {}))
             return
         if only and not selected:
             emit(f"no run of {len(session.runs):,} matches {cell_text(only)}")
             return
         headers = ["run", "benchmark", "model", "items", "official", "rule", "corrected", "reviewed", "part", "issues"]
-        table = [cells_of(row) for part in groups for row in part.runs]
-        first, *lines = format_table(headers, table, right=(0, 3, 4, 5, 6, 7, 8, 9), widest=40)
+        table = [format_run_cells(row) for part in groups for row in part.runs]
+        first, *lines = format_table(headers, table, right_aligned=(0, 3, 4, 5, 6, 7, 8, 9), max_width=40)
         emit(first)
         for part in groups:
             if by:
@@ -79,10 +85,10 @@ def runs(
         emit(format_count(len(selected), "run") + ". 'rule' shows how many items can be recomputed if not all.")
         lacking = [str(row.run) for row in selected if row.info.lacks_dataset]
         if lacking:
-            alert(f"run {', '.join(lacking)}: {NO_DATASET_MESSAGE}")
+            print_warning(f"run {', '.join(lacking)}: {NO_DATASET_MESSAGE}")
 
 
-def cells_of(row: RunRow) -> list[str]:
+def format_run_cells(row: RunRow) -> list[str]:
     info = row.info
     return [
         str(row.run), cell_text(format_dataset_name(info.benchmark, info.generation, info.language)), cell_text(info.model),
@@ -93,7 +99,7 @@ def cells_of(row: RunRow) -> list[str]:
     ]  # fmt: skip
 
 
-def run_json(row: RunRow) -> dict[str, Any]:
+def build_run_json(row: RunRow) -> dict[str, Any]:
     """JSON object of a run with flat fields. `date` is the date in a folder name above the run, else the folder."""
     fields = asdict(row)
     return {"run": fields.pop("run"), **fields.pop("info"), "date": folder_label(row), **fields}

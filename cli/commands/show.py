@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fcreview.cli.commands.items import rows_of
+from fcreview.cli.commands.items import iterate_rows
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.options import AsJson, ItemArgument, RunOption, workspace_command
-from fcreview.cli.output import emit, emit_json, note, terminal_width
+from fcreview.cli.options import ItemArgument, JsonOption, RunOption, workspace_command
+from fcreview.cli.output import emit, emit_json, print_message, terminal_width
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, format_runs, open_workspace
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_verdict
@@ -33,7 +33,7 @@ def show(
     item: ItemArgument,
     run: RunOption = None,
     full: Annotated[bool, typer.Option("--full", help="Print all messages and long texts in full.")] = False,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
     html: Annotated[
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write an HTML page to FILE.", show_default=False),
@@ -52,42 +52,44 @@ def show(
                 raise UsageError("--html and --json exclude each other")
             _write_page(session, chosen, html)
         elif as_json:
-            emit_json(item_json(session.store.read_detail(chosen)))
+            emit_json(build_item_json(session.store.read_detail(chosen)))
         else:
             print_item(session, chosen, full=full)
 
 
 def _write_page(session: WorkspaceSession, item: int, file: Path) -> None:
     """Write the item's page, atomically. ExportError if the file cannot be written."""
-    from fcreview.cli.item_page import item_page
+    from fcreview.cli.item_page import render_item_page
     from fcreview.exporters.export import write_file
 
     detail = session.store.read_detail(item)
-    page = item_page(detail, session.annotator, heading(detail))
+    page = render_item_page(detail, session.annotator, format_heading(detail))
     write_file(file, page.encode("utf-8", "replace"))
-    note(f"written: {file}")
+    print_message(f"written: {file}")
 
 
-def find_item(session: WorkspaceSession, named: str, run: str | None) -> int:
+def find_item(session: WorkspaceSession, item_id: str, run: str | None) -> int:
     """Row key of the item with this id. The CommandError for an unknown or ambiguous id lists candidates."""
-    found = [(row, item) for row in session.select_runs(run) for item in session.store.find_items(named, row.run)]
+    found = [(row, item) for row in session.select_runs(run) for item in session.store.find_items(item_id, row.run)]
     if len(found) == 1:
         return found[0][1]
     if not found:
-        close = get_close_matches(named, _ids(session, run), n=3, cutoff=0.6)
-        raise CommandError(f"no item {named!r} here" + (f"; did you mean {' or '.join(close)}?" if close else ""))
+        close = get_close_matches(item_id, _list_item_ids(session, run), n=3, cutoff=0.6)
+        raise CommandError(f"no item {item_id!r} here" + (f"; did you mean {' or '.join(close)}?" if close else ""))
     several = list({row.run: row for row, _ in found}.values())
     if len(several) == 1:
-        raise CommandError(f"{named!r} occurs {len(found)} times in run {format_runs(several)}, whose files repeat ids")
-    raise CommandError(f"{named!r} is in {len(several)} runs: choose --run {format_runs(several)}")
+        raise CommandError(
+            f"{item_id!r} occurs {len(found)} times in run {format_runs(several)}, whose files repeat ids"
+        )
+    raise CommandError(f"{item_id!r} is in {len(several)} runs: choose --run {format_runs(several)}")
 
 
-def _ids(session: WorkspaceSession, run: str | None) -> list[str]:
-    rows = rows_of(session, session.view(run=run), MAX_SEARCHED)
+def _list_item_ids(session: WorkspaceSession, run: str | None) -> list[str]:
+    rows = iterate_rows(session, session.build_view(run=run), MAX_SEARCHED)
     return list(dict.fromkeys(row.id for row in rows))
 
 
-def item_json(detail: ItemDetail) -> dict[str, Any]:
+def build_item_json(detail: ItemDetail) -> dict[str, Any]:
     """JSON object of an item. `item.extra` is flat: the benchmark's own fields are on the same level."""
     extra = detail.item.extra.as_json()
     if "state_differences" in extra:
@@ -96,34 +98,36 @@ def item_json(detail: ItemDetail) -> dict[str, Any]:
             name: {"model": both["predicted"], "ground_truth": both["golden"]} for name, both in sides
         }
     extra = {**extra.pop("more", {}), **extra}
-    return _shallow(detail) | {"item": _shallow(detail.item) | {"extra": extra}}
+    return _shallow_fields(detail) | {"item": _shallow_fields(detail.item) | {"extra": extra}}
 
 
-def _shallow(value: Any) -> dict[str, Any]:
+def _shallow_fields(value: Any) -> dict[str, Any]:
     return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 def print_item(session: WorkspaceSession, item: int, *, full: bool = False) -> None:
-    for line in item_lines(session.store.read_detail(item), session.annotator, terminal_width(), full=full):
+    for line in format_item_lines(session.store.read_detail(item), session.annotator, terminal_width(), full=full):
         emit(line)
 
 
-def item_lines(detail: ItemDetail, annotator: str, width: int, *, full: bool = False) -> Iterator[str]:
+def format_item_lines(detail: ItemDetail, annotator: str, width: int, *, full: bool = False) -> Iterator[str]:
     """The item as lines of safe text. Without `full`, long texts are cut and show their size."""
     from fcreview.tui.item_view.blocks import DisplayOptions
     from fcreview.tui.item_view.document import build_document
     from fcreview.tui.text.lines import plain_text
 
-    yield heading(detail)
+    yield format_heading(detail)
     for block in build_document(
         detail, annotator, DisplayOptions(full_dialogue=full, unfold_all=full, print_hint=FULL_HINT)
     ):
         yield from (
-            _full_text(block, width) if full and block.folded and block.full_text else map(plain_text, block.lines(width))
+            _format_full_text(block, width)
+            if full and block.folded and block.full_text
+            else map(plain_text, block.lines(width))
         )
 
 
-def heading(detail: ItemDetail) -> str:
+def format_heading(detail: ItemDetail) -> str:
     """`live_simple_3-2-1   official fail   rule fail   judge -   human -   value_error:string`"""
     row = detail.row
     verdicts = [f"{name} {format_verdict(getattr(row, name))}" for name in ("official", "rule", "judge", "human")]
@@ -131,7 +135,7 @@ def heading(detail: ItemDetail) -> str:
     return "   ".join([sanitize(row.id), *verdicts, error, "STALE REVIEW" if row.stale else ""]).rstrip()
 
 
-def _full_text(block: Block, width: int) -> Iterator[str]:
+def _format_full_text(block: Block, width: int) -> Iterator[str]:
     """The full text of a block that screens open in the pager."""
     from fcreview.tui.text.lines import wrap_text
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import AsJson, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_data, emit_json, format_table, note
+from fcreview.cli.options import JsonOption, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_data, emit_json, format_table, print_message
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.wording import format_count
 
@@ -20,7 +20,7 @@ from fcreview.model.wording import format_count
 def sql(
     options: WorkspaceOptions,
     query: Annotated[str, typer.Argument(metavar="SQL", help="One read-only statement.", show_default=False)],
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values with a header.")] = False,
     seconds: Annotated[
         float, typer.Option("--seconds", metavar="N", min=0.1, help="Cancel the statement after N seconds.")
@@ -42,16 +42,16 @@ def sql(
             for row in rows:
                 emit_json(dict(zip(columns, row, strict=True)))
         elif as_csv:
-            emit_data(csv_text([columns, *rows]))
+            emit_data(format_csv([columns, *rows]))
         else:
             for line in format_table(
                 [cell_text(column) for column in columns], ([cell_text(cell) for cell in row] for row in rows)
             ):
                 emit(line)
-            note(format_count(len(rows), "row"))
+            print_message(format_count(len(rows), "row"))
 
 
-def csv_text(rows: Iterable[Sequence[Any]]) -> bytes:
+def format_csv(rows: Iterable[Sequence[Any]]) -> bytes:
     """CSV with formulas neutralised as in exports. Lines end with \\n for shells, not with \\r\\n as in RFC 4180."""
     from fcreview.exporters.csv import format_cell
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fcreview.cli.options import AsJson, WhereOption, workspace_command
-from fcreview.cli.output import alert, emit, emit_json, terminal_width
+from fcreview.cli.options import JsonOption, WhereOption, workspace_command
+from fcreview.cli.output import emit, emit_json, print_warning, terminal_width
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
 
 if TYPE_CHECKING:
-    from fcreview.golden_audit.case import AlternativeAnswer
+    from fcreview.golden_audit.question import AlternativeAnswer
     from fcreview.golden_audit.score import Suspect
 
 DEFAULT_LIMIT = 20
@@ -24,7 +24,7 @@ MAX_MODELS = 5
 MAX_QUESTION = 150
 """Length limit of questions, in characters."""
 ONLY_FAILING = "Their golden answers are known for failures only, so 'of N runs' counts failing runs"
-ACTIONS = "In `fcreview open PATH --item ID`: press g to mark the golden answer as wrong, G to correct it."
+ACTION_HINT = "In `fcreview open PATH --item ID`: press g to mark the golden answer as wrong, G to correct it."
 
 
 @workspace_command()
@@ -37,7 +37,7 @@ def suspects(
             "--limit", metavar="N", min=1, help="List at most N items; default 20, with --json all.", show_default=False
         ),
     ] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List golden answers that look wrong.
 
@@ -48,27 +48,29 @@ def suspects(
     Example: fcreview suspects result/ --where category:live_simple
     """
     with open_workspace(options) as session:
-        found = ranked(session, where)
+        found = fetch_ranked_suspects(session, where)
         if as_json:
             for rank, suspect in enumerate(found[:limit], 1):
-                emit_json(fields_of(rank, suspect))
+                emit_json(build_suspect_json(rank, suspect))
         else:
             print_suspects(found, limit or DEFAULT_LIMIT)
         lacking = sum(run.info.lacks_dataset for run in session.runs)
         if lacking:
-            alert(f"{lacking:,} of {format_count(len(session.runs), 'run')}: {NO_DATASET_MESSAGE}. {ONLY_FAILING}")
+            print_warning(
+                f"{lacking:,} of {format_count(len(session.runs), 'run')}: {NO_DATASET_MESSAGE}. {ONLY_FAILING}"
+            )
 
 
-def ranked(session: WorkspaceSession, where: str) -> list[Suspect]:
+def fetch_ranked_suspects(session: WorkspaceSession, where: str) -> list[Suspect]:
     """Items that the filter selects, most suspect first."""
     from fcreview.golden_audit.score import rank_suspects as rank
 
-    panel = session.store.analysis.fetch_audit_input(session.view(where))
+    panel = session.store.analysis.fetch_audit_input(session.build_view(where))
     found = rank(panel.questions, panel.run_profiles)
     return [each for each in found if panel.selected_keys is None or each.question.key in panel.selected_keys]
 
 
-def fields_of(rank: int, suspect: Suspect) -> dict[str, Any]:
+def build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:
     """JSON object of a suspect.
 
     `reasons` are texts, strongest first; `score` is from 0 to 1; `alternative` is the competing answer as {answer,
@@ -88,49 +90,49 @@ def fields_of(rank: int, suspect: Suspect) -> dict[str, Any]:
     }
 
 
-def print_suspects(found: Sequence[Suspect], limit: int) -> None:
-    with_reason = sum(bool(each.reasons) for each in found)
-    emit(f"{format_count(len(found), 'golden answer')}, {with_reason:,} with a reason for doubt")
-    for rank, suspect in enumerate(found[:limit], 1):
+def print_suspects(suspects_found: Sequence[Suspect], limit: int) -> None:
+    with_reason = sum(bool(each.reasons) for each in suspects_found)
+    emit(f"{format_count(len(suspects_found), 'golden answer')}, {with_reason:,} with a reason for doubt")
+    for rank, suspect in enumerate(suspects_found[:limit], 1):
         emit()
-        for line in suspect_lines(rank, suspect):
+        for line in format_suspect_lines(rank, suspect):
             emit(line)
-    if found:
+    if suspects_found:
         emit()
-        emit(ACTIONS)
-    if len(found) > limit:
-        emit(f"… {format_count(len(found) - limit, 'more golden answer')}: use --limit N, or --json for all")
+        emit(ACTION_HINT)
+    if len(suspects_found) > limit:
+        emit(f"… {format_count(len(suspects_found) - limit, 'more golden answer')}: use --limit N, or --json for all")
 
 
-def suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
+def format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
     """`  1  0.92  simple_3  12 of 12 runs fail`, the question, the reasons, the competing answer."""
     case = suspect.question
     failing = f"{case.n_failing} of {format_count(len(case.runs), 'run')} fail"
     yield f"{rank:>3}  {suspect.score:.2f}  {sanitize(case.key.id)}  {sanitize(case.key.category)}  {failing}"
     question = " ".join(case.text.split())
     if question:
-        yield from wrapped(
+        yield from wrap_indented(
             "question:", question if len(question) <= MAX_QUESTION else question[: MAX_QUESTION - 1] + "…"
         )
     for reason in suspect.reasons[:MAX_REASONS]:
-        yield from wrapped("-", reason.text)
+        yield from wrap_indented("-", reason.text)
     if len(suspect.reasons) > MAX_REASONS:
-        yield from wrapped("-", f"and {format_count(len(suspect.reasons) - MAX_REASONS, 'more reason')}")
+        yield from wrap_indented("-", f"and {format_count(len(suspect.reasons) - MAX_REASONS, 'more reason')}")
     if suspect.alternative:
-        yield from wrapped("alternative:", _who(suspect.alternative))
+        yield from wrap_indented("alternative:", _format_alternative(suspect.alternative))
 
 
-def _who(other: AlternativeAnswer) -> str:
+def _format_alternative(other: AlternativeAnswer) -> str:
     if not other.models:
         return other.answer
     more = f" and {len(other.models) - MAX_MODELS} more" if len(other.models) > MAX_MODELS else ""
     return f"{other.answer}  ({', '.join(other.models[:MAX_MODELS])}{more})"
 
 
-def wrapped(mark: str, text: str) -> list[str]:
+def wrap_indented(prefix: str, text: str) -> list[str]:
     """Indented lines below an item, as wide as the terminal."""
     indent = " " * 11
-    first = f"{indent}{mark} "
+    first = f"{indent}{prefix} "
     return textwrap.wrap(
         sanitize(text), max(terminal_width(), 60), initial_indent=first, subsequent_indent=indent + "  "
     )

@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fcreview.cli.errors import check_choice
-from fcreview.cli.options import AsJson, RunOption, WhereOption, workspace_command
-from fcreview.cli.output import emit, emit_json, format_row, note, truncate
+from fcreview.cli.options import JsonOption, RunOption, WhereOption, workspace_command
+from fcreview.cli.output import clip_to_terminal, emit, emit_json, format_row, print_message
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
 from fcreview.matching.clusters import (
     BY_ARGUMENT,
     BY_CATEGORY,
     BY_ERROR_TYPE,
     BY_FUNCTION,
-    GROUPINGS,
+    BY_VALUE,
     GROUPING_HEADINGS,
     GROUPING_PLURALS,
+    GROUPINGS,
+    SUBDIVISIONS,
     UNNAMED_GROUPS,
-    BY_VALUE,
     Cluster,
     ClusterGroup,
-    draw_bar,
-    group_clusters,
-    explain_error_type,
-    select_named_clusters,
-    SUBDIVISIONS,
     describe_cluster,
+    draw_bar,
+    explain_error_type,
     group_by_shared_name,
+    group_clusters,
+    select_named_clusters,
 )
-from fcreview.model.sanitize import clip, sanitize, display_width
+from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.wording import format_count, format_rate
 
 if TYPE_CHECKING:
@@ -43,12 +43,18 @@ MAX_PLACES = 3
 """Functions and arguments listed below an error type."""
 MIN_SHARE = 0.1
 """Share of the group's items that a place other than the first must have."""
-SIZES = (6, 5, 5, 29, 27)
+COLUMN_WIDTHS = (6, 5, 5, 29, 27)
 """Width of the columns count, share, bar, error and place, examples; 80 cells with gaps."""
 NAME_COLUMN, ID_COLUMN = 3, 4
 INDENT = " " * 22
 """Indent of lines below a group's name."""
-BY = {"error": BY_ERROR_TYPE, "function": BY_FUNCTION, "argument": BY_ARGUMENT, "category": BY_CATEGORY, "value": BY_VALUE}
+GROUPINGS_BY_NAME = {
+    "error": BY_ERROR_TYPE,
+    "function": BY_FUNCTION,
+    "argument": BY_ARGUMENT,
+    "category": BY_CATEGORY,
+    "value": BY_VALUE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +71,14 @@ def triage(
     options: WorkspaceOptions,
     where: WhereOption = "",
     run: RunOption = None,
-    by: Annotated[str, typer.Option("--by", metavar="NAME", help=f"Group by {', '.join(BY)}.")] = "error",
+    by: Annotated[
+        str, typer.Option("--by", metavar="NAME", help=f"Group by {', '.join(GROUPINGS_BY_NAME)}.")
+    ] = "error",
     limit: Annotated[
         int | None,
         typer.Option("--limit", metavar="N", min=1, help="List at most N groups, or N clusters with --json."),
     ] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Group failures by cause.
 
@@ -82,25 +90,25 @@ def triage(
 
     Example: fcreview triage runs/gpt4o --where category:live_simple --by value
     """
-    grouping = BY[check_choice(BY, by, "grouping")]
+    grouping = GROUPINGS_BY_NAME[check_choice(GROUPINGS_BY_NAME, by, "grouping")]
     with open_workspace(options) as session:
         from fcreview.store.filters.build import FAILING_FILTER, add_terms
 
-        view = session.view(where, run=run)
+        view = session.build_view(where, run=run)
         clusters = session.store.fetch_clusters(view, by=grouping)
         failing = sum(cluster.count for cluster in clusters)
         if grouping == BY_VALUE and clusters:
             failing = session.store.count_items(replace(view, where=add_terms(view.where, FAILING_FILTER)))
         if not clusters and not session.store.count_items(view):
-            note(f"fcreview: {session.explain_empty(view)}")
+            print_message(f"fcreview: {session.explain_empty(view)}")
         if as_json:
             for cluster in clusters[:limit]:
-                emit_json(_fields(cluster, failing, grouping))
+                emit_json(_build_cluster_json(cluster, failing, grouping))
         else:
             print_triage(session, view, TriageTable(clusters, failing, grouping, limit or MAX_GROUPS))
 
 
-def _fields(cluster: Cluster, failing: int, by: int) -> dict[str, object]:
+def _build_cluster_json(cluster: Cluster, failing: int, by: int) -> dict[str, object]:
     """JSON object {error_type, function, argument, count, share, examples, difference, where}.
 
     `share` is of the failing items, from 0 to 1. `difference` is the first one of the first example. By category the
@@ -137,22 +145,22 @@ class TriageTable:
 
 
 def print_triage(session: WorkspaceSession, view: View, table: TriageTable) -> None:
-    for line in summary(session, view, table.failing):
+    for line in format_summary(session, view, table.failing):
         emit(line)
-    for line in table_lines(table):
-        emit(truncate(line))
+    for line in format_triage_table(table):
+        emit(clip_to_terminal(line))
 
 
-def table_lines(table: TriageTable) -> Iterator[str]:
+def format_triage_table(table: TriageTable) -> Iterator[str]:
     """The table as lines of safe text; none without failures."""
     failing, by, limit = table.failing, table.by, table.limit
     groups = group_clusters(table.clusters, by)
     if not groups:
         return
     yield ""
-    yield format_row(["count", "share", "", GROUPING_HEADINGS[by], "examples"], SIZES, right=(0, 1))
+    yield format_row(["count", "share", "", GROUPING_HEADINGS[by], "examples"], COLUMN_WIDTHS, right_aligned=(0, 1))
     for group in groups[:limit]:
-        yield from group_lines(group, failing, by)
+        yield from format_group_lines(group, failing, by)
     if len(groups) > limit:
         rest = sum(group.count for group in groups[limit:])
         more = format_count(len(groups) - limit, f"more {GROUPINGS[by]}", f"more {GROUPING_PLURALS[by]}")
@@ -162,7 +170,7 @@ def table_lines(table: TriageTable) -> Iterator[str]:
         yield f"… {format_count(rarer, 'item')} with rarer values"
 
 
-def summary(session: WorkspaceSession, view: View, failing: int) -> list[str]:
+def format_summary(session: WorkspaceSession, view: View, failing: int) -> list[str]:
     """The line above the table: items, pass rate, failures, and where official and recomputed verdicts differ."""
 
     def count(term: str) -> int:
@@ -181,11 +189,15 @@ def summary(session: WorkspaceSession, view: View, failing: int) -> list[str]:
     return [" · ".join(parts)]
 
 
-def group_lines(group: ClusterGroup, failing: int, by: int = BY_ERROR_TYPE) -> list[str]:
+def format_group_lines(group: ClusterGroup, failing: int, by: int = BY_ERROR_TYPE) -> list[str]:
     """A group's line, and below it the places that several of its items share."""
     name = sanitize(group.name) if group.name else UNNAMED_GROUPS[by]
     share = f"{100 * group.count / failing:.0f} %"
-    lines = [_row((f"{group.count:,}", share, draw_bar(group.count, failing, SIZES[2]), name), examples_of(group))]
+    lines = [
+        _format_group_row(
+            (f"{group.count:,}", share, draw_bar(group.count, failing, COLUMN_WIDTHS[2]), name), select_examples(group)
+        )
+    ]
     words, example = explain_error_type(group) if by != BY_VALUE else "", group.example
     if by == BY_ERROR_TYPE and words:
         words = words.removeprefix(f"{name}: ")
@@ -193,25 +205,32 @@ def group_lines(group: ClusterGroup, failing: int, by: int = BY_ERROR_TYPE) -> l
         lines.append(INDENT + words)
     if example is not None:
         lines.append(f"{INDENT}{sanitize(example.examples[0])}: {sanitize(example.difference)}")
-    found = find_places(group, by)
-    return [*lines, *(_row((f"{place.count:,}", "", "", "  " + place.where), place.examples) for place in found)]
+    found = find_failing_places(group, by)
+    return [
+        *lines,
+        *(_format_group_row((f"{place.count:,}", "", "", "  " + place.where), place.examples) for place in found),
+    ]
 
 
-def examples_of(group: ClusterGroup) -> list[str]:
+def select_examples(group: ClusterGroup) -> list[str]:
     """Example ids, beginning with one of each of the largest clusters."""
     firsts = [cluster.examples[0] for cluster in group.clusters[:MAX_PLACES] if cluster.examples]
     others = [name for cluster in group.clusters[:MAX_PLACES] for name in cluster.examples[1:]]
     return [*firsts, *others][:MAX_PLACES]
 
 
-def find_places(group: ClusterGroup, by: int = BY_ERROR_TYPE) -> list[FailingPlace]:
+def find_failing_places(group: ClusterGroup, by: int = BY_ERROR_TYPE) -> list[FailingPlace]:
     """Places at which two or more items of the group fail, most items first.
 
     A place is a function with an argument (or another pair of fields), or an argument in several functions.
     """
     outer, inner = SUBDIVISIONS[by]
     named_clusters = select_named_clusters(group.clusters, by)
-    found = [FailingPlace(describe_cluster(each, by), each.count, _others(each)) for each in named_clusters if each.count > 1]
+    found = [
+        FailingPlace(describe_cluster(each, by), each.count, _rotate_examples(each))
+        for each in named_clusters
+        if each.count > 1
+    ]
     for name, of in group_by_shared_name((each for each in named_clusters if each.count == 1), inner).items():
         where = f"{format_count(len(of), GROUPINGS[outer])} · {sanitize(name)}"
         found.append(FailingPlace(where, len(of), [each for cluster in of[1:] for each in cluster.examples]))
@@ -219,30 +238,38 @@ def find_places(group: ClusterGroup, by: int = BY_ERROR_TYPE) -> list[FailingPla
     return most[:1] + [place for place in most[1:] if place.count >= MIN_SHARE * group.count]
 
 
-def _others(cluster: Cluster) -> list[str]:
+def _rotate_examples(cluster: Cluster) -> list[str]:
     """Examples with the first one last, because the group's line already shows it."""
     return [*cluster.examples[1:], *cluster.examples[:1]]
 
 
-def _row(cells: tuple[str, str, str, str], examples: Sequence[str]) -> str:
+def _format_group_row(cells: tuple[str, str, str, str], examples: Sequence[str]) -> str:
     """A line of count, share, bar, name and example ids."""
-    shown = [*cells[:NAME_COLUMN], _shorten(cells[NAME_COLUMN], SIZES[NAME_COLUMN]), _fit(examples, SIZES[ID_COLUMN])]
-    return format_row(shown, [*SIZES[:ID_COLUMN], max(SIZES[ID_COLUMN], display_width(shown[ID_COLUMN]))], right=(0, 1))
+    shown = [
+        *cells[:NAME_COLUMN],
+        _shorten_error_type(cells[NAME_COLUMN], COLUMN_WIDTHS[NAME_COLUMN]),
+        _join_fitting_ids(examples, COLUMN_WIDTHS[ID_COLUMN]),
+    ]
+    return format_row(
+        shown,
+        [*COLUMN_WIDTHS[:ID_COLUMN], max(COLUMN_WIDTHS[ID_COLUMN], display_width(shown[ID_COLUMN]))],
+        right_aligned=(0, 1),
+    )
 
 
-def _shorten(name: str, size: int) -> str:
+def _shorten_error_type(error_type: str, width: int) -> str:
     """Shorten an error type but keep the part after its last colon, which tells it from others."""
-    head, colon, tail = name.rpartition(":")
-    if display_width(name) <= size or not colon or display_width(tail) > size - 6:
-        return clip(name, size)
-    return clip(head, size - display_width(tail) - 1) + colon + tail
+    head, colon, tail = error_type.rpartition(":")
+    if display_width(error_type) <= width or not colon or display_width(tail) > width - 6:
+        return clip(error_type, width)
+    return clip(head, width - display_width(tail) - 1) + colon + tail
 
 
-def _fit(examples: Sequence[str], size: int) -> str:
+def _join_fitting_ids(examples: Sequence[str], width: int) -> str:
     """As many whole ids as fit, and at least one."""
     shown = sanitize(examples[0]) if examples else ""
     for name in map(sanitize, examples[1:]):
-        if display_width(shown) + 1 + display_width(name) > size:
+        if display_width(shown) + 1 + display_width(name) > width:
             break
         shown += " " + name
     return shown

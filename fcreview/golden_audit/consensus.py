@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fcreview.golden_audit.case import Reason
 from fcreview.golden_audit.evidence import QuestionEvidence, SharedDifference
+from fcreview.golden_audit.question import Reason
 from fcreview.model.wording import format_count
 
 MIN_FAMILIES = 2

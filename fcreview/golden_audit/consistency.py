@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.golden_audit.case import AlternativeAnswer, AuditedQuestion, Reason
 from fcreview.golden_audit.evidence import GoldenArgument, QuestionEvidence
 from fcreview.golden_audit.facts import (
     CASE_DIFFERS,
@@ -24,6 +23,7 @@ from fcreview.golden_audit.facts import (
     is_short_for,
     normalize_text,
 )
+from fcreview.golden_audit.question import AlternativeAnswer, AuditedQuestion, Reason
 from fcreview.matching.first_difference import NO_VALUE
 from fcreview.model.function_schema import NO_DEFAULT, Parameter, find_schema
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
@@ -158,12 +158,12 @@ def _check_omission(argument: GoldenArgument) -> Iterable[Reason]:
     default = parameter.default
     if not accept.any_of:
         text = f"golden answer accepts no value of {argument.label}, only its omission"
-        yield Reason("left out", PARTIAL_STRENGTH, text)
+        yield Reason("omission", PARTIAL_STRENGTH, text)
     elif default is not NO_DEFAULT and not any(
         is_documented_default(value, default) or describe_equivalence(value, default) for value in accept.any_of
     ):
         values = f"which means {abbreviate(default, 30)}, but otherwise accepts {abbreviate(accept.any_of[0], 30)}"
-        yield Reason("left out", 1.0, f"golden answer allows omitting {argument.label}, {values}")
+        yield Reason("omission", 1.0, f"golden answer allows omitting {argument.label}, {values}")
 
 
 def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.golden_audit.case import AlternativeAnswer, AuditedQuestion, DistinctAnswer, RunProfile
 from fcreview.golden_audit.facts import (
     AnswerDifference,
     RunWeights,
@@ -14,6 +13,7 @@ from fcreview.golden_audit.facts import (
     find_differences,
     group_equal_differences,
 )
+from fcreview.golden_audit.question import AlternativeAnswer, AuditedQuestion, DistinctAnswer, RunProfile
 from fcreview.model.function_schema import FunctionSchema, Parameter, find_schema, read_function_schema
 from fcreview.model.item import AcceptedValues, Call
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from math import log2
 from typing import Any
 
-from fcreview.golden_audit.case import AuditedQuestion, DistinctAnswer, RunProfile
+from fcreview.golden_audit.question import AuditedQuestion, DistinctAnswer, RunProfile
 from fcreview.matching.first_difference import NO_VALUE, find_values_at
 from fcreview.model.item import AcceptedValues, Call, CallPair, GoldenObject
 from fcreview.model.json_value import abbreviate, abbreviate_golden, split_path, to_json_text

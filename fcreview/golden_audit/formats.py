@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from fcreview.golden_audit.case import Reason
 from fcreview.golden_audit.evidence import GoldenArgument, QuestionEvidence
+from fcreview.golden_audit.question import Reason
 from fcreview.model.json_value import abbreviate
 
 _DATE_FORMAT = re.compile(r"\b(?:YYYY|MM|DD)(?:([-/.])(?:YYYY|MM|DD)){1,2}(?![\w:])", re.IGNORECASE)

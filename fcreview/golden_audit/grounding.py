@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from fcreview.golden_audit.case import Reason
 from fcreview.golden_audit.evidence import GoldenArgument, QuestionEvidence
 from fcreview.golden_audit.facts import parse_number
+from fcreview.golden_audit.question import Reason
 from fcreview.model.function_schema import NO_DEFAULT
 from fcreview.model.item import AcceptedValues, GoldenObject
 from fcreview.model.json_value import abbreviate, to_json_text

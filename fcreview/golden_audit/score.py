@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from fcreview.golden_audit.case import AlternativeAnswer, AuditedQuestion, Reason, RunProfile
 from fcreview.golden_audit.consensus import find_consensus_reasons
 from fcreview.golden_audit.consistency import (
     GoldenAnswerIndex,
@@ -23,6 +22,7 @@ from fcreview.golden_audit.consistency import (
 from fcreview.golden_audit.evidence import collect_evidence, create_schema_reader
 from fcreview.golden_audit.formats import find_format_conflicts
 from fcreview.golden_audit.grounding import find_ungrounded_values
+from fcreview.golden_audit.question import AlternativeAnswer, AuditedQuestion, Reason, RunProfile
 
 PRIOR_REVIEWS = 4.0
 """Weight of the prior chance of a reason, in reviews."""
@@ -54,7 +54,7 @@ def is_benchmark_at_fault(question: AuditedQuestion) -> bool | None:
 
 
 REASON_CHANCES = {
-    "contract": 0.6, "default": 0.5, "loose": 0.4, "notation": 0.4, "left out": 0.4, "siblings": 0.3,
+    "contract": 0.6, "default": 0.5, "loose": 0.4, "notation": 0.4, "omission": 0.4, "siblings": 0.3,
     "ungrounded": 0.25, "agreement": 0.6, "explained": 0.5, "failing": 0.3, "reversed": 0.2, "contradiction": 0.3,
 }  # fmt: skip
 """Kind of reason -> chance that a clear reason of this kind is right. They are rough estimates: above 1/2 for conflicts
@@ -66,7 +66,7 @@ MIN_CONVENTION_ITEMS = 20
 """Minimum number of items with the property for a convention."""
 MIN_SHOWN_STRENGTH = 0.05
 """Minimum strength of reasons that are shown."""
-GOLDEN_ONLY_KINDS = frozenset({"contract", "default", "left out", "loose", "notation", "siblings", "ungrounded"})
+GOLDEN_ONLY_KINDS = frozenset({"contract", "default", "omission", "loose", "notation", "siblings", "ungrounded"})
 """Kinds of reasons that follow from golden answers and function docs, without the answers of runs."""
 QuestionReasons = list[tuple[AuditedQuestion, list[Reason]]]
 FAULT_TEXTS = {

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from fcreview.model.metric import Metric, MetricKey, MetricUnit, ScoredItem
-from fcreview.stats.estimation_answers import (
+from fcreview.stats.answer_model import (
     AnswerModel,
     CriterionAnswers,
     MetricCalculator,
@@ -232,7 +232,7 @@ class MetricDraws:
     """Values of each metric, one per draw."""
 
     def build_variance_models(self, keys: Sequence[MetricKey]) -> dict[MetricKey, VarianceModel]:
-        """Build the variance models of metrics. The weight of a cell is the change of the metric if all its items change."""
+        """Build variance models. The weight of a cell is the change of the metric per item of the cell that changes."""
         weights = {key: np.zeros(len(self.population.cell_keys)) for key in keys}
         for cell, items in enumerate(self.population.unreviewed):
             passing, failing = (self.calculator.with_same_verdict(items, verdict) for verdict in (True, False))

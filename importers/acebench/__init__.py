@@ -1,1 +1,1 @@
-"""ACEBench, English and Chinese: normal, special and agent categories."""
+"""Importer of ACEBench runs in English and Chinese: normal, special and agent categories."""

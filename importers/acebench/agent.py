@@ -43,7 +43,7 @@ from fcreview.model.item import (
 from fcreview.model.json_value import to_plain_json
 from fcreview.safe_files import read_file
 
-_SPELLED_ERROR = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
+_SPACED_ERROR = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
 SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
 """`Message.name` of the instruction that the simulated user gets and the model does not see."""
 MAX_STATE_DIFFERENCES = 40
@@ -91,7 +91,7 @@ def parse_history(text: str) -> tuple[list[HistoryMessage], list[int]]:
         else:
             odd_lines.append(number)
     for message in messages:
-        message.content = _join_spelled_error(message.content.rstrip())
+        message.content = _repair_spaced_error(message.content.rstrip())
     return messages, odd_lines
 
 
@@ -103,15 +103,15 @@ def _split_row(line: str) -> list[str] | None:
     return [*parts[1:4], "|".join(parts[4:-1]).removeprefix(" ")]
 
 
-def _join_spelled_error(content: str) -> str:
+def _repair_spaced_error(content: str) -> str:
     """Remove the blanks that the official runner puts between the letters of an error message."""
-    if _SPELLED_ERROR.match(content):
+    if _SPACED_ERROR.match(content):
         return re.sub(r"(.) ", r"\1", content + " ").rstrip()
     return content
 
 
 def choose_milestone_sequence(process: Sequence[Any], milestones: Any) -> tuple[list[str], list[Any]]:
-    """Return the milestone sequence of which the agent's calls met most, and the alternative sequences."""
+    """Return the alternative milestone sequence that the agent followed furthest, and the other sequences."""
     if not isinstance(milestones, list) or not milestones:
         return [], []
     if not isinstance(milestones[0], list):

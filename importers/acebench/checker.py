@@ -73,14 +73,14 @@ def normalise(text: str) -> str:
 
 
 COMPARISON_RULES = ComparisonRules(normalise=normalise)
-"""Rules for the displayed diff. The checker is more lenient: a string only has to contain the golden string."""
+"""Rules for the displayed diff. The checker is more lenient and accepts strings that contain the golden string."""
 
 
 def python_type(declared: Any) -> type:
     """Return the Python type of a declared type.
 
     Raises:
-        KeyError: for a declared type that the evaluator does not know. It stops in that case.
+        KeyError: for an unknown declared type, with which the evaluator stops.
     """
     return EnumType if declared == "enum" else PYTHON_TYPES[declared]
 
@@ -112,7 +112,7 @@ def check_type(value: Any, golden: Any, declared: str, items: Any) -> tuple[bool
     return False, skip
 
 
-def _inner_type(declared: str, items: Any) -> tuple[str, Any]:
+def _element_type(declared: str, items: Any) -> tuple[str, Any]:
     """Return the declared type of the elements, and `items` of their schema."""
     if isinstance(items, dict) and "type" in items:
         return items["type"], items.get("items")
@@ -123,7 +123,7 @@ def _inner_type(declared: str, items: Any) -> tuple[str, Any]:
 
 
 def _check_element_types(value: Any, golden: Any, declared: str, items: Any) -> bool:
-    inner, inner_items = _inner_type(declared, items)
+    inner, inner_items = _element_type(declared, items)
     for element in golden:
         if not isinstance(element, list):
             return True
@@ -140,7 +140,7 @@ def check_value(name: str, value: Any, golden: Any, declared: str, items: Any) -
             return None
         return "value_error:string", f"{name}: {value!r} does not contain {golden!r}"
     if expected is list:
-        inner = PYTHON_TYPES.get(_inner_type(declared, items)[0])
+        inner = PYTHON_TYPES.get(_element_type(declared, items)[0])
         return _check_object_list(name, value, golden) if inner is dict else _check_list(name, value, golden)
     if expected is dict:
         return check_object(name, value, golden)
@@ -256,6 +256,12 @@ def check_call(
     missing = next((required for required in declared.required or () if required not in arguments), None)
     if missing is not None:
         return CheckOutcome(False, "lack_args", f"{missing} is required and missing", name, missing)
+    return _check_arguments(name, arguments, golden, properties)
+
+
+def _check_arguments(
+    name: str, arguments: dict[Any, Any], golden: dict[str, Any], properties: dict[str, Any]
+) -> CheckOutcome:
     for argument, value in arguments.items():
         if argument not in properties or argument not in golden:
             text = f"{argument} is not in the function doc or not in the golden call"
@@ -308,8 +314,8 @@ def check_special(reply: Any, golden: Any, category: str) -> CheckOutcome:
 def check_end_state(states: Any, golden: Any) -> CheckOutcome:
     """Check the end state of an agent item.
 
-    Both states are lists of objects with one key, `{class: {attribute: value}}`. A class whose golden name is misspelt is
-    not compared.
+    Both states are lists of objects with one key, `{class: {attribute: value}}`. A class whose name is misspelled in
+    the golden state is not compared.
     """
     if not isinstance(states, list) or not isinstance(golden, list):
         return CheckOutcome(False, "wrong number of class", "no end state was recorded")

@@ -92,7 +92,7 @@ def _read_value(node: ast.expr) -> Any:
         case ast.Name(id=name):
             return name
         case ast.BinOp():
-            return _compute_value(node)
+            return _read_arithmetic(node)
         case ast.Call():
             name, arguments = _read_call(node)
             return {name: arguments} if arguments else ast.unparse(node)
@@ -108,7 +108,7 @@ def _read_key(node: ast.expr | None) -> Any:
     return value
 
 
-def _compute_value(node: ast.expr) -> Any:
+def _read_arithmetic(node: ast.expr) -> Any:
     try:
         return compute_arithmetic(node)
     except (ValueError, TypeError, ArithmeticError, LookupError, RecursionError, MemoryError) as error:

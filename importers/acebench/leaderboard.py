@@ -1,17 +1,9 @@
-"""ACEBench's figures from scored items: accuracy a category and the summary row, as the evaluator computes them and as
-the paper means them; error types; both languages together.
+"""ACEBench's metrics: accuracy by category, the row of `result.xlsx`, error types, and both languages together.
 
-Source: the released `eval_main.py` and `generate_result` (revision e6db74b), tables 2 and 5 and figure 6 of the paper.
-Two known faults are kept in `official` figures: the columns object_short and object_deep hold each other's values, and
-an item that fails its first golden alternative but passes another is counted as right and listed as failing.
-
-What ACEBench failures are, counted from the checker's error types: the paper's figure 6 (normal) and table 5
-(special), and agent end states.
-
-A category's rates from its items' verdicts. Where people differ on an item it has none, and the rate says over how
-many it is.
-
-The row of ACEBench's `result.xlsx`. Source: `generate_result` of `eval_main.py` (revision e6db74b).
+Sources: `eval_main.py` and `generate_result` of the released evaluator (revision e6db74b), and tables 2 and 5, figure 6
+and appendix E of the paper. Official metrics keep two known faults of the program: the columns object_short and
+object_deep are swapped, and an item that passes only a later golden alternative is counted as right but listed as
+failing.
 """
 
 from __future__ import annotations
@@ -26,6 +18,32 @@ from fcreview.model.item import Run
 from fcreview.model.metric import Metric, RunItems, ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 
+PROCESS_ACCURACY = "process_accuracy"
+"""Criterion of agent items: share of milestones that were met, or 1 if the end state is right."""
+MILESTONES_MET = "milestones met"
+"""Metadata of agent items: the process accuracy that the item has, or would have, if its end state is wrong."""
+
+ATOM_TYPES = ("bool", "enum", "number", "list", "object_short", "object_deep")
+MULTI_TURN_CATEGORIES = ("normal_multi_turn_user_switch", "normal_multi_turn_user_adjust")
+SINGLE_TURN_CATEGORIES = ("normal_single_turn_single_function", "normal_single_turn_parallel_function")
+ATOM_CATEGORIES = tuple(f"normal_atom_{name}" for name in ATOM_TYPES)
+NORMAL_CATEGORIES = (
+    *SINGLE_TURN_CATEGORIES, *MULTI_TURN_CATEGORIES, "normal_similar_api", "normal_preference", *ATOM_CATEGORIES,
+)  # fmt: skip
+SPECIAL_CATEGORIES = ("special_incomplete", "special_error_param", "special_irrelevant")
+AGENT_CATEGORIES = ("agent_multi_turn", "agent_multi_step")
+LANGUAGES = {"en", "zh"}
+
+PROGRAM_WEIGHTS = (0.578, 0.2676, 0.1545)
+"""The program's weights of the normal, special and agent categories. They sum to 1.0001."""
+SUMMARY_TABLE = "result.xlsx"
+TABLE_2_COLUMNS = {
+    "Atom": "atom", "Single-Turn": "single_turn", "Multi-Turn": "multiple_turn", "Similar API": "similar_api",
+    "Preference": "profile", "Summary": "normal_summary", "Special": "special_summary", "Agent": "agent_summary",
+    "Overall": "Summary",
+}  # fmt: skip
+"""Column of the paper's table 2 -> column of `result.xlsx`."""
+
 ERROR_CLASSES = {
     "param value": ("value_error",),
     "output format": ("wrong_output_format",),
@@ -33,73 +51,128 @@ ERROR_CLASSES = {
     "param type": ("type_error",),
     "other": (),
 }
-"""Classes of figure 6 (examples in appendix G.1) and the beginnings of the error types that are taken for them. The
-paper does not say where the checker's other types belong: they are counted as other."""
+"""Class of the paper's figure 6 -> prefixes of the checker's error types, from the examples in appendix G.1. Error
+types without an example are in `other`."""
+ERROR_CLASS_NOTE = "classes as in the paper's figure 6; fcreview assigns the error types to them"
 NO_ERROR_TYPE = "no error type"
-"""Of failures that people found and the checker did not."""
-ERROR_CLASS_NOTE = "classes as in the paper's figure 6; which error types they hold is our reading"
+"""Displayed error type of an item that annotators fail and the checker passes."""
 
-
-def error_type_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
-    """Counts of failures: normal ones by class and error type, special and agent ones by error type."""
-    failing = [row for row in rows if row.valid is False]
-    normal = Counter(row.error_type or NO_ERROR_TYPE for row in failing if row.category.startswith("normal"))
-    lines: list[Metric] = []
-    for name in ERROR_CLASSES:
-        held = {kind: count for kind, count in normal.most_common() if error_class(kind) == name}
-        lines.append(Metric("normal errors", name, sum(held.values()), "count", note=ERROR_CLASS_NOTE if not lines else ""))
-        lines += [Metric("normal errors", kind, count, "count", level=1) for kind, count in held.items()]
-    for kind in ("special", "agent"):
-        of = Counter(row.error_type or NO_ERROR_TYPE for row in failing if row.category.startswith(kind))
-        lines += [Metric(f"{kind} errors", name, count, "count") for name, count in of.most_common()]
-    return lines
-
-
-def error_class(error_type: str) -> str:
-    """The class of figure 6 that an error type of the normal checker is of."""
-    found = (name for name, starts in ERROR_CLASSES.items() if starts and error_type.startswith(starts))
-    return next(found, "other")
-
-
-MULTI_TURN_CATEGORIES = ("normal_multi_turn_user_switch", "normal_multi_turn_user_adjust")
-PROCESS_ACCURACY = "process_accuracy"
-MILESTONES_MET = "milestones met"
-"""Name in `Extra.metadata` of the process accuracy that an agent item has, or would have, if its end state is wrong."""
+CategoryValues = Mapping[str, float | None]
+"""Category -> value, None if unknown. Categories that were not run are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryRate:
+    """The accuracy or process accuracy of a category, and the number of verdicts that it is computed from."""
+
     value: float | None
-    """As printed; None if nothing is known."""
+    """Rate as the program prints it; None without verdicts."""
     exact: float | None
-    """Not rounded."""
+    """Rate without rounding."""
     n_verdicts: int
     n_items: int
     counted_noun: str = "items"
 
+    def to_metric(self, table: str, name: str) -> Metric:
+        """Build a metric from the printed rate."""
+        return Metric(table, name, self.value, n=self.n_verdicts, total=self.n_items, counted_noun=self.counted_noun)
 
-def item_rate(valid: Sequence[bool | None], digits: int | None = 3) -> CategoryRate:
-    known = [one for one in valid if one is not None]
+
+def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
+    """Compute the accuracy by category, the columns of `result.xlsx`, their corrected values and error type counts."""
+    by_category = _items_by_category(items)
+    scores, process = _category_rates(by_category)
+    if not scores:
+        return []
+    found = [scores[name].to_metric("accuracy", name) for name in CATEGORIES if name in scores]
+    found += [process[name].to_metric("process accuracy", name) for name in CATEGORIES if name in process]
+    note = "the program swaps the two object columns"
+    for name, value in summary_row(_printed_values(scores), _printed_values(process)).items():
+        found.append(Metric(SUMMARY_TABLE, name, value, note=note if name.startswith("object_") else ""))
+    normal, special, agent = (
+        sum(len(part) for name, part in by_category.items() if name.startswith(kind))
+        for kind in ("normal", "special", "agent")
+    )
+    exact = {name: rate.exact for name, rate in scores.items()}
+    weights = paper_weights((normal, special, agent))
+    corrected = summary_row(exact, _printed_values(process), weights, swap_object_columns=False)
+    note = "weighted by the square root of the sample counts, as in the paper's appendix E"
+    found += [
+        Metric("sound", name, corrected[name], note=note if name == "Summary" else "")
+        for name in ("object_short", "object_deep", "Summary")
+    ]
+    return found + error_type_metrics(items)
+
+
+def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
+    """Compute the paper's table 2: the plain mean of the English and the Chinese run.
+
+    Returns an empty list unless there is exactly one run of each language with verdicts of this source.
+    """
+    known = [each for each in runs if any(item.valid is not None for item in each.items)]
+    if len(known) != len(LANGUAGES) or {each.run.language for each in known} != LANGUAGES:
+        return []
+    rows = []
+    for each in known:
+        scores, process = _category_rates(_items_by_category(each.items))
+        rows.append(summary_row(_printed_values(scores), _printed_values(process)))
+    metrics = []
+    for title, column in TABLE_2_COLUMNS.items():
+        values = [value for row in rows if (value := row[column]) is not None]
+        mean = sum(values) / len(values) if len(values) == len(rows) else None
+        metrics.append(Metric("both languages", title, mean, note="mean of en and zh"))
+    return metrics
+
+
+def error_type_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Count the failures by error type, those of normal categories also by class."""
+    failing = [item for item in items if item.valid is False]
+    counts = {
+        kind: Counter(item.error_type or NO_ERROR_TYPE for item in failing if item.category.startswith(kind))
+        for kind in ("normal", "special", "agent")
+    }
+    metrics: list[Metric] = []
+    for name in ERROR_CLASSES:
+        of_class = [(kind, count) for kind, count in counts["normal"].most_common() if error_class(kind) == name]
+        note = ERROR_CLASS_NOTE if not metrics else ""
+        metrics.append(Metric("normal errors", name, sum(count for _, count in of_class), "count", note=note))
+        metrics += [Metric("normal errors", kind, count, "count", level=1) for kind, count in of_class]
+    for kind in ("special", "agent"):
+        metrics += [Metric(f"{kind} errors", name, count, "count") for name, count in counts[kind].most_common()]
+    return metrics
+
+
+def error_class(error_type: str) -> str:
+    """Return the class of figure 6 for an error type of the normal checker."""
+    classes = (name for name, prefixes in ERROR_CLASSES.items() if prefixes and error_type.startswith(prefixes))
+    return next(classes, "other")
+
+
+def compute_accuracy(verdicts: Sequence[bool | None], digits: int | None = 3) -> CategoryRate:
+    """Compute the accuracy of a category from the verdicts on its items, printed with this number of decimals."""
+    known = [verdict for verdict in verdicts if verdict is not None]
     exact = sum(known) / len(known) if known else None
-    return CategoryRate(_round(exact, digits), exact, len(known), len(valid))
+    return CategoryRate(_round(exact, digits), exact, len(known), len(verdicts))
 
 
-def dialogue_rates(steps: Sequence[tuple[str, bool | None]]) -> tuple[CategoryRate, CategoryRate]:
-    """(accuracy, process accuracy) of a multi-turn category: dialogues with every step valid, and the mean share of
-    valid steps.
+def compute_dialogue_accuracies(steps: Sequence[tuple[str, bool | None]]) -> tuple[CategoryRate, CategoryRate]:
+    """Compute accuracy and process accuracy of a multi-turn category.
 
-    `steps` are (dialogue number, valid) in file order; consecutive steps of the same number form a dialogue. A
-    dialogue with a step without a verdict has no share, and fails only if another step does.
+    Accuracy is the share of dialogues in which every step passes, and process accuracy the mean share of steps that
+    pass. A dialogue in which a step has no verdict has no share, and fails only if another step does.
+
+    Args:
+        steps: (dialogue, verdict) of each step in file order. Consecutive steps with one name form a dialogue.
     """
     dialogues: list[tuple[str, list[bool | None]]] = []
-    for number, valid in steps:
-        if not dialogues or dialogues[-1][0] != number:
-            dialogues.append((number, []))
-        dialogues[-1][1].append(valid)
-    wholes = [False if False in flags else None if None in flags else True for _, flags in dialogues]
-    known = [whole for whole in wholes if whole is not None]
+    for name, verdict in steps:
+        if not dialogues or dialogues[-1][0] != name:
+            dialogues.append((name, []))
+        dialogues[-1][1].append(verdict)
+    all_pass = [False if False in verdicts else None if None in verdicts else True for _, verdicts in dialogues]
+    known = [verdict for verdict in all_pass if verdict is not None]
     exact = round(sum(known) / len(known), 3) if known else None
-    shares = [round(sum(map(bool, flags)) / len(flags), 3) for _, flags in dialogues if None not in flags]
+    shares = [round(sum(map(bool, verdicts)) / len(verdicts), 3) for _, verdicts in dialogues if None not in verdicts]
     mean = sum(shares) / len(shares) if shares else None
     return (
         CategoryRate(exact, exact, len(known), len(dialogues), "dialogues"),
@@ -107,32 +180,32 @@ def dialogue_rates(steps: Sequence[tuple[str, bool | None]]) -> tuple[CategoryRa
     )
 
 
-def process_rate(rows: Sequence[ScoredItem]) -> CategoryRate:
-    """Mean process accuracy of an agent category; over 0 items if this source says nothing of the process."""
-    if all(PROCESS_ACCURACY not in row.values for row in rows):
+def mean_process_accuracy(items: Sequence[ScoredItem]) -> CategoryRate:
+    """Compute the mean process accuracy of an agent category, over 0 items if this source has no such verdicts."""
+    if all(PROCESS_ACCURACY not in item.values for item in items):
         return CategoryRate(None, None, 0, 0)
-    shares = [share for row in rows if (share := process_share(row)) is not None]
+    shares = [share for item in items if (share := item_process_accuracy(item)) is not None]
     mean = sum(shares) / len(shares) if shares else None
-    return CategoryRate(_round(mean, 3), mean, len(shares), len(rows))
+    return CategoryRate(_round(mean, 3), mean, len(shares), len(items))
 
 
-def process_share(row: ScoredItem) -> float | None:
-    """An item's process accuracy; None if it cannot be told.
+def item_process_accuracy(item: ScoredItem) -> float | None:
+    """Return the process accuracy of an agent item; None if it is unknown.
 
-    The evaluator's rule: an end state that is right scores 1, whatever was called; else the milestones count. So what
-    people say of the end state decides here too, unless they speak of the process itself.
+    As in the evaluator, a right end state scores 1 and a wrong one the share of milestones. A review of the end state
+    therefore changes the process accuracy, unless the process accuracy has a review itself.
     """
-    said = row.values.get(PROCESS_ACCURACY)
-    value = float(said) if isinstance(said, (int, float)) else None
-    if (ITEM, PROCESS_ACCURACY) in row.overrides:
+    stated = item.values.get(PROCESS_ACCURACY)
+    value = float(stated) if isinstance(stated, (int, float)) else None
+    if (ITEM, PROCESS_ACCURACY) in item.overrides:
         return value
-    met = row.metadata.get(MILESTONES_MET)
+    met = item.metadata.get(MILESTONES_MET)
     share = float(met) if isinstance(met, (int, float)) else None
-    if ITEM_CORRECT not in row.overrides:  # the process file rounds what the mean takes as it is
+    if ITEM_CORRECT not in item.overrides:  # the process file rounds a value that counts exactly in the mean
         return share if share is not None and value == round(share, 3) else value
-    if row.overrides[ITEM_CORRECT] is True:
+    if item.overrides[ITEM_CORRECT] is True:
         return 1.0
-    if row.overrides[ITEM_CORRECT] is None and share != 1.0:
+    if item.overrides[ITEM_CORRECT] is None and share != 1.0:
         return None
     return share
 
@@ -141,21 +214,8 @@ def _round(value: float | None, digits: int | None) -> float | None:
     return value if value is None or digits is None else round(value, digits)
 
 
-ATOM_TYPES = ("bool", "enum", "number", "list", "object_short", "object_deep")
-SINGLE_TURN_CATEGORIES = ("normal_single_turn_single_function", "normal_single_turn_parallel_function")
-SPECIAL_CATEGORIES = ("special_incomplete", "special_error_param", "special_irrelevant")
-AGENT_CATEGORIES = ("agent_multi_turn", "agent_multi_step")
-NORMAL_CATEGORIES = (*SINGLE_TURN_CATEGORIES, *MULTI_TURN_CATEGORIES, "normal_similar_api", "normal_preference", *(f"normal_atom_{name}" for name in ATOM_TYPES))
-
-PROGRAM_WEIGHTS = (0.578, 0.2676, 0.1545)
-"""Normal, special, agent, as the program has them; they sum to 1.0001."""
-
-CategoryValues = Mapping[str, float | None]
-"""By category: one that is not there was not run; None is one whose value is not known."""
-
-
 def paper_weights(counts: tuple[int, int, int]) -> tuple[float, float, float]:
-    """The paper's: square roots of the sample counts, made to sum to 1."""
+    """Compute the weights of the paper's appendix E: square roots of the sample counts, scaled to a sum of 1."""
     roots = [count**0.5 for count in counts]
     total = sum(roots) or 1.0
     return roots[0] / total, roots[1] / total, roots[2] / total
@@ -167,18 +227,28 @@ def summary_row(
     weights: tuple[float, float, float] = PROGRAM_WEIGHTS,
     swap_object_columns: bool = True,
 ) -> dict[str, float | None]:
-    """The row under its column names. A category that was not run counts as 0, in the means too; one whose value is
-    not known leaves what is made of it without a value."""
+    """Compute the row of `result.xlsx` by column name.
+
+    A category that was not run counts as 0, also in means. A category without a value makes the columns that depend on
+    it None.
+
+    Args:
+        scores: accuracy by category.
+        process: process accuracy by category.
+        weights: weights of the normal, special and agent means in the column `Summary`.
+        swap_object_columns: swap object_short and object_deep, as the program does.
+    """
     atom = {name: scores.get(f"normal_atom_{name}", 0.0) for name in ATOM_TYPES}
     row = dict(atom)
     if swap_object_columns:
         row["object_short"], row["object_deep"] = atom["object_deep"], atom["object_short"]
-    normal, special, agent = _category_mean(scores, NORMAL_CATEGORIES), _category_mean(scores, SPECIAL_CATEGORIES), _category_mean(scores, AGENT_CATEGORIES)
-    parts = [part for part in (normal, special, agent) if part is not None]
-    whole = len(parts) == len(weights)
-    total = round(sum(w * part for w, part in zip(weights, parts, strict=True)), 3) if whole else None
+    groups = (NORMAL_CATEGORIES, SPECIAL_CATEGORIES, AGENT_CATEGORIES)
+    normal, special, agent = (_category_mean(scores, group) for group in groups)
+    means = [mean for mean in (normal, special, agent) if mean is not None]
+    is_complete = len(means) == len(weights)
+    total = round(sum(w * mean for w, mean in zip(weights, means, strict=True)), 3) if is_complete else None
     return row | {
-        "atom": _category_mean(scores, [f"normal_atom_{name}" for name in ATOM_TYPES]),
+        "atom": _category_mean(scores, ATOM_CATEGORIES),
         "single_turn_singal_function": scores.get(SINGLE_TURN_CATEGORIES[0], 0.0),
         "single_turn_parallel_function": scores.get(SINGLE_TURN_CATEGORIES[1], 0.0),
         "single_turn": _category_mean(scores, SINGLE_TURN_CATEGORIES),
@@ -201,90 +271,35 @@ def summary_row(
     }
 
 
-def _category_mean(scores: CategoryValues, names: Sequence[str]) -> float | None:
-    values = [scores.get(name, 0.0) for name in names]
+def _category_mean(scores: CategoryValues, categories: Sequence[str]) -> float | None:
+    values = [scores.get(category, 0.0) for category in categories]
     known = [value for value in values if value is not None]
     return round(sum(known) / len(values), 3) if len(known) == len(values) else None
 
 
-SUMMARY_TABLE = "result.xlsx"
-TABLE_2_COLUMNS = {
-    "Atom": "atom", "Single-Turn": "single_turn", "Multi-Turn": "multiple_turn", "Similar API": "similar_api",
-    "Preference": "profile", "Summary": "normal_summary", "Special": "special_summary", "Agent": "agent_summary",
-    "Overall": "Summary",
-}  # fmt: skip
-"""Columns of the paper's table 2 and those of `result.xlsx` that they come from."""
-LANGUAGES = {"en", "zh"}
-
-
-def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    """`result.xlsx` as the program computes it, then the same with object columns in place and the paper's weights,
-    and what the failures are."""
-    by_category = _items_by_category(rows)
-    scores, process = _category_rates(by_category)
-    if not scores:
-        return []
-    found = [_rate_metric("accuracy", name, scores[name]) for name in CATEGORIES if name in scores]
-    found += [_rate_metric("process accuracy", name, process[name]) for name in CATEGORIES if name in process]
-    swapped = "the program writes the two object columns into each other's place"
-    printed = summary_row(_rate_values(scores), _rate_values(process))
-    for name, value in printed.items():
-        found.append(Metric(SUMMARY_TABLE, name, value, note=swapped if name.startswith("object_") else ""))
-    counts = [sum(len(p) for n, p in by_category.items() if n.startswith(k)) for k in ("normal", "special", "agent")]
-    exact = {name: rate.exact for name, rate in scores.items()}
-    weights = paper_weights((counts[0], counts[1], counts[2]))
-    sound = summary_row(exact, _rate_values(process), weights, swap_object_columns=False)
-    note = "weights by the square root of the sample counts, as the paper's appendix E"
-    found += [
-        Metric("sound", name, sound[name], note=note if name == "Summary" else "")
-        for name in ("object_short", "object_deep", "Summary")
-    ]
-    return found + error_type_metrics(rows)
-
-
-def compute_combined_metrics(parts: Sequence[RunItems]) -> list[Metric]:
-    """Table 2 of the paper: the plain mean of the two languages' summaries. Nothing unless there is one run of each
-    with a verdict of this source."""
-    known = [part for part in parts if any(row.valid is not None for row in part.items)]
-    if len(known) != len(LANGUAGES) or {part.run.language for part in known} != LANGUAGES:
-        return []
-    rows = []
-    for part in known:
-        scores, process = _category_rates(_items_by_category(part.items))
-        rows.append(summary_row(_rate_values(scores), _rate_values(process)))
-    made = []
-    for title, column in TABLE_2_COLUMNS.items():
-        values = [value for row in rows if (value := row[column]) is not None]
-        value = sum(values) / len(values) if len(values) == len(rows) else None
-        made.append(Metric("both languages", title, value, note="mean of en and zh"))
-    return made
-
-
-def _items_by_category(rows: Sequence[ScoredItem]) -> dict[str, list[ScoredItem]]:
-    """Of the categories in which this source has a verdict, all items."""
+def _items_by_category(items: Sequence[ScoredItem]) -> dict[str, list[ScoredItem]]:
+    """Return the items of each category in which this source has a verdict."""
     found: dict[str, list[ScoredItem]] = {}
-    for row in rows:
-        found.setdefault(row.category, []).append(row)
-    return {name: part for name, part in found.items() if any(row.valid is not None for row in part)}
+    for item in items:
+        found.setdefault(item.category, []).append(item)
+    return {name: part for name, part in found.items() if any(item.valid is not None for item in part)}
 
 
-def _category_rates(by_category: Mapping[str, Sequence[ScoredItem]]) -> tuple[dict[str, CategoryRate], dict[str, CategoryRate]]:
-    """(accuracy, process accuracy) by category; one that was not run is not there."""
+def _category_rates(
+    by_category: Mapping[str, Sequence[ScoredItem]],
+) -> tuple[dict[str, CategoryRate], dict[str, CategoryRate]]:
+    """Return the accuracy and the process accuracy of each category that has one."""
     scores: dict[str, CategoryRate] = {}
     process: dict[str, CategoryRate] = {}
-    for name, part in by_category.items():
+    for name, items in by_category.items():
         if name in MULTI_TURN_CATEGORIES:
-            scores[name], process[name] = dialogue_rates([(str(row.group), row.valid) for row in part])
+            scores[name], process[name] = compute_dialogue_accuracies([(str(item.group), item.valid) for item in items])
         else:
-            scores[name] = item_rate([row.valid for row in part], None if name.startswith("special") else 3)
-        if name.startswith("agent") and (rate := process_rate(part)).n_items:
+            scores[name] = compute_accuracy([item.valid for item in items], None if name.startswith("special") else 3)
+        if name.startswith("agent") and (rate := mean_process_accuracy(items)).n_items:
             process[name] = rate
     return scores, process
 
 
-def _rate_values(rates: Mapping[str, CategoryRate]) -> dict[str, float | None]:
+def _printed_values(rates: Mapping[str, CategoryRate]) -> dict[str, float | None]:
     return {name: rate.value for name, rate in rates.items()}
-
-
-def _rate_metric(table: str, name: str, rate: CategoryRate) -> Metric:
-    return Metric(table, name, rate.value, n=rate.n_verdicts, total=rate.n_items, counted_noun=rate.counted_noun)

@@ -110,7 +110,7 @@ def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, can_recompute: 
 def parse_golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: int = 0) -> list[Call]:
     """Convert `{name or name_N: {argument: value}}` to calls.
 
-    An argument that the function doc does not require is optional. Without a function doc, no argument is.
+    Arguments that the function doc does not require are optional. Without a function doc, all are required.
     """
     docs = {function.get("name"): function for function in functions}
     calls = []

@@ -49,22 +49,22 @@ class CategoryInputs:
     corrections: CategoryCorrections | None = None
     """Corrections of golden answers, if the run is imported with errata."""
 
-    def position(self, item_id: str) -> int:
+    def position_of(self, item_id: str) -> int:
         """Return the position of an item in the question file, else the number at the end of its id, else -1."""
         if item_id in self.question_ids:
             return self.question_ids.index(item_id)
         number = item_id.rpartition("_")[2]
         return int(number) if number.isdigit() else -1
 
-    def stated_item_id(self, stated: Any) -> str:
-        """Return the item that an entry of the score file names: by id, or by position for agent items."""
-        if not isinstance(stated, int):
-            return str(stated)
-        return self.question_ids[stated] if 0 <= stated < len(self.question_ids) else f"{self.category}_{stated}"
+    def item_id_of_entry(self, entry_id: Any) -> str:
+        """Return the item id for the `id` of a score file entry, which for agent items is a position."""
+        if not isinstance(entry_id, int):
+            return str(entry_id)
+        return self.question_ids[entry_id] if 0 <= entry_id < len(self.question_ids) else f"{self.category}_{entry_id}"
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items of a run by category."""
+    """Yield the items and issues of a run, one category after the other."""
     for path in plan.results:
         parsed = parse_file_name(path)
         if parsed is None:
@@ -86,7 +86,7 @@ def load_category_inputs(plan: RunPlan, result_file: Path, category: str, issues
     inputs = CategoryInputs(category, result_file)
     for file in plan.data:
         if file.name == f"data_{category}.json":
-            records = _load_by_id(file, issues)
+            records = _load_records_by_id(file, issues)
             if file.parent.name == "possible_answer":
                 inputs.answers = records
             else:
@@ -117,7 +117,7 @@ def _load_records(path: Path, issues: list[ImportIssue]) -> Iterator[JsonRecord]
             issues.append(record)
 
 
-def _load_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
+def _load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
     by_id: dict[str, dict[str, Any]] = {}
     for record in _load_records(path, issues):
         if isinstance(record.value, dict) and isinstance(record.value.get("id"), str):
@@ -136,7 +136,7 @@ def _load_scores(path: Path, inputs: CategoryInputs, plan: RunPlan, issues: list
         elif "id" not in entry and "total_count" in entry:
             plan.run.official_metrics[inputs.category] = entry
         else:
-            inputs.failures[inputs.stated_item_id(entry.get("id"))] = entry
+            inputs.failures[inputs.item_id_of_entry(entry.get("id"))] = entry
 
 
 def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]:
@@ -172,7 +172,7 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
     item.functions = read_function_docs(question.get("function")) if question else []
     _add_official_verdict(item, inputs)
     if inputs.category.startswith("agent_"):
-        position = inputs.position(item_id)
+        position = inputs.position_of(item_id)
         agent.fill_item(item, result, question, answer, inputs.histories.get(position))
         _add_process_verdict(item, inputs, position)
         _reject_agent_erratum(item, item_id, inputs.corrections)
@@ -216,11 +216,11 @@ def _correct_golden(
     item: Item, result: dict[str, Any], question: dict[str, Any] | None, golden: Any, corrections: CategoryCorrections
 ) -> Any:
     """Return the golden answer with errata, and set the item's erratum."""
-    correction = corrections.find(str(result["id"]), golden, normal.dialogue_messages(question))
+    correction = corrections.find_correction(str(result["id"]), golden, normal.dialogue_messages(question))
     if correction.entry is not None:
         error = check_golden_fix(corrections.run, item, {GROUND_TRUTH: correction.entry.new})
         if error is not None:
-            correction = corrections.reject(correction.entry, f"the new golden answer is not valid: {error}")
+            correction = corrections.reject_entry(correction.entry, f"the new golden answer is not valid: {error}")
     item.extra.erratum = correction.erratum
     return golden if correction.entry is None else correction.entry.new
 
@@ -229,7 +229,7 @@ def _reject_agent_erratum(item: Item, item_id: str, corrections: CategoryCorrect
     """Reject an erratum for an agent item: it does not state whether it corrects the end state or the milestones."""
     entry = corrections.entries.get(item_id) if corrections else None
     if corrections is not None and entry is not None:
-        item.extra.erratum = corrections.reject(entry, AGENT_NOT_CORRECTED).erratum
+        item.extra.erratum = corrections.reject_entry(entry, AGENT_NOT_CORRECTED).erratum
 
 
 def _add_official_verdict(item: Item, inputs: CategoryInputs) -> None:
@@ -238,7 +238,7 @@ def _add_official_verdict(item: Item, inputs: CategoryInputs) -> None:
     entry = inputs.failures.get(item.id)
     item.official = entry is None
     item.error_type = str(entry["error_type"]) if entry and entry.get("error_type") is not None else None
-    rationale = "\n".join(_error_texts(entry.get("error"))) or None if entry else None
+    rationale = "\n".join(_flatten_error(entry.get("error"))) or None if entry else None
     verdict = Verdict("official", item.official, error_type=item.error_type, rationale=rationale, by=inputs.score_file)
     item.verdicts.append(verdict)
 
@@ -247,17 +247,17 @@ def _add_process_verdict(item: Item, inputs: CategoryInputs, position: int) -> N
     if inputs.process_entries is None:
         return
     entry = inputs.process_entries.get(f"{inputs.category}_{position}")
-    value, note = _counted_share(entry) if entry else (1.0, None)
+    value, note = _counted_process_accuracy(entry) if entry else (1.0, None)
     item.verdicts.append(Verdict("official", value, criterion=PROCESS_ACCURACY, rationale=note, by="process file"))
     if entry or item.official is False:  # a failing item without an entry met all milestones
         item.extra.metadata.setdefault(MILESTONES_MET, value)
 
 
-def _counted_share(entry: dict[str, Any]) -> tuple[Any, str | None]:
-    """Return the process accuracy that counts towards the category's mean, and a note if the entry states another.
+def _counted_process_accuracy(entry: dict[str, Any]) -> tuple[Any, str | None]:
+    """Return the process accuracy that counts in the category's mean, and a note if the entry states another value.
 
-    With alternative milestone sequences, the process file states the share of the last one, but the mean counts the
-    best one.
+    With alternative milestone sequences, the entry states the value for the last sequence, but the mean counts the best
+    value.
     """
     stated, milestones = entry.get("process_accuracy"), entry.get("call_process")
     if not isinstance(milestones, list) or not isinstance(stated, (int, float)):
@@ -270,8 +270,8 @@ def _counted_share(entry: dict[str, Any]) -> tuple[Any, str | None]:
     return best, f"best of {len(milestones)} milestone sequences, which counts in the mean; the file states {stated}"
 
 
-def _error_texts(error: Any) -> list[str]:
-    """Return the strings in the `error` of an entry, which may be a string, an object or a nested list."""
+def _flatten_error(error: Any) -> list[str]:
+    """Return the strings in the field `error` of an entry, which may be a string, an object or a nested list."""
     if isinstance(error, list):
-        return [text for part in error for text in _error_texts(part)]
+        return [text for part in error for text in _flatten_error(part)]
     return [error if isinstance(error, str) else orjson.dumps(error).decode()] if error else []

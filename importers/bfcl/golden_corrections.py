@@ -38,7 +38,7 @@ class GoldenCorrector(CategoryCorrections):
         """
         if item.ground_truth is None:
             return CorrectedItem(item)
-        found = self.find(item_id, item.ground_truth, item.opening_messages)
+        found = self.find_correction(item_id, item.ground_truth, item.opening_messages)
         names = function_names(item.functions) if self._errata.rules else ()
         rules = tuple(rule for rule in self._errata.rules if rule.function == "" or rule.function in names)
         if found.entry is None and not rules:

@@ -43,7 +43,7 @@ from fcreview.importers.common.writeback import (
     overridden_items,
     positions_by_name,
     rewrite_golden_file,
-    update_counts,
+    update_score_header,
 )
 from fcreview.model.item import Item, Run
 from fcreview.model.json_value import is_string_list
@@ -104,11 +104,11 @@ def _make_edits(plan: RunPlan, category: JoinedCategory, overridden: Sequence[Sc
 
 def _updated_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> dict[str, Any]:
     """Update the counts of a header and, for format sensitivity, those of each configuration and their spread."""
-    updated = update_counts(header, sum(1 if item_override(row) else -1 for row in overridden))
+    updated = update_score_header(header, sum(1 if item_override(row) else -1 for row in overridden))
     for row in overridden:
         config = row.setting
         if config is not None and isinstance(updated.get(config), dict):
-            updated[config] = update_counts(updated[config], 1 if item_override(row) else -1)
+            updated[config] = update_score_header(updated[config], 1 if item_override(row) else -1)
     before, after = _accuracy_spread(header), _accuracy_spread(updated)
     for name in before.keys() & header.keys():
         stated = header[name]

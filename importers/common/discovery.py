@@ -13,7 +13,7 @@ SKIPPED_FOLDERS = frozenset(
     {".fcreview", ".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache"}
 )
 DATA_SUFFIXES = (".json", ".jsonl", ".ndjson")
-"""File name suffixes of results. A file of such a name that cannot be read is reported."""
+"""Suffixes of result files. A path with such a suffix that is not a regular file is reported."""
 MAX_FILES = 200_000
 MAX_FOLDERS = 50_000
 MAX_DEPTH = 16
@@ -45,9 +45,9 @@ def gather_files(paths: Iterable[Path], *, max_files: int | None = None, max_dep
     for path in paths:
         path = Path(os.path.abspath(path))  # noqa: PTH100 (resolve() would follow links and change names)
         if not is_utf8_name(str(path)):
-            issues.append(ImportIssue(escape_name(str(path)), None, NOT_UTF8, severity="error"))
+            issues.append(ImportIssue(escape_file_name(str(path)), None, NOT_UTF8, severity="error"))
         elif path.is_dir():
-            walk.enter(path, 0)
+            walk.walk_folder(path, 0)
         elif path.exists():
             walk.files[path] = None
         else:
@@ -69,12 +69,12 @@ class _FolderWalk:
 
     @property
     def exceeded_limit(self) -> str:
-        """The limit that was reached, such as `more than 5 files`, or an empty string."""
+        """Description of the limit that was exceeded, such as `more than 5 files`, or an empty string."""
         if len(self.files) >= self.max_files:
             return f"more than {self.max_files:,} files"
         return f"more than {MAX_FOLDERS:,} folders" if len(self.entered) >= MAX_FOLDERS else ""
 
-    def enter(self, folder: Path, depth: int) -> None:
+    def walk_folder(self, folder: Path, depth: int) -> None:
         if self.exceeded_limit:
             return
         try:
@@ -93,7 +93,7 @@ class _FolderWalk:
             self.issues.append(ImportIssue(str(folder), None, what))
             return
         for name in [entry.name for entry in listed if self._is_folder_or_add_file(folder, entry)]:
-            self.enter(folder / name, depth + 1)
+            self.walk_folder(folder / name, depth + 1)
 
     def _is_folder_or_add_file(self, folder: Path, entry: os.DirEntry[str]) -> bool:
         """Return whether the entry is a folder to enter. If it is a file, add it to `files`."""
@@ -101,7 +101,7 @@ class _FolderWalk:
             return False
         path = folder / entry.name
         if not is_utf8_name(entry.name):
-            self.issues.append(ImportIssue(escape_name(str(path)), None, NOT_UTF8))
+            self.issues.append(ImportIssue(escape_file_name(str(path)), None, NOT_UTF8))
             return False
         try:
             if entry.is_dir():
@@ -124,6 +124,6 @@ def is_utf8_name(name: str) -> bool:
     return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
 
 
-def escape_name(name: str) -> str:
+def escape_file_name(name: str) -> str:
     r"""Replace the bytes of a file name that are not UTF-8 by `\xNN`."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -45,7 +45,7 @@ class CategoryCorrections:
         prefix = (run.benchmark, run.generation, run.language, category)
         self.entries = {entry.id: entry for entry in errata.entries.values() if entry.key[:4] == prefix}
 
-    def find(self, item_id: str, golden: Any, messages: Iterable[Message]) -> GoldenCorrection:
+    def find_correction(self, item_id: str, golden: Any, messages: Iterable[Message]) -> GoldenCorrection:
         """Find the entry for an item and check that it still applies.
 
         Args:
@@ -57,15 +57,15 @@ class CategoryCorrections:
         if entry is None:
             return NO_CORRECTION
         if hash_question(messages) != entry.question_hash:
-            return self.reject(entry, "the question has changed")
+            return self.reject_entry(entry, "the question has changed")
         if self._is_same(golden, entry.old):
             return GoldenCorrection(entry, self._make_erratum(entry, old=entry.old))
         if self._is_same(golden, entry.new):
             self._add_issue(entry, "erratum not needed: the dataset already has this golden answer", "notice")
             return NO_CORRECTION
-        return self.reject(entry, "the dataset's golden answer is neither the old nor the new one")
+        return self.reject_entry(entry, "the dataset's golden answer is neither the old nor the new one")
 
-    def reject(self, entry: ErrataEntry, reason: str) -> GoldenCorrection:
+    def reject_entry(self, entry: ErrataEntry, reason: str) -> GoldenCorrection:
         """Mark an entry as stale and add a warning."""
         self._add_issue(entry, f"stale erratum, not applied: {reason}", "warning")
         return GoldenCorrection(None, self._make_erratum(entry, stale_reason=reason))
@@ -74,7 +74,7 @@ class CategoryCorrections:
         """Reject the entries for items that the dataset does not contain."""
         for item_id, entry in self.entries.items():
             if item_id not in dataset_ids:
-                self.reject(entry, "the dataset has no such item")
+                self.reject_entry(entry, "the dataset has no such item")
 
     def _make_erratum(self, entry: ErrataEntry, *, old: Any = None, stale_reason: str = "") -> Erratum:
         return Erratum([*entry.settled_by], self._errata.date, [*entry.reasons], old, stale_reason)

@@ -22,17 +22,17 @@ from fcreview.model.item import ImportIssue
 from fcreview.safe_files import open_file, read_file
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
-"""Maximum length of a line. Longer lines are skipped."""
+"""Maximum length of a line, in bytes. Longer lines are skipped."""
 LARGE_LINE_BYTES = 8 * 1024 * 1024
-"""Length of a line above which long strings are cut. The raw record remains in its file."""
+"""Length of a line, in bytes, above which long strings are cut. The raw record remains in its file."""
 MAX_STRING_LENGTH = 500_000
 """Maximum number of characters of a string in a large line."""
 MAX_VALUES = 1_000_000
 """Maximum number of values in a large line. A line with more would take gigabytes as Python objects."""
 MAX_CACHED_FILE_BYTES = 32 * 1024 * 1024
-"""Size of a file up to which all its records stay in memory. Those of a larger file are read again one by one."""
+"""Size of a file up to which its records stay in memory. The records of a larger file are read again one by one."""
 MAX_FILE_BYTES = 512 * 1024 * 1024
-"""Maximum size of a file that is read as a whole."""
+"""Maximum size, in bytes, of a file that is read as a whole."""
 EXCERPT_LENGTH = 300
 """Number of characters of a line that an issue quotes."""
 MAX_DEPTH = 200

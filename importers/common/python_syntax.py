@@ -61,10 +61,10 @@ def compute_arithmetic(node: ast.expr) -> Any:
         UnsupportedArithmetic: if the expression contains anything else, or its value would be too large.
         ArithmeticError, LookupError, TypeError, ValueError: as raised by the operators and functions.
     """
-    return _compute(node, [MAX_NODES])
+    return _compute_node(node, [MAX_NODES])
 
 
-def _compute(node: ast.expr, budget: list[int]) -> Any:
+def _compute_node(node: ast.expr, budget: list[int]) -> Any:
     """Compute a node. `budget` has one number, how many more nodes may be computed."""
     budget[0] -= 1
     if budget[0] < 0:
@@ -72,22 +72,22 @@ def _compute(node: ast.expr, budget: list[int]) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.BinOp):
-        left, right = _compute(node.left, budget), _compute(node.right, budget)
+        left, right = _compute_node(node.left, budget), _compute_node(node.right, budget)
         _check_result_size(node.op, left, right)
         return BINARY_OPERATORS[type(node.op)](left, right)
     if isinstance(node, ast.UnaryOp):
-        return UNARY_OPERATORS[type(node.op)](_compute(node.operand, budget))
+        return UNARY_OPERATORS[type(node.op)](_compute_node(node.operand, budget))
     if isinstance(node, ast.List):
-        return [_compute(part, budget) for part in node.elts]
+        return [_compute_node(part, budget) for part in node.elts]
     if isinstance(node, ast.Tuple):
-        return tuple(_compute(part, budget) for part in node.elts)
+        return tuple(_compute_node(part, budget) for part in node.elts)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLABLE_FUNCTIONS:
         return _compute_call(node.func.id, node, budget)
     raise UnsupportedArithmetic(f"arithmetic with {_describe_node(node)}")
 
 
 def _compute_call(name: str, node: ast.Call, budget: list[int]) -> Any:
-    values = [_compute(part, budget) for part in node.args]
+    values = [_compute_node(part, budget) for part in node.args]
     if node.keywords or (len(values) > 1 and name not in ("max", "min")):
         raise UnsupportedArithmetic(f"unsupported arguments of {name}")
     return CALLABLE_FUNCTIONS[name](*values)

@@ -86,7 +86,7 @@ class LineEdits:
     replaced: dict[int, Any] = field(default_factory=dict)
     """Line number -> the new record, or the new line as a string."""
     removed: set[int] = field(default_factory=set)
-    """Line numbers."""
+    """Numbers of the removed lines."""
     added: list[tuple[int, Any]] = field(default_factory=list)
     """(position, record). Each is inserted before the first remaining line with a higher position."""
     positions: Mapping[int, int] = field(default_factory=dict)
@@ -144,23 +144,23 @@ def header_line_number(raw: bytes) -> int:
     return next((number for number, line in enumerate(raw.split(b"\n"), 1) if line.strip()), 1)
 
 
-def update_counts(
-    header: JsonObject, gained: int, *, digits: int | None = None, rate: str = "accuracy"
+def update_score_header(
+    header: JsonObject, n_gained: int, *, digits: int | None = None, rate_field: str = "accuracy"
 ) -> JsonObject:
-    """Update the counts in the header of a score file. A header without counts is returned unchanged.
+    """Return the header of a score file with new counts. A header without counts is returned unchanged.
 
     Args:
         header: the first record of the file.
-        gained: number of items that pass now and failed before, minus those that fail now.
-        digits: number of decimals of the rate; None for all.
-        rate: name of the field with the pass rate.
+        n_gained: change of the number of passing items.
+        digits: number of decimals of the pass rate; None for all.
+        rate_field: name of the field with the pass rate.
     """
     total, n_correct = header.get("total_count"), header.get("correct_count")
     if not isinstance(total, int) or not isinstance(n_correct, int):
         return header
-    n_correct += gained
+    n_correct += n_gained
     share = n_correct / total if total else 0.0
-    return header | {rate: share if digits is None else round(share, digits), "correct_count": n_correct}
+    return header | {rate_field: share if digits is None else round(share, digits), "correct_count": n_correct}
 
 
 def positions_by_name(names: Sequence[str]) -> dict[str, int]:
@@ -202,7 +202,7 @@ def _id_of_record(index: int, record: JsonObject) -> str:  # noqa: ARG001
 
 
 def replace_fields(record: JsonObject, fix: JsonObject) -> tuple[Any, Any, JsonObject]:
-    """Apply a fix to a record that has its golden answers in fields of their own, such as `ground_truth`.
+    """Apply a golden fix to a record with separate fields for golden answers, such as `ground_truth`.
 
     Returns:
         Old golden answer, new golden answer, new record. A golden answer of several fields is an object.

@@ -1,17 +1,8 @@
-"""Per-call verdicts: partner, tier and outcome of every predicted call, from the log where there is one, else from
-the record.
+"""Calls of a ComplexFuncBench sample: the golden path, the predicted path, and a verdict on every predicted call.
 
-Tiers: `rule`, `exact` (the exact-value gate), `response`, `judge`, `format`; `failed` where all tiers refused
-without a judge's word, `unpaired` where nobody judged the call, `unknown` where no file says.
-
-The paper's 13 types of parameters, and in which parameters a call differs from its golden call.
-
-Source: the paper's Table 4 names the types with an example each, Figure 5 shows error rates by them. Which parameter is
-of which type is not published; here the words of its name decide. What fits none is `other`.
-
-A result record and a dataset record as the vocabulary has them: messages, golden and predicted calls by step.
-
-What the figures and the roll-up must know of every call: what answered which golden call, and was it accepted.
+Verdicts come from the log if there is one, and else from the result record. Their tiers are `rule`, `exact`
+(exact-value gate), `response`, `judge` and `format` (malformed call); `failed` if no tier accepted the call and the
+judge did not reply; `unpaired` if the evaluator compared the call with nothing; `unknown` if no file states the tier.
 """
 
 from __future__ import annotations
@@ -26,16 +17,16 @@ from typing import Any
 from fcreview.importers.complexfuncbench.checker import (
     FREE_FUNCTIONS,
     GENERIC_REPLY,
-    is_equal_value,
+    check_exact_parameters,
     find_call_error,
     find_format_error,
-    check_exact_parameters,
+    is_equal_value,
     is_rule_match,
 )
-from fcreview.importers.complexfuncbench.log import LoggedComparison, EvaluationLog, LoggedTurn
+from fcreview.importers.complexfuncbench.log import EvaluationLog, LoggedComparison, LoggedTurn
 from fcreview.matching.align import align
 from fcreview.model.address import call_address
-from fcreview.model.item import AcceptedValues, Call, Message, CallPair
+from fcreview.model.item import AcceptedValues, Call, CallPair, Message
 
 _PARAMETER_TYPE_WORDS: dict[str, frozenset[str]] = {
     kind: frozenset(words.split())
@@ -55,46 +46,68 @@ _PARAMETER_TYPE_WORDS: dict[str, frozenset[str]] = {
         "people": "adults people passengers",
     }.items()
 }
-"""In the order in which they are tried: `sort_option_id` is a sort_by."""
+"""Parameter type of the paper -> words in the names of such parameters, in the order in which they are tried:
+`sort_option_id` has the type `sort_by`. The paper's Table 4 names 13 types with an example each, but does not publish
+the type of every parameter, so the words of its name decide."""
 OTHER_TYPE = "other"
+"""Type of a parameter whose name contains none of the words."""
 PARAMETER_TYPES = (*_PARAMETER_TYPE_WORDS, OTHER_TYPE)
+"""Parameter types of the paper's Figure 5."""
 
 
 def classify_parameter(parameter: str) -> str:
-    """`arrival_date` and `departDate` are of type date, `search_key` of type key."""
+    """Return the paper's type of a parameter: `date` for `arrival_date` and `departDate`, `key` for `search_key`."""
     words = {word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", parameter)}
-    return next((kind for kind, known in _PARAMETER_TYPE_WORDS.items() if words & known), OTHER_TYPE)
+    return next(
+        (parameter_type for parameter_type, type_words in _PARAMETER_TYPE_WORDS.items() if words & type_words),
+        OTHER_TYPE,
+    )
 
 
-def differing_parameters(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
-    """Parameters that are on one side only or differ by the evaluator's equality, the golden call's first."""
-    names = dict.fromkeys([*theirs, *ours])
-    return [n for n in names if n not in ours or n not in theirs or not is_equal_value(n, ours[n], theirs[n])]
+def differing_parameters(predicted: dict[str, Any], golden: dict[str, Any]) -> list[str]:
+    """List the parameters that one side lacks or whose values differ by the evaluator's equality, the golden call's
+    first."""
+    parameter_names = dict.fromkeys([*golden, *predicted])
+    return [
+        name
+        for name in parameter_names
+        if name not in predicted or name not in golden or not is_equal_value(name, predicted[name], golden[name])
+    ]
 
 
 def sample_domain(sample_id: str) -> str:
-    """`Car-Rental` of `Car-Rental-12`: the item's category."""
+    """Return the domain of a sample, which is its category: `Car-Rental` for `Car-Rental-12`."""
     return sample_id.rpartition("-")[0]
 
 
 @dataclass(slots=True)
 class GoldenPath:
+    """Golden calls of a sample in order, with their recorded replies."""
+
     calls: list[Call] = field(default_factory=list)
     observations: list[Any] = field(default_factory=list)
-    """One a call, in the same order."""
+    """Reply to each call, or None."""
     steps: int = 0
+    """Number of turns with calls."""
 
 
 def read_golden_path(record: dict[str, Any] | None) -> GoldenPath:
+    """Read the golden path from a dataset record. It is empty without a record."""
     path = GoldenPath()
     for entry in (record or {}).get("conversations") or []:
         if not isinstance(entry, dict):
             continue
         if entry.get("function_call"):
             for call in entry["function_call"]:
-                given = call.get("arguments") if isinstance(call, dict) else None
-                accepts = {name: AcceptedValues([value]) for name, value in given.items()} if isinstance(given, dict) else {}
-                path.calls.append(Call("golden", str(call.get("name")), accepts, 0, path.steps, len(path.calls)))
+                arguments = call.get("arguments") if isinstance(call, dict) else None
+                accepted_values = (
+                    {name: AcceptedValues([value]) for name, value in arguments.items()}
+                    if isinstance(arguments, dict)
+                    else {}
+                )
+                path.calls.append(
+                    Call("golden", str(call.get("name")), accepted_values, 0, path.steps, len(path.calls))
+                )
             path.steps += 1
         elif entry.get("role") == "observation" and isinstance(entry.get("content"), list):
             path.observations += entry["content"]
@@ -104,46 +117,53 @@ def read_golden_path(record: dict[str, Any] | None) -> GoldenPath:
 
 @dataclass(slots=True)
 class PredictedPath:
-    """What the model did. `steps[i]` are the calls of its i-th call turn, `replies[i]` what came back for each."""
+    """The model's dialogue and calls."""
 
     messages: list[Message] = field(default_factory=list)
     steps: list[list[Call]] = field(default_factory=list)
+    """Calls of each turn with calls."""
     replies: list[list[Any]] = field(default_factory=list)
-    final: str | None = None
+    """Replies to the calls of each step."""
 
 
 def read_predicted_path(record: dict[str, Any]) -> PredictedPath:
-    """Reads `gen_convs` of every runner: replies as one list, or as one text a call; system turns piled up by the
-    GLM runner are told apart from the dialogue and kept once."""
-    out = PredictedPath()
-    systems = 0
+    """Read the predicted path from the `gen_convs` of a result record, for all runners.
+
+    Replies are one list, or one JSON text for each call. The GLM runner repeats the system prompt for every model call:
+    it is kept once.
+    """
+    path = PredictedPath()
+    n_system_prompts = 0
     for entry in record.get("gen_convs") or []:
         if not isinstance(entry, dict):
             continue
         role, content = entry.get("role"), entry.get("content")
-        step = len(out.steps) - 1
-        if called := entry.get("function_call"):
-            first = sum(map(len, out.steps))
-            given = called if isinstance(called, list) else [called]
-            out.steps.append([_make_predicted_call(call, len(out.steps), at) for at, call in enumerate(given, first)])
-            out.replies.append([])
-            out.final = None
+        step = len(path.steps) - 1
+        if function_calls := entry.get("function_call"):
+            first_index = sum(map(len, path.steps))
+            step_calls = function_calls if isinstance(function_calls, list) else [function_calls]
+            path.steps.append(
+                [
+                    _make_predicted_call(call, len(path.steps), index)
+                    for index, call in enumerate(step_calls, first_index)
+                ]
+            )
+            path.replies.append([])
         elif role == "observation":
             replies = content if isinstance(content, list) else [_parse_json_text(content)]
-            if out.replies:
-                out.replies[-1] += replies
-            out.messages += [Message(0, max(step, 0), "tool", to_text(reply)) for reply in replies]
+            if path.replies:
+                path.replies[-1] += replies
+            path.messages += [Message(0, max(step, 0), "tool", to_text(reply)) for reply in replies]
         elif role == "system":
-            systems += 1
-            out.messages += [Message(0, -1, "system", to_text(content))] if systems == 1 else []
+            n_system_prompts += 1
+            path.messages += [Message(0, -1, "system", to_text(content))] if n_system_prompts == 1 else []
         elif role == "user":
-            out.messages.append(Message(0, -1 if step < 0 else step, "user", to_text(content)))
+            path.messages.append(Message(0, -1 if step < 0 else step, "user", to_text(content)))
         elif content is not None:
-            out.messages.append(Message(0, step + 1, "assistant", to_text(content)))
-            out.final = to_text(content)
-    if systems > 1:
-        out.messages.append(Message(0, -1, "log", f"{systems} copies of the system prompt stand in the record"))
-    return out
+            path.messages.append(Message(0, step + 1, "assistant", to_text(content)))
+    if n_system_prompts > 1:
+        path.messages.append(Message(0, -1, "log", f"{n_system_prompts} copies of the system prompt in the record"))
+    return path
 
 
 def _make_predicted_call(call: Any, step: int, index: int) -> Call:
@@ -154,7 +174,14 @@ def _make_predicted_call(call: Any, step: int, index: int) -> Call:
         arguments = _parse_json_text(arguments)
     if not isinstance(arguments, dict):
         return Call(
-            "predicted", call["name"], None, 0, step, index, raw=to_text(call), decode_error="arguments are no object"
+            "predicted",
+            call["name"],
+            None,
+            0,
+            step,
+            index,
+            raw=to_text(call),
+            decode_error="arguments are not an object",
         )
     return Call("predicted", call["name"], arguments, 0, step, index)
 
@@ -172,154 +199,192 @@ def to_text(value: Any) -> str:
 
 @dataclass(slots=True)
 class CallVerdict:
+    """The evaluator's verdict on a predicted call."""
+
     predicted: Call
     golden: Call | None
+    """Golden call that the predicted call was compared with."""
     tier: str
+    """Tier that decided; see the module docstring."""
     ok: bool | None
-    """None where nobody judged the call, or no file says."""
+    """Whether the call was accepted; None if the evaluator did not judge it or no file states the verdict."""
     error_type: str | None = None
     rationale: str | None = None
     is_partner_guessed: bool = False
-    """The partner was not recorded; it is the most similar golden call."""
+    """True if no file states the golden call, so that `golden` is the most similar one."""
 
 
-def derive_call_verdicts(made: PredictedPath, path: GoldenPath, functions: list[dict[str, Any]], log: EvaluationLog | None) -> list[CallVerdict]:
-    """One verdict a predicted call, in the model's order."""
+def derive_call_verdicts(
+    predicted_path: PredictedPath, golden_path: GoldenPath, functions: list[dict[str, Any]], log: EvaluationLog | None
+) -> list[CallVerdict]:
+    """Derive a verdict on every predicted call, in the model's order."""
     turns: list[LoggedTurn | None] = list(log.turns) if log else []
     verdicts: list[CallVerdict] = []
-    done: set[int] = set()
-    for step, calls in enumerate(made.steps):
+    accepted_indexes: set[int] = set()
+    for step, calls in enumerate(predicted_path.steps):
         turn = turns[step] if step < len(turns) else None
-        replies = made.replies[step]
+        replies = predicted_path.replies[step]
         comparisons = list(turn.comparisons) if turn else []
         for position, call in enumerate(calls):
             reply = replies[position] if position < len(replies) else None
-            found = _verdict_from_log(call, comparisons, path, done)
-            verdicts.append(found or _verdict_from_reply(call, reply, path, functions, done, log is not None))
+            logged_verdict = _verdict_from_log(call, comparisons, golden_path, accepted_indexes)
+            verdicts.append(
+                logged_verdict
+                or _verdict_from_reply(call, reply, golden_path, functions, accepted_indexes, log is not None)
+            )
         for verdict in verdicts[-len(calls) :] if calls else []:
             if verdict.ok and verdict.golden is not None:
-                done.add(verdict.golden.index)
-    return _guess_partners(verdicts, path, done)
+                accepted_indexes.add(verdict.golden.index)
+    return _guess_partners(verdicts, golden_path, accepted_indexes)
 
 
 def call_to_json(call: Call) -> dict[str, Any]:
-    """`{"name": str, "arguments": {...}}`"""
+    """Return a call as `{"name": str, "arguments": {...}}`."""
     if call.side == "golden":
-        return {"name": call.name, "arguments": {k: accept.any_of[0] for k, accept in (call.arguments or {}).items()}}
+        return {
+            "name": call.name,
+            "arguments": {name: accepted.any_of[0] for name, accepted in (call.arguments or {}).items()},
+        }
     return {"name": call.name, "arguments": call.arguments or {}}
 
 
-def _verdict_from_log(call: Call, comparisons: list[LoggedComparison], path: GoldenPath, done: set[int]) -> CallVerdict | None:
-    for found in comparisons:
-        if found.predicted == call_to_json(call):
-            comparisons.remove(found)
-            golden = _find_golden_call(found.golden, path, done)
-            reason = found.message
-            if found.judge is not None:
-                reason = str(found.judge.get("reason"))
-            error_type = found.error_type
-            if not found.accepted and error_type is None and found.golden is not None:
-                error_type = find_call_error(call_to_json(call), found.golden)[0]
-            return CallVerdict(call, golden, found.tier, found.accepted, error_type, reason)
+def _verdict_from_log(
+    call: Call, comparisons: list[LoggedComparison], golden_path: GoldenPath, accepted_indexes: set[int]
+) -> CallVerdict | None:
+    for comparison in comparisons:
+        if comparison.predicted == call_to_json(call):
+            comparisons.remove(comparison)
+            golden = _find_golden_call(comparison.golden, golden_path, accepted_indexes)
+            reason = comparison.message
+            if comparison.judge is not None:
+                reason = str(comparison.judge.get("reason"))
+            error_type = comparison.error_type
+            if not comparison.accepted and error_type is None and comparison.golden is not None:
+                error_type = find_call_error(call_to_json(call), comparison.golden)[0]
+            return CallVerdict(call, golden, comparison.tier, comparison.accepted, error_type, reason)
     return None
 
 
-def _find_golden_call(wanted: dict[str, Any] | None, path: GoldenPath, done: set[int]) -> Call | None:
-    """The golden call of that content, one that is still to do if there is a choice."""
-    same = [call for call in path.calls if call_to_json(call) == wanted]
-    return next((call for call in same if call.index not in done), same[0] if same else None)
+def _find_golden_call(
+    json_call: dict[str, Any] | None, golden_path: GoldenPath, accepted_indexes: set[int]
+) -> Call | None:
+    """Return the golden call that equals `json_call`, preferably one that is not accepted yet."""
+    equal_calls = [call for call in golden_path.calls if call_to_json(call) == json_call]
+    return next(
+        (call for call in equal_calls if call.index not in accepted_indexes), equal_calls[0] if equal_calls else None
+    )
 
 
 def _verdict_from_reply(
-    call: Call, reply: Any, path: GoldenPath, functions: list[dict[str, Any]], done: set[int], logged: bool
+    call: Call,
+    reply: Any,
+    golden_path: GoldenPath,
+    functions: list[dict[str, Any]],
+    accepted_indexes: set[int],
+    has_log: bool,
 ) -> CallVerdict:
     if isinstance(reply, dict) and set(reply) == {"error"}:
         return CallVerdict(call, None, "format", False, "format_error", str(reply["error"]))
     if reply == GENERIC_REPLY:
-        bad = find_format_error(call_to_json(call), functions)
-        if bad:
-            return CallVerdict(call, None, "format", False, "format_error", bad)
-        return CallVerdict(call, None, "unpaired", None) if logged else CallVerdict(call, None, "unknown", False)
+        format_error = find_format_error(call_to_json(call), functions)
+        if format_error:
+            return CallVerdict(call, None, "format", False, "format_error", format_error)
+        return CallVerdict(call, None, "unpaired", None) if has_log else CallVerdict(call, None, "unknown", False)
     if reply is not None:
-        same = [one for one in path.calls if path.observations[one.index] == reply]
-        best = next((one for one in same if one.index not in done), same[0] if same else None)
-        if best is not None:
-            return CallVerdict(call, best, "rule" if is_rule_match(call_to_json(call), call_to_json(best)) else "unknown", True)
+        answered_alike = [each for each in golden_path.calls if golden_path.observations[each.index] == reply]
+        golden = next(
+            (each for each in answered_alike if each.index not in accepted_indexes),
+            answered_alike[0] if answered_alike else None,
+        )
+        if golden is not None:
+            return CallVerdict(
+                call, golden, "rule" if is_rule_match(call_to_json(call), call_to_json(golden)) else "unknown", True
+            )
     if call.arguments is None:
         return CallVerdict(call, None, "format", False, "decode_error", call.decode_error)
-    equal = next((one for one in path.calls if one.index not in done and is_rule_match(call_to_json(call), call_to_json(one))), None)
-    if equal is not None:
-        return CallVerdict(call, equal, "rule", True)
-    return CallVerdict(call, None, "unpaired" if logged else "unknown", None)
+    equal_call = next(
+        (
+            each
+            for each in golden_path.calls
+            if each.index not in accepted_indexes and is_rule_match(call_to_json(call), call_to_json(each))
+        ),
+        None,
+    )
+    if equal_call is not None:
+        return CallVerdict(call, equal_call, "rule", True)
+    return CallVerdict(call, None, "unpaired" if has_log else "unknown", None)
 
 
-def _guess_partners(verdicts: list[CallVerdict], path: GoldenPath, done: set[int]) -> list[CallVerdict]:
-    """Gives refused calls without a recorded partner the most similar golden call that is not done, marked as
-    guessed."""
-    open_calls = [v for v in verdicts if v.golden is None and v.predicted.arguments is not None]
-    rest = [call for call in path.calls if call.index not in done]
-    taken = {v.golden.index for v in verdicts if v.golden is not None}
-    rest = [call for call in rest if call.index not in taken]
-    by_index = {v.predicted.index: v for v in open_calls}
-    for pair in align(rest, [v.predicted for v in open_calls]):
+def _guess_partners(
+    verdicts: list[CallVerdict], golden_path: GoldenPath, accepted_indexes: set[int]
+) -> list[CallVerdict]:
+    """Assign the most similar remaining golden call of the same function to calls without a recorded one."""
+    unpaired = [each for each in verdicts if each.golden is None and each.predicted.arguments is not None]
+    partner_indexes = {each.golden.index for each in verdicts if each.golden is not None}
+    remaining = [call for call in golden_path.calls if call.index not in accepted_indexes | partner_indexes]
+    by_index = {each.predicted.index: each for each in unpaired}
+    for pair in align(remaining, [each.predicted for each in unpaired]):
         if pair.golden is not None and pair.predicted is not None:
             verdict = by_index[pair.predicted]
-            golden = next(call for call in rest if call.index == pair.golden)
+            golden = next(call for call in remaining if call.index == pair.golden)
             if golden.name == verdict.predicted.name:
                 verdict.golden, verdict.is_partner_guessed = golden, True
                 if verdict.tier == "unknown":
-                    failure = check_exact_parameters(call_to_json(verdict.predicted), call_to_json(golden))
-                    if failure:
-                        verdict.tier, verdict.error_type, verdict.rationale = "exact", failure[0], failure[1]
+                    call_error = check_exact_parameters(call_to_json(verdict.predicted), call_to_json(golden))
+                    if call_error:
+                        verdict.tier, verdict.error_type, verdict.rationale = "exact", call_error[0], call_error[1]
     return verdicts
 
 
 def is_free_call(call: Call) -> bool:
-    """Optional calls: skipping or repeating one is no error."""
+    """Return whether a golden call is optional: omitting or repeating it is not an error."""
     if call.name in FREE_FUNCTIONS:
         return True
-    accept = (call.arguments or {}).get("search_type")
-    return call.name == "Search_Hotels" and accept is not None and accept.any_of == ["hotel"]
+    search_type = (call.arguments or {}).get("search_type")
+    return call.name == "Search_Hotels" and search_type is not None and search_type.any_of == ["hotel"]
 
 
 def uncovered_golden_calls(path: GoldenPath, verdicts: Sequence[CallVerdict]) -> list[Call]:
-    """Golden calls, free ones aside, that no accepted call covers."""
-    covered = {v.golden.index for v in verdicts if v.ok and v.golden is not None}
+    """List the golden calls that no accepted call answers, except optional ones."""
+    covered = {each.golden.index for each in verdicts if each.ok and each.golden is not None}
     return [call for call in path.calls if call.index not in covered and not is_free_call(call)]
 
 
 def verdicts_by_address(pairs: Sequence[CallPair], verdicts: Sequence[CallVerdict]) -> dict[str, CallVerdict]:
-    """The predicted calls by address."""
+    """Return the verdicts by address of the predicted call."""
     by_predicted = {verdict.predicted.index: verdict for verdict in verdicts}
-    places = ((call_address(0, place), pair.predicted) for place, pair in enumerate(pairs))
-    return {address: by_predicted[index] for address, index in places if index is not None and index in by_predicted}
+    addresses = ((call_address(0, position), pair.predicted) for position, pair in enumerate(pairs))
+    return {address: by_predicted[index] for address, index in addresses if index is not None and index in by_predicted}
 
 
 def summarize_calls(verdicts: Mapping[str, CallVerdict]) -> dict[str, dict[str, Any]]:
-    """`{address: {"accepted": true, "golden": 4, "error": "value_error", "wrong": {"legs": "legs"}}}`
+    """Return what the metrics need of every predicted call, for `Extra.metadata`.
 
-    `accepted` is null where nobody judged the call. `golden` is the place of the golden call it answers, from 1, left
-    out if it answers none. `error` is the evaluator's word for it, of an accepted call the one it would get if refused.
-    `wrong` are the parameters in which the two differ, with the paper's types.
+    `{address: {"accepted": true, "golden": 4, "error": "value_error", "wrong": {"legs": "legs"}}}`
+
+    `accepted` is null if the evaluator did not judge the call. `golden` is the number of its golden call, from 1; it is
+    omitted if there is none. `error` is the evaluator's error type; for an accepted call, the one that it would get if
+    it were rejected. `wrong` contains the differing parameters with the paper's types.
     """
     return {address: _summarize_call(verdict) for address, verdict in verdicts.items()}
 
 
 def _summarize_call(verdict: CallVerdict) -> dict[str, Any]:
-    found: dict[str, Any] = {"accepted": verdict.ok}
+    summary: dict[str, Any] = {"accepted": verdict.ok}
     if verdict.golden is not None:
-        found["golden"] = verdict.golden.index + 1
-    wrong = _differing_parameters(verdict)
+        summary["golden"] = verdict.golden.index + 1
+    differing = _differing_parameters(verdict)
     error = verdict.error_type
-    if error is None and wrong and verdict.golden is not None:
+    if error is None and differing and verdict.golden is not None:
         error = find_call_error(call_to_json(verdict.predicted), call_to_json(verdict.golden))[0]
     if error is not None:
-        found["error"] = error
-    return found | ({"wrong": {name: classify_parameter(name) for name in wrong}} if wrong else {})
+        summary["error"] = error
+    return summary | ({"wrong": {name: classify_parameter(name) for name in differing}} if differing else {})
 
 
 def _has_compared_values(verdict: CallVerdict) -> bool:
-    """Whether values were: not of a malformed call, and not of another function."""
+    """Return whether the evaluator compared the arguments, which it does not for malformed calls and other
+    functions."""
     return verdict.golden is not None and verdict.tier != "format" and verdict.golden.name == verdict.predicted.name
 
 
@@ -330,7 +395,7 @@ def _differing_parameters(verdict: CallVerdict) -> list[str]:
 
 
 def count_compared_parameters(verdicts: Sequence[CallVerdict]) -> dict[str, int]:
-    """How many parameters of each type were compared."""
+    """Count the compared parameters by type."""
     names = [
         name
         for verdict in verdicts
@@ -340,21 +405,24 @@ def count_compared_parameters(verdicts: Sequence[CallVerdict]) -> dict[str, int]
     return dict(Counter(map(classify_parameter, names)))
 
 
-def find_required_calls(path: GoldenPath, verdicts: Mapping[str, CallVerdict], success: bool) -> list[list[str]]:
-    """What `Extra.needs` says: of the calls that answer a golden call, one is accepted; a free one may be left out, but
-    an accepted one that turns out wrong is not forgiven.
+def find_required_calls(golden_path: GoldenPath, verdicts: Mapping[str, CallVerdict], success: bool) -> list[list[str]]:
+    """Return the value of `Extra.needs`: for each golden call that counts, the addresses of the calls that answer it.
 
-    What the recorded outcome shows not to be needed is left out; where it failed for something else, nothing helps.
+    An optional golden call counts only if an accepted call answers it: it may be omitted, but an accepted call that
+    turns out to be wrong is an error. If the sample succeeded, only golden calls with an accepted answer count. If it
+    failed although all of them have one, the result contains an empty list, so that no verdict on a call makes it pass.
     """
-    found: list[list[str]] = []
-    met: list[list[str]] = []
-    for call in path.calls:
-        answers = [at for at, verdict in verdicts.items() if verdict.golden is not None and verdict.golden is call]
-        accepted = any(verdicts[at].ok for at in answers)
+    required: list[list[str]] = []
+    answered: list[list[str]] = []
+    for call in golden_path.calls:
+        answers = [
+            address for address, verdict in verdicts.items() if verdict.golden is not None and verdict.golden is call
+        ]
+        accepted = any(verdicts[address].ok for address in answers)
         if accepted or not is_free_call(call):
-            found.append(answers)
+            required.append(answers)
         if accepted:
-            met.append(answers)
+            answered.append(answers)
     if success:
-        return met
-    return [*found, []] if len(met) == len(found) else found
+        return answered
+    return [*required, []] if len(answered) == len(required) else required

@@ -1,6 +1,6 @@
-"""ComplexEval's rules for calls: free functions, exact-value table, rule comparison, gate, error words.
+"""ComplexFuncBench's rules for calls: the rule comparison, the exact-value gate, and the error types.
 
-Source: the released `utils/utils.py` and `compare` modules (commit c37b284), facts restated.
+Source: the modules `utils/utils.py` and `compare` of the release (commit c37b284). The rules are restated here.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ FREE_FUNCTIONS = frozenset(
         "Taxi_Search_Location",
     ]
 )
-"""Optional functions: calling them, or not, or twice, is fine."""
+"""Optional functions: the model may call them any number of times, or not at all."""
 
 GENERIC_REPLY = {
     "api_status": True,
     "content": "There is a problem with your api call, please double-check for possible problems.",
 }
+"""Reply that the model gets for a call that was not accepted, whatever the reason."""
 
 _EXACT_PARAMETERS_TEXT = """
 Search_Hotels_By_Coordinates: arrival_date departure_date latitude longitude currency_code languagecode
@@ -59,28 +60,31 @@ Search_Flights: currency_code toId fromId returnDate departDate sort
 Search_Taxi: currency_code languagecode drop_off_place_id pick_up_place_id pick_up_time pick_up_date
 Search_Hotel_Destination Location_to_Lat_Long Get_Exchange_Rates Get_Currency Get_Languages:
 """
-"""Functions, a colon, their parameters; an indented line goes on with the one before."""
+"""Function names, a colon, their parameters. An indented line continues the line above it."""
 
 EXACT_PARAMETERS: dict[str, frozenset[str]] = {
     function: frozenset(parameters.split())
-    for functions, _, parameters in (line.partition(":") for line in _EXACT_PARAMETERS_TEXT.replace("\n    ", " ").strip().splitlines())
+    for functions, _, parameters in (
+        line.partition(":") for line in _EXACT_PARAMETERS_TEXT.replace("\n    ", " ").strip().splitlines()
+    )
     for function in functions.split()
 }
-"""Parameters that must be equal, by function; the judge is not asked where one differs."""
+"""Function name -> parameters whose values must be equal. If one differs, the judge is not asked."""
 
 CallError = tuple[str, str, str | None]
-"""error_type, our words, parameter"""
+"""(error type, message, parameter or None)."""
 
 
-def is_equal_value(parameter: str, ours: Any, theirs: Any) -> bool:
-    """Python equality; filter lists as sets of their comma-separated parts."""
-    if ours == theirs:
+def is_equal_value(parameter: str, predicted: Any, golden: Any) -> bool:
+    """Compare two values by Python equality. Values of `categories_filter` are compared as sets of comma-separated
+    parts."""
+    if predicted == golden:
         return True
     return (
         parameter == "categories_filter"
-        and isinstance(ours, str)
-        and isinstance(theirs, str)
-        and _split_filters(ours) == _split_filters(theirs)
+        and isinstance(predicted, str)
+        and isinstance(golden, str)
+        and _split_filters(predicted) == _split_filters(golden)
     )
 
 
@@ -89,59 +93,65 @@ def _split_filters(text: str) -> set[str]:
 
 
 def is_rule_match(predicted: dict[str, Any], golden: dict[str, Any]) -> bool:
-    """Same name, same set of keys, equal values."""
-    ours, theirs = predicted.get("arguments") or {}, golden.get("arguments") or {}
-    if predicted.get("name") != golden.get("name") or ours.keys() != theirs.keys():
+    """Return whether name, parameter names and values are equal."""
+    predicted_arguments, golden_arguments = predicted.get("arguments") or {}, golden.get("arguments") or {}
+    if predicted.get("name") != golden.get("name") or predicted_arguments.keys() != golden_arguments.keys():
         return False
-    return all(is_equal_value(key, ours[key], theirs[key]) for key in theirs)
+    return all(is_equal_value(key, predicted_arguments[key], golden_arguments[key]) for key in golden_arguments)
 
 
 def check_exact_parameters(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError | None:
-    """The exact-value gate. None lets the pair go on to the response and judge tiers."""
+    """Return the first error of the exact-value gate, or None if the pair goes on to the response and judge tiers."""
     if predicted.get("name") != golden.get("name"):
         return "func_error", f"{predicted.get('name')} instead of {golden.get('name')}", None
-    exact = EXACT_PARAMETERS.get(golden["name"], frozenset())
-    ours, theirs = predicted.get("arguments") or {}, golden.get("arguments") or {}
-    for key in sorted(theirs):
-        if key in exact:
-            if key not in ours:
+    exact_parameters = EXACT_PARAMETERS.get(golden["name"], frozenset())
+    predicted_arguments, golden_arguments = predicted.get("arguments") or {}, golden.get("arguments") or {}
+    for key in sorted(golden_arguments):
+        if key in exact_parameters:
+            if key not in predicted_arguments:
                 return "param_missing", f"{key} is missing", key
-            if not is_equal_value(key, ours[key], theirs[key]):
+            if not is_equal_value(key, predicted_arguments[key], golden_arguments[key]):
                 return "value_error", f"{key} must equal the golden value", key
     return None
 
 
 def find_call_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError:
-    """The word for a pair that every tier refused: golden arguments in sorted order first, extras only then."""
-    ours, theirs = predicted.get("arguments") or {}, golden.get("arguments") or {}
-    for key in sorted(theirs):
-        if key not in ours:
+    """Return the error of a pair that no tier accepted: the first differing golden argument in sorted order, or else
+    the first extra argument."""
+    predicted_arguments, golden_arguments = predicted.get("arguments") or {}, golden.get("arguments") or {}
+    for key in sorted(golden_arguments):
+        if key not in predicted_arguments:
             return "param_missing", f"{key} is missing", key
-        if ours[key] != theirs[key]:
+        if predicted_arguments[key] != golden_arguments[key]:
             return "value_error", f"{key} is not equal to the golden value", key
-    extra = next((key for key in ours if key not in theirs), None)
+    extra = next((key for key in predicted_arguments if key not in golden_arguments), None)
     return "param_hallucination", f"{extra} is not in the golden call", extra
 
 
-_PYTHON_TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "number": (int, float), "boolean": (bool,), "array": (list,)}
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+}
 
 
 def find_format_error(call: dict[str, Any], functions: list[dict[str, Any]]) -> str | None:
-    """Why a call is malformed, in our words; first failure. A boolean passes as a number; other types are not
-    checked."""
-    document = next((f for f in functions if f.get("name") == call.get("name")), None)
-    if document is None:
-        return f"{call.get('name')} is not an offered function"
-    declared = read_declared_parameters(document, strict=True)
+    """Return the first format error of a call, or None. A boolean passes as a number. Types other than string, number,
+    boolean and array are not checked."""
+    function_doc = next((f for f in functions if f.get("name") == call.get("name")), None)
+    if function_doc is None:
+        return f"{call.get('name')} is not an available function"
+    declared = read_declared_parameters(function_doc, strict=True)
     properties, given = declared.properties or {}, call.get("arguments") or {}
     missing = [name for name in declared.required or () if name not in given]
     if missing:
-        return f"required and missing: {', '.join(missing)}"
+        return f"missing required parameters: {', '.join(missing)}"
     unknown = [name for name in given if name not in properties]
     if unknown:
-        return f"not a parameter: {', '.join(unknown)}"
+        return f"unknown parameters: {', '.join(unknown)}"
     for name, value in given.items():
-        wanted = (properties[name] or {}).get("type")
-        if wanted in _PYTHON_TYPES and not isinstance(value, _PYTHON_TYPES[wanted]):
-            return f"{name} should be a {wanted}"
+        type_name = (properties[name] or {}).get("type")
+        if type_name in _PYTHON_TYPES and not isinstance(value, _PYTHON_TYPES[type_name]):
+            return f"{name} should be a {type_name}"
     return None

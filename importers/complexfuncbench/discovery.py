@@ -1,9 +1,10 @@
-"""ComplexFuncBench runs among files: `result/<model>/<experiment>.jsonl`, its logs beside it, the dataset around it."""
+"""Recognition of ComplexFuncBench files: a run is `result/<model>/<experiment>.jsonl` with logs in
+`<experiment>/logs/`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +15,30 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan
 RESULT_KEYS = {"id", "gen_convs", "message", "count_dict"}
 DATASET_KEYS = {"id", "conversations", "functions"}
 MAX_FIRST_RECORD_BYTES = 64 << 20
+"""Maximum size of the first record, in bytes, from which a file is recognized."""
 
 
-def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
+    """Find the runs among the files: one for each result file. Also claims the dataset files and logs."""
     found = DiscoveredRuns()
-    results: list[Path] = []
-    datasets: list[Path] = []
+    result_files: list[Path] = []
+    dataset_files: list[Path] = []
     for path in files:
         if path.suffix == ".log" and path.parent.name == "logs":
-            if (path.parent.parent.with_suffix(".jsonl")).is_file() or path.parent.parent.with_name(
-                path.parent.parent.name + ".jsonl"
-            ).is_file():
+            folder = path.parent.parent
+            if folder.with_suffix(".jsonl").is_file() or folder.with_name(folder.name + ".jsonl").is_file():
                 found.claimed.add(path)
         elif path.suffix == ".jsonl":
             keys = _read_first_record_keys(path)
             if keys >= RESULT_KEYS:
-                results.append(path)
+                result_files.append(path)
             elif keys >= DATASET_KEYS:
-                datasets.append(path)
-    for path in results:
-        found.plans.append(_make_plan(path, results, datasets, data))
-    for plan in found.plans:
+                dataset_files.append(path)
+    for path in result_files:
+        plan = _make_plan(path, result_files, dataset_files, dataset_folders)
+        found.plans.append(plan)
         found.claimed.update(plan.files)
-    found.claimed.update(datasets)
+    found.claimed.update(dataset_files)
     return found
 
 
@@ -45,53 +47,45 @@ def _read_first_record_keys(path: Path) -> set[str]:
     return set(first) if isinstance(first, dict) else set()
 
 
-def _make_plan(path: Path, results: list[Path], datasets: list[Path], data: Sequence[Path]) -> RunPlan:
-    siblings = [other for other in results if other.parent == path.parent]
+def _make_plan(
+    path: Path, result_files: list[Path], dataset_files: list[Path], dataset_folders: Sequence[Path]
+) -> RunPlan:
+    siblings = [other for other in result_files if other.parent == path.parent]
     name = path.parent.name if len(siblings) == 1 else f"{path.parent.name} ({path.stem})"
-    files = _find_run_dataset(path, datasets, data)
-    folder = path.with_suffix("") / "logs"
+    files = _find_run_dataset(path, dataset_files, dataset_folders)
+    log_folder = path.with_suffix("") / "logs"
     run = Run("complexfuncbench", "v1", "en", name, str(path), dataset=_common_path(files))
     run.settings["experiment"] = path.stem
-    plan = RunPlan(
-        run,
-        [path],
-        data=files,
-        reason="records with gen_convs, message and count_dict",
-        needs_scores=False,
-    )
-    plan.logs = sorted(path for path in folder.glob("*.log") if path.is_file()) if folder.is_dir() else []
+    plan = RunPlan(run, [path], data=files, reason="records with gen_convs, message and count_dict", needs_scores=False)
+    plan.logs = sorted(path for path in log_folder.glob("*.log") if path.is_file()) if log_folder.is_dir() else []
     if not files:
-        plan.issues.append(
-            ImportIssue(str(path), None, "no ComplexFuncBench.jsonl found: golden calls are missing; give --data")
-        )
+        text = "ComplexFuncBench.jsonl not found, so golden calls are missing. Pass --data DIR."
+        plan.issues.append(ImportIssue(str(path), None, text))
     if not plan.logs:
-        text = "no logs beside the result: how each call was judged is partly unknown"
+        text = f"no logs found in {path.stem}/logs, so the verdicts on some calls are unknown"
         plan.issues.append(ImportIssue(str(path), None, text, severity="notice"))
     return plan
 
 
-def _find_run_dataset(path: Path, found: Sequence[Path], data: Sequence[Path]) -> list[Path]:
-    """All files of the run's dataset: those below the folders given, else those nearest to the run."""
-    given = list(_iter_dataset_files(data))
-    if given or not found:
-        return given or _nearest_files(path, list(_iter_dataset_files(_candidate_folders(path))))
-    return _nearest_files(path, found)
+def _find_run_dataset(path: Path, dataset_files: Sequence[Path], dataset_folders: Sequence[Path]) -> list[Path]:
+    """Return the dataset files of a run: those in `dataset_folders`, or else the nearest ones."""
+    passed = list(_iter_dataset_files(dataset_folders))
+    if passed:
+        return passed
+    return _nearest_files(path, dataset_files or list(_iter_dataset_files(_candidate_folders(path))))
 
 
 def _nearest_files(path: Path, files: Sequence[Path]) -> list[Path]:
-    """Those that share the most folders with the run: a dataset may be several files, and there may be another one's
-    of another run."""
+    """Return the files that share the most folders with the run. Other runs may have datasets of their own."""
     shared = {file: len(os.path.commonpath([path.absolute(), file.absolute()])) for file in dict.fromkeys(files)}
     return sorted(file for file, length in shared.items() if length == max(shared.values()))
 
 
 def _common_path(files: Sequence[Path]) -> str | None:
-    """The file, or the folder of several."""
-    return (
-        None
-        if not files
-        else str(files[0] if len(files) == 1 else os.path.commonpath([file.absolute() for file in files]))
-    )
+    """Return the path of a single file, or the common folder of several."""
+    if len(files) > 1:
+        return os.path.commonpath([file.absolute() for file in files])
+    return str(files[0]) if files else None
 
 
 def _candidate_folders(path: Path) -> Iterator[Path]:
@@ -100,7 +94,7 @@ def _candidate_folders(path: Path) -> Iterator[Path]:
         yield root
 
 
-def _iter_dataset_files(folders: Sequence[Path] | Iterator[Path]) -> Iterator[Path]:
+def _iter_dataset_files(folders: Iterable[Path]) -> Iterator[Path]:
     for folder in folders:
         for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
             if _read_first_record_keys(path) >= DATASET_KEYS:

@@ -1,7 +1,7 @@
-"""What the released `print_results.py` (commit c37b284) prints, and the same over the records that are there.
+"""ComplexFuncBench's metrics.
 
-ComplexFuncBench's figures: as printed officially (fixed denominators), the same over the records that are there,
-and the paper's error analysis (Figures 4 and 5) and step distribution (Figure 6).
+They are the output of the released `print_results.py` (commit c37b284), which has fixed denominators; the same metrics
+over the records that exist; and the paper's error analysis (Figures 4 and 5) and step distribution (Figure 6).
 """
 
 from __future__ import annotations
@@ -12,96 +12,128 @@ from dataclasses import dataclass
 from typing import Any
 
 from fcreview.importers.complexfuncbench.calls import PARAMETER_TYPES
-from fcreview.importers.complexfuncbench.read import ReviewedCall, count_accepted_calls, get_sample_error, read_reviewed_calls, read_count, list_wrong_parameter_types
+from fcreview.importers.complexfuncbench.read import (
+    ReviewedCall,
+    count_accepted_calls,
+    get_sample_error,
+    list_wrong_parameter_types,
+    read_count,
+    read_reviewed_calls,
+)
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 
 SAMPLES_PER_DOMAIN = {"Hotels": 150, "Flights": 150, "Car-Rental": 150, "Attraction": 150, "Cross": 400}
-"""Denominators of the official success rate, whatever is in the file."""
+"""Denominators of the printed success rates, whatever the number of records."""
 N_SAMPLES = sum(SAMPLES_PER_DOMAIN.values())
+"""Denominator of the printed overall success rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleOutcome:
+    """The values of one sample that enter the metrics."""
+
     domain: str
     success: bool | None
-    """None while people differ: then it counts in no success rate."""
+    """None if annotators disagree: the sample then enters no success rate."""
     correct_calls: int
+    """Number of accepted predicted calls."""
     golden_calls: int
     completeness: int | None = None
-    """0-2; None, -1 and -2 stand for no usable verdict."""
+    """0 to 2; None, -1 and -2 mean that there is no usable verdict."""
     correctness: int | None = None
+    """As `completeness`."""
 
 
-def compute_printed_metrics(rows: Sequence[SampleOutcome]) -> dict[str, float | dict[str, float]]:
-    """Under the names that are printed, in percent; a domain without a success is absent from the first table."""
+def compute_printed_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, float | dict[str, float]]:
+    """Compute the metrics of `print_results.py` under its names, in percent. A domain without a success has no success
+    rate."""
     successes: dict[str, int] = defaultdict(int)
-    for row in rows:
-        if row.success:
-            successes[row.domain] += 1
+    for outcome in outcomes:
+        if outcome.success:
+            successes[outcome.domain] += 1
     return {
-        "Domain Success Rate": {name: count / SAMPLES_PER_DOMAIN.get(name, 150) * 100 for name, count in successes.items()},
-        "Domain Call Accuracy": call_accuracy_by_domain(rows),
+        "Domain Success Rate": {
+            name: count / SAMPLES_PER_DOMAIN.get(name, 150) * 100 for name, count in successes.items()
+        },
+        "Domain Call Accuracy": call_accuracy_by_domain(outcomes),
         "Overall Success Rate": sum(successes.values()) / N_SAMPLES * 100,
-        "Overall Call Accuracy": call_accuracy(rows),
-        "Complete Score": mean_score([row.completeness for row in rows]),
-        "Correct Score": mean_score([row.correctness for row in rows]),
+        "Overall Call Accuracy": call_accuracy(outcomes),
+        "Complete Score": mean_score([outcome.completeness for outcome in outcomes]),
+        "Correct Score": mean_score([outcome.correctness for outcome in outcomes]),
     }
 
 
-def compute_present_metrics(rows: Sequence[SampleOutcome]) -> dict[str, float | dict[str, float]]:
-    """The same figures over the records that are there."""
-    domains = list(dict.fromkeys(row.domain for row in rows))
-    rates = {name: success_rate([row for row in rows if row.domain == name]) for name in domains}
-    return compute_printed_metrics(rows) | {"Domain Success Rate": rates, "Overall Success Rate": success_rate(rows)}
+def compute_present_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, float | dict[str, float]]:
+    """Compute the same metrics with success rates over the records that exist."""
+    domains = list(dict.fromkeys(outcome.domain for outcome in outcomes))
+    rates = {name: success_rate([outcome for outcome in outcomes if outcome.domain == name]) for name in domains}
+    return compute_printed_metrics(outcomes) | {
+        "Domain Success Rate": rates,
+        "Overall Success Rate": success_rate(outcomes),
+    }
 
 
-def success_rate(rows: Sequence[SampleOutcome]) -> float:
-    known = [row.success for row in rows if row.success is not None]
-    return sum(known) / len(known) * 100 if known else 0.0
+def success_rate(outcomes: Sequence[SampleOutcome]) -> float:
+    """Return the share of successful samples in percent, without disputed ones."""
+    successes = [outcome.success for outcome in outcomes if outcome.success is not None]
+    return sum(successes) / len(successes) * 100 if successes else 0.0
 
 
-def call_accuracy(rows: Sequence[SampleOutcome]) -> float:
-    golden = sum(row.golden_calls for row in rows)
-    return sum(row.correct_calls for row in rows) / golden * 100 if golden else 0.0
+def call_accuracy(outcomes: Sequence[SampleOutcome]) -> float:
+    """Return the number of accepted calls divided by the number of golden calls, in percent."""
+    golden = sum(outcome.golden_calls for outcome in outcomes)
+    return sum(outcome.correct_calls for outcome in outcomes) / golden * 100 if golden else 0.0
 
 
-def call_accuracy_by_domain(rows: Sequence[SampleOutcome]) -> dict[str, float]:
-    domains = list(dict.fromkeys(row.domain for row in rows))
-    return {name: call_accuracy([row for row in rows if row.domain == name]) for name in domains}
+def call_accuracy_by_domain(outcomes: Sequence[SampleOutcome]) -> dict[str, float]:
+    """Return the call accuracy of each domain, in percent."""
+    domains = list(dict.fromkeys(outcome.domain for outcome in outcomes))
+    return {name: call_accuracy([outcome for outcome in outcomes if outcome.domain == name]) for name in domains}
 
 
 def mean_score(scores: Sequence[int | None]) -> float:
+    """Return the mean of the usable scores (0 to 2), or 0."""
     usable = [score for score in scores if score in (0, 1, 2)]
     return sum(usable) / len(usable) if usable else 0.0
 
 
-FIXED_DENOMINATOR_NOTE = "divided by 150 samples a domain (Cross 400, all 1000), whatever is in the file"
+FIXED_DENOMINATOR_NOTE = "divided by 150 samples a domain (Cross 400, overall 1000), whatever the number of records"
 PAPER_ERROR_TYPES = ("func_error", "param_missing", "param_hallucination", "value_error", "stop_early")
-"""The five of the paper's Figure 4, which calls the third hallucination."""
+"""Error types of the paper's Figure 4, which calls the third one hallucination."""
 ReviewedSample = tuple[ScoredItem, list[ReviewedCall]]
+"""An item and its predicted calls."""
 
 
-def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    """A sample without a record counts once people give it a verdict."""
-    known = [(row, read_reviewed_calls(row)) for row in rows if row.valid is not None or ITEM_CORRECT in row.overrides]
-    if not known:
+def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
+    """Compute the metrics of a run. A sample without a record counts only if it has a reviewed verdict."""
+    samples = [
+        (item, read_reviewed_calls(item)) for item in items if item.valid is not None or ITEM_CORRECT in item.overrides
+    ]
+    if not samples:
         return []
-    made = [_make_outcome(row, calls) for row, calls in known]
-    found = _make_metrics("as printed", compute_printed_metrics(made), FIXED_DENOMINATOR_NOTE) + _make_metrics("over the records present", compute_present_metrics(made), "")
-    return found + _error_type_metrics(known) + _parameter_type_metrics(known) + _step_metrics([row for row, _ in known])
+    outcomes = [_make_outcome(item, calls) for item, calls in samples]
+    metrics = _make_metrics("as printed", compute_printed_metrics(outcomes), FIXED_DENOMINATOR_NOTE) + _make_metrics(
+        "over the records present", compute_present_metrics(outcomes), ""
+    )
+    return (
+        metrics
+        + _error_type_metrics(samples)
+        + _parameter_type_metrics(samples)
+        + _step_metrics([item for item, _ in samples])
+    )
 
 
 def _make_metrics(table: str, values: Mapping[str, Any], note: str) -> list[Metric]:
-    found = []
+    metrics = []
     for name, value in values.items():
         if isinstance(value, dict):
-            found += [Metric(table, f"{name}: {domain}", one, "percent", 1) for domain, one in value.items()]
+            metrics += [Metric(table, f"{name}: {domain}", rate, "percent", 1) for domain, rate in value.items()]
         else:
             unit: Any = "score" if name.endswith("Score") else "percent"
-            found.append(Metric(table, name, value, unit, note=note if "Success" in name else ""))
-    return found
+            metrics.append(Metric(table, name, value, unit, note=note if "Success" in name else ""))
+    return metrics
 
 
 def _make_outcome(item: ScoredItem, calls: list[ReviewedCall]) -> SampleOutcome:
@@ -114,41 +146,55 @@ def _int_or_none(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _error_type_metrics(known: Sequence[ReviewedSample]) -> list[Metric]:
-    """Figure 4: each word's share of the failed samples that have one. Other words than the paper's five come after."""
-    words = Counter(word for row, calls in known if (word := get_sample_error(row, calls)))
-    names = [*PAPER_ERROR_TYPES, *(name for name in words if name not in PAPER_ERROR_TYPES)]
-    total = words.total()
-    counts = [Metric("error types", name, words[name], "count") for name in names]
+def _error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
+    """Return Figure 4: the share of each error type among the failed samples that have one. Types that the paper does
+    not show come last."""
+    type_counts = Counter(error_type for item, calls in samples if (error_type := get_sample_error(item, calls)))
+    names = [*PAPER_ERROR_TYPES, *(name for name in type_counts if name not in PAPER_ERROR_TYPES)]
+    total = type_counts.total()
+    counts = [Metric("error types", name, type_counts[name], "count") for name in names]
     note = "of the failed samples with an error word"
-    return counts + [Metric("error shares", n, words[n] / total if total else None, note=note) for n in names]
+    return counts + [
+        Metric("error shares", name, type_counts[name] / total if total else None, note=note) for name in names
+    ]
 
 
-def _parameter_type_metrics(known: Sequence[ReviewedSample]) -> list[Metric]:
-    """Figure 5: parameters in which refused calls differ from golden ones, by the paper's types."""
-    wrong = Counter(kind for _, calls in known for kind in list_wrong_parameter_types(calls))
+def _parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
+    """Return Figure 5: the share of compared parameters in which rejected calls differ from their golden calls, by
+    parameter type."""
+    wrong = Counter(parameter_type for _, calls in samples for parameter_type in list_wrong_parameter_types(calls))
     compared: Counter[str] = Counter()
-    for row, _ in known:
-        compared.update(row.metadata.get("parameters compared") or {})
-    kinds = [kind for kind in PARAMETER_TYPES if compared[kind]]
-    counts = [Metric("wrong parameters by type", kind, wrong[kind], "count") for kind in kinds]
+    for item, _ in samples:
+        compared.update(item.metadata.get("parameters compared") or {})
+    parameter_types = [parameter_type for parameter_type in PARAMETER_TYPES if compared[parameter_type]]
+    counts = [
+        Metric("wrong parameters by type", parameter_type, wrong[parameter_type], "count")
+        for parameter_type in parameter_types
+    ]
     note = "of the parameters of compared calls"
-    rates = [Metric("error rate by type", kind, wrong[kind] / compared[kind], note=note) for kind in kinds]
+    rates = [
+        Metric("error rate by type", parameter_type, wrong[parameter_type] / compared[parameter_type], note=note)
+        for parameter_type in parameter_types
+    ]
     return counts + rates
 
 
-def _step_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
-    counts = [row.metadata["counts"] for row in rows if isinstance(row.metadata.get("counts"), dict)]
-    taken = [read_count(one, "real_turn_num") for one in counts]
-    shortest = [read_count(one, "total_turn_num") for one in counts]
-    if not sum(shortest):
+def _step_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    counts = [item.metadata["counts"] for item in items if isinstance(item.metadata.get("counts"), dict)]
+    steps_taken = [read_count(each, "real_turn_num") for each in counts]
+    golden_steps = [read_count(each, "total_turn_num") for each in counts]
+    if not sum(golden_steps):
         return []
-    found = [Metric("steps", "taken / golden path", sum(taken) / sum(shortest), "score")]
-    for name, values in (("taken", taken), ("golden path", shortest)):
-        found.append(Metric("steps", f"mean, {name}", sum(values) / len(values), "score"))
-    return found + _count_samples_by_steps("steps taken", taken) + _count_samples_by_steps("steps of the golden path", shortest)
+    metrics = [Metric("steps", "taken / golden path", sum(steps_taken) / sum(golden_steps), "score")]
+    for name, values in (("taken", steps_taken), ("golden path", golden_steps)):
+        metrics.append(Metric("steps", f"mean, {name}", sum(values) / len(values), "score"))
+    return (
+        metrics
+        + _count_samples_by_steps("steps taken", steps_taken)
+        + _count_samples_by_steps("steps of the golden path", golden_steps)
+    )
 
 
 def _count_samples_by_steps(table: str, values: Iterable[int]) -> list[Metric]:
-    """Figure 6: samples by number of steps."""
+    """Return Figure 6: number of samples by number of steps."""
     return [Metric(table, f"{steps}", count, "count") for steps, count in sorted(Counter(values).items())]

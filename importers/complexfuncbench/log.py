@@ -1,8 +1,9 @@
-"""The per-sample log of ComplexFuncBench's evaluator: the only place where a call's tier and the judge's words are
-kept.
+"""Parser of ComplexFuncBench's evaluation logs, one for each sample.
 
-Source of the grammar: the released `utils/logger` and `runner` modules (commit c37b284). Reprs in a log are read
-with a literal parser that cannot run code.
+Only the logs state which tier decided on each pair of calls, and the judge's reasons.
+
+Source of the format: the modules `utils/logger` and `runner` of the release (commit c37b284). Python literals in a log
+are parsed with `ast.literal_eval`, which runs no code.
 """
 
 from __future__ import annotations
@@ -14,63 +15,69 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-RECORD_HEADER = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - evaluation_logger_\S+ - (?:DEBUG|INFO|WARNING|ERROR) - ")
+RECORD_HEADER = re.compile(
+    r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - evaluation_logger_\S+ - (?:DEBUG|INFO|WARNING|ERROR) - "
+)
+"""Beginning of a log record: time, logger name and level."""
 MAX_LITERAL_CHARS = 4_000_000
+"""Maximum length of a Python literal, in characters."""
 
 JsonCall = dict[str, Any]
-"""`{"name": str, "arguments": {...}}`"""
+"""A call as `{"name": str, "arguments": {...}}`."""
 
 
 @dataclass(slots=True)
 class LoggedComparison:
-    """One pair that was compared. `tier`: rule, exact, response, judge, or failed (no tier accepted and no judge
-    line)."""
+    """The evaluator's comparison of a predicted call with a golden call."""
 
     predicted: JsonCall | None
     golden: JsonCall | None
     tier: str = "failed"
+    """Tier that decided: `rule`, `exact` (exact-value gate), `response` or `judge`; `failed` if no tier accepted the
+    pair and the judge did not reply."""
     accepted: bool = False
     error_type: str | None = None
     message: str | None = None
     judge: dict[str, Any] | None = None
+    """The judge's reply: `is_equal` and `reason`."""
 
 
 @dataclass(slots=True)
 class LoggedTurn:
+    """One turn of the model with calls."""
+
     predicted: list[JsonCall] = field(default_factory=list)
     pending: list[JsonCall] = field(default_factory=list)
-    """Golden calls not yet done before this turn."""
+    """Golden calls without an accepted call before this turn."""
     comparisons: list[LoggedComparison] = field(default_factory=list)
     matched: list[JsonCall] = field(default_factory=list)
+    """Predicted calls that were accepted in this turn."""
     observations: list[Any] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class EvaluationLog:
+    """The log of the last attempt at a sample."""
+
     attempts: int = 0
+    """Number of attempts in the log file."""
     query: str = ""
     turns: list[LoggedTurn] = field(default_factory=list)
-    thoughts: list[str] = field(default_factory=list)
-    final_response: str | None = None
-    left_over: str | None = None
     surplus_call: str | None = None
-    """The call too many, as the runner printed it."""
-    message: str | None = None
-    completeness: list[Any] = field(default_factory=list)
-    correctness: list[Any] = field(default_factory=list)
+    """Call that the model made although no golden call remained, as printed by the runner."""
     problems: list[str] = field(default_factory=list)
-    """Records whose body could not be read."""
+    """Descriptions of the records that could not be parsed."""
 
 
 def split_records(text: str) -> Iterator[str]:
-    """Log records without their headers; a line without a header continues the record before."""
+    """Yield the log records without their headers. A line without a header belongs to the record above it."""
     current: list[str] | None = None
     for line in text.split("\n"):
-        found = RECORD_HEADER.match(line)
-        if found:
+        match = RECORD_HEADER.match(line)
+        if match:
             if current is not None:
                 yield "\n".join(current)
-            current = [line[found.end() :]]
+            current = [line[match.end() :]]
         elif current is not None:
             current.append(line)
     if current is not None:
@@ -78,7 +85,7 @@ def split_records(text: str) -> Iterator[str]:
 
 
 def parse_literal(text: str) -> Any:
-    """A Python literal, None if it is none."""
+    """Parse a Python literal. Returns None for any other text."""
     if len(text) > MAX_LITERAL_CHARS:
         return None
     try:
@@ -95,7 +102,7 @@ def _parse_json(text: str) -> Any:
 
 
 def parse_log(text: str) -> EvaluationLog:
-    """The last try of a log; `tries` counts how many it holds."""
+    """Parse the last attempt in a log."""
     log = EvaluationLog()
     comparison: LoggedComparison | None = None
     for record in split_records(text):
@@ -103,8 +110,6 @@ def parse_log(text: str) -> EvaluationLog:
         turn = log.turns[-1] if log.turns else None
         if head.startswith("Test Example "):
             log = EvaluationLog(attempts=log.attempts + 1)
-        elif head.startswith("Query: "):
-            log.query = record[len("Query: ") :].rstrip("\n")
         elif head.startswith("Function Calls:"):
             log.turns.append(LoggedTurn(predicted=_as_calls(_parse_json(body), log, "Function Calls")))
         elif head.startswith("Golden Function Call:") and turn:
@@ -118,62 +123,50 @@ def parse_log(text: str) -> EvaluationLog:
         elif head.startswith("Success matched:") and turn:
             turn.matched = _as_calls(parse_literal(record.partition(":")[2]), log, "Success matched")
         elif head.startswith("Observations:") and turn:
-            found = _parse_json(body)
-            turn.observations = found if isinstance(found, list) else []
+            observations = _parse_json(body)
+            turn.observations = observations if isinstance(observations, list) else []
         else:
             _apply_sample_line(record, log)
     return log
 
 
 def apply_outcome_line(record: str, comparison: LoggedComparison) -> bool:
-    """Takes in one line about the pair under comparison; whether it was one."""
+    """Apply a log record to the comparison above it. Returns whether the record states an outcome of a comparison."""
     if record.startswith("Rule-based compare success"):
         comparison.tier, comparison.accepted = "rule", True
     elif record.startswith("Response-based compare success"):
         comparison.tier, comparison.accepted = "response", True
     elif record.startswith("LLM-based comparison output:"):
         comparison.tier = "judge"
-        found = parse_literal(record.partition(":")[2])
-        comparison.judge = found if isinstance(found, dict) else {"reason": record.partition(":")[2].strip()}
+        parsed = parse_literal(record.partition(":")[2])
+        comparison.judge = parsed if isinstance(parsed, dict) else {"reason": record.partition(":")[2].strip()}
     elif record.startswith("LLM-based compare success"):
         comparison.tier, comparison.accepted = "judge", True
     elif record.startswith("All compare method failed"):
         comparison.accepted = False
     elif record.startswith("{'error_type'"):
-        found = parse_literal(record)
+        parsed = parse_literal(record)
         comparison.tier, comparison.accepted = "exact", False
-        if isinstance(found, dict):
-            comparison.error_type, comparison.message = found.get("error_type"), found.get("content")
+        if isinstance(parsed, dict):
+            comparison.error_type, comparison.message = parsed.get("error_type"), parsed.get("content")
     else:
         return False
     return True
 
 
 def _apply_sample_line(record: str, log: EvaluationLog) -> None:
-    for start, target in (
-        ("Thought: ", log.thoughts),
-        ("Complete Result: ", log.completeness),
-        ("Correct Result: ", log.correctness),
-    ):
-        if record.startswith(start):
-            text = record[len(start) :].rstrip("\n")
-            target.append(text if target is log.thoughts else parse_literal(text))
-    if record.startswith("Final Response: "):
-        log.final_response = record[len("Final Response: ") :].rstrip("\n")
-    elif record.startswith("golden_function_calls = "):
-        log.left_over = record.partition(" = ")[2]
+    if record.startswith("Query: "):
+        log.query = record[len("Query: ") :].rstrip("\n")
     elif record.startswith("Output FC:"):
         log.surplus_call = record.partition(":")[2].strip()
-    elif record.startswith("Message: "):
-        log.message = record[len("Message: ") :].rstrip("\n")
 
 
 def _as_call(value: Any) -> JsonCall | None:
     return value if isinstance(value, dict) and isinstance(value.get("name"), str) else None
 
 
-def _as_calls(value: Any, log: EvaluationLog, where: str) -> list[JsonCall]:
+def _as_calls(value: Any, log: EvaluationLog, record_name: str) -> list[JsonCall]:
     if not isinstance(value, list):
-        log.problems.append(f"{where}: not a list of calls")
+        log.problems.append(f"{record_name}: not a list of calls")
         return []
     return [call for call in map(_as_call, value) if call]

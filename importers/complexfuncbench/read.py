@@ -1,16 +1,15 @@
-"""ComplexFuncBench items: a sample each, with its golden path, the model's path, and how every call was judged.
+"""Reader of ComplexFuncBench items, one for each sample, and the effective verdicts on their calls.
 
-A sample's calls as people's verdicts leave them: accepted calls, golden calls, error word, wrong parameters.
+The effect of an override on a call (criterion `equivalent`, or `correct` of the call):
 
-What follows from a verdict on a call (`equivalent`, or `correct` of the call):
-
-| said | call accuracy | the sample (rolls up by `Extra.needs`) |
+| override | call accuracy | sample (rolls up by `Extra.needs`) |
 |---|---|---|
-| an accepted call is wrong | one accepted call fewer | fails, unless another accepted call answers its golden call |
-| a refused call is right | one more, unless another answers its golden call | succeeds, if nothing else is missing |
-| people differ | counts neither way, nor does its golden call | as those have it who overrule |
+| an accepted call is wrong | one accepted call less | fails, unless another accepted call answers the golden call |
+| a rejected call is correct | one more, unless another call answers the golden call | succeeds if nothing else is missing |
+| annotators disagree | neither the call nor its golden call counts | decided by the other overrides |
 
-A verdict on the item moves success and error words; `completeness` and `correctness` of the response their mean only.
+A verdict on the item changes the success rate and the error types. `completeness` and `correctness` of the response
+change only their means.
 """
 
 from __future__ import annotations
@@ -21,26 +20,26 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES, JsonRecord, read_records
-from fcreview.importers.common.records import first_question, read_function_docs, fill_safely
+from fcreview.importers.common.records import fill_safely, first_question, read_function_docs
 from fcreview.importers.complexfuncbench.calls import (
     CallVerdict,
     GoldenPath,
-    verdicts_by_address,
-    summarize_calls,
-    sample_domain,
-    read_golden_path,
-    derive_call_verdicts,
-    read_predicted_path,
-    find_required_calls,
     count_compared_parameters,
+    derive_call_verdicts,
+    find_required_calls,
+    read_golden_path,
+    read_predicted_path,
+    sample_domain,
+    summarize_calls,
     uncovered_golden_calls,
+    verdicts_by_address,
 )
 from fcreview.importers.complexfuncbench.log import EvaluationLog, parse_log
 from fcreview.matching.diff import diff_call
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import RESPONSE, call_address
 from fcreview.model.decision import ROLL_UP_CRITERIA
-from fcreview.model.item import ImportIssue, Item, CallPair, SourceName, Verdict
+from fcreview.model.item import CallPair, ImportIssue, Item, SourceName, Verdict
 from fcreview.model.json_value import answer_hash
 from fcreview.model.metric import ScoredItem
 from fcreview.run_plan import RunPlan
@@ -49,197 +48,240 @@ from fcreview.safe_files import read_file
 
 @dataclass(slots=True)
 class ReviewedCall:
-    """One predicted call."""
+    """A predicted call with the evaluator's verdict and its override."""
 
     officially_accepted: bool | None
-    """Whether the evaluator accepted it; None if nobody judged it."""
+    """Whether the evaluator accepted the call; None if it did not judge the call."""
     golden: int | None
+    """Number of its golden call, from 1; None if there is none."""
     error: str | None
+    """The evaluator's error type."""
     wrong_parameter_types: Mapping[str, str] = field(default_factory=dict)
-    """Parameter -> type."""
+    """Differing parameter -> its type."""
     override: bool | None = None
+    """Reviewed verdict that contradicts the official one, or None."""
     disputed: bool = False
+    """True if annotators disagree on the call."""
 
     @property
     def accepted(self) -> bool | None:
+        """Effective verdict; None if annotators disagree or nobody judged the call."""
         if self.disputed:
             return None
         return self.officially_accepted if self.override is None else self.override
 
 
 def read_reviewed_calls(item: ScoredItem) -> list[ReviewedCall]:
-    """The predicted calls, as far as the importer has put them into `more`."""
+    """Return the predicted calls that the importer stored in the metadata."""
     calls = item.metadata.get("calls")
-    return [_make_reviewed_call(item, address, call) for address, call in calls.items()] if isinstance(calls, dict) else []
+    return (
+        [_make_reviewed_call(item, address, call) for address, call in calls.items()] if isinstance(calls, dict) else []
+    )
 
 
 def _make_reviewed_call(item: ScoredItem, address: str, call: Mapping[str, Any]) -> ReviewedCall:
-    said = [item.overrides[address, criterion] for criterion in ROLL_UP_CRITERIA if (address, criterion) in item.overrides]
-    people = next((value for value in said if isinstance(value, bool)), None)
-    disputed = people is None and None in said
-    return ReviewedCall(call["accepted"], call.get("golden"), call.get("error"), call.get("wrong") or {}, people, disputed)
+    overrides = [
+        item.overrides[address, criterion] for criterion in ROLL_UP_CRITERIA if (address, criterion) in item.overrides
+    ]
+    override = next((value for value in overrides if isinstance(value, bool)), None)
+    disputed = override is None and None in overrides
+    return ReviewedCall(
+        call["accepted"], call.get("golden"), call.get("error"), call.get("wrong") or {}, override, disputed
+    )
 
 
 @dataclass(slots=True)
 class CallCounts:
+    """Numerator and denominator of the call accuracy."""
+
     correct: int
+    """Number of accepted predicted calls."""
     golden: int
+    """Number of golden calls."""
 
 
 def count_accepted_calls(item: ScoredItem, calls: list[ReviewedCall]) -> CallCounts:
-    """The recorded numbers, moved by what people said of single calls.
+    """Return the recorded counts, updated by the overrides on calls.
 
-    A repeated free call that the evaluator counted twice stays counted twice; what people accept counts once a golden
-    call.
+    The evaluator may count a repeated optional call twice: this is kept. A call that an override accepts counts only if
+    no other accepted call answers its golden call.
     """
-    counts = item.metadata.get("counts")
-    counts = counts if isinstance(counts, dict) else {}
-    found = CallCounts(
-        read_count(counts, "correct_call_num") if counts else sum(call.officially_accepted is True for call in calls),
-        read_count(counts, "total_call_num") or item.n_golden,
+    recorded_counts = item.metadata.get("counts")
+    recorded_counts = recorded_counts if isinstance(recorded_counts, dict) else {}
+    corrected = CallCounts(
+        read_count(recorded_counts, "correct_call_num")
+        if recorded_counts
+        else sum(call.officially_accepted is True for call in calls),
+        read_count(recorded_counts, "total_call_num") or item.n_golden,
     )
     covered = {call.golden for call in calls if call.officially_accepted and call.accepted}
     for call in calls:
         if call.officially_accepted and not call.accepted:
-            found.correct -= 1
+            corrected.correct -= 1
         elif call.accepted and not call.officially_accepted and call.golden is not None and call.golden not in covered:
-            found.correct += 1
+            corrected.correct += 1
             covered.add(call.golden)
-    open_ones = {call.golden for call in calls if call.disputed and call.golden is not None}
-    found.golden -= len(open_ones - covered)
-    return found
+    disputed = {call.golden for call in calls if call.disputed and call.golden is not None}
+    corrected.golden -= len(disputed - covered)
+    return corrected
 
 
 def read_count(counts: Mapping[str, Any], name: str) -> int:
+    """Return a count of the record, or 0 if it is missing or not an integer."""
     value = counts.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def get_sample_error(item: ScoredItem, calls: list[ReviewedCall]) -> str | None:
-    """The word of a failed sample: the recorded one, else that of the first call that people refuse."""
+    """Return the error type of a failed sample: the recorded one, or else that of the first call that an override
+    rejects."""
     if item.valid is not False:
         return None
-    refused = (call.error for call in calls if call.officially_accepted and call.accepted is False and call.error)
-    return item.error_type or next(refused, None)
+    rejected_errors = (
+        call.error for call in calls if call.officially_accepted and call.accepted is False and call.error
+    )
+    return item.error_type or next(rejected_errors, None)
 
 
 def list_wrong_parameter_types(calls: list[ReviewedCall]) -> Iterator[str]:
-    """Types of the parameters in which refused calls differ from their golden calls."""
+    """Yield the types of the parameters in which rejected calls differ from their golden calls."""
     for call in calls:
         if call.accepted is False:
             yield from call.wrong_parameter_types.values()
 
 
-NOT_RECOMPUTED_NOTE = "success depended on live replies and a judge: it is imported, not recomputed"
+NOT_RECOMPUTED_NOTE = "not recomputed: success depends on live API responses and on an LLM judge"
+"""`Item.rule_note` of all items."""
 JUDGE_NAME = "gpt-4o (as published)"
+"""Name of the judge. The files do not state it; this is the one in the released code."""
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    """Yield the items of a run: one for each result record, and one for each log without a record."""
     path = plan.results[0]
     issues: list[ImportIssue] = []
     samples = read_dataset(plan.data, issues)
     yield from issues
     logs = {file.stem: file for file in plan.logs}
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     for row in read_records(path):
         if isinstance(row, ImportIssue):
             yield row
             continue
         name = row.value.get("id") if isinstance(row.value, dict) else None
         if not isinstance(name, str) or not isinstance(row.value.get("gen_convs"), list):
-            yield ImportIssue(str(path), row.line, "a record without id or gen_convs", str(row.value)[:300])
+            yield ImportIssue(str(path), row.line, "record has no id or no gen_convs", str(row.value)[:300])
             continue
-        if name in seen:
-            yield ImportIssue(str(path), row.line, f"{name} stands here twice; kept as {name}#{row.line}", item=name)
-        item = _read_item(row, f"{name}#{row.line}" if name in seen else name, samples.get(name), logs.pop(name, None), path)
+        if name in seen_ids:
+            text = f"{name} occurs more than once. This record is imported as {name}#{row.line}."
+            yield ImportIssue(str(path), row.line, text, item=name)
+        item = _read_item(
+            row, f"{name}#{row.line}" if name in seen_ids else name, samples.get(name), logs.pop(name, None), path
+        )
         yield _note_missing_sample(item, name, samples)
-        seen.add(name)
+        seen_ids.add(name)
     for name, file in logs.items():
-        if name not in seen:
+        if name not in seen_ids:
             yield _note_missing_sample(_read_item_without_record(name, file, samples.get(name)), name, samples)
 
 
 def read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
-    """The samples of all files by id; of two with one id the first counts."""
-    found: dict[str, dict[str, Any]] = {}
+    """Read the samples of all dataset files by id. If an id occurs more than once, the first sample counts."""
+    dataset: dict[str, dict[str, Any]] = {}
     for file in files:
         for row in read_records(file):
             if isinstance(row, ImportIssue):
                 issues.append(row)
                 continue
             name = row.value.get("id") if isinstance(row.value, dict) else None
-            if isinstance(name, str) and found.setdefault(name, row.value) != row.value:
-                what = f"{name} stands in the dataset before, with other content: the first counts"
-                issues.append(ImportIssue(str(file), row.line, what, item=name))
-    return found
+            if isinstance(name, str) and dataset.setdefault(name, row.value) != row.value:
+                text = f"{name} occurs more than once in the dataset, with different content. The first one is used."
+                issues.append(ImportIssue(str(file), row.line, text, item=name))
+    return dataset
 
 
-def _read_item(row: JsonRecord, name: str, known: dict[str, Any] | None, log_file: Path | None, path: Path) -> Item:
+def _read_item(row: JsonRecord, name: str, sample: dict[str, Any] | None, log_file: Path | None, path: Path) -> Item:
     record = row.value
     item = Item(
-        id=name, category=sample_domain(record["id"]), file=str(path), line=row.line, offset=row.offset, length=row.length
+        id=name,
+        category=sample_domain(record["id"]),
+        file=str(path),
+        line=row.line,
+        offset=row.offset,
+        length=row.length,
     )
     item.prediction_hash = answer_hash(record["gen_convs"])
-    item.golden_hash = answer_hash((known or {}).get("conversations")) if known else ""
+    item.golden_hash = answer_hash((sample or {}).get("conversations")) if sample else ""
     item.rule_note = NOT_RECOMPUTED_NOTE
-    return fill_safely(item, lambda: _fill_item(item, record, known, _read_log(log_file, item)))
+    return fill_safely(item, lambda: _fill_item(item, record, sample, _read_log(log_file, item)))
 
 
-def _fill_item(item: Item, record: dict[str, Any], known: dict[str, Any] | None, log: EvaluationLog | None) -> None:
+def _fill_item(item: Item, record: dict[str, Any], sample: dict[str, Any] | None, log: EvaluationLog | None) -> None:
     _add_official_verdict(item, record)
     _add_response_scores(item, record)
-    golden, ours = read_golden_path(known), read_predicted_path(record)
-    item.messages, item.golden = ours.messages, golden.calls
-    item.predicted = [call for step in ours.steps for call in step]
-    item.functions = read_function_docs((known or {}).get("functions"))
+    golden_path, predicted_path = read_golden_path(sample), read_predicted_path(record)
+    item.messages, item.golden = predicted_path.messages, golden_path.calls
+    item.predicted = [call for step in predicted_path.steps for call in step]
+    item.functions = read_function_docs((sample or {}).get("functions"))
     item.question = first_question(item.messages)
-    item.n_steps = len(ours.steps)
-    verdicts = derive_call_verdicts(ours, golden, item.functions, log)
-    item.pairs = pair_calls(verdicts, golden)
-    if known:
+    item.n_steps = len(predicted_path.steps)
+    verdicts = derive_call_verdicts(predicted_path, golden_path, item.functions, log)
+    item.pairs = pair_calls(verdicts, golden_path)
+    if sample:
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     by_address = verdicts_by_address(item.pairs, verdicts)
     item.verdicts += _make_call_verdicts(by_address)
     item.extra.compared_with = _compared_golden_calls(item.pairs, by_address)
-    item.extra.needs = find_required_calls(golden, by_address, bool(item.official)) if known else None
-    _add_metadata(item, record, golden, verdicts, log)
+    item.extra.needs = find_required_calls(golden_path, by_address, bool(item.official)) if sample else None
+    _add_metadata(item, record, golden_path, verdicts, log)
     _add_metric_inputs(item, by_address)
 
 
 def _note_missing_sample(item: Item, name: str, dataset: dict[str, dict[str, Any]]) -> Item:
-    """Says so where the dataset lacks the sample; that there is none at all is said of the run."""
+    """Add a note and an issue to an item that is not in the dataset. A missing dataset is an issue of the run."""
     if name not in dataset:
-        item.rule_note = "no golden answer: nothing to compare with"
+        item.rule_note = "no golden answer to compare with"
         if dataset:
-            what = f"{name} is not in the dataset: no golden calls, no functions"
-            item.issues.append(ImportIssue(item.file, item.line, what, item=item.id))
+            text = f"{name} is not in the dataset, so its golden calls and functions are missing"
+            item.issues.append(ImportIssue(item.file, item.line, text, item=item.id))
     return item
 
 
-def _read_item_without_record(name: str, file: Path, known: dict[str, Any] | None) -> Item:
-    """A sample that only has a log: the run ended without an answer and nothing was stored."""
+def _read_item_without_record(name: str, file: Path, sample: dict[str, Any] | None) -> Item:
+    """Read a sample from its log. The evaluator stores no record if the run ends without an answer."""
     item = Item(id=name, category=sample_domain(name), file=str(file), line=1)
     item.rule_note = NOT_RECOMPUTED_NOTE
-    item.extra.metadata["outcome"] = "no record: the run ended without an answer, only a log was left"
+    item.extra.metadata["outcome"] = "no result record: the run ended without an answer"
     item.issues.append(
-        ImportIssue(str(file), None, "a log without a result record: no official verdict", item=name, severity="notice")
+        ImportIssue(
+            str(file),
+            None,
+            "log without a result record, so there is no official verdict",
+            item=name,
+            severity="notice",
+        )
     )
-    return fill_safely(item, lambda: _fill_from_log(item, known, _read_log(file, item)))
+    return fill_safely(item, lambda: _fill_from_log(item, sample, _read_log(file, item)))
 
 
-def _fill_from_log(item: Item, known: dict[str, Any] | None, log: EvaluationLog | None) -> None:
-    golden = read_golden_path(known)
-    item.golden = golden.calls
+def _fill_from_log(item: Item, sample: dict[str, Any] | None, log: EvaluationLog | None) -> None:
+    golden_path = read_golden_path(sample)
+    item.golden = golden_path.calls
     if log is not None:
-        gen: list[dict[str, Any]] = [{"role": "user", "content": log.query}]
+        dialogue: list[dict[str, Any]] = [{"role": "user", "content": log.query}]
         for turn in log.turns:
-            gen.append({"role": "assistant", "function_call": turn.predicted})
-            gen.append({"role": "observation", "content": turn.observations})
-        ours = read_predicted_path({"gen_convs": gen})
-        item.prediction_hash = answer_hash(gen)
-        item.messages, item.predicted = ours.messages, [call for step in ours.steps for call in step]
-        verdicts = derive_call_verdicts(ours, golden, read_function_docs((known or {}).get("functions")), log)
-        item.pairs = pair_calls(verdicts, golden)
+            dialogue.append({"role": "assistant", "function_call": turn.predicted})
+            dialogue.append({"role": "observation", "content": turn.observations})
+        predicted_path = read_predicted_path({"gen_convs": dialogue})
+        item.prediction_hash = answer_hash(dialogue)
+        item.messages, item.predicted = (
+            predicted_path.messages,
+            [call for step in predicted_path.steps for call in step],
+        )
+        verdicts = derive_call_verdicts(
+            predicted_path, golden_path, read_function_docs((sample or {}).get("functions")), log
+        )
+        item.pairs = pair_calls(verdicts, golden_path)
         by_address = verdicts_by_address(item.pairs, verdicts)
         item.verdicts = _make_call_verdicts(by_address)
         _add_metric_inputs(item, by_address)
@@ -252,47 +294,58 @@ def _read_log(file: Path | None, item: Item) -> EvaluationLog | None:
     try:
         log = parse_log(read_file(file, MAX_FILE_BYTES).decode("utf-8", "replace"))
     except OSError as error:
-        item.issues.append(ImportIssue(str(file), None, f"cannot be read: {get_sample_error.strerror}", item=item.id))
+        item.issues.append(ImportIssue(str(file), None, f"cannot read log: {error.strerror}", item=item.id))
         return None
     item.issues += [ImportIssue(str(file), None, problem, item=item.id, severity="notice") for problem in log.problems]
     return log
 
 
-def pair_calls(verdicts: list[CallVerdict], golden: GoldenPath) -> list[CallPair]:
-    """Golden order; a free call that was made again, and calls nobody judged, stand after as calls of their own."""
+def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[CallPair]:
+    """Pair the calls in golden order. Repeated optional calls and calls that were compared with nothing follow,
+    unpaired."""
     pairs: dict[int, CallPair] = {}
-    extra: list[CallPair] = []
+    unpaired: list[CallPair] = []
     for verdict in verdicts:
-        call, partner = verdict.predicted, verdict.golden
-        if partner is None or (partner.index in pairs and not (verdict.ok and pairs[partner.index].state == "!")):
-            extra.append(CallPair(0, None, call.index, call.name, "+"))
+        call, golden = verdict.predicted, verdict.golden
+        if golden is None or (golden.index in pairs and not (verdict.ok and pairs[golden.index].state == "!")):
+            unpaired.append(CallPair(0, None, call.index, call.name, "+"))
             continue
-        if partner.index in pairs:
-            before = pairs[partner.index]
-            extra.append(CallPair(0, None, before.predicted, before.name, "+"))
-        diff = diff_call(partner, call)
-        state = "=" if not diff else "~" if all(d.state == "~" for d in diff) else "!"
-        pairs[partner.index] = CallPair(0, partner.index, call.index, partner.name, state, diff)  # type: ignore[arg-type]
-    for call in golden.calls:
+        if golden.index in pairs:
+            replaced = pairs[golden.index]
+            unpaired.append(CallPair(0, None, replaced.predicted, replaced.name, "+"))
+        diff = diff_call(golden, call)
+        state = "=" if not diff else "~" if all(each.state == "~" for each in diff) else "!"
+        pairs[golden.index] = CallPair(0, golden.index, call.index, golden.name, state, diff)  # type: ignore[arg-type]
+    for call in golden_path.calls:
         pairs.setdefault(call.index, CallPair(0, call.index, None, call.name, "-"))
     ordered = [pairs[index] for index in sorted(pairs)]
-    return ordered + sorted(extra, key=lambda pair: pair.predicted or 0)
+    return ordered + sorted(unpaired, key=lambda pair: pair.predicted or 0)
 
 
 def _compared_golden_calls(pairs: list[CallPair], verdicts: dict[str, CallVerdict]) -> dict[str, int] | None:
-    """The golden calls of refused calls whose partner was later answered by another call."""
-    extra = {call_address(0, at) for at, pair in enumerate(pairs) if pair.golden is None}
-    return {at: one.golden.index for at, one in verdicts.items() if at in extra and one.golden is not None} or None
+    """Return the golden calls of rejected calls that another call answered later, by address of the rejected call."""
+    unpaired = {call_address(0, position) for position, pair in enumerate(pairs) if pair.golden is None}
+    return {
+        position: verdict.golden.index
+        for position, verdict in verdicts.items()
+        if position in unpaired and verdict.golden is not None
+    } or None
 
 
 def _make_call_verdicts(verdicts: dict[str, CallVerdict]) -> list[Verdict]:
-    found = []
-    for address, one in verdicts.items():
-        judged = one.tier == "judge"
-        by = JUDGE_NAME if judged else f"{one.tier} tier" + (", partner guessed" if one.is_partner_guessed else "")
-        source: SourceName = "judge" if judged else "official"
-        found.append(Verdict(source, one.ok, address, "equivalent", one.error_type, one.rationale, by))
-    return found
+    call_verdicts = []
+    for address, verdict in verdicts.items():
+        is_judged = verdict.tier == "judge"
+        origin = (
+            JUDGE_NAME
+            if is_judged
+            else f"{verdict.tier} tier" + (", golden call guessed" if verdict.is_partner_guessed else "")
+        )
+        source: SourceName = "judge" if is_judged else "official"
+        call_verdicts.append(
+            Verdict(source, verdict.ok, address, "equivalent", verdict.error_type, verdict.rationale, origin)
+        )
+    return call_verdicts
 
 
 def _add_metric_inputs(item: Item, verdicts: dict[str, CallVerdict]) -> None:
@@ -306,12 +359,16 @@ def _add_official_verdict(item: Item, record: dict[str, Any]) -> None:
     entries = message if isinstance(message, list) else [message] if isinstance(message, dict) else []
     if not item.official:
         first = entries[0] if entries and isinstance(entries[0], dict) else {}
-        word = first.get("error_type", "unknown")
-        item.error_type = None if word is None else str(word)  # null: people said so, and nobody named one
+        error_type = first.get("error_type", "unknown")
+        item.error_type = (
+            None if error_type is None else str(error_type)
+        )  # null: set by an override without an error type
     text = (
         message
         if isinstance(message, str)
-        else "\n".join(f"{e.get('error_type')}: {e.get('content')}" for e in entries if isinstance(e, dict))
+        else "\n".join(
+            f"{entry.get('error_type')}: {entry.get('content')}" for entry in entries if isinstance(entry, dict)
+        )
     )
     item.verdicts.append(Verdict("official", item.official, error_type=item.error_type, rationale=text, by="message"))
 
@@ -329,20 +386,19 @@ def _add_response_scores(item: Item, record: dict[str, Any]) -> None:
 
 
 def _add_metadata(
-    item: Item, record: dict[str, Any], golden: GoldenPath, verdicts: list[CallVerdict], log: EvaluationLog | None
+    item: Item, record: dict[str, Any], golden_path: GoldenPath, verdicts: list[CallVerdict], log: EvaluationLog | None
 ) -> None:
     counts = record.get("count_dict")
     if isinstance(counts, dict):
         item.extra.metadata["counts"] = counts
-        item.extra.metadata["steps"] = (
-            f"{counts.get('real_turn_num')} taken, {golden.steps or counts.get('total_turn_num')} on the golden path"
-        )
-    left = uncovered_golden_calls(golden, verdicts)
-    if left:
-        item.extra.metadata["golden calls not covered"] = [call.name for call in left]
-    corrections = sum(verdict.tier == "format" for verdict in verdicts)
-    if corrections:
-        item.extra.metadata["format errors"] = corrections
+        golden_steps = golden_path.steps or counts.get("total_turn_num")
+        item.extra.metadata["steps"] = f"{counts.get('real_turn_num')} taken, {golden_steps} on the golden path"
+    missing_calls = uncovered_golden_calls(golden_path, verdicts)
+    if missing_calls:
+        item.extra.metadata["golden calls not covered"] = [call.name for call in missing_calls]
+    n_format_errors = sum(verdict.tier == "format" for verdict in verdicts)
+    if n_format_errors:
+        item.extra.metadata["format errors"] = n_format_errors
     if log is not None and log.attempts > 1:
         item.extra.metadata["tries in the log"] = log.attempts
     if log is not None and log.surplus_call:

@@ -1,21 +1,12 @@
-"""The way back: this benchmark's own files by what people say.
+"""Export of reviews and golden fixes to ComplexFuncBench's own files.
 
-Golden calls of ComplexFuncBench's dataset. A fix is `{"function_calls": [[{"name", "arguments"}]]}`: the calls of
-every step. The dataset has a reply for each call, so steps and calls stay as many as they are.
+Overrides change the outcome, the counts and the response scores in result records. They change the verdicts on calls in
+the logs, the only files that contain them: the evaluator's lines about a pair of calls are replaced by the lines of a
+judge's verdict. The rest of a log, which describes the run, is kept.
 
-The recorded verdicts were made with the former calls: only a new run judges by these.
-
-A sample's log by what people say of its calls: the log is the only place that keeps the verdict on a call.
-
-What the tiers said of a pair gives way to the lines of a judge's verdict; the rest of the log tells how the run went,
-and stays.
-
-ComplexFuncBench's result records and logs by what people say: outcome, counts, response scores, and in the logs how
-each call was judged.
-
-A record is what the model did and what the evaluator made of it in one; only the latter changes.
-
-ComplexFuncBench's golden calls from stored items. Its verdicts are a judge's: they are not recomputed.
+A golden fix is `{"function_calls": [[{"name", "arguments"}]]}`, the golden calls of every step. The dataset contains a
+reply to each call, so the number of steps and calls must stay the same. Verdicts are not recomputed, because an LLM
+judge makes them: golden fixes have an effect only in a new run.
 """
 
 from __future__ import annotations
@@ -26,64 +17,84 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.writeback import ANNOTATOR_REASON as COMMON_WORDS
 from fcreview.importers.common.writeback import (
-    LineEdits,
+    ANNOTATOR_REASON,
+    CriterionKey,
     GoldenFixes,
     JsonObject,
-    CriterionKey,
-    fixes_by_record,
+    LineEdits,
     apply_edits,
-    first_accepted_arguments,
-    parse_numbered_records,
     check_fix_fields,
-    item_override,
-    has_decoded_calls,
-    rewrite_golden_file,
-    find_unrepresentable,
     check_golden_call,
+    find_unrepresentable,
+    first_accepted_arguments,
+    fixes_by_record,
+    has_decoded_calls,
+    item_override,
+    parse_numbered_records,
+    rewrite_golden_file,
 )
-from fcreview.importers.complexfuncbench.calls import PredictedPath, verdicts_by_address, call_to_json, read_golden_path, derive_call_verdicts, read_predicted_path
-from fcreview.importers.complexfuncbench.log import RECORD_HEADER, LoggedComparison, EvaluationLog, apply_outcome_line, parse_log
-from fcreview.importers.complexfuncbench.read import count_accepted_calls, read_dataset, get_sample_error, read_reviewed_calls, pair_calls
+from fcreview.importers.complexfuncbench.calls import (
+    PredictedPath,
+    call_to_json,
+    derive_call_verdicts,
+    read_golden_path,
+    read_predicted_path,
+    verdicts_by_address,
+)
+from fcreview.importers.complexfuncbench.log import (
+    RECORD_HEADER,
+    EvaluationLog,
+    LoggedComparison,
+    apply_outcome_line,
+    parse_log,
+)
+from fcreview.importers.complexfuncbench.read import (
+    count_accepted_calls,
+    get_sample_error,
+    pair_calls,
+    read_dataset,
+    read_reviewed_calls,
+)
 from fcreview.model.address import RESPONSE, parse_address
 from fcreview.model.decision import ROLL_UP_CRITERIA
 from fcreview.model.item import Item, Run
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
+from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 
 FIX_FIELD = "function_calls"
+"""Field of a golden fix."""
 
 
-def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:  # noqa: ARG001
-    """What is wrong with a golden fix of an item; None if nothing is."""
-    wrong = check_fix_fields(fix, FIX_FIELD)
-    if wrong:
-        return wrong
-    steps = fix[FIX_FIELD]
+def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
+    """Return the first error of a golden fix, or None."""
+    error = check_fix_fields(golden_fix, FIX_FIELD)
+    if error:
+        return error
+    steps = golden_fix[FIX_FIELD]
     if not isinstance(steps, list) or not all(isinstance(step, list) for step in steps):
-        return f'{FIX_FIELD} is a list of steps, each a list of {{"name", "arguments"}}'
+        return f'{FIX_FIELD} must be a list of steps, each a list of {{"name", "arguments"}}'
     sizes = Counter(call.step for call in item.golden)
     if [len(step) for step in steps] != [sizes[step] for step in range(len(sizes))]:
-        has = ", ".join(str(sizes[step]) for step in range(len(sizes)))
-        return f"the steps of {item.id} have {has} calls, for which the dataset has replies: as many are needed"
+        numbers = ", ".join(str(sizes[step]) for step in range(len(sizes)))
+        return f"the steps of {item.id} must have {numbers} calls, because the dataset has a reply to each call"
     for call in (call for step in steps for call in step):
         if not isinstance(call, dict) or set(call) != {"name", "arguments"}:
-            return 'a call is {"name": text, "arguments": object}'
-        wrong = check_golden_call(call["name"], call["arguments"], item.functions)
-        if wrong:
-            return wrong
+            return 'a call must be {"name": text, "arguments": object}'
+        error = check_golden_call(call["name"], call["arguments"], item.functions)
+        if error:
+            return error
     return None
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """The dataset's files with these golden calls; of a sample in several files, each."""
-    wanted = fixes_by_record(fixes)
-    missing = set(wanted)
+    """Yield the dataset files with the golden fixes. A sample in several files is changed in each."""
+    fixes_by_id = fixes_by_record(fixes)
+    missing = set(fixes_by_id)
     for path in plan.data:
-        for each in rewrite_golden_file(path, wanted, replace=_replace_golden_calls):
+        for each in rewrite_golden_file(path, fixes_by_id, replace=_replace_golden_calls):
             if isinstance(each, Unrepresentable):
                 continue
             if isinstance(each, AppliedGoldenFix):
@@ -93,55 +104,67 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
         yield Unrepresentable("golden calls of samples that the dataset does not have", len(missing))
 
 
-def _replace_golden_calls(record: JsonObject, fix: JsonObject) -> tuple[Any, Any, JsonObject]:
-    steps = iter(fix[FIX_FIELD])
-    old, turns = list[Any](), list[Any]()
+def _replace_golden_calls(record: JsonObject, golden_fix: JsonObject) -> tuple[Any, Any, JsonObject]:
+    new_steps = iter(golden_fix[FIX_FIELD])
+    old_steps, turns = list[Any](), list[Any]()
     for turn in record.get("conversations") or []:
         if isinstance(turn, dict) and turn.get("function_call"):
-            old.append(turn["function_call"])
-            turns.append(turn | {"function_call": next(steps, turn["function_call"])})
+            old_steps.append(turn["function_call"])
+            turns.append(turn | {"function_call": next(new_steps, turn["function_call"])})
         else:
             turns.append(turn)
-    return old, fix[FIX_FIELD], record | {"conversations": turns}
+    return old_steps, golden_fix[FIX_FIELD], record | {"conversations": turns}
 
 
 ComparisonPosition = tuple[int, int]
-"""(call turn, comparison in it), both from 0, in the last try."""
-JUDGE_REASON = "people say so"
+"""(turn with calls, comparison in the turn), both from 0, in the last attempt."""
+JUDGE_REASON = "verdict of an annotator"
+"""Reason in a judge verdict that represents an override."""
 
 
-def override_log(text: str, record: JsonObject, known: JsonObject | None, said: Mapping[str, bool]) -> tuple[str, set[str]]:
-    """The log with people's verdicts on calls, by address, and of which calls it has none. `known` is the dataset's
-    sample."""
-    log, ours, golden = parse_log(text), read_predicted_path(record), read_golden_path(known)
-    verdicts = derive_call_verdicts(ours, golden, (known or {}).get("functions") or [], log)
-    compared = _find_comparisons(ours, log)
-    places: dict[ComparisonPosition, bool] = {}
-    missing = set(said)
-    for address, verdict in verdicts_by_address(pair_calls(verdicts, golden), verdicts).items():
-        place = compared.get(verdict.predicted.index)
-        if address in said and place is not None:
-            places[place] = said[address]
+def override_log(
+    text: str, record: JsonObject, sample: JsonObject | None, overrides: Mapping[str, bool]
+) -> tuple[str, set[str]]:
+    """Apply the overrides on calls to a log.
+
+    Args:
+        text: the log.
+        record: the sample's result record.
+        sample: the sample's dataset record.
+        overrides: address of a call -> whether it is accepted.
+
+    Returns:
+        The new log, and the addresses of the calls that it does not contain.
+    """
+    log, predicted_path, golden_path = parse_log(text), read_predicted_path(record), read_golden_path(sample)
+    verdicts = derive_call_verdicts(predicted_path, golden_path, (sample or {}).get("functions") or [], log)
+    comparisons = _find_comparisons(predicted_path, log)
+    verdicts_by_position: dict[ComparisonPosition, bool] = {}
+    missing = set(overrides)
+    for address, verdict in verdicts_by_address(pair_calls(verdicts, golden_path), verdicts).items():
+        position = comparisons.get(verdict.predicted.index)
+        if address in overrides and position is not None:
+            verdicts_by_position[position] = overrides[address]
             missing.discard(address)
-    return _insert_verdicts(text, places), missing
+    return _insert_verdicts(text, verdicts_by_position), missing
 
 
-def _find_comparisons(ours: PredictedPath, log: EvaluationLog) -> dict[int, ComparisonPosition]:
-    """Which comparison is of which predicted call: taken in order, as `judge_calls` takes them."""
-    found: dict[int, ComparisonPosition] = {}
-    for turn, (calls, logged) in enumerate(zip(ours.steps, log.turns, strict=False)):
-        rest = list(enumerate(logged.comparisons))
+def _find_comparisons(predicted_path: PredictedPath, log: EvaluationLog) -> dict[int, ComparisonPosition]:
+    """Return the position of the comparison of each predicted call, matched as in `derive_call_verdicts`."""
+    positions: dict[int, ComparisonPosition] = {}
+    for turn, (calls, logged) in enumerate(zip(predicted_path.steps, log.turns, strict=False)):
+        remaining = list(enumerate(logged.comparisons))
         for call in calls:
-            place = next((each for each in rest if each[1].predicted == call_to_json(call)), None)
-            if place is not None:
-                rest.remove(place)
-                found[call.index] = (turn, place[0])
-    return found
+            comparison = next((each for each in remaining if each[1].predicted == call_to_json(call)), None)
+            if comparison is not None:
+                remaining.remove(comparison)
+                positions[call.index] = (turn, comparison[0])
+    return positions
 
 
 @dataclass(slots=True)
 class _LogRecord:
-    """A record of the log with its header, or what stands before the first."""
+    """A record of the log with its header, or the lines before the first record."""
 
     header: str
     lines: list[str]
@@ -152,107 +175,117 @@ class _LogRecord:
 
 
 def _split_log(text: str) -> Iterator[_LogRecord]:
-    part: _LogRecord | None = None
+    record: _LogRecord | None = None
     for line in text.split("\n"):
-        found = RECORD_HEADER.match(line)
-        if found or part is None:
-            if part is not None:
-                yield part
-            part = _LogRecord(found.group() if found else "", [line])
+        header = RECORD_HEADER.match(line)
+        if header or record is None:
+            if record is not None:
+                yield record
+            record = _LogRecord(header.group() if header else "", [line])
         else:
-            part.lines.append(line)
-    if part is not None:
-        yield part
+            record.lines.append(line)
+    if record is not None:
+        yield record
 
 
-def _insert_verdicts(text: str, places: Mapping[ComparisonPosition, bool]) -> str:
-    parts = list(_split_log(text))
-    start = max((at for at, part in enumerate(parts) if part.text.startswith("Test Example ")), default=0)
-    kept: list[str] = []
-    turn, number, said = -1, -1, None
-    for at, part in enumerate(parts):
-        if at >= start and part.text.startswith("Function Calls:"):
-            turn, number = turn + 1, -1
-        if said is not None and apply_outcome_line(part.text, LoggedComparison(None, None)):
+def _insert_verdicts(text: str, verdicts_by_position: Mapping[ComparisonPosition, bool]) -> str:
+    records = list(_split_log(text))
+    last_attempt = max(
+        (index for index, record in enumerate(records) if record.text.startswith("Test Example ")), default=0
+    )
+    lines: list[str] = []
+    turn, comparison, verdict = -1, -1, None
+    for index, record in enumerate(records):
+        if index >= last_attempt and record.text.startswith("Function Calls:"):
+            turn, comparison = turn + 1, -1
+        if verdict is not None and apply_outcome_line(record.text, LoggedComparison(None, None)):
             continue
-        said = None
-        kept += part.lines
-        if at >= start and part.text.startswith("Start compare_single_call:"):
-            number += 1
-            said = places.get((turn, number))
-            if said is not None:
-                kept += _make_verdict_lines(part.header, said)
-    return "\n".join(kept)
+        verdict = None
+        lines += record.lines
+        if index >= last_attempt and record.text.startswith("Start compare_single_call:"):
+            comparison += 1
+            verdict = verdicts_by_position.get((turn, comparison))
+            if verdict is not None:
+                lines += _make_verdict_lines(record.header, verdict)
+    return "\n".join(lines)
 
 
 def _make_verdict_lines(header: str, accepted: bool) -> list[str]:
-    end = "LLM-based compare success." if accepted else "All compare method failed."
-    judge = {"is_equal": accepted, "reason": JUDGE_REASON}
-    return [f"{header}LLM-based comparison output: {judge}", f"{header}{end}"]
+    outcome = "LLM-based compare success." if accepted else "All compare method failed."
+    reply = {"is_equal": accepted, "reason": JUDGE_REASON}
+    return [f"{header}LLM-based comparison output: {reply}", f"{header}{outcome}"]
 
 
 RESPONSE_SCORE_FIELDS = {"completeness": "complete", "correctness": "correct"}
-"""Criterion -> its name in `resp_eval`."""
+"""Criterion -> field of `resp_eval`."""
 NO_SCORE = -1
-"""The score of a judge that gave no usable reply."""
+"""The evaluator's score if the judge gave no usable reply."""
 
 
-def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Yield the result file and the logs that overrides change, and the overrides that they cannot represent."""
     path = plan.results[0]
     raw = read_file(path)
-    by_id = {row.id: row for row in rows if row.overrides}
-    samples = read_dataset(plan.data, []) if by_id else {}
-    edits, found, lost = LineEdits(), set[str](), 0
+    overridden_items = {item.id: item for item in items if item.overrides}
+    samples = read_dataset(plan.data, []) if overridden_items else {}
+    edits, found_ids, n_missing_calls = LineEdits(), set[str](), 0
     for line, name, record in _iter_named_records(raw):
-        row = by_id.get(name)
-        if row is None:
+        item = overridden_items.get(name)
+        if item is None:
             continue
-        found.add(name)
-        new = override_record(record, row)
-        if new != record:
-            edits.replaced[line] = new
-        log, missing = _rewrite_log(plan, record, row, samples)
-        lost += missing
+        found_ids.add(name)
+        new_record = override_record(record, item)
+        if new_record != record:
+            edits.replaced[line] = new_record
+        log, missing = _rewrite_log(plan, record, item, samples)
+        n_missing_calls += missing
         if log is not None:
             yield log
-    yield from find_unrepresentable(rows, lambda row, key: row.id in found and _is_representable(key))
-    if lost:
-        yield Unrepresentable("how a call was compared, where no log says: only the count of accepted calls follows", lost)
+    yield from find_unrepresentable(items, lambda item, key: item.id in found_ids and _is_representable(key))
+    if n_missing_calls:
+        yield Unrepresentable(
+            "verdicts on calls that no log contains (only the count of accepted calls is updated)", n_missing_calls
+        )
     if edits:
         yield RewrittenFile(path, apply_edits(raw, edits))
 
 
 def _iter_named_records(raw: bytes) -> Iterator[tuple[int, str, JsonObject]]:
-    """(line, item, record)"""
-    seen: set[str] = set()
+    """Yield (line number, item id, record)."""
+    seen_ids: set[str] = set()
     for line, record in parse_numbered_records(raw):
         name = str(record.get("id"))
-        yield line, f"{name}#{line}" if name in seen else name, record
-        seen.add(name)
+        yield line, f"{name}#{line}" if name in seen_ids else name, record
+        seen_ids.add(name)
 
 
-def _rewrite_log(plan: RunPlan, record: JsonObject, row: ScoredItem, samples: dict[str, JsonObject]) -> tuple[RewrittenFile | None, int]:
-    """The sample's log, if it changes; and how many calls it says nothing of."""
-    said = {target: value for (target, criterion), value in row.overrides.items()
-            if criterion in ROLL_UP_CRITERIA and isinstance(value, bool) and parse_address(target) is not None}  # fmt: skip
-    if not said:
+def _rewrite_log(
+    plan: RunPlan, record: JsonObject, item: ScoredItem, samples: dict[str, JsonObject]
+) -> tuple[RewrittenFile | None, int]:
+    """Return the log of a sample if it changes, and the number of overridden calls that it does not contain."""
+    overrides = {
+        target: value
+        for (target, criterion), value in item.overrides.items()
+        if criterion in ROLL_UP_CRITERIA and isinstance(value, bool) and parse_address(target) is not None
+    }
+    if not overrides:
         return None, 0
-    path = next((each for each in plan.logs if each.stem == row.id), None)
+    path = next((each for each in plan.logs if each.stem == item.id), None)
     if path is None:
-        return None, len(said)
+        return None, len(overrides)
     text = read_file(path).decode("utf-8", "surrogateescape")
-    new, missing = override_log(text, record, samples.get(row.id), said)
-    content = new.encode("utf-8", "surrogateescape")
-    return (RewrittenFile(path, content) if new != text else None), len(missing)
+    new_text, missing = override_log(text, record, samples.get(item.id), overrides)
+    content = new_text.encode("utf-8", "surrogateescape")
+    return (RewrittenFile(path, content) if new_text != text else None), len(missing)
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
-    """What `print_results.py` printed, where somebody kept it."""
-    return [path for one in plan.results if (path := one.with_suffix(".print_results.txt")).is_file()]
+    """Find saved output of `print_results.py`."""
+    return [path for result_file in plan.results if (path := result_file.with_suffix(".print_results.txt")).is_file()]
 
 
 def _is_representable(key: CriterionKey) -> bool:
-    """Of calls the counts say how many were accepted, and what the sample came to."""
+    """Return whether the files can represent an override: on the sample, on a call, or a response score."""
     target, criterion = key
     part = parse_address(target)
     if part is not None:
@@ -260,29 +293,26 @@ def _is_representable(key: CriterionKey) -> bool:
     return key == ITEM_CORRECT or (target == RESPONSE and criterion in RESPONSE_SCORE_FIELDS)
 
 
-def override_record(record: JsonObject, row: ScoredItem) -> JsonObject:
-    """The record with the outcome, the accepted calls and the scores that people's verdicts come to."""
-    found, calls = dict(record), read_reviewed_calls(row)
-    if item_override(row) is True:
-        found["message"] = "Success."
-    elif item_override(row) is False:
-        found["message"] = {"error_type": get_sample_error(row, calls), "content": COMMON_WORDS}
+def override_record(record: JsonObject, item: ScoredItem) -> JsonObject:
+    """Return a result record with the outcome, the count of accepted calls and the scores that follow from
+    overrides."""
+    new_record, calls = dict(record), read_reviewed_calls(item)
+    if item_override(item) is True:
+        new_record["message"] = "Success."
+    elif item_override(item) is False:
+        new_record["message"] = {"error_type": get_sample_error(item, calls), "content": ANNOTATOR_REASON}
     counts = record.get("count_dict")
     if isinstance(counts, dict) and any(call.override is not None for call in calls):
-        found["count_dict"] = counts | {"correct_call_num": _accepted(row)}
+        new_record["count_dict"] = counts | {"correct_call_num": count_accepted_calls(item, calls).correct}
     scores = record.get("resp_eval")
     for criterion, name in RESPONSE_SCORE_FIELDS.items():
-        value = row.overrides.get((RESPONSE, criterion))
+        value = item.overrides.get((RESPONSE, criterion))
         if isinstance(value, int):
             scores = dict(scores) if isinstance(scores, dict) else _make_missing_scores()
             before = scores.get(name)
             scores[name] = (before if isinstance(before, dict) else {}) | {"score": value}
-            found["resp_eval"] = scores
-    return found
-
-
-def _accepted(row: ScoredItem) -> int:
-    return count_accepted_calls(row, read_reviewed_calls(row)).correct
+            new_record["resp_eval"] = scores
+    return new_record
 
 
 def _make_missing_scores() -> JsonObject:
@@ -290,17 +320,22 @@ def _make_missing_scores() -> JsonObject:
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    """The golden calls of every step as a fix of them; None without any."""
+    """Return the golden calls of every step as a golden fix, or None if there are none."""
     if not has_decoded_calls(item.golden):
         return None
     steps = sorted({call.step for call in item.golden})
     return {
         FIX_FIELD: [
-            [{"name": call.name, "arguments": first_accepted_arguments(call)} for call in item.golden if call.step == step]
+            [
+                {"name": call.name, "arguments": first_accepted_arguments(call)}
+                for call in item.golden
+                if call.step == step
+            ]
             for step in steps
         ]
     }
 
 
-def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
+def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
+    """Return None: verdicts cannot be recomputed."""
     return None

@@ -1,22 +1,17 @@
-"""Dialog acts: golden labels of a turn against those that a classifier gave the predicted reply.
+"""CONFETTI's rules: the binary verdict and the soft score of a call, chains of calls, and dialog acts.
 
-Source: the paper's metrics section (at least one label in common), Figure 5 (which act was taken for which) and Table 5
-(labels over all turns; F1 is of the two sums, as its 67.2, 90.3 and 77.0 are).
+The binary verdict follows BFCL V2's checker. It needs three adaptations to CONFETTI's data: a missing `required` is
+empty, the types `object` and `number` are `dict` and `float`, and single values inside golden objects become lists.
 
-The binary verdict on a call record: BFCL v2's rules on CONFETTI's adapted documents and answers.
+The soft score is the paper's AST soft accuracy (ACL 2025, metrics section), as the released score files contain it. It
+is 0 unless function and argument names match; texts are compared by similarity and other values by equality. The
+paper's text similarity is AlignScore; fcreview uses token F1.
 
-Source: BFCL v2's checker, with the three adaptations without which it cannot run on this data: a missing
-`required` is empty, `object` and `number` are `dict` and `float`, and bare values inside golden objects are
-wrapped in lists.
+A chain is the calls of one agent turn. The dialog act records list the calls of each turn in order; their names agree
+with the call records in all 109 dialogs of the release.
 
-Which call records form one agent turn: recovered from the dialog-act records, which hold the turn's calls in order.
-
-Source: format notes of the released data; all 109 dialogs of the release match name by name.
-
-CONFETTI's soft score of a call: structure as a gate, texts by similarity, everything else by equality.
-
-Source: the paper's AST soft accuracy (ACL 2025, metrics section) in the reading of the sample score files. The
-paper's text similarity is AlignScore; any function of two texts can stand in, token F1 is built in.
+Dialog acts follow the paper's metrics section (at least one label in common), Figure 5 (confused acts) and Table 5
+(labels over all turns; F1 is computed from the overall precision and recall, like the paper's 67.2, 90.3 and 77.0).
 """
 
 from __future__ import annotations
@@ -37,44 +32,49 @@ from fcreview.model.metric import Metric, ScoredItem, cached_on_item
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import DIALOG_ACTS
 
-LABELS = DIALOG_ACTS
-SHORT_LABELS = dict(zip(LABELS, ("function", "inform", "seek_info", "reject", "other"), strict=True))
-"""The paper's words."""
+SHORT_LABELS = dict(zip(DIALOG_ACTS, ("function", "inform", "seek_info", "reject", "other"), strict=True))
+"""Dialog act -> the paper's short name."""
 ACT_CRITERION = "dialog_act"
 GOLDEN_ACTS_KEY = "golden dialog acts"
-"""Where an item's golden labels stand in `more`."""
+"""Key of the golden labels in an item's metadata."""
 LabelPair = tuple[frozenset[str], frozenset[str]]
-"""(predicted, golden) labels"""
+"""(predicted, golden) labels of a turn."""
 LabelPairCounts = Mapping[LabelPair, int]
-"""How many turns have such labels: few pairs differ."""
+"""Number of turns with each pair of labels. Few pairs are distinct."""
 
 
-def compute_act_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
-    """Accuracy, then over the turns with labels on both sides: labels, confusion, how often each label is shared."""
-    verdicts = [valid for row in rows if (valid := get_act_verdict(row)) is not None]
+def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Compute the metrics of dialog act items. All except accuracy cover the turns that have predicted and golden
+    labels."""
+    verdicts = [valid for item in items if (valid := get_act_verdict(item)) is not None]
     accuracy = sum(verdicts) / len(verdicts) if verdicts else None
-    found = [Metric("response quality", "dialog act accuracy", accuracy)]
-    pairs = Counter([pair for row in rows if (pair := _get_label_pair(row)) is not None])
-    return found + _label_metrics(pairs) + _confusion_metrics(pairs) + _shared_label_metrics(pairs) if pairs else found
+    metrics = [Metric("response quality", "dialog act accuracy", accuracy)]
+    pairs = Counter([pair for item in items if (pair := _get_label_pair(item)) is not None])
+    return (
+        metrics + _label_metrics(pairs) + _confusion_metrics(pairs) + _shared_label_metrics(pairs) if pairs else metrics
+    )
 
 
 @cached_on_item
-def get_act_verdict(row: ScoredItem) -> bool | None:
-    """The item's own, unless people overruled the labels and not the item: then whether their labels match."""
-    if (RESPONSE, ACT_CRITERION) not in row.overrides or ITEM_CORRECT in row.overrides:
-        return row.valid
-    pair = _get_label_pair(row)
+def get_act_verdict(item: ScoredItem) -> bool | None:
+    """Return the effective verdict on an item. If an override changes the labels but not the item, the labels
+    decide."""
+    if (RESPONSE, ACT_CRITERION) not in item.overrides or ITEM_CORRECT in item.overrides:
+        return item.valid
+    pair = _get_label_pair(item)
     return has_common_label(*pair) if pair is not None else None
 
 
 @cached_on_item
-def _get_label_pair(row: ScoredItem) -> LabelPair | None:
-    ours, theirs = row.values.get(ACT_CRITERION), row.metadata.get(GOLDEN_ACTS_KEY)
-    return (frozenset(ours), frozenset(theirs)) if isinstance(ours, list) and isinstance(theirs, list) else None
+def _get_label_pair(item: ScoredItem) -> LabelPair | None:
+    predicted, golden = item.values.get(ACT_CRITERION), item.metadata.get(GOLDEN_ACTS_KEY)
+    return (
+        (frozenset(predicted), frozenset(golden)) if isinstance(predicted, list) and isinstance(golden, list) else None
+    )
 
 
 def has_common_label(predicted: Iterable[str], golden: Iterable[str]) -> bool:
-    """At least one label in common."""
+    """Return whether the labels have at least one in common."""
     return bool(set(predicted) & set(golden))
 
 
@@ -84,11 +84,11 @@ def _label_metrics(pairs: LabelPairCounts) -> list[Metric]:
 
 
 def compute_label_scores(pairs: LabelPairCounts) -> dict[str, float]:
-    """Precision, recall and F1 of single labels over all turns, 0 to 1."""
-    cells = list(count_shared_labels(pairs).values())
-    both = sum(cell["both"] for cell in cells)
-    predicted = both + sum(cell["only_predicted"] for cell in cells)
-    golden = both + sum(cell["only_golden"] for cell in cells)
+    """Compute precision, recall and F1 of single labels over all turns, from 0 to 1."""
+    counts = list(count_shared_labels(pairs).values())
+    both = sum(count["both"] for count in counts)
+    predicted = both + sum(count["only_predicted"] for count in counts)
+    golden = both + sum(count["only_golden"] for count in counts)
     precision = both / predicted if predicted else 0.0
     recall = both / golden if golden else 0.0
     f1 = 2 * precision * recall / (precision + recall) if both else 0.0
@@ -99,25 +99,32 @@ def _confusion_metrics(pairs: LabelPairCounts) -> list[Metric]:
     counts = count_confusions(pairs)
     table, note = "dialog acts confused", "turns without a common label, once for each pair of labels"
     return [
-        Metric(table, f"{SHORT_LABELS[golden]} taken for {SHORT_LABELS[predicted]}", counts[golden, predicted], "count", 1, note)
-        for golden in LABELS
-        for predicted in LABELS
+        Metric(
+            table,
+            f"{SHORT_LABELS[golden]} taken for {SHORT_LABELS[predicted]}",
+            counts[golden, predicted],
+            "count",
+            1,
+            note,
+        )
+        for golden in DIALOG_ACTS
+        for predicted in DIALOG_ACTS
         if golden != predicted
     ]
 
 
 def count_confusions(pairs: LabelPairCounts) -> Counter[tuple[str, str]]:
-    """(golden, predicted) -> how often, over the turns without a label in common."""
+    """Count (golden, predicted) labels over the turns without a common label."""
     counts: Counter[tuple[str, str]] = Counter()
-    for (predicted, golden), n in pairs.items():
+    for (predicted, golden), n_turns in pairs.items():
         if not predicted & golden:
-            for taken in product(golden, predicted):
-                counts[taken] += n
+            for label_pair in product(golden, predicted):
+                counts[label_pair] += n_turns
     return counts
 
 
 def _shared_label_metrics(pairs: LabelPairCounts) -> list[Metric]:
-    """Per label: how often both sides have it, only the golden one, only the prediction."""
+    """Return for each label how many turns have it on both sides, only as golden label, or only as predicted label."""
     words = {"both": "golden and predicted", "only_golden": "golden only", "only_predicted": "predicted only"}
     return [
         Metric("dialog acts", f"{label}: {words[cell]}", count, "count", 1)
@@ -127,47 +134,58 @@ def _shared_label_metrics(pairs: LabelPairCounts) -> list[Metric]:
 
 
 def count_shared_labels(pairs: LabelPairCounts) -> Mapping[str, dict[str, int]]:
-    """label -> {both, only_golden, only_predicted}"""
-    table = {label: {"both": 0, "only_golden": 0, "only_predicted": 0} for label in LABELS}
-    for (ours, theirs), n in pairs.items():
-        for label in ours | theirs:
-            cell = "both" if label in ours & theirs else "only_golden" if label in theirs else "only_predicted"
-            table.setdefault(label, {"both": 0, "only_golden": 0, "only_predicted": 0})[cell] += n
-    return table
+    """Count the turns of each label, as `{label: {"both", "only_golden", "only_predicted"}}`."""
+    counts = {label: {"both": 0, "only_golden": 0, "only_predicted": 0} for label in DIALOG_ACTS}
+    for (predicted, golden), n_turns in pairs.items():
+        for label in predicted | golden:
+            cell = "both" if label in predicted & golden else "only_golden" if label in golden else "only_predicted"
+            counts.setdefault(label, {"both": 0, "only_golden": 0, "only_predicted": 0})[cell] += n_turns
+    return counts
 
 
 BFCL_TYPE_NAMES = {"object": "dict", "number": "float"}
+"""CONFETTI type -> BFCL type."""
 
 
-def make_dataset_item(name: str, functions: list[dict[str, Any]], answer: Any) -> DatasetItem:
+def make_dataset_item(item_id: str, functions: list[dict[str, Any]], golden_answer: Any) -> DatasetItem:
+    """Return a call record as an item of BFCL's dataset, with adapted function docs and golden answer."""
     return DatasetItem(
-        name, "multiple", functions=[adapt_function_doc(one) for one in functions], ground_truth=adapt_answer(answer)
+        item_id,
+        "multiple",
+        functions=[adapt_function_doc(function_doc) for function_doc in functions],
+        ground_truth=adapt_answer(golden_answer),
     )
 
 
-def check_call(result: Any, case: DatasetItem) -> Evaluation:
-    return evaluate(result, case, version="V2", category="multiple")
+def check_call(result: Any, dataset_item: DatasetItem) -> Evaluation:
+    """Check a result with BFCL V2's rules."""
+    return evaluate(result, dataset_item, version="V2", category="multiple")
 
 
-def adapt_function_doc(document: dict[str, Any]) -> dict[str, Any]:
-    return {**document, "parameters": _adapt_schema({"required": [], **get_parameters_schema(document), "type": "dict"})}
+def adapt_function_doc(function_doc: dict[str, Any]) -> dict[str, Any]:
+    """Adapt a function doc to BFCL's checker."""
+    return {
+        **function_doc,
+        "parameters": _adapt_schema({"required": [], **get_parameters_schema(function_doc), "type": "dict"}),
+    }
 
 
 def _adapt_schema(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
-    changed = dict(schema)
-    if isinstance(changed.get("type"), str):
-        changed["type"] = BFCL_TYPE_NAMES.get(changed["type"], changed["type"])
-    if isinstance(changed.get("items"), dict):
-        changed["items"] = _adapt_schema(changed["items"])
-    if isinstance(changed.get("properties"), dict):
-        changed["properties"] = {name: _adapt_schema(one) for name, one in changed["properties"].items()}
-    return changed
+    adapted = dict(schema)
+    if isinstance(adapted.get("type"), str):
+        adapted["type"] = BFCL_TYPE_NAMES.get(adapted["type"], adapted["type"])
+    if isinstance(adapted.get("items"), dict):
+        adapted["items"] = _adapt_schema(adapted["items"])
+    if isinstance(adapted.get("properties"), dict):
+        adapted["properties"] = {name: _adapt_schema(each) for name, each in adapted["properties"].items()}
+    return adapted
 
 
 def adapt_answer(answer: Any) -> Any:
-    """`[{function: {parameter: [accepted]}}]` with the fields of golden objects wrapped: `{"a": 1}` -> `{"a": [1]}`."""
+    """Adapt a golden answer `[{function: {parameter: [accepted value]}}]`: fields of objects become lists, `{"a": 1}`
+    -> `{"a": [1]}`."""
     if not isinstance(answer, list):
         return answer
     return [
@@ -185,69 +203,85 @@ def _wrap_object_fields(value: Any) -> Any:
 
 
 def make_golden_calls(answer: Any, turn: int) -> list[Call]:
-    """For display: the golden list as stored is one list of alternatives, objects with their own fields."""
+    """Return the golden calls of an answer. Objects have accepted values for each of their fields."""
     calls: list[Call] = []
     for call in answer if isinstance(answer, list) else []:
         for name, arguments in call.items():
-            accepts = {key: AcceptedValues([_make_golden_value(value) for value in accepted]) for key, accepted in arguments.items()}
-            calls.append(Call("golden", name, accepts, turn, 0, len(calls)))
+            accepted_values = {
+                key: AcceptedValues([_make_golden_value(value) for value in accepted])
+                for key, accepted in arguments.items()
+            }
+            calls.append(Call("golden", name, accepted_values, turn, 0, len(calls)))
     return calls
 
 
 def _make_golden_value(value: Any) -> Any:
-    return GoldenObject({key: AcceptedValues([inner]) for key, inner in value.items()}) if isinstance(value, dict) else value
+    return (
+        GoldenObject({key: AcceptedValues([inner]) for key, inner in value.items()})
+        if isinstance(value, dict)
+        else value
+    )
 
 
 CALL_START = re.compile(r"\s*([A-Za-z_]\w*(?:\.\w+)+)\(")
+"""Beginning of a call in a golden reply: a dotted function name and a parenthesis."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainPosition:
+    """Position of a call in the calls of its agent turn."""
+
     turn: str
-    """`dialog_id` of the dialog-act record this call belongs to."""
+    """`dialog_id` of the dialog act record of the turn."""
     index: int
+    """Index of the call in the turn, from 0."""
     length: int
+    """Number of calls of the turn."""
 
 
 def get_dialog_id(dialog_id: str) -> str:
-    """The part both files share: the suffix counts calls in one and agent turns in the other."""
+    """Return the dialog of a `dialog_id`, whose suffix is the number of a call in one file and of an agent turn in the
+    other."""
     return dialog_id.rpartition("_")[0]
 
 
 def parse_call_name(text: Any) -> str | None:
-    """`Api.find(class=['x'])` -> `Api_find`; None for a reply in prose. Not parsed: parameter names may be Python
-    keywords."""
-    found = CALL_START.match(text) if isinstance(text, str) else None
-    return found[1].replace(".", "_") if found else None
+    """Return the function name of a call: `Api_find` for `Api.find(class=['x'])`. None for text. The call is not parsed
+    as Python, because its parameter names may be Python keywords."""
+    match = CALL_START.match(text) if isinstance(text, str) else None
+    return match[1].replace(".", "_") if match else None
 
 
 def find_chain_positions(calls: Iterable[dict[str, Any]], acts: Iterable[dict[str, Any]]) -> dict[str, ChainPosition]:
-    """Call record id -> link. Records of a dialog whose names do not line up are left out, not guessed."""
-    waiting: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    """Find the chain position of call records, by id. Dialogs whose call names differ between the two files are
+    omitted."""
+    calls_by_dialog: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for call in calls:
-        waiting[get_dialog_id(call["dialog_id"])].append(call)
-    by_dialog: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        calls_by_dialog[get_dialog_id(call["dialog_id"])].append(call)
+    acts_by_dialog: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for act in acts:
-        by_dialog[get_dialog_id(act["dialog_id"])].append(act)
-    links: dict[str, ChainPosition] = {}
-    for key, records in waiting.items():
-        found = _find_dialog_positions(records, by_dialog.get(key, []))
-        links.update(found or {})
-    return links
+        acts_by_dialog[get_dialog_id(act["dialog_id"])].append(act)
+    positions: dict[str, ChainPosition] = {}
+    for dialog, records in calls_by_dialog.items():
+        dialog_positions = _find_dialog_positions(records, acts_by_dialog.get(dialog, []))
+        positions.update(dialog_positions or {})
+    return positions
 
 
-def _find_dialog_positions(records: list[dict[str, Any]], acts: list[dict[str, Any]]) -> dict[str, ChainPosition] | None:
-    position, links = 0, {}
+def _find_dialog_positions(
+    records: list[dict[str, Any]], acts: list[dict[str, Any]]
+) -> dict[str, ChainPosition] | None:
+    start, positions = 0, {}
     for act in acts:
-        said = act.get("ground_truth_content")
-        names = [name for name in map(parse_call_name, said if isinstance(said, list) else []) if name]
-        here = records[position : position + len(names)]
-        if [_golden_function_name(record) for record in here] != names:
+        reply = act.get("ground_truth_content")
+        names = [name for name in map(parse_call_name, reply if isinstance(reply, list) else []) if name]
+        turn_records = records[start : start + len(names)]
+        if [_golden_function_name(record) for record in turn_records] != names:
             return None
-        for index, record in enumerate(here):
-            links[record["id"]] = ChainPosition(act["dialog_id"], index, len(names))
-        position += len(names)
-    return links if position == len(records) else None
+        for index, record in enumerate(turn_records):
+            positions[record["id"]] = ChainPosition(act["dialog_id"], index, len(names))
+        start += len(names)
+    return positions if start == len(records) else None
 
 
 def _golden_function_name(record: dict[str, Any]) -> str | None:
@@ -257,22 +291,23 @@ def _golden_function_name(record: dict[str, Any]) -> str | None:
 
 
 SCORE_DECIMALS = 4
-"""Decimals of the soft score file; chains multiply the rounded scores."""
+"""Number of decimals in the soft score file. Chains multiply the rounded scores."""
 FIXED_SCORE_KEY = "soft score stays"
-"""Stands in `more`, with the reason, where a call's score does not follow from its arguments' scores."""
+"""Metadata key with the reason why an item's soft score does not follow from the scores of its arguments."""
 
 Similarity = Callable[[str, str], float]
 
 
 def token_f1(golden: str, predicted: str) -> float:
-    """F1 of the shared words, 0 to 1; words are runs of letters and digits, case ignored. Equal texts score 1."""
+    """Return the F1 of the words of two texts, from 0 to 1. Words are runs of letters and digits; case is ignored.
+    Equal texts score 1."""
     if golden == predicted:
         return 1.0
-    ours, theirs = Counter(_split_words(predicted)), Counter(_split_words(golden))
-    shared = sum((ours & theirs).values())
+    predicted_words, golden_words = Counter(_split_words(predicted)), Counter(_split_words(golden))
+    shared = sum((predicted_words & golden_words).values())
     if not shared:
         return 0.0
-    precision, recall = shared / sum(ours.values()), shared / sum(theirs.values())
+    precision, recall = shared / sum(predicted_words.values()), shared / sum(golden_words.values())
     return 2 * precision * recall / (precision + recall)
 
 
@@ -283,8 +318,7 @@ def _split_words(text: str) -> list[str]:
 def compute_parameter_scores(
     golden: Mapping[str, list[Any]], predicted: Mapping[str, Any], similarity: Similarity = token_f1
 ) -> dict[str, float]:
-    """A score for every parameter of either side, 4 decimals as in the score file; 0 for one that is on one side
-    only."""
+    """Compute the score of every parameter, rounded as in the score file. A parameter that one side lacks scores 0."""
     return {
         name: round(_best_score(golden[name], predicted[name], similarity), SCORE_DECIMALS)
         if name in golden and name in predicted
@@ -306,7 +340,8 @@ def _best_score(accepted: list[Any], value: Any, similarity: Similarity) -> floa
 
 
 def compute_soft_score(name_matches: bool, scores: Mapping[str, float]) -> float:
-    """The mean over parameters, 0 if the name or any parameter scores 0, 1 for a matching call without parameters."""
+    """Return the mean score of the parameters: 0 if the name differs or a parameter scores 0; 1 for a matching call
+    without parameters."""
     if not name_matches or any(score == 0 for score in scores.values()):
         return 0.0
     return round(sum(scores.values()) / len(scores), SCORE_DECIMALS) if scores else 1.0

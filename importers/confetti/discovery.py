@@ -1,7 +1,7 @@
-"""CONFETTI runs among files: a model folder with results of its two categories, under BFCL v2 names, and the extension
-files beside the scores.
+"""Recognition of CONFETTI files, and loading of all files of a run except the results.
 
-Everything a CONFETTI run is made of, read once: questions, answers, scores, soft scores, judges, chains.
+A run is the folder of a model with the results of one or both categories, in files with BFCL V2 names. Score files are
+in the same folder or in the folder of the model in `score/`.
 """
 
 from __future__ import annotations
@@ -18,61 +18,73 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan
 
 CALLS_CATEGORY, ACTS_CATEGORY = "conversationsclean", "dialogacts"
 RESULT_FILES = {f"BFCL_v2_{name}_result.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
+"""File name -> category."""
 SCORE_FILES = {f"BFCL_v2_{name}_score.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
+"""File name -> category."""
 QUESTION_FILES = {f"BFCL_v2_{name}.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
+"""File name -> category, of questions and of golden answers in `possible_answer/`."""
 SOFT_SCORE_FILE = "BFCL_v2_conversationsclean_soft.json"
 HALLUCINATION_FILE = "parameter_hallucination_judge.json"
 ACT_JUDGE_FILE = "dialog_act_judge.json"
 METRICS_FILE = "metrics.json"
+"""File with metrics that are derived from the score files."""
 SCORE_FOLDER_FILES = (*SCORE_FILES, SOFT_SCORE_FILE, HALLUCINATION_FILE, ACT_JUDGE_FILE)
+"""Files with verdicts on single items: score files, soft scores, judge verdicts."""
 
 
-def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
+    """Find the runs among the files: one for each folder with results."""
     found = DiscoveredRuns()
-    folders: dict[Path, list[Path]] = {}
+    results_by_folder: dict[Path, list[Path]] = {}
     for path in files:
         if path.name in RESULT_FILES:
-            folders.setdefault(path.parent, []).append(path)
+            results_by_folder.setdefault(path.parent, []).append(path)
         if path.name in RESULT_FILES or path.name in QUESTION_FILES or path.name in SCORE_FOLDER_FILES:
             found.claimed.add(path)
-    for folder, results in folders.items():
-        plan = _make_plan(folder, results, list(data))
+    for folder, result_files in results_by_folder.items():
+        plan = _make_plan(folder, result_files, list(dataset_folders))
         found.plans.append(plan)
         found.claimed.update(plan.files)
-        scores = find_score_folder(folder)
-        if scores is not None:
-            found.claimed.add(scores / METRICS_FILE)
+        score_folder = find_score_folder(folder)
+        if score_folder is not None:
+            found.claimed.add(score_folder / METRICS_FILE)
     return found
 
 
-def _make_plan(folder: Path, results: list[Path], data: list[Path]) -> RunPlan:
-    place = find_dataset_folder(folder, data)
-    run = Run("confetti", "v1", "en", folder.name, str(folder), dataset=str(place) if place else None)
-    plan = RunPlan(run, sorted(results), reason="BFCL_v2 files of the categories conversationsclean and dialogacts")
-    scores = find_score_folder(folder)
-    if scores is not None:
-        plan.scores = [scores / name for name in SCORE_FOLDER_FILES if (scores / name).is_file()]
-    if place is not None:
-        names = [place / sub / name for name in QUESTION_FILES for sub in ("", "possible_answer")]
-        plan.data = [path for path in names if path.is_file()]
+def _make_plan(folder: Path, result_files: list[Path], dataset_folders: list[Path]) -> RunPlan:
+    dataset_folder = find_dataset_folder(folder, dataset_folders)
+    run = Run("confetti", "v1", "en", folder.name, str(folder), dataset=str(dataset_folder) if dataset_folder else None)
+    plan = RunPlan(
+        run, sorted(result_files), reason="BFCL_v2 files of the categories conversationsclean and dialogacts"
+    )
+    score_folder = find_score_folder(folder)
+    if score_folder is not None:
+        plan.scores = [score_folder / name for name in SCORE_FOLDER_FILES if (score_folder / name).is_file()]
+    if dataset_folder is not None:
+        dataset_files = [
+            dataset_folder / subfolder / name for name in QUESTION_FILES for subfolder in ("", "possible_answer")
+        ]
+        plan.data = [path for path in dataset_files if path.is_file()]
     else:
-        plan.issues.append(ImportIssue(str(folder), None, "no CONFETTI questions found: give --data"))
+        plan.issues.append(ImportIssue(str(folder), None, "no CONFETTI questions found. Pass --data DIR."))
     return plan
 
 
 def find_score_folder(result_folder: Path) -> Path | None:
-    """`score/MODEL` for `result/MODEL`, or the folder itself where scores lie beside results."""
-    for place in (result_folder, result_folder.parent.parent / "score" / result_folder.name):
-        if any((place / name).is_file() for name in SCORE_FOLDER_FILES):
-            return place
+    """Return `score/MODEL` for `result/MODEL`, or the folder itself if it contains score files. None if there are
+    none."""
+    for folder in (result_folder, result_folder.parent.parent / "score" / result_folder.name):
+        if any((folder / name).is_file() for name in SCORE_FOLDER_FILES):
+            return folder
     return None
 
 
-def find_dataset_folder(result_folder: Path, given: list[Path]) -> Path | None:
-    around = [root / sub for root in list(result_folder.parents)[:4] for sub in ("data", "")]
-    for place in [*given, *(root / "data" for root in given), *around]:
-        if any((place / name).is_file() for name in QUESTION_FILES):
-            return place
+def find_dataset_folder(result_folder: Path, dataset_folders: list[Path]) -> Path | None:
+    """Return the folder with questions: one of `dataset_folders`, or else one near the run. None if there is none."""
+    nearby_folders = [root / subfolder for root in list(result_folder.parents)[:4] for subfolder in ("data", "")]
+    for folder in [*dataset_folders, *(root / "data" for root in dataset_folders), *nearby_folders]:
+        if any((folder / name).is_file() for name in QUESTION_FILES):
+            return folder
     return None
 
 
@@ -81,74 +93,91 @@ RecordsById = dict[str, dict[str, Any]]
 
 @dataclass(slots=True)
 class RunRecords:
+    """Questions, golden answers, failures, soft scores, judge verdicts and chain positions of a run, by item id."""
+
     questions: RecordsById = field(default_factory=dict)
     answers: RecordsById = field(default_factory=dict)
-    failures_by_category: dict[str, RecordsById | None] = field(default_factory=lambda: {CALLS_CATEGORY: None, ACTS_CATEGORY: None})
-    """By category: failing entries by item id; None without a score file."""
+    """Records with golden answers."""
+    failures_by_category: dict[str, RecordsById | None] = field(
+        default_factory=lambda: {CALLS_CATEGORY: None, ACTS_CATEGORY: None}
+    )
+    """Category -> failures in its score file, by item id; None without a score file."""
     soft_scores: RecordsById = field(default_factory=dict)
     hallucination_flags: RecordsById = field(default_factory=dict)
+    """Judge's records about hallucinated arguments."""
     act_labels: RecordsById = field(default_factory=dict)
+    """Judge's records about dialog acts."""
     chain_positions: dict[str, ChainPosition] = field(default_factory=dict)
+    """Item id -> position of the call in its agent turn."""
 
 
 def load_run_records(plan: RunPlan, issues: list[ImportIssue]) -> RunRecords:
-    out = RunRecords()
-    acts: list[dict[str, Any]] = []
-    calls: list[dict[str, Any]] = []
+    """Load all files of a run except the results."""
+    loaded = RunRecords()
+    act_answers: list[dict[str, Any]] = []
+    call_answers: list[dict[str, Any]] = []
     for path in plan.data:
-        rows = _read_objects(path, issues)
+        records = _read_objects(path, issues)
         if path.parent.name == "possible_answer":
-            out.answers.update(_index_by_id(rows))
-            (calls if QUESTION_FILES[path.name] == CALLS_CATEGORY else acts).extend(
-                r for r in rows if isinstance(r.get("dialog_id"), str)
+            loaded.answers.update(_index_by_id(records))
+            (call_answers if QUESTION_FILES[path.name] == CALLS_CATEGORY else act_answers).extend(
+                record for record in records if isinstance(record.get("dialog_id"), str)
             )
         else:
-            out.questions.update(_index_by_id(rows))
-    out.chain_positions = find_chain_positions([call for call in calls if isinstance(call.get("id"), str)], acts)
+            loaded.questions.update(_index_by_id(records))
+    loaded.chain_positions = find_chain_positions(
+        [call for call in call_answers if isinstance(call.get("id"), str)], act_answers
+    )
     for path in plan.scores:
-        rows = _read_objects(path, issues)
+        records = _read_objects(path, issues)
         if path.name in SCORE_FILES:
-            _index_failures(SCORE_FILES[path.name], path, rows, out, plan, issues)
+            _index_failures(SCORE_FILES[path.name], path, records, loaded, plan, issues)
         elif path.name == SOFT_SCORE_FILE:
-            out.soft_scores = _index_by_id(rows)
+            loaded.soft_scores = _index_by_id(records)
         elif path.name == HALLUCINATION_FILE:
-            out.hallucination_flags = _index_by_id(rows)
+            loaded.hallucination_flags = _index_by_id(records)
         elif path.name == ACT_JUDGE_FILE:
-            out.act_labels = _index_by_id(rows)
-    return out
+            loaded.act_labels = _index_by_id(records)
+    return loaded
 
 
 def _read_objects(path: Path, issues: list[ImportIssue]) -> list[dict[str, Any]]:
-    found = []
-    for row in read_records(path):
-        if not isinstance(row, JsonRecord):
-            issues.append(row)
-        elif isinstance(row.value, dict):
-            found.append(row.value)
+    objects = []
+    for record in read_records(path):
+        if not isinstance(record, JsonRecord):
+            issues.append(record)
+        elif isinstance(record.value, dict):
+            objects.append(record.value)
         else:
-            issues.append(ImportIssue(str(path), row.line, "not an object", str(row.value)[:300]))
-    return found
+            issues.append(ImportIssue(str(path), record.line, "not an object", str(record.value)[:300]))
+    return objects
 
 
-def _index_by_id(rows: list[dict[str, Any]]) -> RecordsById:
-    return {row["id"]: row for row in rows if isinstance(row.get("id"), str)}
+def _index_by_id(records: list[dict[str, Any]]) -> RecordsById:
+    return {record["id"]: record for record in records if isinstance(record.get("id"), str)}
 
 
 def _index_failures(
-    category: str, path: Path, rows: list[dict[str, Any]], out: RunRecords, plan: RunPlan, issues: list[ImportIssue]
+    category: str,
+    path: Path,
+    records: list[dict[str, Any]],
+    loaded: RunRecords,
+    plan: RunPlan,
+    issues: list[ImportIssue],
 ) -> None:
-    """Score ids are 1-based line numbers; the real id stands in the embedded prompt, and the two must agree."""
+    """Index the failures by item id. Their own id is a line number from 1; the prompt inside contains the id of the
+    item, which counts if the two differ."""
     failures: RecordsById = {}
-    for row in rows:
-        if "id" not in row:
-            plan.run.official_metrics[category] = row
+    for record in records:
+        if "id" not in record:
+            plan.run.official_metrics[category] = record
             continue
-        position = row["id"]
-        prompt = row.get("prompt")
-        name = prompt.get("id") if isinstance(prompt, dict) else None
-        counted = f"{category}_{position - 1}" if isinstance(position, int) else str(position)
-        if name is not None and name != counted:
-            text = f"score id {position} stands for {counted}, its prompt says {name}: the prompt counts"
-            issues.append(ImportIssue(str(path), None, text, item=str(name)))
-        failures[str(name or counted)] = row
-    out.failures_by_category[category] = failures
+        position = record["id"]
+        prompt = record.get("prompt")
+        prompt_id = prompt.get("id") if isinstance(prompt, dict) else None
+        position_id = f"{category}_{position - 1}" if isinstance(position, int) else str(position)
+        if prompt_id is not None and prompt_id != position_id:
+            text = f"score entry {position} should be {position_id}, but its prompt is {prompt_id}. The prompt's id is used."
+            issues.append(ImportIssue(str(path), None, text, item=str(prompt_id)))
+        failures[str(prompt_id or position_id)] = record
+    loaded.failures_by_category[category] = failures

@@ -1,21 +1,22 @@
-"""CONFETTI's figures from scored call and dialog-act records.
+"""CONFETTI's metrics.
 
-Source: the paper's metrics section (ACL 2025): soft accuracy per call, chain product per agent turn, parameter
-validity over calls whose name is the golden one, dialog-act accuracy as at least one label in common.
+Source: the paper's metrics section (ACL 2025). It defines soft accuracy per call, the product of each chain of calls
+per agent turn, parameter validity over calls of the golden function, and dialog act accuracy as at least one label in
+common.
 
-What follows from a verdict that overrules the automatic one; one on the whole counts before one on its parts:
+The effect of an override. An override on a whole takes precedence over overrides on its parts.
 
-| said of | moves |
+| override | changes |
 |---|---|
-| `correct`, a call record (its parts roll up) | binary accuracy |
-| `soft_score`, a call record | soft accuracy per call, the product of its chain |
-| `soft_score`, an argument | the call's score is computed again, and as above |
-| `hallucinated`, an argument, or the record's list of names | parameter validity |
-| `name_matches`, a call | whether its arguments count in parameter validity |
-| `dialog_act`, the response | whether labels match: accuracy; labels, confusion |
-| `correct`, a dialog-act record | dialog act accuracy |
+| `correct` of a call item (its parts roll up) | binary accuracy |
+| `soft_score` of a call item | soft accuracy per call, the product of its chain |
+| `soft_score` of an argument | the score of the call is recomputed, with the same effects |
+| `hallucinated` of an argument, or the list of names for the item | parameter validity |
+| `name_matches` of a call | whether its arguments count in parameter validity |
+| `dialog_act` of the response | dialog act accuracy, labels, confusion |
+| `correct` of a dialog act item | dialog act accuracy |
 
-What people differ on is left out; with a soft score, its chain too.
+Values on which annotators disagree are omitted. For a soft score, its whole chain is omitted.
 """
 
 from __future__ import annotations
@@ -30,122 +31,137 @@ from fcreview.importers.confetti.checker import FIXED_SCORE_KEY, compute_soft_sc
 from fcreview.importers.confetti.discovery import ACTS_CATEGORY, CALLS_CATEGORY
 from fcreview.model.address import ITEM, enclosing_call, parse_address
 from fcreview.model.item import Run
-from fcreview.model.metric import Metric, ScoredItem, chain_id, cached_on_item, pass_rate
+from fcreview.model.metric import Metric, ScoredItem, cached_on_item, chain_id, pass_rate
 
 SOFT_SCORE_CRITERION = "soft_score"
 HALLUCINATED_CRITERION = "hallucinated"
 
 
-def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    calls = [row for row in rows if row.category == CALLS_CATEGORY]
-    replies = [row for row in rows if row.category == ACTS_CATEGORY]
-    found = [Metric("function calling", "binary accuracy", pass_rate(calls))] if calls else []
-    scores = [(row, get_soft_score(row)) for row in calls]
-    known = [score for _, score in scores if score is not None]
-    if known:
-        found.append(Metric("function calling", "soft accuracy, per call", mean(known)))
-        found += _chain_metrics(scores)
-    found += _validity_metrics(calls)
-    return found + (checker.compute_act_metrics(replies) if replies else [])
+def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
+    """Compute the metrics of a run."""
+    call_items = [item for item in items if item.category == CALLS_CATEGORY]
+    act_items = [item for item in items if item.category == ACTS_CATEGORY]
+    metrics = [Metric("function calling", "binary accuracy", pass_rate(call_items))] if call_items else []
+    scores = [(item, get_soft_score(item)) for item in call_items]
+    soft_scores = [score for _, score in scores if score is not None]
+    if soft_scores:
+        metrics.append(Metric("function calling", "soft accuracy, per call", mean(soft_scores)))
+        metrics += _chain_metrics(scores)
+    metrics += _validity_metrics(call_items)
+    return metrics + (checker.compute_act_metrics(act_items) if act_items else [])
 
 
 @cached_on_item
-def get_soft_score(row: ScoredItem) -> float | None:
-    """As recorded, or as people say, or computed again from the arguments that people gave another score."""
-    value = row.values.get(SOFT_SCORE_CRITERION)
+def get_soft_score(item: ScoredItem) -> float | None:
+    """Return the effective soft score of a call item: as recorded, as overridden, or recomputed from overridden scores
+    of its arguments. None if annotators disagree."""
+    value = item.values.get(SOFT_SCORE_CRITERION)
     if not isinstance(value, (int, float)):
         return None
-    said = [target for target, criterion in row.overrides if criterion == SOFT_SCORE_CRITERION and target != ITEM]
-    if not said or (ITEM, SOFT_SCORE_CRITERION) in row.overrides or FIXED_SCORE_KEY in row.metadata:
+    overridden_arguments = [
+        target for target, criterion in item.overrides if criterion == SOFT_SCORE_CRITERION and target != ITEM
+    ]
+    if not overridden_arguments or (ITEM, SOFT_SCORE_CRITERION) in item.overrides or FIXED_SCORE_KEY in item.metadata:
         return float(value)
-    scores = {target: score for target, criterion, score in row.part_verdicts if criterion == SOFT_SCORE_CRITERION}
+    scores = {target: score for target, criterion, score in item.part_verdicts if criterion == SOFT_SCORE_CRITERION}
     if not all(isinstance(score, (int, float)) for score in scores.values()):
         return None
     return compute_soft_score(True, scores)
 
 
 def _chain_metrics(scores: Sequence[tuple[ScoredItem, float | None]]) -> list[Metric]:
-    linked = [(turn, row, score) for row, score in scores if (turn := chain_id(row)) is not None]
-    turns = {turn: row for turn, row, _ in linked}
-    open_ones = {turn for turn, row, score in linked if score is None and (ITEM, SOFT_SCORE_CRITERION) in row.overrides}
-    known = [(turn, score) for turn, _, score in linked if score is not None]
-    products = multiply_chains((turn, score) for turn, score in known if turn not in open_ones)
+    scores_by_turn = [(turn, item, score) for item, score in scores if (turn := chain_id(item)) is not None]
+    items_by_turn = {turn: item for turn, item, _ in scores_by_turn}
+    disputed_turns = {
+        turn for turn, item, score in scores_by_turn if score is None and (ITEM, SOFT_SCORE_CRITERION) in item.overrides
+    }
+    known_scores = [(turn, score) for turn, _, score in scores_by_turn if score is not None]
+    products = multiply_chains((turn, score) for turn, score in known_scores if turn not in disputed_turns)
     if not products:
         return []
-    found = [Metric("function calling", "soft accuracy, chain product per turn", mean(list(products.values())))]
+    metrics = [Metric("function calling", "soft accuracy, chain product per turn", mean(list(products.values())))]
     tables: dict[str, Callable[[ScoredItem], str]] = {
-        "by chain length": lambda row: chain_length_group(row.metadata["chain"]["length"]),
-        "by functions offered": lambda row: _bucket_name(row.n_functions, (9, 19), ("1-9", "10-19", "20+")),
-        "by user turns": lambda row: _bucket_name(row.n_turns, (5, 10), ("1-5", "6-10", "11+")),
+        "by chain length": lambda item: chain_length_group(item.metadata["chain"]["length"]),
+        "by functions offered": lambda item: _bucket_name(item.n_functions, (9, 19), ("1-9", "10-19", "20+")),
+        "by user turns": lambda item: _bucket_name(item.n_turns, (5, 10), ("1-5", "6-10", "11+")),
     }
-    for table, group in tables.items():
-        for name, part in mean_by_group((group(turns[turn]), value) for turn, value in products.items()).items():
-            found.append(Metric(table, name, part["score"], note=f"{part['turns']:.0f} turns"))
-    return found
+    for table, group_name in tables.items():
+        for name, summary in mean_by_group(
+            (group_name(items_by_turn[turn]), value) for turn, value in products.items()
+        ).items():
+            metrics.append(Metric(table, name, summary["score"], note=f"{summary['turns']:.0f} turns"))
+    return metrics
 
 
 def _bucket_name(value: int, limits: tuple[int, int], names: tuple[str, str, str]) -> str:
     return names[0] if value <= limits[0] else names[1] if value <= limits[1] else names[2]
 
 
-def _validity_metrics(calls: Sequence[ScoredItem]) -> list[Metric]:
-    """Over predicted calls of the golden function: the arguments that the judge did not flag."""
-    counts = [_count_item_arguments(row) for row in calls]
-    valid, judged = sum(each[0] for each in counts), sum(each[1] for each in counts)
+def _validity_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Return the share of arguments that the judge did not flag, among predicted calls of the golden function."""
+    counts = [_count_item_arguments(item) for item in items]
+    valid, judged = sum(count[0] for count in counts), sum(count[1] for count in counts)
     if not judged:
         return []
     return [Metric("parameter validity", "valid parameters", valid / judged, note=f"{judged} judged")]
 
 
 @cached_on_item
-def _count_item_arguments(row: ScoredItem) -> tuple[int, int]:
-    """(valid, judged) of the calls with the golden name."""
-    flags = get_hallucination_flags(row)
-    named = [target for target, criterion, value in row.part_verdicts if criterion == "name_matches" and value]
-    own = [{target: value for target, value in flags.items() if enclosing_call(target) == call} for call in named]
-    return count_valid_parameters((list(each), [target for target, value in each.items() if value]) for each in own)
+def _count_item_arguments(item: ScoredItem) -> tuple[int, int]:
+    """Return (valid, judged) arguments of the calls of the golden function."""
+    flags = get_hallucination_flags(item)
+    named_calls = [target for target, criterion, value in item.part_verdicts if criterion == "name_matches" and value]
+    flags_by_call = [
+        {target: value for target, value in flags.items() if enclosing_call(target) == call} for call in named_calls
+    ]
+    return count_valid_parameters(
+        (list(call_flags), [target for target, value in call_flags.items() if value]) for call_flags in flags_by_call
+    )
 
 
-def get_hallucination_flags(row: ScoredItem) -> dict[str, Any]:
-    """Argument -> flagged or not; the names people give for the record hold for all its calls."""
-    flags = {target: value for target, criterion, value in row.part_verdicts if criterion == HALLUCINATED_CRITERION}
-    names = row.overrides.get((ITEM, HALLUCINATED_CRITERION))
+def get_hallucination_flags(item: ScoredItem) -> dict[str, Any]:
+    """Return the effective flag of each argument, by address. An override with names for the item applies to all its
+    calls."""
+    flags = {target: value for target, criterion, value in item.part_verdicts if criterion == HALLUCINATED_CRITERION}
+    names = item.overrides.get((ITEM, HALLUCINATED_CRITERION))
     if isinstance(names, list):
         for target in flags:
-            part = parse_address(target)
-            if part is not None and (target, HALLUCINATED_CRITERION) not in row.overrides:
-                flags[target] = part.argument in names
+            address = parse_address(target)
+            if address is not None and (target, HALLUCINATED_CRITERION) not in item.overrides:
+                flags[target] = address.argument in names
     return {target: value for target, value in flags.items() if value is not None}
 
 
-def multiply_chains(records: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """(turn, soft score of a call) -> product a turn."""
-    turns: dict[str, list[float]] = defaultdict(list)
-    for turn, score in records:
-        turns[turn].append(score)
-    return {turn: prod(scores) for turn, scores in turns.items()}
+def multiply_chains(turn_scores: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Multiply the soft scores of the calls of each turn, given (turn, score of a call)."""
+    scores_by_turn: dict[str, list[float]] = defaultdict(list)
+    for turn, score in turn_scores:
+        scores_by_turn[turn].append(score)
+    return {turn: prod(scores) for turn, scores in scores_by_turn.items()}
 
 
 def chain_length_group(length: int) -> str:
+    """Return the group of a chain length: `1`, `2`, `3` or `4+`."""
     return str(length) if length < 4 else "4+"
 
 
 def mean(values: Sequence[float]) -> float:
+    """Return the mean, or 0 without values."""
     return sum(values) / len(values) if values else 0.0
 
 
 def mean_by_group(values: Iterable[tuple[str, float]]) -> dict[str, dict[str, float]]:
-    """`{group: {"turns": n, "score": mean}}`"""
+    """Return `{group: {"turns": number of values, "score": mean}}`, given (group, score)."""
     groups: dict[str, list[float]] = defaultdict(list)
     for group, value in values:
         groups[group].append(value)
     return {group: {"turns": len(scores), "score": mean(scores)} for group, scores in sorted(groups.items())}
 
 
-def count_valid_parameters(actions: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[int, int]:
-    """(valid, judged) over (predicted parameter names, flagged names) of calls whose name is the golden one."""
+def count_valid_parameters(calls: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[int, int]:
+    """Count (valid, judged) arguments, given (argument names, flagged names) of each call of the golden function."""
     valid = judged = 0
-    for names, flagged in actions:
+    for names, flagged in calls:
         judged += len(names)
         valid += sum(name not in flagged for name in names)
     return valid, judged

@@ -1,7 +1,7 @@
-"""CONFETTI items: a call record or a dialog-act record each.
+"""Reader of CONFETTI items: call items and dialog act items.
 
-Call records: binary verdict, soft score by argument, the parameter-hallucination judge, and the place in the
-chain.
+A call item has the binary verdict, the soft score of each argument, the flags of the judge of hallucinated parameters,
+and its position in the chain of calls.
 """
 
 from __future__ import annotations
@@ -13,46 +13,52 @@ from typing import Any
 
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.common.jsonl import JsonRecord, read_records
-from fcreview.importers.common.records import last_question, read_function_docs, fill_safely
+from fcreview.importers.common.records import fill_safely, last_question, read_function_docs
 from fcreview.importers.confetti.checker import (
     ACT_CRITERION,
-    SCORE_DECIMALS,
-    GOLDEN_ACTS_KEY,
     FIXED_SCORE_KEY,
-    has_common_label,
+    GOLDEN_ACTS_KEY,
+    SCORE_DECIMALS,
     check_call,
-    get_dialog_id,
-    make_golden_calls,
-    make_dataset_item,
     compute_parameter_scores,
     compute_soft_score,
+    get_dialog_id,
+    has_common_label,
+    make_dataset_item,
+    make_golden_calls,
 )
 from fcreview.importers.confetti.discovery import CALLS_CATEGORY, RESULT_FILES, RunRecords, load_run_records
 from fcreview.matching.align import align
-from fcreview.matching.first_difference import set_difference_location, find_first_difference
+from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.address import RESPONSE, argument_address, call_address
 from fcreview.model.item import GOLDEN_CALL, ArgumentDiff, Call, ImportIssue, Item, Message, Role, Verdict
 from fcreview.model.json_value import answer_hash, child_path, to_json_text
 from fcreview.run_plan import RunPlan
 
 
-def fill_call_item(item: Item, result: Any, answer: dict[str, Any] | None, known: str, sources: RunRecords) -> None:
+def fill_call_item(item: Item, result: Any, answer: dict[str, Any] | None, record_id: str, records: RunRecords) -> None:
+    """Fill in calls, verdicts and chain position of a call item."""
     turn = item.n_turns - 1
     step = max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
     golden = answer.get("ground_truth") if answer else None
-    outcome = check_call(result, make_dataset_item(known, item.functions, golden))
+    outcome = check_call(result, make_dataset_item(record_id, item.functions, golden))
     raw = result if isinstance(result, str) else str(result)
     if outcome.calls is None:
         item.predicted = [Call("predicted", "", None, turn, step, 0, raw, outcome.decode_error)] if raw.strip() else []
     else:
         item.predicted = [
-            Call("predicted", name, given, turn, step, at) for at, (name, given) in enumerate(outcome.calls)
+            Call("predicted", name, arguments, turn, step, index)
+            for index, (name, arguments) in enumerate(outcome.calls)
         ]
-    link = sources.chain_positions.get(known)
-    if link:
-        item.extra.metadata["chain"] = {"turn": link.turn, "position": link.index + 1, "length": link.length}
+    position = records.chain_positions.get(record_id)
+    if position:
+        item.extra.metadata["chain"] = {
+            "turn": position.turn,
+            "position": position.index + 1,
+            "length": position.length,
+        }
     if golden is None:
-        item.rule_note = "no golden answer: nothing to compare with"
+        item.rule_note = "no golden answer to compare with"
         item.pairs = align([], item.predicted)
         return
     item.golden = make_golden_calls(golden, turn)
@@ -61,56 +67,69 @@ def fill_call_item(item: Item, result: Any, answer: dict[str, Any] | None, known
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     if item.functions:
         item.rule, item.rule_error_type = outcome.valid, outcome.error_type
-        text = "; ".join(outcome.messages) or None
+        rationale = "; ".join(outcome.messages) or None
         item.verdicts.append(
-            Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=text, by="BFCL v2 rules, adapted")
+            Verdict(
+                "rule", outcome.valid, error_type=outcome.error_type, rationale=rationale, by="BFCL v2 rules, adapted"
+            )
         )
         if outcome.valid is False:
-            set_difference_location(item, outcome.function or item.diff_function, outcome.argument or item.diff_argument)
+            set_difference_location(
+                item, outcome.function or item.diff_function, outcome.argument or item.diff_argument
+            )
     else:
-        item.rule_note = "no question file: functions are unknown"
-    _add_soft_scores(item, golden, sources.soft_scores.get(known))
-    _add_hallucination_flags(item, sources.hallucination_flags.get(known))
+        item.rule_note = "no question file, so the verdict was not recomputed"
+    _add_soft_scores(item, golden, records.soft_scores.get(record_id))
+    _add_hallucination_flags(item, records.hallucination_flags.get(record_id))
 
 
 def _note_stored_values(item: Item) -> None:
-    """Says of a golden argument with several values how it is stored: it may be meant as one list, of which the rules
-    take any element."""
+    """Note how a golden argument with several values is stored. It may be meant as one list, but the rules accept any
+    of its elements."""
     for pair in item.pairs:
-        golden = item.golden[pair.golden].arguments if pair.golden is not None else None
-        given = item.predicted[pair.predicted].arguments if pair.predicted is not None else None
-        for name, accept in (golden or {}).items():
-            if len(accept.any_of) < 2 or name not in (given or {}):
+        golden_arguments = item.golden[pair.golden].arguments if pair.golden is not None else None
+        predicted_arguments = item.predicted[pair.predicted].arguments if pair.predicted is not None else None
+        for name, accepted in (golden_arguments or {}).items():
+            if len(accepted.any_of) < 2 or name not in (predicted_arguments or {}):
                 continue
-            path, stored = child_path("", name), f"stored as {to_json_text(accept.any_of)}"
-            known = next((place for place in pair.diff if place.path == path), None)
-            if known is None:
-                pair.diff.append(ArgumentDiff(path, "~", f"{stored}: the rules take any one value of it"))
+            path, stored = child_path("", name), f"stored as {to_json_text(accepted.any_of)}"
+            argument_diff = next((each for each in pair.diff if each.path == path), None)
+            if argument_diff is None:
+                pair.diff.append(ArgumentDiff(path, "~", f"{stored}: the rules accept any single value of it"))
                 pair.state = "~" if pair.state == "=" else pair.state
             else:
-                known.reason = f"{known.reason}; {stored}"
+                argument_diff.reason = f"{argument_diff.reason}; {stored}"
 
 
-def _add_soft_scores(item: Item, golden: Any, given: dict[str, Any] | None) -> None:
+def _add_soft_scores(item: Item, golden_answer: Any, score_record: dict[str, Any] | None) -> None:
     turn = item.n_turns - 1
-    name, accepted = next(iter(golden[0].items())) if golden else ("", {})
+    name, accepted = next(iter(golden_answer[0].items())) if golden_answer else ("", {})
     call = item.predicted[0] if len(item.predicted) == 1 and item.predicted[0].arguments is not None else None
-    matches = call is not None and call.name == name
-    ours = compute_parameter_scores(accepted, call.arguments or {}) if call is not None and matches else {}
-    item.verdicts.append(Verdict("rule", compute_soft_score(matches, ours), criterion="soft_score", by="token F1"))
-    item.verdicts += [Verdict("rule", s, _argument_address(turn, 0, n), "soft_score", by="token F1") for n, s in ours.items()]
-    if given is not None:
-        item.verdicts.append(Verdict("official", given.get("soft_score"), criterion="soft_score", by="soft score file"))
-        scores = given.get("param_scores")
+    name_matches = call is not None and call.name == name
+    argument_scores = (
+        compute_parameter_scores(accepted, call.arguments or {}) if call is not None and name_matches else {}
+    )
+    item.verdicts.append(
+        Verdict("rule", compute_soft_score(name_matches, argument_scores), criterion="soft_score", by="token F1")
+    )
+    item.verdicts += [
+        Verdict("rule", score, _argument_address(turn, 0, parameter), "soft_score", by="token F1")
+        for parameter, score in argument_scores.items()
+    ]
+    if score_record is not None:
+        item.verdicts.append(
+            Verdict("official", score_record.get("soft_score"), criterion="soft_score", by="soft score file")
+        )
+        scores = score_record.get("param_scores")
         scores = scores if isinstance(scores, dict) else {}
-        matches = bool(given.get("function_match", matches))
-        if matches and not _is_mean_of_arguments(given.get("soft_score"), scores):
+        name_matches = bool(score_record.get("function_match", name_matches))
+        if name_matches and not _is_mean_of_arguments(score_record.get("soft_score"), scores):
             item.extra.metadata[FIXED_SCORE_KEY] = "the file's score is not the mean over its arguments"
         for parameter, score in scores.items():
             item.verdicts.append(
                 Verdict("official", score, _argument_address(turn, 0, parameter), "soft_score", by="soft score file")
             )
-    if not matches:
+    if not name_matches:
         item.extra.metadata[FIXED_SCORE_KEY] = "not exactly one call of the golden function"
 
 
@@ -123,95 +142,119 @@ def _argument_address(turn: int, position: int, name: str) -> str:
     return argument_address(turn, position, child_path("", name))
 
 
-def _add_hallucination_flags(item: Item, judged: dict[str, Any] | None) -> None:
-    """The judge's flags, one verdict an argument of every predicted call; flags without such an argument stay in
-    the raw reply."""
-    if judged is None:
+def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) -> None:
+    """Add the judge's flags as verdicts on the arguments of the predicted calls. If a flag matches no argument, the
+    metadata gets the judge's raw reply."""
+    if judge_record is None:
         return
-    by, reason = str(judged.get("judge_model") or "judge"), judged.get("rationale")
-    text = str(reason) if reason is not None else None
-    flags = judged.get("hallucinated_parameters")
-    lists = (
-        [[str(name) for name in one] if isinstance(one, list) else [] for one in flags]
+    judge_name, recorded_rationale = str(judge_record.get("judge_model") or "judge"), judge_record.get("rationale")
+    rationale = str(recorded_rationale) if recorded_rationale is not None else None
+    flags = judge_record.get("hallucinated_parameters")
+    flagged_by_call = (
+        [[str(name) for name in names_of_call] if isinstance(names_of_call, list) else [] for names_of_call in flags]
         if isinstance(flags, list)
         else []
     )
-    every = [name for one in lists for name in one]
-    item.verdicts.append(Verdict("judge", every, criterion="hallucinated", rationale=text, by=by))
-    golden = item.golden[0].name if item.golden else None
+    flagged_names = [name for names_of_call in flagged_by_call for name in names_of_call]
+    item.verdicts.append(Verdict("judge", flagged_names, criterion="hallucinated", rationale=rationale, by=judge_name))
+    golden_name = item.golden[0].name if item.golden else None
     turn = item.n_turns - 1
     positions = {pair.predicted: position for position, pair in enumerate(item.pairs)}
-    strays = set(every)
-    for call, flagged in zip(item.predicted, lists, strict=False):
+    unmatched = set(flagged_names)
+    for call, flagged in zip(item.predicted, flagged_by_call, strict=False):
         position = positions.get(call.index, call.index)
         names = list(call.arguments or {})
-        strays -= set(names)
-        matches = Verdict("judge", call.name == golden, call_address(turn, position), "name_matches", by=by)
-        item.verdicts.append(matches)
+        unmatched -= set(names)
+        name_verdict = Verdict(
+            "judge", call.name == golden_name, call_address(turn, position), "name_matches", by=judge_name
+        )
+        item.verdicts.append(name_verdict)
         item.verdicts += [
-            Verdict("judge", name in flagged, _argument_address(turn, position, name), "hallucinated", None, text, by)
+            Verdict(
+                "judge",
+                name in flagged,
+                _argument_address(turn, position, name),
+                "hallucinated",
+                None,
+                rationale,
+                judge_name,
+            )
             for name in names
         ]
-    if strays or len(lists) != len(item.predicted):
-        item.extra.metadata["judge's raw reply"] = judged.get("response")
+    if unmatched or len(flagged_by_call) != len(item.predicted):
+        item.extra.metadata["judge's raw reply"] = judge_record.get("response")
 
 
 JsonObject = dict[str, Any]
 PLAIN_CONTENT_TYPES = (None, "text", "function_result")
+"""Values of `content_type` that need no mention in the dialogue."""
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    """Yield the items of a run."""
     issues: list[ImportIssue] = []
-    sources = load_run_records(plan, issues)
+    records = load_run_records(plan, issues)
     yield from issues
     for path in plan.results:
-        seen: set[str] = set()
+        seen_ids: set[str] = set()
         for row in read_records(path):
             if isinstance(row, ImportIssue):
                 yield row
             elif not isinstance(row.value, dict) or not isinstance(row.value.get("id"), str):
-                yield ImportIssue(str(path), row.line, "a result record without an id", str(row.value)[:300])
+                yield ImportIssue(str(path), row.line, "result record has no id", str(row.value)[:300])
             else:
                 name = row.value["id"]
-                if name in seen:
+                if name in seen_ids:
                     name = f"{name}#{row.line}"
-                    yield ImportIssue(str(path), row.line, f"stands here twice; kept as {name}", item=name)
-                seen.add(row.value["id"])
-                yield _read_item(name, row, path, sources)
-        for name in (sources.failures_by_category.get(RESULT_FILES[path.name]) or {}).keys() - seen:
-            yield ImportIssue(str(path), None, f"the score file names {name}, which has no result record", item=name)
+                    yield ImportIssue(
+                        str(path),
+                        row.line,
+                        f"{row.value['id']} occurs more than once. This record is imported as {name}.",
+                        item=name,
+                    )
+                seen_ids.add(row.value["id"])
+                yield _read_item(name, row, path, records)
+        for name in (records.failures_by_category.get(RESULT_FILES[path.name]) or {}).keys() - seen_ids:
+            yield ImportIssue(str(path), None, f"{name} is in the score file but has no result record", item=name)
 
 
-def _read_item(name: str, row: JsonRecord, path: Path, sources: RunRecords) -> Item:
+def _read_item(name: str, row: JsonRecord, path: Path, records: RunRecords) -> Item:
     record, category = row.value, RESULT_FILES[path.name]
-    question, answer = sources.questions.get(record["id"], {}), sources.answers.get(record["id"])
+    question, answer = records.questions.get(record["id"], {}), records.answers.get(record["id"])
     item = Item(id=name, category=category, file=str(path), line=row.line, offset=row.offset, length=row.length)
     item.prediction_hash = answer_hash(record.get("result"))
     item.golden_hash = answer_hash(answer.get("ground_truth")) if answer else ""
-    return fill_safely(item, lambda: _fill_item(item, record, question, answer, sources))
+    return fill_safely(item, lambda: _fill_item(item, record, question, answer, records))
 
 
-def _fill_item(item: Item, record: JsonObject, question: JsonObject, answer: JsonObject | None, sources: RunRecords) -> None:
-    category, known = item.category, record["id"]
-    _add_official_verdict(item, category, known, sources)
+def _fill_item(
+    item: Item, record: JsonObject, question: JsonObject, answer: JsonObject | None, records: RunRecords
+) -> None:
+    category, record_id = item.category, record["id"]
+    _add_official_verdict(item, category, record_id, records)
     source = question or answer or {}
     item.group = get_dialog_id(str(source["dialog_id"])) if "dialog_id" in source else None
     item.messages = read_messages(question.get("question"))
     item.n_turns = max((message.turn for message in item.messages), default=0) + 1
-    if sources.answers and (answer is None or "ground_truth" not in answer):
-        item.issues.append(ImportIssue(item.file, item.line, f"{known} has no golden answer", item=item.id))
+    if records.answers and (answer is None or "ground_truth" not in answer):
+        item.issues.append(ImportIssue(item.file, item.line, f"{record_id} has no golden answer", item=item.id))
     item.question = last_question(item.messages)
     item.functions = read_function_docs(question.get("function"))
-    item.tokens_in, item.tokens_out = _int_or_none(record.get("input_token_count")), _int_or_none(record.get("output_token_count"))
+    item.tokens_in, item.tokens_out = (
+        _int_or_none(record.get("input_token_count")),
+        _int_or_none(record.get("output_token_count")),
+    )
     item.latency = record["latency"] if isinstance(record.get("latency"), (int, float)) else None
     if category == CALLS_CATEGORY:
-        fill_call_item(item, record.get("result"), answer, known, sources)
+        fill_call_item(item, record.get("result"), answer, record_id, records)
     else:
-        _fill_dialog_act_item(item, record.get("result"), answer, known, sources)
+        _fill_dialog_act_item(item, record.get("result"), answer, record_id, records)
 
 
-def _fill_dialog_act_item(item: Item, result: Any, answer: JsonObject | None, known: str, sources: RunRecords) -> None:
-    """The golden reply and its labels against the predicted reply and the labels a judge gave it."""
+def _fill_dialog_act_item(
+    item: Item, result: Any, answer: JsonObject | None, record_id: str, records: RunRecords
+) -> None:
+    """Compare the golden labels of a reply with the labels that a judge gave to the predicted reply."""
     text = result if isinstance(result, str) else str(result)
     turn = item.n_turns - 1
     step = max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
@@ -221,16 +264,16 @@ def _fill_dialog_act_item(item: Item, result: Any, answer: JsonObject | None, kn
         item.extra.metadata[GOLDEN_ACTS_KEY] = golden
         item.extra.golden_reply = _join_reply(answer.get("ground_truth_content"))
         item.extra.golden_labels = [str(label) for label in golden] if isinstance(golden, list) else None
-    judged = sources.act_labels.get(known)
-    if judged is None:
-        item.rule_note = "no judge labels: nothing to compare the golden labels with"
+    judge_record = records.act_labels.get(record_id)
+    if judge_record is None:
+        item.rule_note = "no labels by a judge to compare with the golden labels"
         return
-    labels = judged.get("predicted_dialog_acts")
+    labels = judge_record.get("predicted_dialog_acts")
     labels = [str(label) for label in labels] if isinstance(labels, list) else []
-    by = str(judged.get("judge_model") or "judge")
-    reply = judged.get("response")
-    said = str(reply) if reply is not None else None
-    item.verdicts.append(Verdict("judge", labels, RESPONSE, ACT_CRITERION, None, said, by))
+    judge_name = str(judge_record.get("judge_model") or "judge")
+    judge_reply = judge_record.get("response")
+    judge_text = str(judge_reply) if judge_reply is not None else None
+    item.verdicts.append(Verdict("judge", labels, RESPONSE, ACT_CRITERION, None, judge_text, judge_name))
     if isinstance(golden, list):
         item.rule = has_common_label(labels, golden)
         item.rule_error_type = None if item.rule else "dialog_act:no_overlap"
@@ -243,43 +286,49 @@ def _fill_dialog_act_item(item: Item, result: Any, answer: JsonObject | None, kn
 
 
 def _join_reply(content: Any) -> str | None:
-    """Calls and words of a golden reply, a line each."""
+    """Join the calls and texts of a golden reply, one per line."""
     parts = content if isinstance(content, list) else [content]
     return "\n".join(str(part) for part in parts if part is not None) or None
 
 
 def read_messages(question: Any) -> list[Message]:
-    """The flat message list as turns: a user message opens one. Content that is not text stands as its JSON."""
-    found: list[Message] = []
+    """Read the dialogue. A user message begins a turn. Content that is not text becomes JSON."""
+    messages: list[Message] = []
     turn, step = -1, 0
     for entry in question if isinstance(question, list) else []:
         if not isinstance(entry, dict):
             continue
         role, content = entry.get("role"), entry.get("content")
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-        kind = entry.get("content_type")
-        name = GOLDEN_CALL if kind == "function_call" else str(kind) if kind not in PLAIN_CONTENT_TYPES else None
+        content_type = entry.get("content_type")
+        name = (
+            GOLDEN_CALL
+            if content_type == "function_call"
+            else str(content_type)
+            if content_type not in PLAIN_CONTENT_TYPES
+            else None
+        )
         if role == "user":
             turn, step = turn + 1, 0
-            found.append(Message(turn, -1, "user", text, name))
+            messages.append(Message(turn, -1, "user", text, name))
         else:
-            place: Role = role if role in ("system", "assistant", "tool") else "log"
-            found.append(Message(max(turn, 0), step, place, text, name))
+            message_role: Role = role if role in ("system", "assistant", "tool") else "log"
+            messages.append(Message(max(turn, 0), step, message_role, text, name))
             step += role == "tool"
-    return found
+    return messages
 
 
-def _add_official_verdict(item: Item, category: str, known: str, sources: RunRecords) -> None:
-    failures = sources.failures_by_category.get(category)
+def _add_official_verdict(item: Item, category: str, record_id: str, records: RunRecords) -> None:
+    failures = records.failures_by_category.get(category)
     if failures is None:
         return
-    entry = failures.get(known)
+    entry = failures.get(record_id)
     item.official = entry is None
     item.error_type = str(entry["error_type"]) if entry and entry.get("error_type") is not None else None
     error = entry.get("error") if entry else None
-    text = "\n".join(map(str, error)) if isinstance(error, list) else str(error) if error else None
+    rationale = "\n".join(map(str, error)) if isinstance(error, list) else str(error) if error else None
     item.verdicts.append(
-        Verdict("official", item.official, error_type=item.error_type, rationale=text, by="score file")
+        Verdict("official", item.official, error_type=item.error_type, rationale=rationale, by="score file")
     )
 
 

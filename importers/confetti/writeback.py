@@ -1,14 +1,10 @@
-"""The way back: this benchmark's own files by what people say.
+"""Export of reviews and golden fixes to CONFETTI's own files.
 
-Records of the files beside CONFETTI's scores by what people say: soft scores, hallucinated arguments, labels.
+Overrides change the score files, the soft scores and the judge's files. `metrics.json` has metrics derived from them
+and is not changed.
 
-Golden answers of CONFETTI's dataset. A fix is `{"ground_truth": ...}`: one call `[{function: {parameter: [accepted
-values]}}]`, or the labels of a dialog act.
-
-CONFETTI's score files and the judges' files beside them by what people say. `metrics.json` holds aggregates of them
-and is left to whoever made it.
-
-CONFETTI's golden answers from stored items, and the verdict with another one. Forms as in `golden`.
+A golden fix is `{"ground_truth": ...}`: one call as `[{function: {parameter: [accepted values]}}]`, or the labels of a
+dialog act item.
 """
 
 from __future__ import annotations
@@ -20,24 +16,30 @@ from typing import Any
 from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.writeback import (
     ANNOTATOR_REASON,
-    LineEdits,
+    CriterionKey,
     GoldenFixes,
     JsonObject,
-    CriterionKey,
-    update_counts,
+    LineEdits,
     apply_edits,
-    header_line_number,
-    positions_by_name,
-    parse_numbered_records,
     check_fix_fields,
-    item_override,
-    has_decoded_calls,
-    rewrite_answer_files,
-    find_unrepresentable,
     check_golden_call,
+    find_unrepresentable,
+    has_decoded_calls,
+    header_line_number,
+    item_override,
+    parse_numbered_records,
+    positions_by_name,
+    rewrite_answer_files,
+    update_score_header,
 )
-from fcreview.importers.confetti import checker
-from fcreview.importers.confetti.checker import ACT_CRITERION, LABELS, has_common_label, check_call, make_dataset_item
+from fcreview.importers.confetti.checker import (
+    ACT_CRITERION,
+    GOLDEN_ACTS_KEY,
+    check_call,
+    get_act_verdict,
+    has_common_label,
+    make_dataset_item,
+)
 from fcreview.importers.confetti.discovery import (
     ACT_JUDGE_FILE,
     ACTS_CATEGORY,
@@ -47,106 +49,129 @@ from fcreview.importers.confetti.discovery import (
     QUESTION_FILES,
     RESULT_FILES,
     SCORE_FILES,
+    SOFT_SCORE_FILE,
     RunRecords,
     load_run_records,
 )
-from fcreview.importers.confetti.discovery import SOFT_SCORE_FILE as DISCOVERY_SOFT
-from fcreview.importers.confetti.leaderboard import HALLUCINATED_CRITERION, SOFT_SCORE_CRITERION, get_hallucination_flags, get_soft_score
-from fcreview.importers.confetti.leaderboard import SOFT_SCORE_CRITERION as SOFT_SCORE
+from fcreview.importers.confetti.leaderboard import (
+    HALLUCINATED_CRITERION,
+    SOFT_SCORE_CRITERION,
+    get_hallucination_flags,
+    get_soft_score,
+)
 from fcreview.model.address import ITEM, RESPONSE, enclosing_call, parse_address
-from fcreview.model.item import AcceptedValues, GoldenObject, Item, Run
+from fcreview.model.item import GoldenObject, Item, Run
 from fcreview.model.json_value import child_path
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
+from fcreview.model.verdict import DIALOG_ACTS
+from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 
 
-def override_soft_scores(record: JsonObject, row: ScoredItem) -> JsonObject:
-    """`valid` is the item's verdict; scores of arguments and of the call as the figures have them."""
-    found = dict(record)
-    if "valid" in found and isinstance(row.overrides.get(ITEM_CORRECT), bool):
-        found["valid"] = row.overrides[ITEM_CORRECT]
-    scores = dict(found["param_scores"]) if isinstance(found.get("param_scores"), dict) else {}
-    said = {target: value for (target, criterion), value in row.overrides.items() if criterion == SOFT_SCORE_CRITERION}
+def override_soft_scores(record: JsonObject, item: ScoredItem) -> JsonObject:
+    """Return a soft score record with the effective verdict on the item and the effective scores of the call and its
+    arguments."""
+    new_record = dict(record)
+    if "valid" in new_record and isinstance(item.overrides.get(ITEM_CORRECT), bool):
+        new_record["valid"] = item.overrides[ITEM_CORRECT]
+    scores = dict(new_record["param_scores"]) if isinstance(new_record.get("param_scores"), dict) else {}
+    overridden_scores = {
+        target: value for (target, criterion), value in item.overrides.items() if criterion == SOFT_SCORE_CRITERION
+    }
     for name in scores:
-        for target, value in said.items():
-            part = parse_address(target)
-            if part is not None and part.argument == child_path("", name) and isinstance(value, (int, float)):
+        for target, value in overridden_scores.items():
+            address = parse_address(target)
+            if address is not None and address.argument == child_path("", name) and isinstance(value, (int, float)):
                 scores[name] = value
     if scores:
-        found["param_scores"] = scores
-    score = get_soft_score(row)
-    if said and score is not None:
-        found["soft_score"] = score
-    return found
+        new_record["param_scores"] = scores
+    score = get_soft_score(item)
+    if overridden_scores and score is not None:
+        new_record["soft_score"] = score
+    return new_record
 
 
-def override_hallucination_flags(record: JsonObject, row: ScoredItem) -> JsonObject:
-    """`hallucinated_parameters` has a list of names for each predicted call, in order. Names that are no arguments of
-    their call stay."""
-    before = record.get("hallucinated_parameters")
-    if not isinstance(before, list) or not any(criterion == HALLUCINATED_CRITERION for _, criterion in row.overrides):
+def override_hallucination_flags(record: JsonObject, item: ScoredItem) -> JsonObject:
+    """Return a judge's record with the effective `hallucinated_parameters`, a list of names for each predicted call in
+    order. Names that are no arguments of their call are kept."""
+    old_lists = record.get("hallucinated_parameters")
+    if not isinstance(old_lists, list) or not any(
+        criterion == HALLUCINATED_CRITERION for _, criterion in item.overrides
+    ):
         return record
-    flags = get_hallucination_flags(row)
+    flags = get_hallucination_flags(item)
     actions = record.get("predicted_actions")
-    calls = [target for target, criterion, _ in row.part_verdicts if criterion == "name_matches"]
-    lists = [list(names) if isinstance(names, list) else [] for names in before]
-    for position, (call, names) in enumerate(zip(calls, lists, strict=False)):
-        known = _argument_names_by_path(actions[position]) if isinstance(actions, list) and position < len(actions) else {}
+    calls = [target for target, criterion, _ in item.part_verdicts if criterion == "name_matches"]
+    new_lists = [list(names) if isinstance(names, list) else [] for names in old_lists]
+    for position, (call, names) in enumerate(zip(calls, new_lists, strict=False)):
+        argument_names = (
+            _argument_names_by_path(actions[position]) if isinstance(actions, list) and position < len(actions) else {}
+        )
         for target, flagged in flags.items():
-            part = parse_address(target)
-            if part is None or part.argument is None or enclosing_call(target) != call:
+            address = parse_address(target)
+            if address is None or address.argument is None or enclosing_call(target) != call:
                 continue
-            name = known.get(part.argument, part.argument)
+            name = argument_names.get(address.argument, address.argument)
             if flagged and name not in names:
                 names.append(name)
             elif not flagged and name in names:
                 names.remove(name)
-    return record | {"hallucinated_parameters": lists}
+    return record | {"hallucinated_parameters": new_lists}
 
 
 def _argument_names_by_path(action: Any) -> dict[str, str]:
-    """Path -> name of the arguments of `{function: {argument: value}}`."""
-    inner = next(iter(action.values()), None) if isinstance(action, dict) else None
-    return {child_path("", str(name)): str(name) for name in inner} if isinstance(inner, dict) else {}
+    """Return the argument names by path, given `{function: {argument: value}}`."""
+    arguments = next(iter(action.values()), None) if isinstance(action, dict) else None
+    return {child_path("", str(name)): str(name) for name in arguments} if isinstance(arguments, dict) else {}
 
 
-def override_act_labels(record: JsonObject, row: ScoredItem) -> JsonObject:
-    labels = row.overrides.get((RESPONSE, checker.ACT_CRITERION))
+def override_act_labels(record: JsonObject, item: ScoredItem) -> JsonObject:
+    """Return a judge's record with the overridden labels."""
+    labels = item.overrides.get((RESPONSE, ACT_CRITERION))
     if not isinstance(labels, list):
         return record
-    golden = row.metadata.get(checker.GOLDEN_ACTS_KEY)
-    found = record | {"predicted_dialog_acts": labels}
-    if "match" in found and isinstance(golden, list):
-        found["match"] = checker.has_common_label(labels, golden)
-    return found
+    golden = item.metadata.get(GOLDEN_ACTS_KEY)
+    new_record = record | {"predicted_dialog_acts": labels}
+    if "match" in new_record and isinstance(golden, list):
+        new_record["match"] = has_common_label(labels, golden)
+    return new_record
 
 
 FIX_FIELD = "ground_truth"
+"""Field of a golden fix."""
 
 
-def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:  # noqa: ARG001
-    """What is wrong with a golden fix of an item; None if nothing is."""
-    wrong = check_fix_fields(fix, FIX_FIELD)
-    if wrong:
-        return wrong
-    truth = fix[FIX_FIELD]
+def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
+    """Return the first error of a golden fix, or None."""
+    error = check_fix_fields(golden_fix, FIX_FIELD)
+    if error:
+        return error
+    golden_answer = golden_fix[FIX_FIELD]
     if item.category != CALLS_CATEGORY:
-        good = isinstance(truth, list) and truth and all(each in LABELS for each in truth)
-        return None if good else f"{FIX_FIELD} is a list of {', '.join(LABELS)}"
-    if not isinstance(truth, list) or len(truth) != 1 or not isinstance(truth[0], dict) or len(truth[0]) != 1:
-        return f'{FIX_FIELD} is [{{"function": {{"parameter": [accepted values]}}}}], one call'
-    ((name, given),) = truth[0].items()
-    wrong = check_golden_call(name, given, item.functions)
-    if wrong:
-        return wrong
-    plain = next((each for each, accepted in given.items() if not isinstance(accepted, list) or not accepted), None)
-    return f"{plain} is no list of accepted values" if plain is not None else None
+        is_valid = (
+            isinstance(golden_answer, list) and golden_answer and all(each in DIALOG_ACTS for each in golden_answer)
+        )
+        return None if is_valid else f"{FIX_FIELD} must be a list of {', '.join(DIALOG_ACTS)}"
+    if (
+        not isinstance(golden_answer, list)
+        or len(golden_answer) != 1
+        or not isinstance(golden_answer[0], dict)
+        or len(golden_answer[0]) != 1
+    ):
+        return f'{FIX_FIELD} must be one call: [{{"function": {{"parameter": [accepted values]}}}}]'
+    ((name, arguments),) = golden_answer[0].items()
+    error = check_golden_call(name, arguments, item.functions)
+    if error:
+        return error
+    invalid_parameter = next(
+        (each for each, accepted in arguments.items() if not isinstance(accepted, list) or not accepted), None
+    )
+    return f"{invalid_parameter} must be a list of accepted values" if invalid_parameter is not None else None
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """The files in `possible_answer/` with these golden answers."""
+    """Yield the files in `possible_answer/` with the golden fixes."""
     answers = [each for each in plan.data if each.parent.name == "possible_answer"]
     return rewrite_answer_files(
         fixes, lambda category: next((each for each in answers if QUESTION_FILES[each.name] == category), None)
@@ -155,144 +180,171 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
 
 ITEM_FILES = {
     ITEM_CORRECT: SCORE_FILES,
-    (ITEM, SOFT_SCORE): (DISCOVERY_SOFT,),
+    (ITEM, SOFT_SCORE_CRITERION): (SOFT_SCORE_FILE,),
     (ITEM, HALLUCINATED_CRITERION): (HALLUCINATION_FILE,),
-    (RESPONSE, checker.ACT_CRITERION): (ACT_JUDGE_FILE,),
+    (RESPONSE, ACT_CRITERION): (ACT_JUDGE_FILE,),
 }
-"""What is held of an item, and by which file."""
-ARGUMENT_FILES = {SOFT_SCORE: DISCOVERY_SOFT, HALLUCINATED_CRITERION: HALLUCINATION_FILE}
+"""(target, criterion) of an item -> names of the files that contain the verdict."""
+ARGUMENT_FILES = {SOFT_SCORE_CRITERION: SOFT_SCORE_FILE, HALLUCINATED_CRITERION: HALLUCINATION_FILE}
+"""Criterion of an argument -> name of the file that contains the verdict."""
 
 
-def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-    sources = load_run_records(plan, [])
-    there = {path.name for path in plan.scores}
-    yield from find_unrepresentable(rows, lambda row, key: bool(there.intersection(_files_with_verdict(row, key))))
-    by_id = {row.id: row for row in rows}
-    beside: dict[str, Callable[[dict[str, Any], ScoredItem], dict[str, Any]]] = {
-        DISCOVERY_SOFT: override_soft_scores, HALLUCINATION_FILE: override_hallucination_flags, ACT_JUDGE_FILE: override_act_labels,
+def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Yield the score files and judge files that overrides change, and the overrides that they cannot represent."""
+    records = load_run_records(plan, [])
+    score_file_names = {path.name for path in plan.scores}
+    yield from find_unrepresentable(
+        items, lambda item, key: bool(score_file_names.intersection(_files_with_verdict(item, key)))
+    )
+    items_by_id = {item.id: item for item in items}
+    override_functions: dict[str, Callable[[dict[str, Any], ScoredItem], dict[str, Any]]] = {
+        SOFT_SCORE_FILE: override_soft_scores, HALLUCINATION_FILE: override_hallucination_flags, ACT_JUDGE_FILE: override_act_labels,
     }  # fmt: skip
     for path in plan.scores:
         raw = read_file(path)
         if path.name in SCORE_FILES:
-            edits = _edit_score_file(plan, SCORE_FILES[path.name], raw, sources, rows)
+            edits = _edit_score_file(plan, SCORE_FILES[path.name], raw, records, items)
         else:
             edits = LineEdits()
             for line, record in parse_numbered_records(raw):
-                row = by_id.get(str(record.get("id")))
-                new = beside[path.name](record, row) if row is not None and row.overrides else record
-                if new != record:
-                    edits.replaced[line] = new
+                item = items_by_id.get(str(record.get("id")))
+                new_record = (
+                    override_functions[path.name](record, item) if item is not None and item.overrides else record
+                )
+                if new_record != record:
+                    edits.replaced[line] = new_record
         if edits:
             yield RewrittenFile(path, apply_edits(raw, edits))
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
+    """Find `metrics.json`."""
     folders = dict.fromkeys(path.parent for path in plan.scores)
     return [folder / METRICS_FILE for folder in folders if (folder / METRICS_FILE).is_file()]
 
 
-def _files_with_verdict(row: ScoredItem, key: CriterionKey) -> Sequence[str]:
+def _files_with_verdict(item: ScoredItem, key: CriterionKey) -> Sequence[str]:
+    """Return the names of the files that contain a verdict."""
     target, criterion = key
     if key == ITEM_CORRECT:
-        return [name for name, category in SCORE_FILES.items() if category == row.category]
-    part = parse_address(target)
-    if part is not None and part.argument is not None:
+        return [name for name, category in SCORE_FILES.items() if category == item.category]
+    address = parse_address(target)
+    if address is not None and address.argument is not None:
         return [ARGUMENT_FILES[criterion]] if criterion in ARGUMENT_FILES else []
     return list(ITEM_FILES.get(key, ()))
 
 
-def get_overridden_verdict(row: ScoredItem) -> bool | None:
-    """What the score file says of the item by what people say; None where it says the same as before."""
-    if row.category == ACTS_CATEGORY and (RESPONSE, checker.ACT_CRITERION) in row.overrides:
-        return checker.get_act_verdict(row)
-    return item_override(row)
+def get_overridden_verdict(item: ScoredItem) -> bool | None:
+    """Return the overridden verdict on an item, or None if the score file needs no change."""
+    if item.category == ACTS_CATEGORY and (RESPONSE, ACT_CRITERION) in item.overrides:
+        return get_act_verdict(item)
+    return item_override(item)
 
 
-def _edit_score_file(plan: RunPlan, category: str, raw: bytes, sources: RunRecords, rows: Sequence[ScoredItem]) -> LineEdits:
-    part = [row for row in rows if row.category == category]
-    failing = sources.failures_by_category.get(category) or {}
-    order = positions_by_name([row.id for row in part])
-    lines = {_get_item_id(record, category): line for line, record in parse_numbered_records(raw) if "id" in record}
-    edits = LineEdits(positions={line: order[name] for name, line in lines.items() if name in order})
+def _edit_score_file(
+    plan: RunPlan, category: str, raw: bytes, records: RunRecords, items: Sequence[ScoredItem]
+) -> LineEdits:
+    """Remove the items that pass now from the failures of a category, and add those that fail now."""
+    category_items = [item for item in items if item.category == category]
+    failures = records.failures_by_category.get(category) or {}
+    positions = positions_by_name([item.id for item in category_items])
+    line_numbers = {
+        _get_item_id(record, category): line for line, record in parse_numbered_records(raw) if "id" in record
+    }
+    edits = LineEdits(positions={line: positions[name] for name, line in line_numbers.items() if name in positions})
     results = _read_results(plan, category)
-    gained = 0
-    for row in part:
-        said = get_overridden_verdict(row)
-        if said is True and row.id in lines:
-            edits.removed.add(lines[row.id])
-            gained += 1
-        elif said is False and row.id not in failing:
-            edits.added.append((order[row.id], _make_failure_record(plan, sources, row, results.get(row.id))))
-            gained -= 1
+    n_gained = 0
+    for item in category_items:
+        verdict = get_overridden_verdict(item)
+        if verdict is True and item.id in line_numbers:
+            edits.removed.add(line_numbers[item.id])
+            n_gained += 1
+        elif verdict is False and item.id not in failures:
+            edits.added.append((positions[item.id], _make_failure_record(plan, records, item, results.get(item.id))))
+            n_gained -= 1
     header = next((record for _, record in parse_numbered_records(raw) if "total_count" in record), None)
     if edits and header is not None:
-        edits.replaced[header_line_number(raw)] = update_counts(header, gained)
+        edits.replaced[header_line_number(raw)] = update_score_header(header, n_gained)
     return edits
 
 
 def _get_item_id(record: dict[str, Any], category: str) -> str:
-    """As `sources` joins them: by the question that is repeated, else by the position, from 1."""
+    """Return the id of a failure's item: the id in its prompt, or else the position from 1."""
     prompt, position = record.get("prompt"), record["id"]
     name = prompt.get("id") if isinstance(prompt, dict) else None
     return str(name or (f"{category}_{position - 1}" if isinstance(position, int) else position))
 
 
 def _read_results(plan: RunPlan, category: str) -> dict[str, Any]:
-    paths = [path for path in plan.results if RESULT_FILES[path.name] == category]
-    found = (row.value for path in paths for row in read_records(path) if isinstance(row, JsonRecord))
+    result_files = [path for path in plan.results if RESULT_FILES[path.name] == category]
+    records = (row.value for path in result_files for row in read_records(path) if isinstance(row, JsonRecord))
     return {
         value["id"]: value.get("result")
-        for value in found
+        for value in records
         if isinstance(value, dict) and isinstance(value.get("id"), str | int)
     }
 
 
-def _make_failure_record(plan: RunPlan, sources: RunRecords, row: ScoredItem, result: Any) -> dict[str, Any]:
-    number = row.id.rpartition("_")[2]
-    found: dict[str, Any] = {
-        "id": int(number) + 1 if number.isdigit() else row.id,
+def _make_failure_record(plan: RunPlan, records: RunRecords, item: ScoredItem, result: Any) -> dict[str, Any]:
+    number = item.id.rpartition("_")[2]
+    failure: dict[str, Any] = {
+        "id": int(number) + 1 if number.isdigit() else item.id,
         "model_name": plan.run.model,
-        "test_category": row.category,
+        "test_category": item.category,
         "valid": False,
         "error": [ANNOTATOR_REASON],
-        "error_type": row.error_type,
+        "error_type": item.error_type,
     }
-    if row.id in sources.questions:
-        found["prompt"] = sources.questions[row.id]
-    found["model_result_raw"] = result
-    if row.category == CALLS_CATEGORY and row.id in sources.answers:
-        found["possible_answer"] = sources.answers[row.id].get("ground_truth")
-    return found
+    if item.id in records.questions:
+        failure["prompt"] = records.questions[item.id]
+    failure["model_result_raw"] = result
+    if item.category == CALLS_CATEGORY and item.id in records.answers:
+        failure["possible_answer"] = records.answers[item.id].get("ground_truth")
+    return failure
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    """The golden call or labels as a fix of them; None without any."""
+    """Return the golden call or labels as a golden fix, or None if there are none."""
     if item.category != CALLS_CATEGORY:
         return {FIX_FIELD: item.extra.golden_labels} if item.extra.golden_labels else None
     if not has_decoded_calls(item.golden):
         return None
     return {
         FIX_FIELD: [
-            {call.name: {name: [_make_fix_value(value) for value in one.any_of] for name, one in (call.arguments or {}).items()}}
+            {
+                call.name: {
+                    name: [_make_fix_value(value) for value in accepted.any_of]
+                    for name, accepted in (call.arguments or {}).items()
+                }
+            }
             for call in item.golden
         ]
     }
 
 
 def _make_fix_value(value: Any) -> Any:
-    return {name: _only(one) for name, one in value.fields.items()} if isinstance(value, GoldenObject) else value
+    if not isinstance(value, GoldenObject):
+        return value
+    return {name: next(iter(accepted.any_of), None) for name, accepted in value.fields.items()}
 
 
-def _only(accept: AcceptedValues) -> Any:
-    return accept.any_of[0] if accept.any_of else None
-
-
-def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
-    """The rule verdict with that golden answer; None where there is nothing to compare it with."""
-    golden = fix.get(FIX_FIELD)
+def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
+    """Recompute the verdict with a golden fix. None if there is nothing to compare with."""
+    golden_answer = golden_fix.get(FIX_FIELD)
     if item.category != CALLS_CATEGORY:
-        labels = next((v.value for v in item.verdicts if v.criterion == ACT_CRITERION and v.source == "judge"), None)
-        return has_common_label(labels, golden) if isinstance(labels, list) and isinstance(golden, list) else None
+        labels = next(
+            (
+                verdict.value
+                for verdict in item.verdicts
+                if verdict.criterion == ACT_CRITERION and verdict.source == "judge"
+            ),
+            None,
+        )
+        return (
+            has_common_label(labels, golden_answer)
+            if isinstance(labels, list) and isinstance(golden_answer, list)
+            else None
+        )
     if not isinstance(record, dict) or not item.functions:
         return None
-    return check_call(record.get("result"), make_dataset_item(item.id, item.functions, golden)).valid
+    return check_call(record.get("result"), make_dataset_item(item.id, item.functions, golden_answer)).valid

@@ -1,1 +1,1 @@
-"""The generic format: JSON Lines of your own, and OpenAI-style chat logs."""
+"""Importer of the generic format: JSON Lines files of your own and OpenAI-style chat logs."""

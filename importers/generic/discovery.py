@@ -59,7 +59,7 @@ def _make_plan(path: Path, first: Any) -> RunPlan | None:
     return RunPlan(run, [path], confidence=confidence, reason=reason, needs_scores=False)
 
 
-def chat_log_to_record(value: Any, line: int) -> Any:
+def chat_log_to_record(value: Any, line_number: int) -> Any:
     """Convert a line of a chat log to a record. Any other value is returned itself.
 
     A chat log is `{"messages": [...]}` or `{"request": {"messages": [...]}, "response": {"choices": [...]}}`.
@@ -82,7 +82,7 @@ def chat_log_to_record(value: Any, line: int) -> Any:
     usage = usage if isinstance(usage, dict) else {}
     tools = request.get("tools") or value.get("tools")
     return {
-        "id": str(value.get("id") or value.get("custom_id") or f"chat_{line}"),
+        "id": str(value.get("id") or value.get("custom_id") or f"chat_{line_number}"),
         "category": "chat",
         "messages": [*request["messages"], *replies],
         "tools": [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else [],

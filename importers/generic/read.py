@@ -34,7 +34,7 @@ from fcreview.run_plan import RunPlan
 
 ROLE_ALIASES: dict[str, Role] = {"developer": "system", "function": "tool"}
 MAX_FIELD_ISSUES = 5
-"""Maximum number of fields of one record for which an issue is reported."""
+"""Maximum number of fields of a record that issues name."""
 
 
 @dataclass(slots=True)
@@ -141,7 +141,7 @@ def _fill_item(item: Item, record: Record) -> None:
     item.functions = [_function_doc(tool) for tool in record.tools]
     item.predicted = chat.calls
     if record.predicted is not None:
-        calls = _index_within_turns(record.predicted)
+        calls = _enumerate_by_turn(record.predicted)
         item.predicted = [parse_predicted_call(call, call.turn, call.step, index) for index, call in calls]
     item.tokens_in, item.tokens_out, item.latency = record.tokens_in, record.tokens_out, record.latency
     item.extra.metadata = dict(record.extra)
@@ -161,7 +161,7 @@ def _fill_item(item: Item, record: Record) -> None:
     item.golden_hash = answer_hash([call.model_dump() for call in record.golden]) if record.golden is not None else ""
 
 
-def _index_within_turns(calls: list[Any]) -> Iterator[tuple[int, Any]]:
+def _enumerate_by_turn(calls: list[Any]) -> Iterator[tuple[int, Any]]:
     """Yield (index within its turn, call)."""
     counts: dict[int, int] = {}
     for call in calls:
@@ -171,7 +171,7 @@ def _index_within_turns(calls: list[Any]) -> Iterator[tuple[int, Any]]:
 
 def parse_golden_calls(calls: list[GoldenCall]) -> list[Call]:
     """Convert the golden calls of a record."""
-    return [_parse_golden_call(call, index) for index, call in _index_within_turns(calls)]
+    return [_parse_golden_call(call, index) for index, call in _enumerate_by_turn(calls)]
 
 
 def _parse_golden_call(call: GoldenCall, index: int) -> Call:

@@ -44,8 +44,8 @@ GOLDEN_CALLS = TypeAdapter(list[GoldenCall])
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
     """Return the first error of a golden fix, or None."""
-    if error := check_fix_fields(golden_fix, GOLDEN_FIELD):
-        return error
+    if problem := check_fix_fields(golden_fix, GOLDEN_FIELD):
+        return problem
     try:
         calls = GOLDEN_CALLS.validate_python(golden_fix[GOLDEN_FIELD])
     except ValidationError as error:

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fcreview.golden_audit.case import AuditedQuestion, DistinctAnswer, RunProfile
 from fcreview.golden_audit.facts import find_model_family, smooth_rate
+from fcreview.golden_audit.question import AuditedQuestion, DistinctAnswer, RunProfile
 from fcreview.model.item import Call, CallPair
 from fcreview.stats.run_comparison import QuestionKey
 from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.exporters.report.html import render_html
-from fcreview.exporters.report.sections import Bar, ReportPage, Section, Table, TableRow, Paragraph, make_table
+from fcreview.exporters.report.sections import Bar, Paragraph, ReportPage, Section, Table, TableRow, make_table
 from tests.browser.layout_checks import fits
 from tests.chromium import Browser
 from tests.cli.conftest import Cli

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.cli.output import json_line
+from fcreview.cli.output import format_json_line
 
 Cli = Callable[..., Any]
 
@@ -73,7 +73,7 @@ def test_as_json_it_is_whole(cli: Cli, hostile_run: Path, hostile: str, command:
 
 @given(st.text() | st.dictionaries(st.text(), st.text() | st.none() | st.booleans() | st.lists(st.text())))
 def test_json_lines_mean_the_same_and_hold_no_hidden_character(value: Any) -> None:
-    line = json_line(value)
+    line = format_json_line(value)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
     assert json.loads(line) == value
@@ -83,4 +83,4 @@ def test_json_lines_mean_the_same_and_hold_no_hidden_character(value: Any) -> No
 
 @pytest.mark.parametrize("value", ["\ud800", {"\udfff": 1}, {"a": 2**70}, [float("nan")], {1: (1, 2)}, {"b": b"x"}])
 def test_what_json_cannot_say_becomes_text(value: Any) -> None:
-    assert json.loads(json_line(value)) is not None
+    assert json.loads(format_json_line(value)) is not None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.command_table import COMMAND_GROUPS, COMMANDS
+from fcreview.cli.program import COMMAND_GROUPS, COMMANDS
 
 Cli = Callable[..., Any]
 

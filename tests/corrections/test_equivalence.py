@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.corrections.equivalence import RULE_KINDS, EquivalenceRule, can_be_omitted, parse_rule, is_equivalent
+from fcreview.corrections.equivalence import RULE_KINDS, EquivalenceRule, can_be_omitted, is_equivalent, parse_rule
 from fcreview.corrections.erratum import ErrataError
 from fcreview.model.function_schema import read_function_schema
 
@@ -25,7 +25,10 @@ RULES = st.builds(EquivalenceRule, st.sampled_from([*RULE_KINDS]), NAMES, NAMES,
         ("a default may be left out of weather", EquivalenceRule("default-omittable", function="weather")),
         ("x^2 is x**2 on bfcl", EquivalenceRule("power-notation", benchmark="bfcl")),
         ("accept 5.0 for 5", EquivalenceRule("accept", given=5.0, wanted=5)),
-        ('accept CA for "San Francisco, CA" in city of f', EquivalenceRule("accept", "", "f", "city", "CA", "San Francisco, CA")),
+        (
+            'accept CA for "San Francisco, CA" in city of f',
+            EquivalenceRule("accept", "", "f", "city", "CA", "San Francisco, CA"),
+        ),
         ('number-equal in "for"', EquivalenceRule("number-equal", argument="for")),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fcreview.corrections.equivalence import parse_rule
-from fcreview.corrections.errata_file import Errata, parse_errata, combine_errata, serialize_errata
+from fcreview.corrections.errata_file import Errata, combine_errata, parse_errata, serialize_errata
 from fcreview.corrections.erratum import ErrataEntry, Evidence
 
 
@@ -32,7 +32,9 @@ def test_every_correction_and_rule_is_there_once() -> None:
     assert [key[-1] for key in both.entries] == ["simple_1", "simple_2", "simple_3"]
     assert [str(rule) for rule in both.rules] == ["ignore-case", "number-equal", "power-notation"]
     assert (both.date, both.who) == ("2026-02-01", "alice, bob")
-    assert combine_errata(both, there).content is None and combine_errata(both, here).content is None, "merging again changes nothing"
+    assert combine_errata(both, there).content is None and combine_errata(both, here).content is None, (
+        "merging again changes nothing"
+    )
     back = combine_errata(there, here).content
     assert back is not None and said(parse_errata(back)) == said(both), "the other way round gives the same"
 

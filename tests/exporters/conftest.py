@@ -36,7 +36,9 @@ def two_runs(tmp_path: Path, imported: Imported) -> Iterator[Store]:
     """The same items by two models, with a note on one of them."""
     workspace = imported(tmp_path / "runs", {"maple-8b": ROWS, "birch-3b": ROWS})
     with Store.open(workspace, "alice") as opened:
-        Reviewer(opened, Journal(workspace, "alice")).review(opened.find_items("-1")[0], Annotation(verdict=True, note=NOTE))
+        Reviewer(opened, Journal(workspace, "alice")).review(
+            opened.find_items("-1")[0], Annotation(verdict=True, note=NOTE)
+        )
         yield opened
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from fcreview.exporters.base import FORMATS, FileFormat, FolderFormat, Sink, ExportSource
+from fcreview.exporters.base import FORMATS, ExportSource, FileFormat, FolderFormat, Sink
 from fcreview.exporters.label_studio import OWN_DATA_FIELDS
 
 NOTE = '=HYPERLINK("http://x","y")\nsecond; "line"'

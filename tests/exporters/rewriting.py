@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fcreview.cli.report_data import run_metrics
+from fcreview.cli.report_data import compute_run_metrics
 from fcreview.exporters.base import BenchmarkServices
 from fcreview.exporters.export import export
-from fcreview.importers.registry import discover, check_golden_fix, rewrite_scores, rewrite_golden, find_summary_files
+from fcreview.importers.registry import check_golden_fix, discover, find_summary_files, rewrite_golden, rewrite_scores
 from fcreview.model.item import Run
 from fcreview.model.metric import MetricSource
 from fcreview.model.review import Event
@@ -43,7 +43,9 @@ class Lent:
         def plan(run: Run) -> RunPlan:
             return plans[named(run), run.path]
 
-        return BenchmarkServices(plan, rewrite_scores, find_summary_files, check_golden_fix, rewrite_golden, self.told.append)
+        return BenchmarkServices(
+            plan, rewrite_scores, find_summary_files, check_golden_fix, rewrite_golden, self.told.append
+        )
 
 
 def written(reviewed: Reviewed, events: Iterable[Event], paths: Sequence[Path], out: Path) -> list[str]:
@@ -58,7 +60,7 @@ def figures(store: Store, source: MetricSource) -> Figures:
     """Every figure of every run, as one source has it."""
     found: Figures = {}
     for row in store.fetch_runs():
-        for line in run_metrics(store.analysis.fetch_scored_items(row.run), row.info):
+        for line in compute_run_metrics(store.analysis.fetch_scored_items(row.run), row.info):
             found[named(row.info), line.table, line.level, line.name] = line.values.get(source)
     return found
 
@@ -115,7 +117,9 @@ def opposite(said: Said) -> Said | None:
 def some(reviewed: Reviewed, questions: Sequence[tuple[str, str]], share: float, seed: int = 1) -> list[Event]:
     """The opposite of a share of the automatic verdicts on these (kind of target, criterion)."""
     dice = random.Random(seed)
-    rows = reviewed.store.run_sql("SELECT item FROM items WHERE official IS NOT NULL OR benchmark <> 'complexfuncbench'")[1]
+    rows = reviewed.store.run_sql(
+        "SELECT item FROM items WHERE official IS NOT NULL OR benchmark <> 'complexfuncbench'"
+    )[1]
     known = {item for (item,) in rows}  # of a sample that has a log only, there is no record to write in
     asked = [each for each in reviewed.automatic() if (kind(each.target), each.criterion) in questions]
     asked = [each for each in asked if each.item in known]

@@ -14,7 +14,7 @@ import pytest
 
 from fcreview.errors import EXIT_USAGE_ERROR
 from fcreview.exporters import export as placing
-from fcreview.exporters.base import EXPORTERS, ExportError, FileFormat, FolderFormat, Sink, ExportSource
+from fcreview.exporters.base import EXPORTERS, ExportError, ExportSource, FileFormat, FolderFormat, Sink
 from fcreview.exporters.export import export, new_file
 from fcreview.store.filters.parser import FilterError
 from fcreview.store.rows import View

@@ -29,7 +29,12 @@ def test_every_item_and_every_reviewed_target_is_there(store: Store, tmp_path: P
 
 def test_it_is_told_how_many_there_are_so_far(store: Store, tmp_path: Path) -> None:
     told: list[tuple[str, int]] = []
-    export(store, "csv", tmp_path / "labels", output=ExportOutput(on_progress=lambda noun, number: told.append((noun, number))))
+    export(
+        store,
+        "csv",
+        tmp_path / "labels",
+        output=ExportOutput(on_progress=lambda noun, number: told.append((noun, number))),
+    )
     assert told and told[-1] == ("label", 5)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from fcreview.exporters.base import ExportError
 from fcreview.exporters.export import export
-from fcreview.importers.registry import discover, check_golden_fix, read_items
+from fcreview.importers.registry import check_golden_fix, discover, read_items
 from fcreview.model.item import Item
 from fcreview.model.review import Event
 from tests.exporters.rewriting import Lent
@@ -163,7 +163,7 @@ def test_what_people_differ_on_and_what_has_the_wrong_form_is_left_out(
         (ruling,) = fix_events(reviewed, one, good, "carol")
         ruling.act = "adjudicate"
         told = written(reviewed, [*events, ruling], samples / "bfcl", tmp_path / "out")
-    assert any("simple_python_3: ground_truth is a list of" in line for line in told)
+    assert any("simple_python_3: ground_truth must be a list of" in line for line in told)
     (line,) = (tmp_path / "out" / "changed.jsonl").read_bytes().splitlines()
     assert orjson.loads(line)["settled_by"] == ["carol"]
 

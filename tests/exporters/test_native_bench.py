@@ -29,7 +29,7 @@ SHARES = [pytest.param(place, marks=only_long if place in ALIKE else ()) for pla
 TOLD: dict[str, Callable[[Key], bool]] = {
     "it is not known which milestones": lambda key: key[0][2] == "zh" and "process" in key[1] + key[3],
     "the judge's yes to right answers": lambda key: key[3].endswith(" LLM"),
-    "does not fit its entries or results": lambda key: key[0][0] == "bfcl",
+    "do not agree with its entries or results": lambda key: key[0][0] == "bfcl",
     "right answers are no rejections": lambda key: key[3] == "Rejection rate",
 }  # fmt: skip
 """What is told of a run, and the figures it is about."""

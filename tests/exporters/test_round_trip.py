@@ -17,7 +17,7 @@ from fcreview.exporters.export import export
 from fcreview.model.review import FAULTS, Annotation
 from fcreview.model.verdict import Policy
 from fcreview.store.labels.fields import JSON, LABEL_FIELDS, DuckDBType
-from fcreview.store.labels.import_labels import ReviewFile, LabelImportResult, import_reviews
+from fcreview.store.labels.import_labels import LabelImportResult, ReviewFile, import_reviews
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
@@ -32,7 +32,11 @@ HARD = '=1+1 "two"\n; \u202e東京 \x00 \U0001f600'
 ACTS: list[tuple[str, int, Annotation]] = [
     ("alice", 0, Annotation(verdict=True, fault="golden", tags=["=a", HARD], note=HARD)),
     ("bob", 0, Annotation(verdict=False, fault="model", note="b")),
-    ("carol", 0, Annotation(verdict="unsure", golden_fix={"get_weather": {"city": ["Rome", HARD], "days": [1, 2.5, None]}})),
+    (
+        "carol",
+        0,
+        Annotation(verdict="unsure", golden_fix={"get_weather": {"city": ["Rome", HARD], "days": [1, 2.5, None]}}),
+    ),
     ("judy", 0, Annotation(act="adjudicate", verdict=True, fault="checker", golden_fix={"f": {}}, note="settled")),
     ("alice", 1, Annotation(verdict=False, target="turn:1/call:1/arg:city", fault="question")),
     ("bob", 1, Annotation(verdict=2, target="response", criterion="completeness")),

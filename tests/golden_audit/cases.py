@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.golden_audit.case import AuditedQuestion, DistinctAnswer, Reason, RunProfile
 from fcreview.golden_audit.consistency import GoldenAnswerIndex
 from fcreview.golden_audit.evidence import QuestionEvidence, collect_evidence, create_schema_reader
 from fcreview.golden_audit.facts import find_model_family
+from fcreview.golden_audit.question import AuditedQuestion, DistinctAnswer, Reason, RunProfile
 from fcreview.matching.align import align_turns
 from fcreview.model.item import AcceptedValues, Call
 from fcreview.stats.run_comparison import QuestionKey

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from fcreview.golden_audit.case import Reason
 from fcreview.golden_audit.consistency import find_function_doc_conflicts as checked
 from fcreview.golden_audit.formats import find_format_conflicts
+from fcreview.golden_audit.question import Reason
 from fcreview.model.item import Call
 from tests.golden_audit.cases import OPTIONAL, Said, case, document, golden, of_kind, seen
 
@@ -32,10 +32,10 @@ def test_demanding_the_default_of_an_optional_argument_is_suspect(default: dict[
 
 def test_leaving_out_and_the_default_must_be_accepted_alike() -> None:
     metres = {"type": "string", "description": "Default is 'm'."}
-    assert kinds(["cm", OPTIONAL], metres) == [("left out", 1.0)]
+    assert kinds(["cm", OPTIONAL], metres) == [("omission", 1.0)]
     assert kinds(["m", OPTIONAL], metres) == []
     assert kinds(["cm", "meters", OPTIONAL], metres) == []
-    assert kinds([OPTIONAL], metres) == [("left out", 0.5)]
+    assert kinds([OPTIONAL], metres) == [("omission", 0.5)]
     assert kinds(["cm", OPTIONAL], {"type": "string"}) == []
 
 

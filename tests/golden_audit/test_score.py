@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.golden_audit.case import AuditedQuestion, Reason
+from fcreview.golden_audit.question import AuditedQuestion, Reason
 from fcreview.golden_audit.score import (
     MIN_CONVENTION_ITEMS,
     PRIOR_REVIEWS,

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.golden_audit.case import AuditedQuestion
 from fcreview.golden_audit.consistency import GoldenAnswerIndex, find_deviations_from_other_items
+from fcreview.golden_audit.question import AuditedQuestion
 from tests.golden_audit.cases import OPTIONAL, case, document, golden, seen
 
 DOCUMENT = document(unit="Unit.")

@@ -14,7 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.importers.acebench.agent import parse_history
-from fcreview.importers.acebench.checker import check_calls, check_end_state, leading_milestone_share, compute_process_accuracy
+from fcreview.importers.acebench.checker import (
+    check_calls,
+    check_end_state,
+    compute_process_accuracy,
+    leading_milestone_share,
+)
 from fcreview.importers.acebench.decode import decode_reply
 from fcreview.importers.acebench.leaderboard import compute_metrics
 from fcreview.importers.acebench.normal import parse_golden_calls, parse_transcript

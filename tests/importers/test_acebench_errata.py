@@ -48,7 +48,9 @@ def entry(plan: RunPlan, name: str, new: Any, **fields: Any) -> ErrataEntry:
 
 
 def errata(*entries: ErrataEntry, rules: tuple[str, ...] = ()) -> Errata:
-    return parse_errata(serialize_errata(entries, [parse_rule(each) for each in rules], "2026-01-01", "alice"), "e.jsonl")
+    return parse_errata(
+        serialize_errata(entries, [parse_rule(each) for each in rules], "2026-01-01", "alice"), "e.jsonl"
+    )
 
 
 def mended(plan: RunPlan, found: Errata) -> tuple[dict[str, Item], list[ImportIssue]]:
@@ -97,8 +99,8 @@ def test_what_does_not_fit_is_told_on_the_item_too_and_changes_nothing(plan: Run
     wrong = [
         (entry(plan, FAILING, new, question_hash="0" * 16), "the question has changed"),
         (entry(plan, FAILING, new, old={"f": {}}), "neither the old nor the new one"),
-        (entry(plan, FAILING, ["no", "calls"]), "has another form"),
-        (entry(plan, AGENT, []), "agent items are not exchanged"),
+        (entry(plan, FAILING, ["no", "calls"]), "the new golden answer is not valid"),
+        (entry(plan, AGENT, []), "errata do not apply to agent items"),
     ]
     for one, why in wrong:
         found, issues = mended(plan, errata(one))

@@ -10,8 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.complexfuncbench.calls import sample_domain, read_golden_path, derive_call_verdicts, read_predicted_path
-from fcreview.importers.complexfuncbench.checker import find_call_error, find_format_error, check_exact_parameters, is_rule_match
+from fcreview.importers.complexfuncbench.calls import (
+    derive_call_verdicts,
+    read_golden_path,
+    read_predicted_path,
+    sample_domain,
+)
+from fcreview.importers.complexfuncbench.checker import (
+    check_exact_parameters,
+    find_call_error,
+    find_format_error,
+    is_rule_match,
+)
 from fcreview.importers.complexfuncbench.leaderboard import compute_metrics
 from fcreview.importers.complexfuncbench.log import parse_log
 from fcreview.importers.registry import discover, read_items
@@ -56,7 +66,9 @@ def test_every_call_has_the_oracles_verdict_and_tier(bench: Path) -> None:
         if name not in records:
             continue
         log = parse_log((root / f"result/gpt-4o-2024-08-06/shared-13/logs/{name}.log").read_text())
-        ours = derive_call_verdicts(read_predicted_path(records[name]), read_golden_path(data[name]), data[name]["functions"], log)
+        ours = derive_call_verdicts(
+            read_predicted_path(records[name]), read_golden_path(data[name]), data[name]["functions"], log
+        )
         by_turn: dict[int, list] = {}
         for verdict in ours:
             by_turn.setdefault(verdict.predicted.step, []).append(verdict)
@@ -109,7 +121,9 @@ def test_rules_for_calls() -> None:
     )
     other = {"name": "Search_Hotels", "arguments": {**call["arguments"], "dest_id": "2"}}
     assert (check_exact_parameters(call, other) or ("",))[0] == "value_error"
-    assert check_exact_parameters(call, {"name": "Search_Hotels", "arguments": {**call["arguments"], "adults": 3}}) is None
+    assert (
+        check_exact_parameters(call, {"name": "Search_Hotels", "arguments": {**call["arguments"], "adults": 3}}) is None
+    )
     assert (check_exact_parameters(call, {"name": "Get_Filter", "arguments": {}}) or ("",))[0] == "func_error"
     assert (
         find_call_error({"name": "f", "arguments": {"x": 1, "y": 2}}, {"name": "f", "arguments": {"x": 1}})[0]

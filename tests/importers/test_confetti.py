@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.importers.confetti.checker import count_shared_labels, has_common_label, find_chain_positions, compute_soft_score, token_f1
+from fcreview.importers.confetti.checker import (
+    compute_soft_score,
+    count_shared_labels,
+    find_chain_positions,
+    has_common_label,
+    token_f1,
+)
 from fcreview.importers.confetti.leaderboard import count_valid_parameters
-from fcreview.importers.registry import discover, compute_metrics, read_items
+from fcreview.importers.registry import compute_metrics, discover, read_items
 from fcreview.model.item import Item
 from fcreview.model.metric import METRIC_SOURCES
 from fcreview.store.importing.run_importer import import_runs

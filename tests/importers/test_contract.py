@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from fcreview.importers.registry import IMPORTERS, discover, compute_metrics, read_items
+from fcreview.importers.registry import IMPORTERS, compute_metrics, discover, read_items
 from fcreview.model.item import ImportIssue, Item
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.metric import Metric, ScoredItem

@@ -11,7 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.importers.hammerbench.checker import check_arguments, check_snapshot
-from fcreview.importers.hammerbench.dialogue import QUOTED_MESSAGE_NAME, choose_parser, parse_prediction, parse_user_message
+from fcreview.importers.hammerbench.dialogue import (
+    QUOTED_MESSAGE_NAME,
+    choose_parser,
+    parse_prediction,
+    parse_user_message,
+)
 from fcreview.importers.hammerbench.discovery import split_item_id
 from fcreview.importers.hammerbench.leaderboard import compute_metrics
 from fcreview.importers.registry import discover, read_items

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from fcreview.importers.acebench import agent, normal
-from fcreview.importers.acebench.agent import MAX_STATE_DIFFERENCES, choose_milestone_sequence, describe_milestones, find_met_milestones, pair_milestones, find_state_differences
+from fcreview.importers.acebench.agent import (
+    MAX_STATE_DIFFERENCES,
+    choose_milestone_sequence,
+    describe_milestones,
+    find_state_differences,
+    pair_milestones,
+)
+from fcreview.importers.acebench.checker import find_met_milestones
 from fcreview.importers.confetti.discovery import RunRecords
 from fcreview.importers.confetti.read import fill_call_item as confetti_call
 from fcreview.importers.hammerbench.snapshot import SnapshotSource
@@ -107,8 +114,9 @@ def test_states_are_compared_down_to_the_value_that_differs() -> None:
 def test_what_a_special_reply_must_say_is_its_golden_reply() -> None:
     item = Item("special_incomplete_0", "special_incomplete")
     question = {"question": "user: Book it."}
-    normal.fill_item(item, {"result": "Which?"}, question, {"book": ["day", "hour"]}, item.category, can_recompute=True)
-    assert item.extra.golden_reply == "must say: Missing necessary parameters\nmust name, of book: day, hour"
+    golden = {"book": ["day", "hour"]}
+    normal.fill_item(item, golden, result={"result": "Which?"}, question=question, can_recompute=True)
+    assert item.extra.golden_reply == "must contain: Missing necessary parameters\nmust name for book: day, hour"
 
 
 @pytest.mark.parametrize("label", ["Sorry, no tool.", {"name": "x", "arguments": {}}])

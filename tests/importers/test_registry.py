@@ -12,7 +12,7 @@ import pytest
 
 from fcreview.importers import registry
 from fcreview.importers.common.discovery import NOT_UTF8
-from fcreview.importers.registry import IMPORTERS, discover, compute_metrics, read_items
+from fcreview.importers.registry import IMPORTERS, compute_metrics, discover, read_items
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import ScoredItem
 from fcreview.run_plan import DiscoveredRuns, RunPlan
@@ -118,7 +118,9 @@ def test_every_importer_keeps_the_contract(name: str) -> None:
 
 
 def test_values_of_another_form_cost_a_benchmark_its_figures_and_not_the_report() -> None:
-    rows = [ScoredItem("a", "dialogacts", None, True, values={"dialog_act": [{"not": "a label"}]}, metadata={"chain": 5})]
+    rows = [
+        ScoredItem("a", "dialogacts", None, True, values={"dialog_act": [{"not": "a label"}]}, metadata={"chain": 5})
+    ]
     rows += [ScoredItem("b", "conversationsclean", None, False, values={"soft_score": 1.0}, metadata={"chain": {}})]
     found = compute_metrics(rows, Run("confetti", "v1", "en", "m", "/runs"))
     assert (found[0].name, found[0].value) == ("all items", 0.5)

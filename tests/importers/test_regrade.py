@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.registry import IMPORTERS, discover, check_golden_fix, make_golden_template, read_items, recheck
+from fcreview.importers.registry import IMPORTERS, check_golden_fix, discover, make_golden_template, read_items, recheck
 from fcreview.model.item import Item, Run
 
 Sample = tuple[Run, Item, Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.matching.confusables import MAX_TEXT_LENGTH, describe_hidden_difference, confusable_skeleton
+from fcreview.matching.confusables import MAX_TEXT_LENGTH, confusable_skeleton, describe_hidden_difference
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 
 from fcreview.matching.align import align
 from fcreview.matching.diff import EXACT_RULES, MAX_DIFFERENCES, ComparisonRules, diff_call
-from fcreview.matching.first_difference import ArgumentRow, FirstDifference, build_argument_rows, set_difference_location, find_first_difference
-from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, GoldenObject, Item, CallPair
+from fcreview.matching.first_difference import (
+    ArgumentRow,
+    FirstDifference,
+    build_argument_rows,
+    find_first_difference,
+    set_difference_location,
+)
+from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, CallPair, GoldenObject, Item
 from fcreview.model.json_value import child_path
 from tests.model.test_json_value import accepts, json_values, nested
 
@@ -26,7 +32,9 @@ LENIENT = ComparisonRules(
 
 
 def golden(_name: str = "f", **arguments: Any) -> Call:
-    return Call("golden", _name, {k: v if isinstance(v, AcceptedValues) else AcceptedValues([v]) for k, v in arguments.items()})
+    return Call(
+        "golden", _name, {k: v if isinstance(v, AcceptedValues) else AcceptedValues([v]) for k, v in arguments.items()}
+    )
 
 
 def predicted(_name: str = "f", **arguments: Any) -> Call:
@@ -107,7 +115,9 @@ def test_fields_with_alternatives_at_every_depth() -> None:
     assert one(item, {"unit": "F"}) == []
     assert one([item, item], [{"unit": "C"}, {"unit": "F", "days": 1}]) == []
     assert one([item], [{"unit": "K", "days": 1}]) == [("a[0].unit", "!", "none of 2 accepted values")]
-    assert one(GoldenObject({"in": AcceptedValues([item])}), {"in": {}}) == [("a.in.unit", "-", "required, but missing")]
+    assert one(GoldenObject({"in": AcceptedValues([item])}), {"in": {}}) == [
+        ("a.in.unit", "-", "required, but missing")
+    ]
 
 
 def test_the_closest_alternative_explains() -> None:
@@ -139,7 +149,8 @@ def test_undecodable_calls() -> None:
     assert diff_call(golden(a=1), broken) == [ArgumentDiff("", "!", "bracket is not closed")]
     assert align([golden(a=1)], [broken])[0].state == "!"
     assert (
-        diff_call(Call("golden", "f", None, raw="f("), predicted(a=1))[0].reason == 'golden call cannot be decoded: "f("'
+        diff_call(Call("golden", "f", None, raw="f("), predicted(a=1))[0].reason
+        == 'golden call cannot be decoded: "f("'
     )
     assert diff_call(Call("golden", "f", None, raw="f("), broken) == []
 
@@ -151,7 +162,9 @@ def test_a_call_does_not_differ_from_itself(arguments: dict[str, Any]) -> None:
 
 
 @given(st.dictionaries(st.text("ab"), accepts, max_size=3), st.dictionaries(st.text("ab"), json_values, max_size=3))
-def test_every_difference_has_a_row_and_a_reason_on_one_line(wanted: dict[str, AcceptedValues], given_: dict[str, Any]) -> None:
+def test_every_difference_has_a_row_and_a_reason_on_one_line(
+    wanted: dict[str, AcceptedValues], given_: dict[str, Any]
+) -> None:
     left, right = Call("golden", "f", wanted), Call("predicted", "f", given_)
     diff = diff_call(left, right)
     rows = build_argument_rows(left, right, diff)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model.address import PartAddress, enclosing_call, is_address, parse_address, describe_address
+from fcreview.model.address import PartAddress, describe_address, enclosing_call, is_address, parse_address
 
 TARGETS = st.builds(
     lambda turn, call, path: PartAddress(turn, call, path if call is not None else None),

@@ -7,8 +7,8 @@ import pytest
 from fcreview.model.function_schema import (
     NO_DEFAULT,
     MalformedSchema,
-    read_declared_parameters,
     parse_default,
+    read_declared_parameters,
     read_function_schema,
 )
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model.item import RecomputedVerdict, Erratum, Extra, RecordLocation, StateDifference
+from fcreview.model.item import Erratum, Extra, RecomputedVerdict, RecordLocation, StateDifference
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),

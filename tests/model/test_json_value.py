@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from fcreview.model.item import AcceptedValues, GoldenObject
 from fcreview.model.json_value import (
     TOO_DEEP_TEXT,
-    parse_accepted_values,
-    answer_hash,
     abbreviate,
+    answer_hash,
     canonical_json,
     child_path,
     json_hash,
-    to_plain_json,
+    parse_accepted_values,
     split_path,
     to_json_text,
+    to_plain_json,
 )
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
@@ -67,7 +67,10 @@ accepts: st.SearchStrategy[AcceptedValues] = st.recursive(
         (b"x", "b'x'"),
         (AcceptedValues(["C", "F"]), '"C" or "F"'),
         (AcceptedValues([], True), "(omitted)"),
-        (GoldenObject({"unit": AcceptedValues(["C", "F"], True), "x": AcceptedValues([1])}), '{"unit"?: "C" or "F", "x": 1}'),
+        (
+            GoldenObject({"unit": AcceptedValues(["C", "F"], True), "x": AcceptedValues([1])}),
+            '{"unit"?: "C" or "F", "x": 1}',
+        ),
     ],
 )
 def test_text_tells_types_apart(value: Any, text: str) -> None:

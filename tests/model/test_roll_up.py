@@ -9,7 +9,15 @@ import duckdb
 import pytest
 
 from fcreview.model.item import SourceName
-from fcreview.model.verdict import DISPUTED, SCORING_ORDER, RESOLUTIONS, DecidedBy, agreed_verdict, automatic_verdict, effective_verdict
+from fcreview.model.verdict import (
+    DISPUTED,
+    RESOLUTIONS,
+    SCORING_ORDER,
+    DecidedBy,
+    agreed_verdict,
+    automatic_verdict,
+    effective_verdict,
+)
 from fcreview.store.reviews.verdict_sql import decided_by_sql
 from fcreview.store.reviews.verdict_sql import effective_sql as effective_sql
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from fcreview.model.sanitize import MAX_MARKS, PLAIN_RANGES, clip, pad, sanitize, sanitize_lines, display_width
+from fcreview.model.sanitize import MAX_MARKS, PLAIN_RANGES, clip, display_width, pad, sanitize, sanitize_lines
 
 HOSTILE = "\x1b\x07\x7f\x9b\x85\u202e\u2066\u200b\u200d\ufeff\u00ad\u2028\ufe0f\ud800\ue000\U000e0041\u0301\u0e47\n\t\r"
 texts = st.text(

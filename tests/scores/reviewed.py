@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 
 from fcreview.cli.report_data import RunData as RunPart
-from fcreview.cli.report_data import combined_metrics, load_runs, run_metrics
-from fcreview.model.metric import MetricSource, MetricKey
+from fcreview.cli.report_data import compute_combined_metrics, compute_run_metrics, load_scored_runs
+from fcreview.model.metric import MetricKey, MetricSource
 from fcreview.model.review import ITEM_CORRECT, Event, ItemKey
 from fcreview.model.verdict import SCORING_ORDER
 from fcreview.store.store import Store
@@ -91,14 +91,14 @@ class Reviewed:
         self.store.reviews.rebuild(events)
         values: Values = {}
         groups: dict[tuple[str, str, str], list[RunPart]] = {}
-        for part in load_runs(self.store.analysis, self.store.fetch_runs()):
+        for part in load_scored_runs(self.store.analysis, self.store.fetch_runs()):
             row = part.row
             groups.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
-            for line in run_metrics(part.rows, row.info):
+            for line in compute_run_metrics(part.items, row.info):
                 for source, value in line.values.items():
                     values[row.run, source, (line.table, line.level, line.name)] = value
         for parts in groups.values():
-            for line in combined_metrics(parts):
+            for line in compute_combined_metrics(parts):
                 for source, value in line.values.items():
                     values[None, source, (line.table, line.level, line.name)] = value
         return values

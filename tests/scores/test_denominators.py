@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from fcreview.cli.report_data import run_metrics
+from fcreview.cli.report_data import compute_run_metrics
 from fcreview.importers.registry import importer_for
 from fcreview.model.metric import METRIC_SOURCES, ScoredItem
 from fcreview.model.review import ITEM_CORRECT
@@ -22,10 +22,14 @@ def rows_by_run(runs: Reviewed) -> dict[int, tuple[list[ScoredItem], list[Scored
     found = {}
     rows = [row for row in runs.store.fetch_runs() if importer_for(row.info).aggregates_rows]
     others = {row.run for row in rows if importer_for(row.info).needs_part_verdicts}
-    for (run, alike), row in zip(runs.store.analysis.fetch_aggregated_items([row.run for row in rows], others), rows, strict=True):
+    for (run, alike), row in zip(
+        runs.store.analysis.fetch_aggregated_items([row.run for row in rows], others), rows, strict=True
+    ):
         each = runs.store.analysis.fetch_scored_items(run)
         assert run == row.run
-        assert run_metrics(alike, row.info) == run_metrics(each, row.info)  # to the last digit, and in the same order
+        assert compute_run_metrics(alike, row.info) == compute_run_metrics(
+            each, row.info
+        )  # to the last digit, and in the same order
         for source in METRIC_SOURCES:
             assert sum(one.n_items for one in alike[source]) == len(each[source]) == row.n_items
         found[run] = each["corrected"], alike["corrected"]

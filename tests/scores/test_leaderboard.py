@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.report_data import run_metrics
+from fcreview.cli.report_data import compute_run_metrics
 from fcreview.model.metric import MetricKey
 from tests.examples import only_long
 from tests.scores.reviewed import Reviewed
@@ -125,7 +125,7 @@ def printed(value: float | None, title: str) -> str:
 def test_v4_equals_every_column_of_the_leaderboard(bench: Path, opened: Opened, folder: str, file: str) -> None:
     runs = opened([bench / "bfcl_v4"])
     (row,) = [row for row in runs.store.fetch_runs() if row.info.model == folder]
-    lines = run_metrics(runs.store.analysis.fetch_scored_items(row.run), row.info)
+    lines = compute_run_metrics(runs.store.analysis.fetch_scored_items(row.run), row.info)
     ours = {(line.table, line.level, line.name): line.values.get("official") for line in lines}
     with (bench / "bfcl_v4/score" / file).open() as table:
         (theirs,) = [each for each in csv.DictReader(table) if each["Model"] == FOLDERS[folder]]
@@ -142,7 +142,7 @@ def test_every_category_equals_the_header_of_its_score_file(bench: Path, opened:
     runs = opened([bench / place])
     compared = 0
     for row in runs.store.fetch_runs():
-        lines = run_metrics(runs.store.analysis.fetch_scored_items(row.run), row.info)
+        lines = compute_run_metrics(runs.store.analysis.fetch_scored_items(row.run), row.info)
         ours = {line.name: line.values.get("official") for line in lines if line.table == "accuracy" and line.level > 1}
         for category, header in row.info.official_metrics.items():
             if category == "live_relevance" and ours.get(category) != header["accuracy"]:
@@ -158,7 +158,10 @@ def test_v1_summaries_are_those_of_the_program_of_its_time(bench: Path, opened: 
     not run and is left out, not 0."""
     runs = opened([bench / "bfcl_v1"])
     (row,) = [row for row in runs.store.fetch_runs() if row.info.model == "gpt-4o-mini-2024-07-18-FC"]
-    lines = {(line.level, line.name): line for line in run_metrics(runs.store.analysis.fetch_scored_items(row.run), row.info)}
+    lines = {
+        (line.level, line.name): line
+        for line in compute_run_metrics(runs.store.analysis.fetch_scored_items(row.run), row.info)
+    }
     counts = {}
     for path in (bench / "bfcl_v1/score" / row.info.model).iterdir():
         header = json.loads(path.read_text().split("\n")[0])
@@ -171,7 +174,7 @@ def test_v1_summaries_are_those_of_the_program_of_its_time(bench: Path, opened: 
     assert lines[1, "ast"].values["official"] == pytest.approx(ast)
     assert lines[1, "executable"].values["official"] == pytest.approx(executable)
     assert lines[1, "executable"].values["rule"] is None
-    assert "without rest" in lines[1, "executable"].note
+    assert "omitted: rest" in lines[1, "executable"].note
     right, items = (sum(count[at] for count in counts.values()) for at in (0, 1))
     overall = lines[0, "all items"]
     assert overall.values["official"] == pytest.approx(right / items)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.metric import MetricSource, MetricKey
+from fcreview.model.metric import MetricKey, MetricSource
 from tests.scores.reviewed import Reviewed, Said, changed
 
 Opened = Callable[[Sequence[Path]], Reviewed]

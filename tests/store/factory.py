@@ -7,7 +7,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, Extra, ImportIssue, Item, Message, CallPair, Run, Verdict
+from fcreview.model.item import (
+    AcceptedValues,
+    ArgumentDiff,
+    Call,
+    CallPair,
+    Extra,
+    ImportIssue,
+    Item,
+    Message,
+    Run,
+    Verdict,
+)
 from fcreview.run_plan import RunPlan
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import ImportSummary

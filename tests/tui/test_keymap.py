@@ -79,7 +79,7 @@ def test_hints_name_the_keys_in_force() -> None:
     line = plain_text(status_line(("", ""), PendingQuestion(), 100, False, 100, keys))
     assert line.startswith(" > [ items · p k move · ") and "X verdict on: item" in line
     assert plain_text(status_line(("", ""), PendingQuestion(), 100, False, 160, first_key_names())).startswith(
-        " ] [ items · j k move · enter open · . difference · t dialogue · d document · R records · / search · q queue"
+        " ] [ items · j k move · enter open · . difference · t dialogue · d function docs · R records · / search · q queue"
     )
 
 
@@ -95,7 +95,7 @@ async def test_everything_on_the_item_screen_that_names_a_key_follows(make_app: 
         await pilot.press("1")
         assert "pass or fail: j or f" in (await settled(pilot))[-2]
         await pilot.press("j")
-        assert "1 left unreviewed: > goes there" in (await settled(pilot))[-2]
+        assert "1 unreviewed; press > for the first" in (await settled(pilot))[-2]
         await pilot.press("n")
         assert "note on item   f2 saves   down: new line   Esc cancels" in "\n".join(await settled(pilot))
         await pilot.press("x", "f2")

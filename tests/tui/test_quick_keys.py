@@ -160,7 +160,7 @@ async def test_a_fault_named_meanwhile_knows_the_verdict_before_it(workspace: Wo
         await slow.handled("f", "w", "m")
         await slow.done()
         assert said(workspace) == [("simple_0", False), ("simple_0", "model")]
-        assert "saved: model is wrong · simple_0" in status(slow.app), "not: no verdict yet"
+        assert "saved: fault: model · simple_0" in status(slow.app), "not: no verdict yet"
 
 
 async def test_a_verdict_behind_a_step_is_about_the_item_it_was_pressed_on(workspace: Workspace) -> None:
@@ -203,7 +203,7 @@ async def test_what_could_not_be_saved_is_told_and_nothing_that_followed_it_is_d
         await slow.done()
         assert isinstance(slow.app.screen, ItemScreen)
         assert name(slow.app) == "simple_0"
-        assert "NOT SAVED (fail): the disk is full · not done: 2 keys pressed after it" in status(slow.app)
+        assert "NOT SAVED (fail): the disk is full · 2 later keys were ignored" in status(slow.app)
         assert rung and not said(workspace)
         await slow.handled("p")
         await slow.done()

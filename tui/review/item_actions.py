@@ -52,9 +52,8 @@ def calls_text(detail: ItemDetail, target: str) -> str:
 
 def diff_text(detail: ItemDetail, annotator: str, *, hidden: bool = False) -> str:
     """Format the comparison of all calls, or of the response with the golden response, as on screen."""
-    blocks = build_document(
-        detail, annotator, DisplayOptions(unfold_all=True, hide_verdicts=hidden, print_hint="in full on the item screen")
-    )
+    options = DisplayOptions(unfold_all=True, hide_verdicts=hidden, print_hint="in full on the item screen")
+    blocks = build_document(detail, annotator, options)
     comparisons = [block for block in blocks if _is_comparison(block.target or "")]
     return "\n".join(plain_text(line).rstrip() for block in comparisons for line in block.lines(COPY_WIDTH))
 

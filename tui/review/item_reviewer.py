@@ -1,7 +1,7 @@
-"""Reviews the items of a queue: records what keys and prompts submit for the displayed item, and moves to the next one.
+"""Review of the items of a queue: records reviews of the displayed item and moves to the next one. Without Textual.
 
 Actions run in the order of their keys, each for the item that was on screen when its key was pressed. An item whose
-verdict is on disk is replaced by the next one as soon as no further action waits for it. Contains no Textual code.
+verdict is on disk is replaced by the next one as soon as no further action waits for it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.action_queue import QueuedAction
 from fcreview.tui.review.cursor import Cursor
-from fcreview.tui.review.judge import KeyLookup, ReviewOutcome, PendingQuestion, ReviewRecorder, ReviewSubject, score_criteria
+from fcreview.tui.review.judge import (
+    KeyLookup,
+    PendingQuestion,
+    ReviewOutcome,
+    ReviewRecorder,
+    ReviewSubject,
+    score_criteria,
+)
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, ItemPrefetcher, RequestedItem
 from fcreview.tui.review.status import NO_MESSAGE, Pace, StatusMessage, score_moved_message
 from fcreview.tui.session import Session
@@ -32,19 +39,20 @@ if TYPE_CHECKING:
 
 
 SLOW_ACTION_DELAY = 0.4
-"""Seconds after which the status line names what an action waits for."""
+"""Seconds after which the status line shows that an action waits."""
 NAME_CELLS = 24
-"""Width in cells of the item's or part's name in the line of keys."""
+"""Width of the item's or part's name in the key line, in cells."""
 REASON_ACTIONS = ("item.score_1", "item.score_2", "item.reason_3")
 """Actions that select the first three override reasons on an item without scores."""
 SCORE_VALUES = (0, 1, 2)
+"""Valid scores."""
 
 RecordAction = Callable[[ReviewSubject], Awaitable[ReviewOutcome]]
-"""Records a review of a subject, as the methods of `ReviewRecorder` do."""
+"""Function that records a review of a subject, such as a method of `ReviewRecorder`."""
 
 
 class ItemView(Protocol):
-    """The pane that shows an item, as `ItemReviewer` and the dialogs use it."""
+    """Pane that shows an item, as `ItemReviewer` and the dialogs use it."""
 
     item_reviewer: ItemReviewer
     text: ItemText
@@ -54,68 +62,76 @@ class ItemView(Protocol):
 
     @property
     def cursor(self) -> Cursor:
-        """The cursor in the displayed item."""
+        """Cursor in the displayed item."""
         ...
 
     @property
     def is_in_front(self) -> bool:
-        """True if nothing covers the pane and it may show another item."""
+        """Whether nothing covers the pane, so that it may show another item."""
         ...
 
-    def show_item(self, displayed: DisplayedItem, remark: StatusMessage) -> None:
+    def show_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         """Show another item."""
         ...
 
-    def refresh_item(self, displayed: DisplayedItem, remark: StatusMessage) -> None:
+    def refresh_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         """Show the same item with its current reviews."""
         ...
 
-    def show_message(self, remark: StatusMessage) -> None:
+    def show_message(self, message: StatusMessage) -> None:
         """Show a message in the status line."""
         ...
 
     def close(self, item: int) -> None:
-        """Close the pane. `item`: the item displayed last."""
+        """Close the pane. `item`: number of the last displayed item."""
         ...
 
     def notify_saved(self, item: int) -> None:
-        """Announce that a review of the item is on disk, so that other widgets read the item again."""
+        """Notify other widgets that a review of the item is on disk."""
         ...
 
     def run_coroutine(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine as long as the pane exists."""
+        """Run a coroutine that is cancelled when the pane is removed."""
         ...
 
     def make_screen(self, view: View, item: int) -> Screen[int]:
-        """Return a screen that shows another item over this one."""
+        """Return a screen that shows another item above this one."""
         ...
 
 
 class ActionRunner:
-    """Runs the actions of a review screen through the session's queue and reports errors and delays."""
+    """Runs the actions of a review screen through the session's action queue and shows errors and delays."""
 
     def __init__(
-        self, session: Session, say: Callable[[StatusMessage], None], run: Callable[[Coroutine[Any, Any, None]], None]
+        self,
+        session: Session,
+        show_message: Callable[[StatusMessage], None],
+        run_coroutine: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
-        """`say` shows a message. `run` runs a coroutine as long as the screen exists."""
-        self._session, self._show_message, self._run = session, say, run
-        self._last = NO_MESSAGE
+        """Create a runner.
+
+        Args:
+            show_message: Shows a message in the status line.
+            run_coroutine: Runs a coroutine that is cancelled when the screen is removed.
+        """
+        self._session, self._show_message, self._run_coroutine = session, show_message, run_coroutine
+        self._last_message = NO_MESSAGE
 
     def queue_action(self, action: QueuedAction, waiting: str = "waiting for the disk") -> None:
-        """Queue an action. `waiting` is the message shown if it takes longer than `PATIENCE`."""
+        """Add an action to the queue. `waiting`: message if it takes longer than `SLOW_ACTION_DELAY`."""
         if self._session.actions.add(lambda: self._run_guarded(action, waiting)):
-            self._run(self._run_all())
+            self._run_coroutine(self._run_all())
 
     def show_message(self, text: str, style: str = "good") -> None:
-        """Show a message."""
-        self._last = StatusMessage(text, style)
-        self._show_message(self._last)
+        """Show a message in the status line."""
+        self._last_message = StatusMessage(text, style)
+        self._show_message(self._last_message)
 
     async def _run_all(self) -> None:
         dropped = await self._session.actions.run()
         if dropped:
-            keys = "1 key" if dropped == 1 else f"{dropped} keys"
-            self.show_message(f"{self._last.text} · not done: {keys} pressed after it", "bad")
+            keys = "1 later key was" if dropped == 1 else f"{dropped} later keys were"
+            self.show_message(f"{self._last_message.text} · {keys} ignored", "bad")
 
     async def _run_guarded(self, action: QueuedAction, waiting: str) -> bool:
         slow = asyncio.get_running_loop().call_later(SLOW_ACTION_DELAY, self.show_message, waiting, "warn")
@@ -124,8 +140,8 @@ class ActionRunner:
         except asyncio.CancelledError:
             if not self._session.is_leaving:
                 raise
-            return True  # an item that can no longer be shown does not stop the reviews queued behind it
-        except Exception as error:  # an item that cannot be read must not end the program
+            return True  # while quitting, queued reviews are written although the next item is no longer shown
+        except Exception as error:  # an item that cannot be read must not end the app
             self.show_message(sanitize(str(error) or type(error).__name__), "bad")
             return False
         finally:
@@ -134,58 +150,62 @@ class ActionRunner:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A verdict that contradicts an automatic one."""
+    """Verdict that contradicts an automatic one."""
 
     subject: ReviewSubject
     criterion: str
     contradicted: dict[str, Any]
-    """{source, by, value} of the automatic verdict, as in `Said.overrules`."""
+    """{source, by, value} of the automatic verdict, as in `Annotation.overrules`."""
 
     def annotation(self, reason: str) -> Annotation:
-        """The reason as an annotation of its own. It changes no verdict."""
+        """Return an annotation with the reason for the override and without a verdict."""
         overrules = {**self.contradicted, "reason": reason}
         return Annotation(target=self.subject.target, criterion=self.criterion, overrules=overrules)
 
 
 class OverrideReasons:
-    """The last verdict, if it overrides an automatic one, and the reasons to choose from."""
+    """Last override and the reasons to choose from."""
 
     def __init__(self, reasons: Sequence[str], key: KeyLookup) -> None:
         self.override: Override | None = None
+        """The last verdict, if it overrides an automatic one."""
         self._reasons, self._key = reasons, key
 
     def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
-        """Keep the event's override if the event has a verdict."""
+        """Set the last override from an event with a verdict. Ignore an event without one."""
         if event is not None and event.verdict is not None:
-            about = replace(subject, target=event.target)  # a score's target may differ from the cursor's
-            self.override = Override(about, event.criterion, event.overrules) if event.overrules else None
+            subject = replace(subject, target=event.target)  # the target of a score may differ from the cursor's
+            self.override = Override(subject, event.criterion, event.overrules) if event.overrules else None
 
     def reason_at(self, number: int) -> str:
-        """The reason with this number, from 1, or an empty string."""
+        """Return the reason with this number, from 1, or an empty string."""
         return self._reasons[number - 1] if 0 < number <= len(self._reasons) else ""
 
     @property
     def unavailable_message(self) -> str:
         """Message for a key that selects no reason."""
         if self.override is None:
-            return "the last verdict overrides nothing"
-        return f"reasons are {', '.join(f'{at} {sanitize(one)}' for at, one in enumerate(self._reasons, 1))}"
+            return "the last verdict overrides no automatic verdict"
+        return f"reasons: {', '.join(f'{number} {sanitize(reason)}' for number, reason in enumerate(self._reasons, 1))}"
 
     def key_hints(self, *, scored: bool) -> list[tuple[str, str]]:
-        """(key, label) for the line of keys: `1 too strict`, after the name of the item or part.
+        """Return (key, label) pairs for the key line: the prompt for a reason, then the reasons.
 
-        Where digits are scores, only the key that opens the prompt. Empty without an override.
+        `scored`: the item has scores, so that digits select no reasons. Empty without an override.
         """
         if self.override is None:
             return []
         label = f"why {truncate_middle(self.override.subject.name, NAME_CELLS)}"
-        digits = [] if scored else zip(map(self._key, REASON_ACTIONS), map(sanitize, self._reasons), strict=False)
-        shown = [(key, reason) for key, reason in digits if key]
-        return [(self._key("item.why"), f"{label}:" if shown else label), *shown]
+        reasons = [] if scored else zip(map(self._key, REASON_ACTIONS), map(sanitize, self._reasons), strict=False)
+        hints = [(key, reason) for key, reason in reasons if key]
+        return [(self._key("item.why"), f"{label}:" if hints else label), *hints]
 
 
 class ItemReviewer:
-    """Records reviews of the item on an `ItemView` and moves the view through the queue."""
+    """Records reviews of the item on an `ItemView` and moves the view through the queue.
+
+    Methods without `async` add an action to the session's queue and return at once.
+    """
 
     def __init__(self, session: Session, prefetcher: ItemPrefetcher, view: ItemView, key: KeyLookup) -> None:
         self.recorder = ReviewRecorder(session, key)
@@ -193,81 +213,83 @@ class ItemReviewer:
         self.direction = 1
         """1 if the user last moved forward, -1 if backward."""
         self.last_completed_item: int | None = None
-        """The item that was completed last."""
+        """Number of the item that was completed last."""
         self.pace = Pace()
         self._session, self._prefetcher, self._view, self._key = session, prefetcher, view, key
         self._runner = ActionRunner(session, view.show_message, view.run_coroutine)
         self._displayed: DisplayedItem | None = None
         self._is_detail_stale = False
-        """True if a review of the item was written since the item was read."""
+        """Whether a review of the displayed item was written since the item was read."""
         self._pending_item: tuple[int, StatusMessage] | None = None
-        """The item to show, with its message, once no action waits for the displayed one."""
+        """Item to show, with its message, once no action waits for the displayed one."""
         self._requested: RequestedItem | None = None
-        """The item that the list asked for, until it is displayed."""
+        """Item that the list requested, until it is displayed."""
 
     # -- the displayed item
 
     @property
     def has_item(self) -> bool:
-        """True once an item was read. Keys do nothing before."""
+        """Whether an item was read. Keys do nothing before."""
         return self._displayed is not None
 
     @property
     def is_gone(self) -> bool:
-        """True if the displayed item is no longer in the store."""
+        """Whether the displayed item is no longer in the store."""
         return self._displayed is not None and self._displayed.navigator.item == GONE_ITEM
 
     @property
     def displayed(self) -> DisplayedItem:
-        """The displayed item. RuntimeError before one was read."""
+        """The displayed item. Raises: RuntimeError before an item was read."""
         if self._displayed is None:
             raise RuntimeError("no item was read yet")
         return self._displayed
 
     @property
     def is_settled(self) -> bool:
-        """True if an item is displayed and no other one is due."""
+        """Whether an item is displayed and no other one is to be shown."""
         return self._displayed is not None and self._pending_item is None and self._requested is None
 
     @property
     def has_request(self) -> bool:
-        """True if the list asked for another item than the displayed one."""
+        """Whether the list requested an item that is not displayed yet."""
         return self._requested is not None
 
     def is_showing(self, item: int, view: View) -> bool:
-        """Whether the item of this view is displayed, or is the next to be."""
+        """Whether the item of this view is requested, or displayed with its current reviews."""
         if self._requested is not None:
             return (self._requested.item, self._requested.view) == (item, view)
-        here = self._displayed is not None and self._displayed.item == item
-        return here and self._prefetcher.view == view and not self._is_detail_stale and self._pending_item is None
+        is_displayed = self._displayed is not None and self._displayed.item == item
+        is_current = not self._is_detail_stale and self._pending_item is None
+        return is_displayed and is_current and self._prefetcher.view == view
 
     def switch_store(self, displayed: DisplayedItem, last_item: int | None) -> None:
-        """Continue with the same item in another store. `last_item`: the number there of the item completed last."""
-        self._displayed, self._is_detail_stale, self.last_completed_item, self.pace.unreviewed_at_start = displayed, False, last_item, None
+        """Continue in another store. `last_item`: number there of the item that was completed last."""
+        self._displayed, self._is_detail_stale, self.last_completed_item = displayed, False, last_item
+        self.pace.unreviewed_at_start = None
         self._prefetcher.set_view(displayed.navigator.view)
         self._prefetcher.discard_numbers()
 
     def continue_from(self, other: ItemReviewer) -> None:
-        """Continue with the state of another pane that was closed."""
-        self._displayed, self._is_detail_stale, self._pending_item = other._displayed, other._is_detail_stale, other._pending_item
+        """Take over the state of the reviewer of another pane, which was closed."""
+        self._displayed, self._is_detail_stale = other._displayed, other._is_detail_stale
+        self._pending_item, self._requested = other._pending_item, None
         self.last_completed_item, self.pace, self.direction = other.last_completed_item, other.pace, other.direction
-        self.recorder, self.override_reasons, self._requested = other.recorder, other.override_reasons, None
+        self.recorder, self.override_reasons = other.recorder, other.override_reasons
         self._prefetcher.set_view(other._prefetcher.view)
 
     # -- reviews
 
     def record_verdict(self, subject: ReviewSubject, key: str) -> None:
-        """Record a verdict. `key` is one of `judge.VERDICTS`."""
+        """Record a verdict. `key` is one of `judge.VERDICTS_BY_KEY`."""
         self.record(subject, lambda latest: self.recorder.record_verdict(latest, key))
 
     def record(self, subject: ReviewSubject, action: RecordAction) -> None:
-        """Queue the recording of a review."""
+        """Record a review of a subject."""
         self._queue_action(lambda: self._record(subject, action))
 
     async def _record(self, subject: ReviewSubject, action: RecordAction) -> bool:
-        """Record a review of the subject's current state: an earlier review may not have been on disk at the key
-        press."""
-        displayed = subject.item == self.displayed.navigator.item
+        """Record a review of the subject's current detail, which earlier reviews may have changed meanwhile."""
+        is_displayed = subject.item == self.displayed.item
         subject = replace(subject, detail=await self._latest_detail(subject))
         outcome = await action(subject)
         self.override_reasons.remember_override(subject, outcome.event)
@@ -278,7 +300,7 @@ class ItemReviewer:
         if outcome.completes_item:
             self.last_completed_item = subject.item
             self.pace.record_item(subject.detail.key, monotonic())
-        if not displayed:
+        if not is_displayed:
             self._prefetcher.discard_prefetched()
             self._show_message(f"{outcome.text} · {sanitize(subject.detail.row.id)}")
         elif outcome.completes_item:
@@ -290,37 +312,37 @@ class ItemReviewer:
         return True
 
     async def _latest_detail(self, subject: ReviewSubject) -> ItemDetail:
-        if subject.item == self.displayed.navigator.item and not self._is_detail_stale:
+        if subject.item == self.displayed.item and not self._is_detail_stale:
             return self.displayed.detail
         try:
             return await self._prefetcher.read_detail(subject.item)
         except asyncio.CancelledError:
             if not self._session.is_leaving:
                 raise
-            return subject.detail  # the program is ending: nothing more is read, but the review is written
+            return subject.detail  # while quitting, the review is written although the store is no longer read
 
     async def _complete_item(self, outcome: ReviewOutcome) -> None:
         self._is_detail_stale = True
-        following = await self._prefetcher.find_next_unreviewed(self.displayed)
-        if following is None:
+        next_item = await self._prefetcher.find_next_unreviewed(self.displayed)
+        if next_item is None:
             await self._refresh(f"{outcome.text} · {await self._end_message()}")
             return
-        self._pending_item = (following, StatusMessage(outcome.message))
+        self._pending_item = (next_item, StatusMessage(outcome.message))
         if not self._view.is_in_front:
             self._show_message(outcome.message)
-        self._queue_action(self._show_pending_item)  # after the actions that were queued meanwhile
+        self._queue_action(self._show_pending_item)  # runs after the actions that were queued meanwhile
 
     async def _end_message(self) -> str:
-        left = await self._prefetcher.find_remaining(self.displayed)
-        if not left.count:
+        remaining = await self._prefetcher.find_remaining(self.displayed)
+        if not remaining.count:
             return "queue complete · next: fcreview export, fcreview report"
         key = self._key("item.next")
-        return f"end of the queue, {left} left unreviewed{key and f': {key} goes there'}"
+        return f"end of the queue, {remaining} unreviewed{key and f'; press {key} for the first'}"
 
     def score(self, subject: ReviewSubject, value: int) -> None:
-        """Record a score at the block of its criterion; from elsewhere, move the cursor there first.
+        """Record a score, or move the cursor to the block of its criterion if it is elsewhere.
 
-        On an item without scores the number selects a reason for the last override, if there is one.
+        On an item without scores, record the reason with this number for the last override.
         """
         target, criterion = self.recorder.next_score(subject) or ("", "")
         if target and subject.item != self.displayed.item:
@@ -333,25 +355,27 @@ class ItemReviewer:
     async def _score(self, subject: ReviewSubject, value: int) -> bool:
         scored = bool(score_criteria(subject.detail))
         if scored and value not in SCORE_VALUES:
-            self._show_message("a score is 0, 1 or 2", "warn")
+            self._show_message("scores are 0, 1 and 2", "warn")
             return True
         if not scored and value and self.override_reasons.override is not None:
             return await self._record_override_reason(value)
         return await self._record(subject, lambda latest: self.recorder.record_score(latest, value))
 
     def pending_question(self, subject: ReviewSubject) -> PendingQuestion:
-        """The question that verdict and score keys answer, for the status line."""
+        """Return the question that verdict and score keys answer, for the status line."""
         target, criterion = self.recorder.next_score(subject) or ("", "")
-        here = bool(target) and not needs_cursor_move(target, self._view.cursor)
-        return replace(subject.question, score_question=f"{describe_address(target)} {criterion}" if here else "")
+        is_here = bool(target) and not needs_cursor_move(target, self._view.cursor)
+        return replace(subject.question, score_question=f"{describe_address(target)} {criterion}" if is_here else "")
 
     @property
     def override_hints(self) -> list[tuple[str, str]]:
-        """(key, label) of the reasons for the last override."""
-        return self.override_reasons.key_hints(scored=bool(score_criteria(self.displayed.detail))) if self.has_item else []
+        """(key, label) pairs of the reasons for the last override, for the key line."""
+        return (
+            self.override_reasons.key_hints(scored=bool(score_criteria(self.displayed.detail))) if self.has_item else []
+        )
 
     def with_last_override(self, ask: Callable[[str], None]) -> None:
-        """Call `ask` with the name of the item or part that was overridden last, once queued verdicts are on disk."""
+        """Call `ask` with the name of the last overridden item or part, once queued verdicts are on disk."""
 
         async def act() -> bool:
             if self.override_reasons.override is None:
@@ -377,13 +401,17 @@ class ItemReviewer:
         )
 
     def with_last_item(self, ask: Callable[[ReviewSubject], None]) -> None:
-        """Call `ask` with the item that was completed last, once queued verdicts are on disk."""
+        """Call `ask` with the last completed item, once queued verdicts are on disk."""
 
         async def act() -> bool:
             if self.last_completed_item is None:
                 self._show_message("no item was reviewed yet", "warn")
             else:
-                ask(ReviewSubject(self.last_completed_item, await self._prefetcher.read_detail(self.last_completed_item)))
+                ask(
+                    ReviewSubject(
+                        self.last_completed_item, await self._prefetcher.read_detail(self.last_completed_item)
+                    )
+                )
             return True
 
         self._queue_action(act)
@@ -404,7 +432,7 @@ class ItemReviewer:
         if item is not None:
             self._view.notify_saved(item)
         if item is None:
-            await self._refresh(f"{outcome.message} (an item that is not in this workspace)")
+            await self._refresh(f"{outcome.message} (this item is not in the workspace)")
         elif item == self.displayed.item:
             self._pending_item = None
             await self._refresh(outcome.message)
@@ -425,7 +453,7 @@ class ItemReviewer:
         return True
 
     def start_pace(self) -> None:
-        """Start the clock of `pace`: the user moved from the list to the item."""
+        """Start to measure the time for an item, because the user moved from the list to the item."""
         self._queue_action(self._start_pace)
 
     async def _start_pace(self) -> bool:
@@ -434,78 +462,79 @@ class ItemReviewer:
         return True
 
     def set_request(self, requested: RequestedItem) -> None:
-        """Set the item that `show_requested` displays, once the cursor of the list rests."""
+        """Set the item that `show_requested` displays. Adds no action."""
         self._requested = requested
 
     def show_requested(self) -> None:
-        """Display the item that was requested last."""
+        """Display the last requested item."""
         self._queue_action(self._show_requested)
 
     async def _show_requested(self) -> bool:
-        """The displayed item keeps its cursor and folds if it is the requested one."""
+        """Display the requested item. If it is displayed already, it keeps its cursor and folds."""
         requested = self._requested
         if requested is None:
             return True
         if requested.is_reread or requested.view != self._prefetcher.view:
             self._prefetcher.set_view(requested.view)
             self._session.queue_file = requested.view.queue_file
-        displayed, before = await self._prefetcher.read_item(requested.item), self._displayed
+        displayed, previous = await self._prefetcher.read_item(requested.item), self._displayed
         if self._requested is not requested:
             return True
         self._requested = None
-        self.direction = -1 if before is not None and displayed.navigator.last_position < before.navigator.last_position else 1
-        if before is not None and before.item == requested.item:
+        last_position = 0 if previous is None else previous.navigator.last_position
+        self.direction = -1 if displayed.navigator.last_position < last_position else 1
+        if previous is not None and previous.item == requested.item:
             self._displayed, self._is_detail_stale, self._pending_item = displayed, False, None
             self._view.refresh_item(displayed, NO_MESSAGE)
         else:
             self._display(displayed, NO_MESSAGE)
         return True
 
-    def step_item(self, by: int) -> None:
-        """Show the next (1) or previous (-1) item of the queue."""
-        self._queue_action(lambda: self._step_item(by))
+    def step_item(self, step: int) -> None:
+        """Show the next (1) or previous (-1) item of the queue. After the last one, show the first unreviewed item."""
+        self._queue_action(lambda: self._step_item(step))
 
-    async def _step_item(self, by: int) -> bool:
-        self.direction, self._pending_item = by, None
-        item, remark = await self._prefetcher.find_neighbour(self.displayed, by), NO_MESSAGE
-        if item is None and by > 0 and (self._is_detail_stale or self.displayed.detail.row.you is not None):
+    async def _step_item(self, step: int) -> bool:
+        self.direction, self._pending_item = step, None
+        item, message = await self._prefetcher.find_neighbour(self.displayed, step), NO_MESSAGE
+        if item is None and step > 0 and (self._is_detail_stale or self.displayed.detail.row.you is not None):
             item = (await self._prefetcher.find_remaining(self.displayed)).first
-            remark = StatusMessage("end of queue · first unreviewed item")
+            message = StatusMessage("end of queue · first unreviewed item")
         if item is None:
-            self._show_message("this is the last item" if by > 0 else "this is the first item", "warn")
+            self._show_message("this is the last item" if step > 0 else "this is the first item", "warn")
         else:
-            await self._show_item(item, remark)
+            await self._show_item(item, message)
         return True
 
-    def step_in_group(self, by: int) -> None:
-        """Show the next (1) or previous (-1) item of the same conversation, whether it is in the queue or not."""
-        self._queue_action(lambda: self._step_in_group(by))
+    def step_in_group(self, step: int) -> None:
+        """Show the next (1) or previous (-1) item of the same conversation, even if it is not in the queue."""
+        self._queue_action(lambda: self._step_in_group(step))
 
-    async def _step_in_group(self, by: int) -> bool:
+    async def _step_in_group(self, step: int) -> bool:
         group = [sibling.item for sibling in self.displayed.detail.siblings]
         if len(group) < 2:
             self._show_message("this item belongs to no group", "warn")
             return True
-        at = group.index(self.displayed.item) + by
-        if not 0 <= at < len(group):
-            self._show_message(f"this is the {'last' if by > 0 else 'first'} item of its group", "warn")
+        index = group.index(self.displayed.item) + step
+        if not 0 <= index < len(group):
+            self._show_message(f"this is the {'last' if step > 0 else 'first'} item of its group", "warn")
             return True
         self._pending_item = None
-        await self._show_item(group[at], NO_MESSAGE)
+        await self._show_item(group[index], NO_MESSAGE)
         return True
 
     def close_view(self) -> None:
-        """Close the view once the queued actions are done."""
+        """Close the view after the queued actions."""
         self._queue_action(self._close_view)
 
     async def _close_view(self) -> bool:
         self._session.actions.clear()
-        due, self._pending_item = self._pending_item, None
-        self._view.close(due[0] if due is not None else self.displayed.item)
+        pending, self._pending_item = self._pending_item, None
+        self._view.close(pending[0] if pending is not None else self.displayed.item)
         return True
 
     def show_pending_item(self) -> None:
-        """Show the item that is due: nothing covers the view any more."""
+        """Show the item that could not be shown while another screen covered the view."""
         if self._pending_item is not None:
             self._queue_action(self._show_pending_item)
 
@@ -514,22 +543,22 @@ class ItemReviewer:
             await self._show_item(*self._pending_item)
         return True
 
-    async def _show_item(self, item: int, remark: StatusMessage) -> None:
-        """Show the item as soon as nothing covers the view."""
+    async def _show_item(self, item: int, message: StatusMessage) -> None:
+        """Show an item now, or when nothing covers the view any more."""
         displayed = await self._prefetcher.read_item(item, self.displayed) if self._view.is_in_front else None
         if displayed is not None and self._view.is_in_front:
-            self._display(displayed, remark)
+            self._display(displayed, message)
         else:
-            self._pending_item = (item, remark)
+            self._pending_item = (item, message)
 
-    def _display(self, displayed: DisplayedItem, remark: StatusMessage) -> None:
+    def _display(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         self._displayed, self._is_detail_stale, self._pending_item = displayed, False, None
         self.recorder.is_judged_queue = displayed.navigator.view.queue == "judged"
-        self._view.show_item(displayed, remark)
+        self._view.show_item(displayed, message)
 
-    async def _refresh(self, remark: str) -> None:
+    async def _refresh(self, message: str) -> None:
         self._displayed, self._is_detail_stale = await self._prefetcher.reread(self.displayed), False
-        self._view.refresh_item(self._displayed, StatusMessage(remark))
+        self._view.refresh_item(self._displayed, StatusMessage(message))
 
     def _queue_action(self, action: QueuedAction) -> None:
         self._runner.queue_action(action)
@@ -538,6 +567,6 @@ class ItemReviewer:
         self._runner.show_message(text, style)
 
 
-def needs_cursor_move(target: str, reader: Cursor) -> bool:
+def needs_cursor_move(target: str, cursor: Cursor) -> bool:
     """Whether a score key moves the cursor to the target's block before it records a score there."""
-    return target not in (ITEM, reader.target) and reader.has_target(target)
+    return target not in (ITEM, cursor.target) and cursor.has_target(target)

@@ -58,7 +58,7 @@ def ask_tags(
 ) -> None:
     """Ask for error tags. `name`: of the item, if it is not the displayed one."""
     recorder = view.item_reviewer.recorder
-    row, mine = subject.detail.row, recorder.own_opinion(subject)
+    row, mine = subject.detail.row, recorder.find_own_opinion(subject)
     chosen = (mine.tags if mine else None) or []
     errors = [] if session.blind and row.you is None else [row.error_type, row.rule_error_type]
     tags = tag_choices(session.vocabulary.tags, errors, subject.detail.run.tags, chosen)
@@ -69,7 +69,7 @@ def ask_tags(
 def ask_note(view: ItemView, subject: ReviewSubject, name: str = "") -> None:
     """Ask for a note. `name`: of the item, if it is not the displayed one."""
     recorder = view.item_reviewer.recorder
-    mine = recorder.own_opinion(subject)
+    mine = recorder.find_own_opinion(subject)
     name = name or _other_item_name(view, subject) or sanitize(describe_address(subject.target))
     _record_answer(view, subject, NoteScreen(name, (mine.note if mine else None) or ""), recorder.record_note)
 

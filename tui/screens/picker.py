@@ -1,8 +1,4 @@
-"""A list to choose one thing from, as a table over the whole screen or, if small, in its lower part.
-
-Failures in groups: what to look at first. A group (of an error type, a function, an argument, a category or a pair
-of values) unfolds into what it is divided by.
-"""
+"""Screens to choose one row of a table, over the whole screen or, if compact, over its lower part."""
 
 from __future__ import annotations
 
@@ -38,13 +34,15 @@ T = TypeVar("T")
 
 
 class PickerScreen(ModalScreen[T | None]):
-    """Gives the value that was chosen, or None. Choices that take a while come from an awaitable; until the first are
-    there, one line over the screen below says what is waited for."""
+    """Table to choose a row from. The result is the value of the chosen row, or None.
+
+    Until choices are loaded, the screen is one line with a waiting message above the screen below.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(PICKER_ACTIONS, MODAL_HELP_ACTIONS)
     CSS_PATH = "pick.tcss"
     WAITING_FOR = "reading"
-    """What is told while choices are waited for."""
+    """Waiting message while choices are loaded."""
 
     def __init__(
         self,
@@ -52,12 +50,13 @@ class PickerScreen(ModalScreen[T | None]):
         *,
         load: Callable[[], Awaitable[ChoiceTable[T] | None]] | None = None,
     ):
+        """Create the screen with choices, or with a function that loads them."""
         super().__init__(classes="waiting" if choices is None else "small" if choices.compact else None)
         self._choices = choices
         self._load_choices = load
         self.waiting = ProgressTimer(self, self._draw_waiting_time)
         self._message = ""
-        """In the place of the title, until the cursor moves."""
+        """Message that replaces the title until the cursor moves."""
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -68,7 +67,7 @@ class PickerScreen(ModalScreen[T | None]):
             yield KeyLine()
 
     def compose_below_list(self) -> Iterable[Widget]:
-        """What stands between the list and the keys."""
+        """Return widgets between the list and the key line."""
         return ()
 
     def on_mount(self) -> None:
@@ -90,17 +89,16 @@ class PickerScreen(ModalScreen[T | None]):
             self._draw()
 
     def _draw_waiting_time(self, seconds: float) -> None:
-        said: Line = ((progress_message(self.WAITING_FOR, seconds), "dim"),)
-        cells = self.size.width
-        over = self._choices is None
-        line = rule_line(said, cells, symbols().rule) if over else fit_line(((" ", ""), *said), cells)
+        message: Line = ((progress_message(self.WAITING_FOR, seconds), "dim"),)
+        cells, is_empty = self.size.width, self._choices is None
+        line = rule_line(message, cells, symbols().rule) if is_empty else fit_line(((" ", ""), *message), cells)
         self.query_one("#pick-title", LineBar).show(line)
 
     def on_resize(self) -> None:
         self._draw()
 
     def show_message(self, message: str) -> None:
-        """Why a key does nothing, in the place of the title."""
+        """Show a message instead of the title. An empty one restores the title."""
         if message != self._message:
             self._message = message
             self._draw_title()
@@ -114,15 +112,16 @@ class PickerScreen(ModalScreen[T | None]):
         if choices is None:
             self._draw_waiting_time(0)
             return
-        name: Line = ((f"{choices.title}", "strong"), (f" {symbols().separator} {self._format_count(choices)}", ""))
+        count = format_count(len(choices.rows) if choices.total is None else choices.total, choices.noun)
+        text: Line = ((choices.title, "strong"), (f" {symbols().separator} {count}", ""))
         if self._message:
-            name = ((self._message, "warn"),)
+            text = ((self._message, "warn"),)
         if choices.compact:
-            title.show(rule_line(name, cells, symbols().rule))
+            title.show(rule_line(text, cells, symbols().rule))
         elif self._message:
-            title.show(fit_line(((" ", ""), *name), cells))
+            title.show(fit_line(((" ", ""), *text), cells))
         else:
-            title.show(justify_line(((" ", ""), *name), fit_line(((choices.note + " ", "dim"),), cells // 2), cells))
+            title.show(justify_line(((" ", ""), *text), fit_line(((choices.note + " ", "dim"),), cells // 2), cells))
 
     def _draw(self) -> None:
         cells, choices = self.size.width, self._choices
@@ -135,12 +134,8 @@ class PickerScreen(ModalScreen[T | None]):
             self.list.styles.height = len(choices.rows)
         heading, lines = choices.lines(cells)
         self.query_one("#pick-heading", LineBar).show(heading)
-        first = not self.list.total
         self.list.empty_line = ((" " + choices.empty_message, "dim"),)
-        self.list.set_lines(lines, choices.cursor if first else None)
-
-    def _format_count(self, choices: ChoiceTable[T]) -> str:
-        return format_count(len(choices.rows) if choices.total is None else choices.total, choices.noun)
+        self.list.set_lines(lines, None if self.list.total else choices.cursor)
 
     def action_take(self) -> None:
         if self._choices is not None and self._choices.values:
@@ -154,16 +149,24 @@ class PickerScreen(ModalScreen[T | None]):
 
 
 class ClustersScreen(PickerScreen[tuple[str, ...]], inherit_bindings=False):
-    """Gives the filter terms of the group or cluster that was chosen."""
+    """Table of clusters of failing items, in groups that can be unfolded.
+
+    The result is the filter terms of the chosen group or cluster.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(CLUSTER_ACTIONS, MODAL_HELP_ACTIONS)
     WAITING_FOR = "counting failures"
 
     def __init__(self, load: Callable[[int], Awaitable[ClusterCounts]], state: ClusterListState) -> None:
+        """Create the table.
+
+        Args:
+            load: Counts the failing items by cluster for a grouping.
+            state: State of the table, which keeps it for the next time. Counts that it has are shown at once.
+        """
         super().__init__(load=self._load_counts)
         self._count_failures = load
         self._state = state
-        """As the list was left, and as it is left now. What was counted then is there at once."""
         self._rows: list[ClusterRow] = []
 
     def on_mount(self) -> None:
@@ -177,18 +180,12 @@ class ClustersScreen(PickerScreen[tuple[str, ...]], inherit_bindings=False):
         yield LineBar(id="difference")
 
     def _draw_description(self) -> None:
-        says = describe_cluster(self._rows[self.list.cursor], self._grouping, self.size.width - 2) if self._rows else ("", "")
-        for name, text in zip(("means", "difference"), says, strict=True):
-            self.query_one(f"#{name}", LineBar).show(fit_line((("  ", ""), (text, "" if name == "means" else "dim")),
-                                                         self.size.width))  # fmt: skip
-
-    @property
-    def _grouping(self) -> int:
-        return self._state.grouping
-
-    @property
-    def _unfolded(self) -> set[str]:
-        return self._state.unfolded
+        """Draw the explanation and the example of the line under the cursor."""
+        cells, texts = self.size.width, ("", "")
+        if self._rows:
+            texts = describe_cluster(self._rows[self.list.cursor], self._state.grouping, cells - 2)
+        for name, style, text in zip(("means", "difference"), ("", "dim"), texts, strict=True):
+            self.query_one(f"#{name}", LineBar).show(fit_line((("  ", ""), (text, style)), cells))
 
     def _remember_cursor(self) -> None:
         if self._rows:
@@ -196,31 +193,30 @@ class ClustersScreen(PickerScreen[tuple[str, ...]], inherit_bindings=False):
             self._draw_description()
 
     async def _load_counts(self) -> ChoiceTable[tuple[str, ...]] | None:
-        kind = computed_grouping(self._grouping)
-        self._state.counts[kind] = await self._count_failures(kind)
+        grouping = computed_grouping(self._state.grouping)
+        self._state.counts[grouping] = await self._count_failures(grouping)
         return self._build_choices()
 
     def _build_choices(self) -> ChoiceTable[tuple[str, ...]] | None:
-        """None until they are counted."""
-        found = self._state.counts.get(computed_grouping(self._grouping))
-        groups = group_clusters(found.clusters, self._grouping) if found else []
-        self._rows = cluster_rows(groups, self._unfolded)
-        if found is None:
+        """Return the table, or None until the clusters are counted."""
+        grouping, unfolded, cells = self._state.grouping, self._state.unfolded, self.size.width
+        counts = self._state.counts.get(computed_grouping(grouping))
+        groups = group_clusters(counts.clusters, grouping) if counts else []
+        self._rows = cluster_rows(groups, unfolded)
+        if counts is None:
             return None
         values = [row.terms for row in self._rows]
-        failures = found.failures
-        rarer = failures - sum(group.count for group in groups)
-        cells = self.size.width
+        rare = counts.failures - sum(group.count for group in groups)
         return ChoiceTable(
-            title=f"{format_count(failures, 'failure')} by {GROUPINGS[self._grouping]}",
+            title=f"{format_count(counts.failures, 'failure')} by {GROUPINGS[grouping]}",
             noun="group",
             total=len(groups),
-            columns=cluster_columns(self._grouping, cells),
-            rows=[cluster_cells(row, self._grouping, failures, self._unfolded, cells) for row in self._rows],
+            columns=cluster_columns(grouping, cells),
+            rows=[cluster_cells(row, grouping, counts.failures, unfolded, cells) for row in self._rows],
             values=values,
             cursor=values.index(self._state.terms) if self._state.terms in values else 0,
-            empty_message="no failures here",
-            note=f"{format_count(rarer, 'failure')} of rarer values not listed" if rarer else "",
+            empty_message="no failures",
+            note=f"{format_count(rare, 'failure')} with rare values not listed" if rare else "",
         )
 
     def _draw(self) -> None:
@@ -243,20 +239,20 @@ class ClustersScreen(PickerScreen[tuple[str, ...]], inherit_bindings=False):
         self._choices = self._build_choices()
         super().on_resize()
 
-    def action_unfold(self, wanted: bool) -> None:
-        """The group under the cursor; folding from inside it leads back to its line."""
+    def action_unfold(self, unfold: bool) -> None:
+        """Unfold or fold the group under the cursor. Folding moves the cursor to the line of the group."""
         if not self._rows:
             return
-        row = self._rows[self.list.cursor]
-        term = row.group.term
-        if (term in self._unfolded) == wanted or not is_unfoldable(row.group):
+        group = self._rows[self.list.cursor].group
+        if (group.term in self._state.unfolded) == unfold or not is_unfoldable(group):
             return
-        self._state.unfolded ^= {term}
-        at = next(at for at, each in enumerate(self._rows) if each.group is row.group)
-        self._redraw_at(at if not wanted else self.list.cursor)
+        self._state.unfolded ^= {group.term}
+        group_line = next(index for index, row in enumerate(self._rows) if row.group is group)
+        self._redraw_at(self.list.cursor if unfold else group_line)
 
     def action_grouping(self) -> None:
-        self._state.grouping = (self._grouping + 1) % len(GROUPINGS)
+        """Group by the next field."""
+        self._state.grouping = (self._state.grouping + 1) % len(GROUPINGS)
         self._redraw_at(0)
         if self._choices is None:
             self._load()

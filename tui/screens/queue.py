@@ -1,7 +1,7 @@
-"""The queue: the first screen, a list of items.
+"""The queue screen: the list of items with which the app starts.
 
-`QueueState` is what the annotator set, `QueuePane` shows it, `QueueMenus` offers the lists to choose from, and
-`SplitView` shows the item under the cursor on a wide screen.
+`QueueState` has the order and the filters, `QueuePane` shows the list, `QueueMenus` opens lists of orders, runs and
+clusters, and `SplitView` shows the item under the cursor on a wide screen.
 """
 
 from __future__ import annotations
@@ -33,15 +33,17 @@ if TYPE_CHECKING:
 
 ITEM_MODULE = "fcreview.tui.screens.item_pane"
 PRELOAD_DELAY = 0.3
-"""Seconds between the first rows and the import of the item screen's modules, so that the first item opens fast."""
+"""Seconds after the first rows until the item screen's modules are imported, so that the first item opens fast."""
 QUEUE_ACTION_NAMES = {action.action.partition("(")[0] for action in QUEUE_ACTIONS}
 
 
 class QueueScreen(Screen[None]):
+    """The queue with its keys."""
+
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(QUEUE_ACTIONS)
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
-    """Not repainted: Textual would draw the whole screen each time the focus moves."""
+    """Overridden because Textual would draw the whole screen each time the focus moves."""
 
     def __init__(
         self,
@@ -52,7 +54,13 @@ class QueueScreen(Screen[None]):
         message: str = "",
         position: QueuePosition | None = None,
     ) -> None:
-        """`position` is where the annotator left the queue; `open_item` an item to open first."""
+        """Create the screen.
+
+        Args:
+            open_item: Id or number of an item to open first.
+            message: Message above the list.
+            position: Position at which the annotator left the queue.
+        """
         super().__init__()
         self._session = session
         self.state = state
@@ -88,7 +96,7 @@ class QueueScreen(Screen[None]):
 
     def action_to_item(self) -> None:
         if not self._split.focus_item():
-            self.pane.show_message("No item selected")
+            self.pane.show_message("no item selected")
 
     def on_line_list_chosen(self) -> None:
         self.action_open()
@@ -112,19 +120,20 @@ class QueueScreen(Screen[None]):
         self.app.push_screen(screen, partial(self._return_from_screen, screen))
 
     def _return_from_screen(self, screen: ItemScreen, item: int | None) -> None:
-        if screen.closed_for_split:  # for two panes, even if there is room for only one by now
+        if screen.closed_for_split:  # even if there is no longer room for two panes
             self._split.adopt_item(screen.pane)
         self._reload_after(item)
 
     def action_adjudicate(self) -> None:
         if self.state.blind:
-            self.pane.show_message("Adjudication is not available in blind mode: it shows other reviews")
+            self.pane.show_message("adjudication is not available in blind mode because it shows other reviews")
             return
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
         self.app.push_screen(AdjudicationScreen(self._session, self.state.view), self._reload_after)
 
-    def _reload_after(self, item: int | None) -> None:  # reviews may have changed the view and its order
+    def _reload_after(self, item: int | None) -> None:
+        """Load the view, which reviews may have changed, with the cursor on the item."""
         self.pane.load_view(CursorPosition(item, self.list.cursor))
 
     # -- settings
@@ -138,16 +147,16 @@ class QueueScreen(Screen[None]):
     def action_search(self) -> None:
         self._filter_line.open("search", self.state.search, FilterLine.SEARCH_HINT)
 
-    def on_filter_line_submitted(self, typed: FilterLine.Submitted) -> None:
-        here, before = self.pane.cursor_position, self.state.settings
-        if typed.kind == "search":
-            self.state.search = typed.text
+    def on_filter_line_submitted(self, submitted: FilterLine.Submitted) -> None:
+        cursor, settings = self.pane.cursor_position, self.state.settings
+        if submitted.kind == "search":
+            self.state.search = submitted.text
         else:
-            self.state.where = typed.text
-        self._levels.push(before, here)
+            self.state.where = submitted.text
+        self._levels.push(settings, cursor)
         self._filter_line.close()
         self.list.focus()
-        self.pane.load_view(CursorPosition(here.item), cancel_key=active_key_names(self.app).get("queue.back", ""))
+        self.pane.load_view(CursorPosition(cursor.item), cancel_key=active_key_names(self.app).get("queue.back", ""))
 
     def on_filter_line_cancelled(self) -> None:
         self.list.focus()
@@ -159,30 +168,31 @@ class QueueScreen(Screen[None]):
 
     def action_clear_filter(self) -> None:
         if not self.state.is_narrowed:
-            self.pane.show_message("No filter to clear")
+            self.pane.show_message("no filter to clear")
             return
-        here = self.pane.cursor_position
+        item = self.pane.cursor_position.item
         self._levels.clear()
-        self.pane.load_view(CursorPosition(here.item))
+        self.pane.load_view(CursorPosition(item))
 
-    def action_choose(self, what: str) -> None:
-        menu = self._menus.menus[what]
+    def action_choose(self, menu_name: str) -> None:
+        """Open a menu, or show why it is not available."""
+        menu = self._menus.menus[menu_name]
         reason = menu.disabled_reason()
         if reason:
             self.pane.show_message(reason)
         elif menu.make_screen is not None:
-            self.app.push_screen(menu.make_screen(), partial(self._apply_menu_choice, what))
+            self.app.push_screen(menu.make_screen(), partial(self._apply_menu_choice, menu_name))
 
     def _apply_menu_choice(self, what: str, answer: Any) -> None:
         if answer is not None:
             self.pane.load_view(self._menus.apply(what, answer, self.pane.cursor_position))
 
     def apply_choice(self, what: str, answer: Any) -> None:
-        """Apply a selection from the palette."""
+        """Apply a choice of one of the `QueueMenus` that was made in the palette."""
         self.pane.load_view(self._menus.apply(what, answer, self.pane.cursor_position, from_list=False))
 
     def find_and_open(self, item: int) -> None:
-        """Open the item; the cursor moves to it if the view contains it."""
+        """Open an item. The cursor moves to it if the view contains it."""
         self.pane.load_first(self.pane.cursor_position, item, "")
 
     def show_message(self, message: str) -> None:
@@ -191,7 +201,7 @@ class QueueScreen(Screen[None]):
     # -- levels
 
     def action_back(self, leave: bool) -> None:
-        """Return to the level above and the list it was opened from. At the outermost level, `leave` quits."""
+        """Return to the level above and the list from which it was opened. At the outermost level, `leave` quits."""
         level = self._levels.pop()
         if level is not None:
             self.pane.load_view(level.cursor)
@@ -204,11 +214,12 @@ class QueueScreen(Screen[None]):
 
     @property
     def position(self) -> QueuePosition:
+        """Settings, cursor and levels, with which another session continues."""
         return QueuePosition(self.state.settings, self.pane.cursor_position, self._levels.above)
 
     @property
     def idle_keys(self) -> frozenset[str]:
-        """Keys of actions that are not available now."""
+        """Ids of actions whose keys would only show why they are not available."""
         hidden = {"queue.adjudicate"} if self.state.blind else set()
         return self._menus.disabled_keys | hidden | (set() if self.state.is_narrowed else {"queue.clear"})
 
@@ -221,6 +232,7 @@ class QueueScreen(Screen[None]):
 
     @property
     def opening(self) -> bool:
+        """Whether the focused item is still being read."""
         return self._split.opening
 
     def on_screen_resume(self) -> None:

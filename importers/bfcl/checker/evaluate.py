@@ -170,7 +170,7 @@ def _apply_rule(calls: Calls, spelling: NameSpelling, item: DatasetItem, categor
 
 
 def _no_verdict_note(item: DatasetItem, category: str, v1: bool) -> str | None:
-    """Return why there can be no verdict on the item, whatever the reply; None if there can be one."""
+    """Return the reason why no reply to the item can get a verdict; None if replies can."""
     rule, note = rule_for_category(category, v1)
     if rule in ("simple", "multiple", "parallel") and not item.ground_truth:
         return "no golden answer to check against"

@@ -104,7 +104,7 @@ def test_what_is_of_another_answer_is_marked(cli: Cli, known_run: Path, told: li
 
 @pytest.mark.sweep
 def test_nobody_takes_back_what_another_said(cli: Cli, known_run: Path, told: list[str]) -> None:
-    from fcreview.model.review import ItemKey, Annotation
+    from fcreview.model.review import Annotation, ItemKey
     from fcreview.store.reviews.journal import Journal
     from fcreview.store.workspace import Workspace
 

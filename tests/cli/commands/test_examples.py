@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.command_table import COMMANDS
-from fcreview.cli.program import START_HERE, split_help
+from fcreview.cli.program import COMMANDS, START_HERE, split_help
 from tests.cli.conftest import Cli
 
 NEEDS = {

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fcreview.cli.errors import UsageError
-from fcreview.cli.output import stdout_writer
+from fcreview.cli.output import create_stdout_writer
 
 Cli = Callable[..., Any]
 
@@ -57,8 +57,8 @@ def test_what_a_terminal_would_obey_is_made_visible(
     monkeypatch: pytest.MonkeyPatch, hostile: str, raw: tuple[str, ...]
 ) -> None:
     shown = at_terminal(monkeypatch)
-    stdout_writer("text").write(f"{hostile}\r\n".encode())
-    stdout_writer("json").write(json.dumps(hostile, ensure_ascii=False).encode() + b"\n")
+    create_stdout_writer("text").write(f"{hostile}\r\n".encode())
+    create_stdout_writer("json").write(json.dumps(hostile, ensure_ascii=False).encode() + b"\n")
     assert shown.getvalue().count(b"evil") == 2
     assert not [char for char in raw if char in shown.getvalue().decode()]
 
@@ -66,4 +66,4 @@ def test_what_a_terminal_would_obey_is_made_visible(
 def test_bytes_are_nothing_for_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     at_terminal(monkeypatch)
     with pytest.raises(UsageError, match="-o"):
-        stdout_writer("binary")
+        create_stdout_writer("binary")

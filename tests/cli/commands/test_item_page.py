@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.item_page import LAYOUTS, item_page
+from fcreview.cli.item_page import LAYOUT_WIDTHS, render_item_page
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.tui.item_view.blocks import DisplayOptions
@@ -60,12 +60,12 @@ def read(page: str) -> Reader:
 def test_every_sample_item_is_a_page_with_all_its_lines(imports: Imports, samples: Path) -> None:
     with Store.open(imports.of([samples])) as store:
         for detail in (each for part in store.iter_details(View(queue="dataset")) for each in part):
-            page = read(item_page(detail, "zoe", "official fail"))
+            page = read(render_item_page(detail, "zoe", "official fail"))
             assert page.tags <= ALLOWED
             assert page.attributes <= {"lang", "charset", "http-equiv", "content", "name", "class"}
             options = DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="whole below")
             for block in build_document(detail, "zoe", options):
-                wide, narrow = ([plain_text(line) for line in block.lines(cells)] for cells in LAYOUTS.values())
+                wide, narrow = ([plain_text(line) for line in block.lines(cells)] for cells in LAYOUT_WIDTHS.values())
                 assert all(line in page.text for line in wide)
                 assert all(line in page.text for line in narrow if "…" not in line)
 
@@ -92,7 +92,7 @@ def test_script_in_a_question_is_text(cli: Cli, known_run: Path, tmp_path: Path)
         message.content = evil
     row = QueueRow(item=1, run=1, seq=0, id=evil, category=evil)
     detail = ItemDetail(row, ItemKey(*[""] * 6), Run("bfcl", "V4", "en", evil, ""), item)
-    page = read(item_page(detail, "zoe", "official fail"))
+    page = read(render_item_page(detail, "zoe", "official fail"))
     assert page.tags <= ALLOWED
     assert evil in page.text
 

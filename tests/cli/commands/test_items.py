@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.commands.triage import group_lines
+from fcreview.cli.commands.triage import format_group_lines
 from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, group_clusters
 from fcreview.model.sanitize import display_width
 
@@ -149,7 +149,7 @@ def test_groups_are_rolled_up_by_error_type_largest_first() -> None:
 
 def test_an_argument_that_fails_in_many_functions_is_told() -> None:
     (group,) = group_clusters([cluster("a", f"f{at}", "city", 1, f"id_{at}") for at in range(5)], BY_ERROR_TYPE)
-    assert any("5 functions · city" in line for line in group_lines(group, 5))
+    assert any("5 functions · city" in line for line in format_group_lines(group, 5))
 
 
 def test_only_places_with_a_good_part_of_the_items_follow_the_first() -> None:
@@ -160,16 +160,16 @@ def test_only_places_with_a_good_part_of_the_items_follow_the_first() -> None:
         cluster("a", "k", None, 20),
     ]
     (group,) = group_clusters([*clusters, cluster("a", None, None, 60)], BY_ERROR_TYPE)
-    assert [line.split()[:2] for line in group_lines(group, 99)[1:]] == [["20", "k"]]
+    assert [line.split()[:2] for line in format_group_lines(group, 99)[1:]] == [["20", "k"]]
     (group,) = group_clusters(clusters, BY_ERROR_TYPE)
-    assert [line.split()[:2] for line in group_lines(group, 39)[1:]] == [["20", "k"], ["9", "f"], ["8", "g"]]
+    assert [line.split()[:2] for line in format_group_lines(group, 39)[1:]] == [["20", "k"], ["9", "f"], ["8", "g"]]
 
 
 def test_a_long_error_type_keeps_its_last_part_and_ids_stay_whole() -> None:
     name = "parallel_function_checker_no_order:cannot_find_match"
     clusters = [cluster(name, None, None, 3, "multi_turn_long_context_123", "multi_turn_long_context_124")]
     (group,) = group_clusters(clusters, BY_ERROR_TYPE)
-    line = group_lines(group, 3)[0]
+    line = format_group_lines(group, 3)[0]
     assert ":cannot_find_match" in line
     assert line.endswith("multi_turn_long_context_123")
     assert display_width(line) <= 80

@@ -23,8 +23,16 @@ def bare(samples: Path, tmp_path: Path) -> Path:
 
 
 def test_words() -> None:
-    assert (format_recomputed_rate(3, 4, 4), format_recomputed_rate(0, 61, 1000), format_recomputed_rate(0, 0, 9)) == ("75.0 %", "· (61 of 1,000)", "-")
-    assert (format_rate_of_known(3, 4, 4), format_rate_of_known(3, 4, 1000), format_rate_of_known(0, 0, 9)) == ("75.0 %", "75.0 % of 4", "-")
+    assert (format_recomputed_rate(3, 4, 4), format_recomputed_rate(0, 61, 1000), format_recomputed_rate(0, 0, 9)) == (
+        "75.0 %",
+        "· (61 of 1,000)",
+        "-",
+    )
+    assert (format_rate_of_known(3, 4, 4), format_rate_of_known(3, 4, 1000), format_rate_of_known(0, 0, 9)) == (
+        "75.0 %",
+        "75.0 % of 4",
+        "-",
+    )
 
 
 def test_runs_without_a_dataset_say_so_and_show_no_rate(cli: Cli, bare: Path) -> None:

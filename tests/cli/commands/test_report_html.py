@@ -25,7 +25,7 @@ def test_the_page_holds_the_whole_report(cli: Cli, two_known_runs: Path, tmp_pat
     found = read(target.read_text())
     assert found.faults == []
     titles = ("Items that pass", "Metrics")
-    titles += ("Why items fail", "How far annotators agree", "How far reviewing is", "How items were chosen")
+    titles += ("Why items fail", "Inter-annotator agreement", "Review progress", "Item selection")
     assert set(titles) <= set(found.texts)
     assert {"run 1: birch", "run 2: maple", "simple_python_2", 'city "Paris" (golden "Oslo")', "pilot"} <= set(
         found.texts
@@ -113,7 +113,7 @@ def test_calibration_is_that_of_the_command(cli: Cli, two_known_runs: Path, tmp_
     assert cli("report", two_known_runs, "--html", tmp_path / "report.html").code == 0
     found = read((tmp_path / "report.html").read_text())
     assert found.faults == []
-    assert "How far automatic verdicts can be believed" in found.texts
+    assert "Calibration of automatic verdicts" in found.texts
     assert any(text.startswith("items chosen by hand: the measures describe these items only") for text in found.texts)
     for each in figures:
         listed = found.texts.index(f"{each['source']} · correct")  # among the contents

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.line_by_line import item_text
+from fcreview.cli.line_by_line import format_item_text
 from fcreview.model.item import Extra, Item, Message, StateDifference, Verdict
 from tests.commands import PROGRAM, Done
 from tests.tui.item_view.document_text import detail
@@ -108,8 +108,8 @@ def test_labels_and_states_are_read_out_as_arguments_are() -> None:
     item.extra = Extra(
         state_differences={"root": StateDifference("b", "c")}, golden_reply="Hello.", golden_labels=["inform"]
     )
-    lines = list(item_text(detail(item), "alice", hidden=False))
+    lines = list(format_item_text(detail(item), "alice", hidden=False))
     assert "labels, differs. golden: inform. predicted: ask" in lines
     assert "root, differs. golden: b. predicted: c" in lines
-    hidden = [line.split() for line in item_text(detail(item), "alice", hidden=True)]
+    hidden = [line.split() for line in format_item_text(detail(item), "alice", hidden=True)]
     assert ["labels", "inform", "(hidden)"] in hidden

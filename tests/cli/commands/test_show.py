@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fcreview.cli.commands.show import FULL_HINT, item_lines
+from fcreview.cli.commands.show import FULL_HINT, format_item_lines
 from fcreview.matching.align import align
 from fcreview.model.item import AcceptedValues, Call, Item, Message, Run
 from fcreview.model.review import ItemKey
@@ -26,14 +26,14 @@ def detail() -> ItemDetail:
 
 
 def test_no_key_is_named_in_print() -> None:
-    lines = list(item_lines(detail(), "alice", 100))
+    lines = list(format_item_lines(detail(), "alice", 100))
     said = [line for line in lines if FULL_HINT in line]
     assert len(said) == 4, "undecoded call, observation, reply and field"
     assert not [line for line in lines if "enter" in line]
 
 
 def test_everything_is_whole_with_full() -> None:
-    text = " ".join(" ".join(item_lines(detail(), "alice", 100, full=True)).split())
+    text = " ".join(" ".join(format_item_lines(detail(), "alice", 100, full=True)).split())
     assert FULL_HINT not in text and "enter" not in text
     for last in ("row 399 of a long text", "word399"):
         assert text.count(last) >= 2

@@ -5,19 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fcreview.exporters.report.sections import MAX_CALIBRATION_GROUPS, CalibrationResult, Section, Table, Paragraph, calibration_section
+from fcreview.exporters.report.sections import (
+    MAX_CALIBRATION_GROUPS,
+    CalibrationResult,
+    Paragraph,
+    Section,
+    Table,
+    calibration_section,
+)
 from fcreview.stats.calibration import BY_HAND, CALIBRATION_SCOPES, VerdictPair, describe_selection
 from fcreview.stats.calibration_summary import compute_calibrations, find_error_groups
 
 
 def case(item: int, said: Any, settled: Any, **fields: Any) -> VerdictPair:
     known: dict[str, Any] = {"source": "judge", "judge": "oak", "criterion": "correct", "is_random": False}
-    return VerdictPair(item=item, automatic=said, human=settled, **(known | {"benchmark": "bfcl", "category": "simple"} | fields))
+    return VerdictPair(
+        item=item, automatic=said, human=settled, **(known | {"benchmark": "bfcl", "category": "simple"} | fields)
+    )
 
 
 def section(cases: Sequence[VerdictPair]) -> Section:
     figures = list(compute_calibrations(cases, CALIBRATION_SCOPES))
-    return calibration_section(CalibrationResult(describe_selection(cases), figures, list(find_error_groups(cases)), ("benchmark", "category")))
+    return calibration_section(
+        CalibrationResult(describe_selection(cases), figures, list(find_error_groups(cases)), ("benchmark", "category"))
+    )
 
 
 def tables(of: Section) -> Iterator[Table]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.exporters.report.metrics import Interval, figure_table, collect_metric_rows
+from fcreview.exporters.report.metrics import Interval, collect_metric_rows, figure_table
 from fcreview.exporters.report.sections import Bar
 from fcreview.model.metric import Metric, MetricSource
 

@@ -13,7 +13,7 @@ from fcreview.cli.report_data import write_html
 from fcreview.exporters.base import ExportError
 from fcreview.exporters.report.html import bars_svg, render_html
 from fcreview.exporters.report.markdown import inline_text, render_markdown
-from fcreview.exporters.report.sections import Bar, ReportPage, Section, Table, TableRow, Paragraph, make_table
+from fcreview.exporters.report.sections import Bar, Paragraph, ReportPage, Section, Table, TableRow, make_table
 from fcreview.model.sanitize import sanitize
 from tests.exporters.report.page_reader import read
 

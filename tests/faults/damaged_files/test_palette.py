@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.wiring import screen_services
+from fcreview.cli.wiring import build_screen_services
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.store.rows import View
 from fcreview.store.workspace import find_workspace
@@ -80,7 +80,7 @@ async def test_whatever_is_called_anything_is_found_and_taken(
     seed = random.randrange(1 << 30)
     chance = random.Random(seed)
     with open_workspace(WorkspaceOptions([named])) as place:
-        services = screen_services(place)
+        services = build_screen_services(place)
     session = Session(find_workspace(named, create=False), "tester", services=services)
     names = [name.decode(errors="replace") for name in NAMED]
     rows = [*TYPED, *(f"{head}{name}" for name in names for head in ("", "queue ", "@", "forget @"))]

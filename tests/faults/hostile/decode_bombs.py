@@ -8,10 +8,12 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from typing import Any
 
 from fcreview.importers.acebench import decode as acebench
-from fcreview.importers.bfcl.decoders.registry import decode_result
+from fcreview.importers.bfcl.decoders.base import DecoderContext
+from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model, early_v1_decoder
 from fcreview.importers.common.records import Undecodable
 from fcreview.importers.complexfuncbench import log
 from fcreview.importers.hammerbench import dialogue as hammerbench
@@ -28,17 +30,19 @@ FORMATS = ["python", "json", "verbose_xml", "concise_xml"]
 def ways() -> dict[str, Callable[[str], Any]]:
     """Whatever makes calls of a reply, by name."""
     made: dict[str, Callable[[str], Any]] = {}
-    for v1 in (True, False):
+    for version in ("V1", "V4"):
         for model in MODELS:
+            decoder, _ = decoder_for_model(model, version)
             for language in ("python", "java", "javascript"):
                 if language == "python" or model in ("maple", "hermes-2", "glm-4-9b"):
-                    made[f"bfcl {v1} {model} {language}"] = partial(
-                        decode_result, language=language, v1=v1, model=model
+                    context = DecoderContext(version, language)
+                    made[f"bfcl {version} {model} {language}"] = partial(
+                        decode_result, decoder=decoder, context=context
                     )
     for form in FORMATS:
-        made[f"format {form}"] = partial(
-            decode_result, language="python", v1=False, config=f"ret_fmt={form}&tool_call_tag=True"
-        )
+        decoder, _ = decoder_for_model("maple", "V4")
+        config = f"ret_fmt={form}&tool_call_tag=True"
+        made[f"format {form}"] = partial(decode_result, decoder=decoder, context=DecoderContext(), config=config)
     native = [[{"f": "{}"}], [{"name": "f", "arguments": "{}"}]]
     for at, shape in enumerate(native):
         made[f"native {at}"] = partial(_native, shape)
@@ -54,7 +58,8 @@ def ways() -> dict[str, Callable[[str], Any]]:
 def _native(shape: list[dict[str, str]], text: str) -> Any:
     """The text in the place of the arguments."""
     result = [{name: text if value == "{}" else value for name, value in shape[0].items()}]
-    return decode_result(result, language="python", v1=True, early=True)
+    decoder, _ = decoder_for_model("maple-FC", "V1")
+    return decode_result(result, early_v1_decoder(decoder, "V1"), DecoderContext("V1"))
 
 
 EXPECTED = (Undecodable, ValueError, SyntaxError, TypeError, KeyError, AttributeError)
@@ -64,6 +69,7 @@ EXPECTED = (Undecodable, ValueError, SyntaxError, TypeError, KeyError, Attribute
 def main(only: str) -> None:
     for way, work in ways().items():
         if way.startswith(only):
+            signature(work).bind("")  # else a wrong call would count as a refused reply
             for name, text in BOMBS.items():
                 print("begins", way, name, flush=True)
                 begun = time.process_time()

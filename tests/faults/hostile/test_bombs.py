@@ -15,7 +15,7 @@ from tests.faults.hostile.limits import within
 from tests.faults.processes import LONG
 
 ROOT = Path(__file__).resolve().parents[3]
-SHORT = ["bfcl True maple python", "acebench", "hammerbench default"]
+SHORT = ["bfcl V1 maple python", "acebench", "hammerbench default"]
 MEMORY = 1 << 30
 """Bytes of address space; the interpreter with what it loads takes a third of it."""
 SECONDS = 5.0

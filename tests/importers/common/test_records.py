@@ -17,7 +17,9 @@ def test_it_is_one_line() -> None:
 def test_what_is_left_out_is_told() -> None:
     assert shorten_question("x" * (MAX_QUESTION_LENGTH + 1)) == "x" * (MAX_QUESTION_LENGTH - 1) + "…"
     assert shorten_question("a " * MAX_QUESTION_LENGTH).endswith(" a…")
-    assert shorten_question("word" + " " * 10 * MAX_QUESTION_LENGTH + "end") == "word…", "no more of it is looked at than is needed"
+    assert shorten_question("word" + " " * 10 * MAX_QUESTION_LENGTH + "end") == "word…", (
+        "no more of it is looked at than is needed"
+    )
 
 
 @given(st.text(max_size=5 * MAX_QUESTION_LENGTH))

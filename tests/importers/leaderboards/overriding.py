@@ -12,7 +12,7 @@ import orjson
 
 from fcreview.importers.registry import compute_metrics
 from fcreview.model.metric import MetricSource
-from fcreview.model.review import Event, Annotation
+from fcreview.model.review import Annotation, Event
 from fcreview.model.verdict import automatic_verdict
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_format import seal_event

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fcreview.importers.hammerbench.metrics import EPSILON as T
-from fcreview.importers.registry import discover, compute_metrics, read_items
+from fcreview.importers.registry import compute_metrics, discover, read_items
 from fcreview.model.item import Item
 from tests.importers.leaderboards.overriding import Reviewed, reviewing
 from tests.sharing import Imports

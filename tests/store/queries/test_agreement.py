@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.review import ItemKey, Annotation
+from fcreview.model.review import Annotation, ItemKey
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
@@ -82,7 +82,9 @@ def test_verdicts_that_only_follow_from_those_on_parts_are_left_out(store: Store
 
 def test_reviews_of_an_earlier_answer_are_left_out(store: Store) -> None:
     key, _, golden_hash = store.reviews.key_and_hashes(store.find_items("simple_0")[0])
-    Journal(store.workspace, "alice").append(key, Annotation(verdict=True), prediction_hash="old", golden_hash=golden_hash)
+    Journal(store.workspace, "alice").append(
+        key, Annotation(verdict=True), prediction_hash="old", golden_hash=golden_hash
+    )
     store.refresh_reviews()
     assert rows(store) == []
     say(store, "alice", Annotation(verdict=False))

@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.matching.clusters import BY_CATEGORY, BY_ERROR_TYPE, GROUPINGS, BY_VALUE, Cluster, group_clusters, explain_error_type
+from fcreview.matching.clusters import (
+    BY_CATEGORY,
+    BY_ERROR_TYPE,
+    BY_VALUE,
+    GROUPINGS,
+    Cluster,
+    explain_error_type,
+    group_clusters,
+)
 from fcreview.model.item import Item
 from fcreview.run_plan import RunPlan
 from fcreview.store.filters.build import FAILING_FILTER, add_terms
@@ -108,7 +116,9 @@ def test_clusters_of_the_sample_runs_hold_what_they_say(name: str, imports: Impo
     with Store.open(imports.of([samples / name]), "alice") as store:
         for by in BY:
             found = check(store, QueueState(), by)
-            assert all(explain_error_type(group) for group in group_clusters(found, by) if by == BY_ERROR_TYPE and group.name)
+            assert all(
+                explain_error_type(group) for group in group_clusters(found, by) if by == BY_ERROR_TYPE and group.name
+            )
         told = {(each.golden, each.predicted) for each in store.fetch_clusters(QueueState().view, by=BY_VALUE)}
         assert told - {(None, None)}, "no failing item of the sample differs in a value"
 
@@ -144,5 +154,6 @@ def test_a_value_is_found_with_and_without_the_quotation_marks_of_json(workspace
 def test_error_types_functions_and_arguments_share_their_clusters(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         assert all(
-            store.fetch_clusters(QueueState().view, by=by) == store.fetch_clusters(QueueState().view) for by in (BY_ERROR_TYPE, 1, 2)
+            store.fetch_clusters(QueueState().view, by=by) == store.fetch_clusters(QueueState().view)
+            for by in (BY_ERROR_TYPE, 1, 2)
         )

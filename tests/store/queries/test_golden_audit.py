@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.review import Fault, Annotation
+from fcreview.model.review import Annotation, Fault
 from fcreview.store.queries.golden_audit import AuditInput
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
@@ -84,7 +84,9 @@ def test_faults_that_nobody_disputes_come_with_the_question(
         item = next(row.item for row in store.fetch_page(View(), 0, 9) if row.official is False)
         Reviewer(store, Journal(workspace, "alice")).review(item, Annotation(verdict=True, fault="golden"))
         if others:
-            Reviewer(store, Journal(workspace, "bob")).review(item, Annotation(verdict=others == "golden", fault=others))
+            Reviewer(store, Journal(workspace, "bob")).review(
+                item, Annotation(verdict=others == "golden", fault=others)
+            )
         (case,) = store.analysis.fetch_audit_input(View()).questions
         assert case.faults == fault
 

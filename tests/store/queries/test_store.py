@@ -13,7 +13,7 @@ from fcreview.store.database import StoreError
 from fcreview.store.filters.tokens import FilterError
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
-from fcreview.store.rows import PARTIAL_QUEUES, BUILTIN_QUEUES
+from fcreview.store.rows import BUILTIN_QUEUES, PARTIAL_QUEUES
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, find_workspace
 from tests.store.factory import import_items
@@ -64,7 +64,8 @@ def test_orders_are_what_they_say(store: Store) -> None:
     failures = store.fetch_page(View(queue="failures"), 0, 1000)
     assert [row.item for row in failures] == [row.item for row in sorted(dataset, key=fails)]
     disagreement = [
-        row.official is not None and row.official != row.rule for row in store.fetch_page(View(queue="disagreement"), 0, 1000)
+        row.official is not None and row.official != row.rule
+        for row in store.fetch_page(View(queue="disagreement"), 0, 1000)
     ]
     assert disagreement == sorted(disagreement, reverse=True)
     assert any(disagreement)
@@ -77,7 +78,9 @@ def test_orders_are_what_they_say(store: Store) -> None:
 def test_the_same_seed_is_the_same_order_in_another_session(workspace: Workspace, store: Store) -> None:
     with Store.open(workspace, "bob") as other:
         view = View(queue="random", seed=7)
-        assert [row.item for row in other.fetch_page(view, 0, 50)] == [row.item for row in store.fetch_page(view, 0, 50)]
+        assert [row.item for row in other.fetch_page(view, 0, 50)] == [
+            row.item for row in store.fetch_page(view, 0, 50)
+        ]
 
 
 def test_more_views_than_are_kept(store: Store) -> None:
@@ -125,9 +128,9 @@ def test_reviews_show_in_rows_at_once_and_move_items_only_on_refresh(tmp_path: P
         row = store.fetch_row(first.item)
         assert row is not None
         assert (row.you, row.human, row.effective) == (True, "disputed", None)
-        assert [store.count_items(View(where=where)) for where in ("disputed", "effective:disputed", "annotator:bob")] == [
-            1
-        ] * 3
+        assert [
+            store.count_items(View(where=where)) for where in ("disputed", "effective:disputed", "annotator:bob")
+        ] == [1] * 3
         assert store.fetch_runs()[0].reviewed == 1
         assert len(store.read_detail(first.item).opinions) == 2
 

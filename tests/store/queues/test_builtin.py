@@ -159,7 +159,9 @@ def test_a_review_is_the_same_with_and_without_the_displayed_detail(workspace: W
 
 def test_blind_a_verdict_overrules_nothing_that_it_knew_of(workspace: Workspace) -> None:
     with Store.open(workspace, "alice", blind=True) as store:
-        event = Reviewer(store, Journal(workspace, "alice")).review(store.find_items("simple_0")[0], Annotation(verdict=True))
+        event = Reviewer(store, Journal(workspace, "alice")).review(
+            store.find_items("simple_0")[0], Annotation(verdict=True)
+        )
         assert (event.blind, event.overrules) == (True, None)
 
 

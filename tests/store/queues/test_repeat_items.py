@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.model.review import Event, Annotation
+from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews import journal
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer

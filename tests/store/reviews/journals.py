@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fcreview.model.review import ItemKey, Annotation
+from fcreview.model.review import Annotation, ItemKey
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import Workspace

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.model.decision import fold_events, find_retracted_events
-from fcreview.model.review import Event, Annotation
+from fcreview.model.decision import find_retracted_events, fold_events
+from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.reviews.journal_format import LineError, hash_event, parse_line
 from fcreview.store.reviews.journal_reader import read_journals
@@ -27,7 +27,9 @@ def imported(tmp_path: Path) -> Workspace:
     return import_items(tmp_path, {"maple-8b": [{}, {}]})[0]
 
 
-def review(workspace: Workspace, *acts: Annotation | None, blind: bool = True, annotator: str = "alice") -> list[bool | None]:
+def review(
+    workspace: Workspace, *acts: Annotation | None, blind: bool = True, annotator: str = "alice"
+) -> list[bool | None]:
     """The acts on the first item (None takes back the last one), and whether each that says something was blind."""
     said = []
     with Store.open(workspace, annotator, blind=blind) as store:
@@ -90,7 +92,11 @@ def test_the_store_shows_the_flag_with_each_review(imported: Workspace) -> None:
 
 
 def test_blind_ends_with_the_first_verdict_on_the_item(imported: Workspace) -> None:
-    assert review(imported, Annotation(note="odd"), Annotation(verdict=True), Annotation(verdict=False)) == [True, True, False]
+    assert review(imported, Annotation(note="odd"), Annotation(verdict=True), Annotation(verdict=False)) == [
+        True,
+        True,
+        False,
+    ]
     assert review(imported, Annotation(verdict=True)) == [False]
     assert review(imported, Annotation(verdict=True), annotator="bob") == [True]
 

@@ -40,7 +40,9 @@ def workspace(tmp_path: Path, imported: Imported) -> Workspace:
 
 
 def say(store: Store, annotator: str, number: int, **parts: Any) -> None:
-    Reviewer(store, Journal(store.workspace, annotator)).review(store.find_items(f"simple_{number}")[0], Annotation(**parts))
+    Reviewer(store, Journal(store.workspace, annotator)).review(
+        store.find_items(f"simple_{number}")[0], Annotation(**parts)
+    )
 
 
 def stands(store: Store) -> list[str]:

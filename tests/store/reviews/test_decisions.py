@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.decision import Decision, decide, fold_events, find_retracted_events
+from fcreview.model.decision import Decision, decide, find_retracted_events, fold_events
 from fcreview.model.review import Event, ItemKey
 from fcreview.model.verdict import RollUpContext, roll_up_by_common_rule, roll_up_parts
 
@@ -27,7 +27,9 @@ event.count = 0  # type: ignore[attr-defined]
 def item(
     *events: Event, pairs: dict[int, int] | None = None, you: str = "alice", build: RollUpContext | None = None
 ) -> Decision:
-    decision = decide(fold_events(events, find_retracted_events(events), "p", "g"), build or RollUpContext(pairs or {}), you)[0]
+    decision = decide(
+        fold_events(events, find_retracted_events(events), "p", "g"), build or RollUpContext(pairs or {}), you
+    )[0]
     assert (decision.target, decision.criterion) == ("item", "correct")
     return decision
 

@@ -18,7 +18,12 @@ FIRST = "turn:1/call:1"
     [
         (False, True, RollUpContext({0: 1}, {FIRST: True}, benchmark_item=True), "disputed"),
         (True, False, RollUpContext({0: 1}, {FIRST: False}, benchmark_item=False), "disputed"),
-        (True, False, RollUpContext({0: 1}, {FIRST: False}), "disputed"),  # nothing said of the item: what its parts come to
+        (
+            True,
+            False,
+            RollUpContext({0: 1}, {FIRST: False}),
+            "disputed",
+        ),  # nothing said of the item: what its parts come to
         (True, False, RollUpContext({0: 1}, {FIRST: False}, [[FIRST]]), "disputed"),
         (False, True, RollUpContext({0: 2}, {FIRST: True}, benchmark_item=False), False),  # both have the item fail
         (False, "unsure", RollUpContext({0: 1}, {FIRST: True}, benchmark_item=True), False),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model.review import Event, Annotation
+from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_format import LineError, hash_event, parse_line, seal_event
 from fcreview.store.reviews.journal_reader import JournalReader, read_journals

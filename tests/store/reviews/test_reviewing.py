@@ -46,7 +46,8 @@ def label(store: Store, item: int, target: str = "item", criterion: str = "corre
 def contents(store: Store) -> dict[str, list[Any]]:
     """Everything that is derived from reviews."""
     return {
-        name: sorted(store.run_sql(f"FROM {name}")[1], key=repr) for name in ("human", "reviews", "labels", "review_acts")
+        name: sorted(store.run_sql(f"FROM {name}")[1], key=repr)
+        for name in ("human", "reviews", "labels", "review_acts")
     }
 
 
@@ -148,7 +149,9 @@ def test_all_pairs_judged_right_make_the_item_right(workspace: Workspace) -> Non
 
 def test_a_changed_prediction_makes_reviews_stale_but_keeps_them(tmp_path: Path, workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        reviewer(store).review(store.find_items("simple_0", _run(store, "maple-8b"))[0], Annotation(verdict=True, note="kept"))
+        reviewer(store).review(
+            store.find_items("simple_0", _run(store, "maple-8b"))[0], Annotation(verdict=True, note="kept")
+        )
     plan = write_run(tmp_path / "maple-8b", [{"prediction_hash": "another"}, *ROWS[1:]])
     import_runs(workspace, [plan], read)
     with Store.open(workspace, "alice") as store:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.wiring import golden_services
+from fcreview.cli.wiring import build_golden_services
 from fcreview.store.filters.keys import FILTER_FLAGS, FILTER_KEYS
 from fcreview.store.filters.parser import FilterError
 from fcreview.store.rows import BUILTIN_QUEUES, View
@@ -96,7 +96,7 @@ WALKED = 3
 
 async def walked(workspace: Workspace, size: tuple[int, int]) -> list[str]:
     """What was on screen, step by step."""
-    app = FcreviewApp(Session(workspace, "alice", blind=True, golden=golden_services()), View(queue="failures"))
+    app = FcreviewApp(Session(workspace, "alice", blind=True, golden=build_golden_services()), View(queue="failures"))
     kept: list[str] = []
     copied = workspace.root / "copied.txt"
     async with app.run_test(size=size) as pilot:

@@ -128,7 +128,7 @@ def _remark(of: Pressed, event: dict[str, Any]) -> Iterator[str]:
     if event["target"] != ITEM and (over is not None) != ("overrides" in said) and "…" not in said:
         yield f"overrides {over}"
     about = event["key"]["id"] if event["target"] == ITEM else describe_address(event["target"])
-    moved = " · now " in said or "queue complete" in said or "end of the queue" in said or of.keys[0] in SCORES
+    moved = " · next: " in said or "queue complete" in said or "end of the queue" in said or of.keys[0] in SCORES
     named = about in said or of.after.rstrip().endswith(f"verdict on: {about}") or f" 2 on: {about} " in of.after
     if not named and "…" not in said and not moved:
         yield "the remark names something else"

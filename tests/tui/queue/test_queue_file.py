@@ -87,7 +87,9 @@ async def test_the_corrected_rate_has_an_interval_when_a_sample_was_reviewed_and
 ) -> None:
     app: FcreviewApp = make_app([{"official": n % 4 != 0} for n in range(40)], view=SHARE, blind=blind)
     store = make_app.stores[-1]
-    write_queue(store.workspace, store.create_queue(QueueRequest("pilot", View(), 8, "", ShareOptions(["alice"], seed=4))))
+    write_queue(
+        store.workspace, store.create_queue(QueueRequest("pilot", View(), 8, "", ShareOptions(["alice"], seed=4)))
+    )
     async with app.run_test(size=(120, 30)) as pilot:
         before = (await settled(pilot))[1]
         assert "[" not in before and "more for" not in before

@@ -9,7 +9,7 @@ import pytest
 
 from fcreview.errors import FcreviewError
 from fcreview.model.item import Item, Run
-from fcreview.tui.review.golden_editor import EMPTY_GOLDEN, check_text, initial_text, line_and_column, find_position
+from fcreview.tui.review.golden_editor import EMPTY_GOLDEN, check_text, find_position, initial_text, line_and_column
 from fcreview.tui.session import GoldenSupport
 from fcreview.tui.text.lines import format_json
 

@@ -72,7 +72,7 @@ async def test_a_verdict_on_the_item_goes_on_and_one_on_a_part_stays(session: Se
 
 async def test_scores_fill_one_criterion_after_the_other(session: Session, workspace: Workspace) -> None:
     first = await recorder(session).record_score(await about(session, "simple_1"), 2)
-    assert (first.message, first.completes_item) == ("saved: completeness 2 · now correctness", False)
+    assert (first.message, first.completes_item) == ("saved: completeness 2 · next: correctness", False)
     second = await recorder(session).record_score(await about(session, "simple_1"), 0)
     assert (second.message, second.completes_item) == ("saved: correctness 0 · simple_1", True)
     assert (last(workspace)["criterion"], last(workspace)["verdict"]) == ("correctness", 0)
@@ -82,7 +82,7 @@ async def test_an_item_without_scores_names_the_keys_that_are_in_force(session: 
     outcome = await recorder(session).record_score(await about(session, "simple_0"), 1)
     assert (outcome.text, outcome.style) == ("items of this benchmark pass or fail: y or f", "warn")
     fault = await recorder(session).record_fault(await about(session, "simple_0"), "golden")
-    assert fault.text == "saved: golden is wrong (no verdict yet: y f u)"
+    assert fault.text == "saved: fault: golden (no verdict yet: y f u)"
 
 
 async def test_what_cannot_be_saved_says_why(session: Session, workspace: Workspace) -> None:
@@ -100,7 +100,7 @@ async def test_undo_says_what_it_took_back_and_of_which_item(session: Session) -
     await recorder(session).record_tags(thing, ["odd"])
     undone = await recorder(session).undo()
     assert (undone.message, undone.undone) == ("undone: tags odd · simple_0", thing.detail.key)
-    assert (await recorder(session).undo()).text == "undone: pass, golden is wrong"
+    assert (await recorder(session).undo()).text == "undone: pass, fault: golden"
     assert (await recorder(session).undo()).style == "warn"
 
 
@@ -115,7 +115,7 @@ async def test_a_wrong_golden_answer_is_named_whatever_was_asked(session: Sessio
 async def test_a_fault_that_goes_with_the_verdict_is_said_with_it(session: Session, workspace: Workspace) -> None:
     await recorder(session).record_fault(await about(session, "simple_0"), "checker")
     outcome = await recorder(session).record_verdict(await about(session, "simple_0"), "fail")
-    assert (outcome.text, last(workspace)["fault"]) == ("saved: fail, checker is wrong", "checker")
+    assert (outcome.text, last(workspace)["fault"]) == ("saved: fail, fault: checker", "checker")
 
 
 async def test_undo_names_what_was_asked(session: Session) -> None:

@@ -60,7 +60,7 @@ async def test_each_score_can_be_changed_once_both_are_given(workspace: Workspac
             if len(said(workspace)) == 2:
                 await pilot.press("0")
                 lines = await settled(pilot)
-            assert "completeness 0, overrides judge · now correctness" in lines[-2]
+            assert "completeness 0, overrides judge · next: correctness" in lines[-2]
             await pilot.press("1")
             await settled(pilot)
     assert said(workspace)[2:] == [("completeness", 0), ("correctness", 1)]

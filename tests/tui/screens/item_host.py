@@ -16,7 +16,7 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.screens.item_pane import ItemScreen
-from fcreview.tui.session import Session, AnnotatorVocabulary
+from fcreview.tui.session import AnnotatorVocabulary, Session
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
 from tests.tui.idle import worked

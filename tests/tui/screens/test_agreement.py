@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.stats.agreement import split_by_blind_status, format_coefficient_name, format_value_and_interval
+from fcreview.stats.agreement import format_coefficient_name, format_value_and_interval, split_by_blind_status
 from fcreview.stats.agreement_summary import compute_agreement
 from fcreview.store.rows import View
 from fcreview.store.store import Store
@@ -32,7 +32,9 @@ async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> Non
         assert f"agreement overall · {len(wanted)} figures" in lines[0]
         for each in wanted:
             value, interval = format_value_and_interval(each)
-            said = [line for line in lines if format_coefficient_name(each) in line and value in line and interval in line]
+            said = [
+                line for line in lines if format_coefficient_name(each) in line and value in line and interval in line
+            ]
             assert said, each
         assert "by category" in (await person.press("tab", "tab"))[0]
         assert any("not blind · simple · correct" in line for line in person.lines)

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from fcreview.model.review import Annotation
-from fcreview.stats.calibration import MEASURE_LABELS, CALIBRATION_SCOPES, VerdictPair, format_measure
+from fcreview.stats.calibration import CALIBRATION_SCOPES, MEASURE_LABELS, VerdictPair, format_measure
 from fcreview.stats.calibration_summary import compute_calibrations, find_error_groups
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.queue.statistics import calibration_groups, calibration_rows, reported_scopes, error_kind_rows
+from fcreview.tui.queue.statistics import calibration_groups, calibration_rows, error_kind_rows, reported_scopes
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.statistics import NOT_RANDOM, CalibrationScreen
 from tests.store.factory import Imported
@@ -126,7 +126,9 @@ async def test_where_nothing_was_reviewed_it_says_so(imported: Imported, tmp_pat
 
 def made(item: int, said: Any, settled: Any, **fields: Any) -> VerdictPair:
     who: dict[str, Any] = {"source": "judge", "judge": "oak\x1b[2J", "criterion": "correct", "is_random": False}
-    return VerdictPair(item, automatic=said, human=settled, **(who | {"benchmark": "bfcl", "category": "live"} | fields))
+    return VerdictPair(
+        item, automatic=said, human=settled, **(who | {"benchmark": "bfcl", "category": "live"} | fields)
+    )
 
 
 def test_every_row_opens_as_many_items_as_it_counts() -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.wiring import golden_services
+from fcreview.cli.wiring import build_golden_services
 from fcreview.store.workspace import Workspace
 from fcreview.tui.screens.dialogs import NoteBox
-from fcreview.tui.screens.golden_editor import GoldenTextArea, GoldenScreen
+from fcreview.tui.screens.golden_editor import GoldenScreen, GoldenTextArea
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import LineBar
 from tests.sharing import Imports
@@ -29,7 +29,7 @@ def sampled(imports: Imports, samples: Path, tmp_path: Path) -> Workspace:
 
 @asynccontextmanager
 async def correcting(workspace: Workspace, **fields: Any) -> AsyncIterator[tuple[Host, Keys]]:
-    async with opened(workspace, ITEM, golden=golden_services(), **fields) as (app, pilot):
+    async with opened(workspace, ITEM, golden=build_golden_services(), **fields) as (app, pilot):
         await pilot.press("G")
         yield app, pilot
 
@@ -94,7 +94,11 @@ async def test_the_next_time_it_goes_on_from_what_was_said(sampled: Workspace) -
     ("value", "problem", "line"),
     [
         (accepting(["Monday"], colour=["red"]), "alarm.set has no parameter colour", 0),
-        ('{"ground_truth": [\n{"alarm.set": {"days":\n 3, "time": ["06:45"]}}]}', "must be a list of accepted values", 1),
+        (
+            '{"ground_truth": [\n{"alarm.set": {"days":\n 3, "time": ["06:45"]}}]}',
+            "must be a list of accepted values",
+            1,
+        ),
         ('{"ground_truth":\n oops}', "invalid JSON", 1),
     ],
 )

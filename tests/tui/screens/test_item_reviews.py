@@ -38,7 +38,7 @@ async def test_behind_the_last_item_it_stays_and_says_how_many_are_left(workspac
             order.append(shown_id(app))
         assert order == ["multi_turn_0", "multi_turn_0"]
         said = bar(app, "status")
-        assert "saved: pass" in said and "end of the queue, 2 left unreviewed: ] goes there" in said
+        assert "saved: pass" in said and "end of the queue, 2 unreviewed; press ] for the first" in said
         await pilot.press("]")
         assert shown_id(app) == "simple_0"
         assert "first unreviewed item" in bar(app, "status")
@@ -167,4 +167,4 @@ async def test_capitals_speak_to_the_item_just_judged(workspace: Workspace) -> N
             ("simple_0", None, "golden", None),
             ("simple_0", None, None, "why"),
         ]
-        assert shown_id(app) == "simple_1" and "1 done" in bar(app, "status")
+        assert shown_id(app) == "simple_1" and "1 reviewed" in bar(app, "status")

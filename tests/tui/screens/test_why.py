@@ -52,7 +52,7 @@ async def test_a_verdict_that_overrules_nothing_asks_for_no_reason(workspace: Wo
         await pilot.press("1")
         assert "pass or fail" in bar(app, "status")
         await pilot.press("O")
-        assert "the last verdict overrides nothing" in bar(app, "status")
+        assert "the last verdict overrides no automatic verdict" in bar(app, "status")
         assert len(spoken(workspace)) == 1
 
 
@@ -87,7 +87,7 @@ async def test_where_a_score_is_asked_digits_are_scores_and_the_prompt_has_the_r
         assert "0 1 2 on: item completeness" in bar(app, "status")
         assert " O why simple_0" in bar(app, "keys") and "too strict" not in bar(app, "keys")
         await pilot.press("3")
-        assert "a score is 0, 1 or 2" in bar(app, "status") and len(spoken(workspace)) == 1
+        assert "scores are 0, 1 and 2" in bar(app, "status") and len(spoken(workspace)) == 1
         await pilot.press("O")
         assert "why? simple_0" in "".join(strip.text for strip in app.screen._compositor.render_strips())
         await pilot.press("1", "2")

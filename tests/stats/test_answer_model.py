@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fcreview.model.metric import Metric, ScoredItem, pass_rate
+from fcreview.stats.answer_model import PLACEHOLDER_NAME, AnswerModel, CriterionAnswers, describe_chain_contexts
 from fcreview.stats.estimation import (
     UNEVEN_INTERVAL_PERCENTILES,
     EstimationInput,
@@ -17,7 +18,6 @@ from fcreview.stats.estimation import (
     estimate_metrics,
     explain_method,
 )
-from fcreview.stats.estimation_answers import PLACEHOLDER_NAME, AnswerModel, CriterionAnswers, describe_chain_contexts
 from fcreview.stats.intervals import NORMAL_QUANTILE
 from fcreview.stats.population import ItemStatus
 from fcreview.stats.sample_size import count_needed_uniform_reviews

@@ -40,7 +40,7 @@ def check_choice(choices: Collection[Name], value: str, noun: str) -> Name:
     """Return `named` if it is one of the `known` names. Otherwise raise a UsageError that lists them."""
     found = next((each for each in choices if each == value), None)
     if found is None:
-        raise UsageError(f"no {noun} {value!r}: choose {', '.join(choices)}")
+        raise UsageError(f"invalid {noun} {value!r}: choose {', '.join(choices)}")
     return found
 
 

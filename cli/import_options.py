@@ -78,11 +78,11 @@ def _existing_folders(folders: Iterable[Path]) -> Folders:
 
 
 DEFAULT_DECODER = "model"
-"""Value of --decoder that restores the default decoder of the model."""
+"""Value of --decoder that restores the default decoder of each model."""
 
 
 def check_decoder(name: str | None) -> str | None:
-    """Return the decoder's name as the importer spells it. UsageError if there is no such decoder."""
+    """Return the decoder's name in the importer's spelling. UsageError for an unknown decoder."""
     if name is None or name == DEFAULT_DECODER:
         return name
     from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
@@ -95,10 +95,10 @@ def check_decoder(name: str | None) -> str | None:
 def set_decoders(
     plans: Iterable[RunPlan], decoder_option: str | None, configured: Mapping[str, str], workspace: Workspace
 ) -> None:
-    """Set `decoder` in the plans of BFCL runs.
+    """Set the decoder of each BFCL run, and remember the value of --decoder.
 
     Args:
-        named: value of --decoder.
+        decoder_option: value of --decoder.
         configured: decoders in the configuration by model folder name; `*` matches any text.
     """
     from fcreview.safe_files import read_json_object, write_json
@@ -124,16 +124,16 @@ def set_decoders(
 
 
 NO_ERRATA = "none"
-"""Value of --errata that removes the errata."""
+"""Value of --errata that removes the errata from the workspace."""
 
 
 def set_errata(plans: Iterable[RunPlan], errata_option: str | None, workspace: Workspace) -> None:
-    """Set `errata` in the plans.
+    """Set the errata of each run, and copy the file of --errata to the workspace.
 
     Args:
-        named: value of --errata.
+        errata_option: value of --errata.
 
-    Raises: CommandError if the file does not exist or nothing in it applies; ErrataError if it is invalid.
+    Raises: CommandError if the file does not exist or no entry is applicable; ErrataError if it is invalid.
     """
     from fcreview.safe_files import write_atomically
 
@@ -151,27 +151,26 @@ def set_errata(plans: Iterable[RunPlan], errata_option: str | None, workspace: W
 
 
 def select_errata(errata: Errata | None, importer: str) -> Errata | None:
-    """The part of the errata that applies to runs of this importer."""
-    return (
-        errata.for_benchmark(importer, rules=supports_equivalences(importer))
-        if errata and supports_errata(importer)
-        else None
-    )
+    """Select the errata that apply to the runs of an importer. None if it supports no errata."""
+    if errata is None or not supports_errata(importer):
+        return None
+    return errata.for_benchmark(importer, rules=supports_equivalences(importer))
 
 
 def load_workspace_errata(workspace: Workspace) -> Errata | None:
-    """The errata of the workspace, or None."""
+    """Load the errata of the workspace, or None without an errata file."""
     return load_errata(workspace.errata) if workspace.errata.exists() else None
 
 
 def load_errata(path: Path) -> Errata:
+    """Load an errata file. ErrataError if it is invalid, CommandError if it cannot be read."""
     from fcreview.corrections.errata_file import parse_errata
 
     return parse_errata(read_small_file(path), str(path))
 
 
 def read_small_file(path: Path) -> bytes:
-    """Content of a small file. The CommandError for an unreadable file names it."""
+    """Read a small file. CommandError with the path if it cannot be read."""
     from fcreview import safe_files
 
     try:
@@ -188,25 +187,22 @@ def _check_applicable(errata: Errata, file_name: str) -> None:
         {titles.get(e.benchmark, e.benchmark) for e in errata.entries.values() if not supports_errata(e.benchmark)}
     )
     if other:
-        what = f"cannot apply errata of {', '.join(other)}: only {_format_correctable_benchmarks(titles)} golden answers can be corrected"
+        supported = ", ".join(title for name, title in titles.items() if supports_errata(name))
+        problem = f"cannot apply errata of {', '.join(other)}. Corrections are supported for {supported}"
         if all(not supports_errata(entry.benchmark) for entry in errata.entries.values()) and not errata.rules:
-            raise CommandError(f"{file_name}: {what}")
-        print_message(f"fcreview: {file_name}: {what}")
-
-
-def _format_correctable_benchmarks(titles: dict[str, str]) -> str:
-    return ", ".join(title for name, title in titles.items() if supports_errata(name))
+            raise CommandError(f"{file_name}: {problem}")
+        print_message(f"fcreview: {file_name}: {problem}")
 
 
 def supports_errata(importer: str) -> bool:
-    """Whether this importer supports corrected golden answers."""
+    """Whether the importer with this name can apply corrected golden answers."""
     from fcreview.importers.registry import IMPORTERS
 
     return importer in IMPORTERS and IMPORTERS[importer].applies_errata
 
 
 def supports_equivalences(importer: str) -> bool:
-    """Whether this importer supports equivalence rules."""
+    """Whether the importer with this name can apply equivalence rules."""
     from fcreview.importers.registry import IMPORTERS
 
     return importer in IMPORTERS and IMPORTERS[importer].applies_equivalences

@@ -68,17 +68,17 @@ def _render_block(block: Block) -> Iterator[str]:
     wide, narrow = (block.lines(cells) for cells in LAYOUT_WIDTHS.values())
     if not block.full_text and len(narrow) == len(wide):  # no full text below: wrap lines that are clipped
         narrow = [
-            _strip_horizontal_rule(full) if _is_clipped([line]) else line
-            for line, full in zip(narrow, wide, strict=True)
+            _strip_horizontal_rule(wide_line) if _is_clipped([line]) else line
+            for line, wide_line in zip(narrow, wide, strict=True)
         ]
     for layout, lines in zip(LAYOUT_WIDTHS, (wide, narrow), strict=True):
         if lines:
             yield f'<pre class="{layout}">' + "\n".join(map(_render_line, lines)) + "</pre>"
     if block.full_text and (block.folded or _is_clipped(narrow) or _is_clipped(wide)):
-        whole = "\n".join(map(escape, sanitize_lines(block.full_text())))
+        full = "\n".join(map(escape, sanitize_lines(block.full_text())))
         always = block.folded or _is_clipped(wide)
         kind = "" if always else ' class="narrow"'
-        yield f"<details{kind}><summary>{escape(sanitize(block.title))}, full text</summary><pre>{whole}</pre></details>"
+        yield f"<details{kind}><summary>{escape(sanitize(block.title))}, full text</summary><pre>{full}</pre></details>"
 
 
 def _is_clipped(lines: Sequence[Line]) -> bool:

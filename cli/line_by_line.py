@@ -169,11 +169,11 @@ class ReviewLoop:
             return True
         following = self._position.find_next_unreviewed(self._store)
         if following is None:
-            left = self._position.find_remaining(self._store)
+            remaining = self._position.find_remaining(self._store)
             emit(
                 "Queue complete."
-                if not left.count
-                else f"End of the queue. Earlier items that you have not reviewed: {left}."
+                if not remaining.count
+                else f"End of the queue. Earlier items that you have not reviewed: {remaining}."
             )
             return False
         self._show_item(following)

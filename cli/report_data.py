@@ -159,7 +159,7 @@ def describe_run(row: RunRow) -> dict[str, Any]:
 
 
 def describe_combined_runs(parts: list[RunData]) -> dict[str, Any]:
-    """Describe several runs of one model: `run` is None, and languages are joined by `+`."""
+    """Build the JSON fields that identify several runs of one model: `run` is None, and languages are joined by `+`."""
     languages = "+".join(dict.fromkeys(part.row.info.language for part in parts))
     return describe_run(parts[0].row) | {
         "run": None,
@@ -238,7 +238,8 @@ def _build_metrics_section(part: ReportPart, intervals: Intervals) -> Section:
 
 
 def _format_subtitle(fields: dict[str, Any]) -> str:
-    return f"{format_dataset_name(fields['benchmark'], fields['generation'], fields['language'])}, {format_count(fields['n_items'], 'item')}"
+    dataset = format_dataset_name(fields["benchmark"], fields["generation"], fields["language"])
+    return f"{dataset}, {format_count(fields['n_items'], 'item')}"
 
 
 def collect_failures_by_dataset(session: WorkspaceSession, view: View, rows: Sequence[RunRow]) -> list[DatasetFailures]:
@@ -331,7 +332,7 @@ def describe_queue_samples(session: WorkspaceSession) -> list[QueueSample]:
 
 
 def format_metric_lines(fields: dict[str, Any], metrics: list[MetricRow], *, unclipped: bool = False) -> Iterator[str]:
-    """Format metrics as tables of text. With `whole`, lines may be wider than the terminal."""
+    """Format metrics as tables of text. With `unclipped`, lines may be wider than the terminal."""
     words = [cell_text(fields[name]) for name in ("benchmark", "generation", "language", "model") if fields[name]]
     first = f"run {fields['run']}" if fields["run"] is not None else "together"
     yield f"{first}   {'  '.join(words)}   {fields['n_items']:,} items"
@@ -356,7 +357,10 @@ def format_metric_lines(fields: dict[str, Any], metrics: list[MetricRow], *, unc
 
 
 def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool]) -> str:
-    """Build the report of all runs as text. Stops early when `stopped` returns true; StoreError during a blind review."""
+    """Build the report of all runs as text. Stops early when `is_stopped` returns true.
+
+    Raises: StoreError during a blind review.
+    """
     lines: list[str] = []
     for found in compute_report_parts(session, None, quiet=True):
         if is_stopped():

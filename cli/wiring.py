@@ -39,7 +39,9 @@ def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
     def plan(run: Run) -> RunPlan:
         found = plans().get(_run_id(run))
         if found is None:
-            raise CommandError(f"files of {run.full_title}, {run.model} not found at {run.path}")
+            raise CommandError(
+                f"no result files of {run.full_title}, {run.model} at {run.path}. Restore them or run fcreview import"
+            )
         return found
 
     return BenchmarkServices(
@@ -56,48 +58,48 @@ def build_golden_services() -> GoldenSupport:
     """Create the functions with which screens edit golden answers. Importers are loaded on first use."""
     from fcreview.tui.session import GoldenSupport
 
-    def draft(run: Run, item: Item) -> dict[str, Any] | None:
+    def make_template(run: Run, item: Item) -> dict[str, Any] | None:
         from fcreview.importers.registry import make_golden_template
 
         return make_golden_template(run, item)
 
-    def problem(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
+    def check_fix(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
         from fcreview.importers.registry import check_golden_fix
 
         return check_golden_fix(run, item, fix)
 
-    def regraded(run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
+    def recompute_verdict(run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
         from fcreview.importers import registry
 
         return registry.recheck(run, item, fix, record)
 
-    return GoldenSupport(draft, problem, regraded)
+    return GoldenSupport(make_template, check_fix, recompute_verdict)
 
 
 def build_screen_services(session: WorkspaceSession) -> ReportServices:
-    """Create the functions with which the command palette writes reports and exports, using the store of the screens."""
+    """Create the functions with which the command palette builds reports and exports. They use the screens' store."""
     from fcreview.tui.exports import ReportServices
 
-    def report(store: Store, runs: Sequence[int], stopped: Callable[[], bool]) -> str:
+    def build_report(store: Store, runs: Sequence[int], stopped: Callable[[], bool]) -> str:
         from fcreview.cli.report_data import build_report_text
 
         return build_report_text(replace(session, scope=tuple(runs), _store=store, _runs=[]), stopped)
 
-    def benchmarks(tell: Callable[[str], None]) -> BenchmarkServices:
+    def build_services(tell: Callable[[str], None]) -> BenchmarkServices:
         return replace(
             build_benchmark_services(session.options or WorkspaceOptions([session.workspace.parent_folder])),
             print_message=tell,
         )
 
-    return ReportServices(report, benchmarks)
+    return ReportServices(build_report, build_services)
 
 
 def print_runs_without_dataset(folder: Path) -> None:
-    """Print which runs in the folder `out` have no dataset that fcreview finds without --data."""
+    """Print which runs in the folder have no dataset that fcreview finds without --data."""
     for plan in discover_runs(WorkspaceOptions([folder]), load_config()).plans:
         if plan.run.needs_dataset and not plan.data:
             print_message(
-                f"{plan.run.full_title}, {plan.run.model}: dataset not found for the exported run. Open it with --data DIR"
+                f"{plan.run.full_title}, {plan.run.model}: no dataset found next to the export. Open it with --data DIR"
             )
 
 

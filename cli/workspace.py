@@ -1,12 +1,12 @@
-"""Open the workspace of the paths on the command line.
+"""Open the workspace for the paths on the command line.
 
-`open_workspace` finds the workspace and its runs, imports what is new and returns a `WorkspaceSession`.
+`open_workspace` finds the runs and their workspace, imports new and changed runs and returns a `WorkspaceSession`.
 
-`ImportCache` skips the search and the import if nothing changed since the last command. `.fcreview/seen.json` has an
-entry for each set of options (paths, dataset folders, format, decoders): `{"state": digest of the names, sizes and
-times of all relevant files, "others": files outside the paths, "runs": run numbers in the store}`. Relevant are the
-result files, the datasets, the store, and the code that reads and writes them. Runs without a dataset have no entry, so
-that every command searches for it. If the file is lost or damaged, fcreview searches again.
+`ImportCache` skips the search and the import if no file changed since the last command. It stores an entry in
+`.fcreview/seen.json` for each set of options (paths, dataset folders, format, decoders): `{"state": digest, "others":
+files outside the paths, "runs": run numbers in the store}`. The digest covers names, sizes and times of the result
+files, the datasets, the store, and the code of importers and store. Runs without a dataset get no entry, so that every
+command searches for their dataset. If the file is lost or damaged, fcreview searches again.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 
 
 MAX_CACHE_ENTRIES = 32
-"""Entries kept in one workspace."""
+"""Limit of cache entries in a workspace."""
 
 
 class ImportCache:
-    """State of the files at the paths.
+    """Cache of the runs at the paths, valid until a file changes.
 
-    Create it before the search, so that files that change during the import are noticed by the next command.
+    Create it before the search for runs, so that the next command notices files that change during the import.
     """
 
     def __init__(self, paths: Sequence[Path], data: Sequence[Path], settings: str) -> None:
@@ -61,7 +61,7 @@ class ImportCache:
         self._outside = ""
 
     def find_unchanged_runs(self, workspace: Workspace) -> tuple[int, ...] | None:
-        """Numbers of the runs at the paths, or None if a file changed since `save`."""
+        """Return the numbers of the runs at the paths, or None if a file changed since `save`."""
         entry = read_json_object(_cache_file(workspace)).get(self._key)
         if (
             not isinstance(entry, dict)
@@ -73,14 +73,14 @@ class ImportCache:
         return tuple(entry["runs"]) if unchanged else None
 
     def record_datasets(self, plans: Sequence[RunPlan]) -> None:
-        """Record the state of the datasets. Call it before the import reads them."""
+        """Record the state of the datasets. Must be called before the import reads them."""
         if plans and all(plan.data for plan in plans):
             inside = set(self._files)
             self._others = sorted({os.fspath(path) for plan in plans for path in plan.files if path not in inside})
             self._outside = _digest_files(map(Path, self._others))
 
     def save(self, workspace: Workspace, runs: Sequence[int]) -> None:
-        """Record that the store has these runs as they are on disk."""
+        """Record that the store has the current contents of these runs."""
         if self._others is None:
             return
         state = self._state(workspace, self._outside)
@@ -95,7 +95,7 @@ class ImportCache:
 
 
 def _code_files() -> list[Path]:
-    """Source files of importers and store: another version may read the same files differently."""
+    """List the source files of importers and store, because another version may import files differently."""
     return gather_files(
         Path(options) for package in (fcreview.importers, fcreview.store) for options in package.__path__
     ).files
@@ -106,7 +106,7 @@ def _digest_files(files: Iterable[Path]) -> str:
 
 
 def _fingerprint(file: Path) -> str:
-    """Name, size, times and inode. The status time also changes with the permissions."""
+    """Format the name, size, times and inode of a file. The ctime also changes with the permissions."""
     try:
         found = file.stat()
     except OSError:
@@ -127,29 +127,29 @@ def _is_list_of(values: Any, kind: type) -> bool:
 
 
 MAX_MESSAGES = 3
-"""Runs, journal problems or errata that are listed one by one."""
-_DATASET_ADVICE = "pass --data DIR, or drop it with fcreview import --forget-data"
+"""Limit of runs, journal problems or errata that a warning lists."""
+_DATASET_ADVICE = "Pass --data DIR, or forget the folder with fcreview import --forget-data"
 _MISSING_DATASET_EFFECTS = {
-    "kept": "using the last import",
-    "outdated": "using the last import without the results that changed since",
+    "kept": "Using the last import",
+    "outdated": "Using the last import, without the results that changed since",
 }
 
 
 def print_missing_datasets(summary: ImportSummary) -> None:
-    """Print one line for each dataset folder that is missing, with the consequence."""
+    """Print a line for each missing dataset folder with the affected runs, the effect and the remedy."""
     alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in summary.runs:
         if row["missing_dataset"] is not None:
-            meaning = _MISSING_DATASET_EFFECTS.get(row["status"], "imported without it")
+            meaning = _MISSING_DATASET_EFFECTS.get(row["status"], "Imported without it")
             alike.setdefault((row["missing_dataset"], meaning), []).append(row)
     for (folder, meaning), rows in alike.items():
         print_message(
-            f"fcreview: {_format_run_list(rows)}: dataset not found (was in {folder}): {meaning}; {_DATASET_ADVICE}"
+            f"fcreview: {_format_run_list(rows)}: dataset not found (was in {folder}). {meaning}. {_DATASET_ADVICE}"
         )
 
 
 def _format_run_list(rows: Sequence[dict[str, Any]]) -> str:
-    """`maple`, or `12 runs (maple, birch, cedar ...)`."""
+    """Format runs as `maple`, or `12 runs (maple, birch, cedar ...)`."""
     names = ", ".join(row["model"] for row in rows[:MAX_MESSAGES])
     if len(rows) == 1:
         return names
@@ -157,47 +157,47 @@ def _format_run_list(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def print_failures(summary: ImportSummary) -> None:
-    """Print the runs that could not be imported."""
+    """Print why runs could not be imported."""
     failed = [row for row in summary.runs if row["status"] == "failed"]
     for row in failed[:MAX_MESSAGES]:
         reason = next((i["what"] for i in summary.issues if i["file"] == row["path"] and i["severity"] == "error"), "")
         print_message(f"fcreview: {reason or 'not imported: ' + row['model']}")
     if len(failed) > MAX_MESSAGES:
         more = format_count(len(failed) - MAX_MESSAGES, "more run")
-        print_message(f"fcreview: {more} not imported: run fcreview import for details")
+        print_message(f"fcreview: {more} not imported. Run fcreview import for details")
 
 
 def print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
-    """Print each entry of the errata that was not applied, once for all runs."""
+    """Print each entry of the errata file that was not applied, once for all runs."""
     found = {(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)}
     for line, item, what in sorted(found)[:MAX_MESSAGES]:
         print_message(f"fcreview: errata line {line}, {sanitize(item)}: {what}")
     if len(found) > MAX_MESSAGES:
         more = format_count(len(found) - MAX_MESSAGES, "more erratum", "more errata")
-        print_message(f"fcreview: {more} not applied: run fcreview import --errata to list them")
+        print_message(f"fcreview: {more} not applied. Run fcreview import to list them")
 
 
 def is_fully_imported(summary: ImportSummary) -> bool:
-    """Whether the store has every run as it is on disk, so that the next command can skip the search."""
+    """Whether the store has the current contents of every run, so that the next command can skip the search."""
     return all(row["status"] in ("imported", "unchanged") and not row["missing_dataset"] for row in summary.runs)
 
 
 MAX_LISTED_RUNS = 8
-"""Runs that an error message lists as candidates."""
+"""Limit of runs that an error message lists as candidates."""
 
 
 @dataclass(slots=True)
 class WorkspaceSession:
-    """An up-to-date workspace, the annotator, and the runs that the command line selects."""
+    """Up-to-date workspace with its store, the annotator, and the runs that the command line selects."""
 
     workspace: Workspace
     annotator: str
     scope: tuple[int, ...] = ()
     """Numbers of the selected runs; empty for all runs of the workspace."""
     policy: Policy = UNANIMOUS
-    """Policy for items on which annotators disagree."""
+    """Policy that decides items on which annotators disagree."""
     options: WorkspaceOptions | None = None
-    """Options on the command line."""
+    """Options that the workspace was opened with."""
     _store: Store | None = None
     _runs: list[RunRow] = field(default_factory=list)
 
@@ -213,19 +213,20 @@ class WorkspaceSession:
 
     @property
     def runs(self) -> list[RunRow]:
+        """Selected runs, loaded on first use."""
         if not self._runs:
             self._runs = [row for row in self.store.fetch_runs() if not self.scope or row.run in self.scope]
         return self._runs
 
     def print_policy(self, *, as_json: bool = False) -> None:
-        """Print the policy if it is not the default; on stderr if JSON follows."""
+        """Print the policy if it is not the default: to stderr with `as_json`, else to stdout."""
         if self.policy != UNANIMOUS:
             (print_message if as_json else emit)(
-                f"policy {self.policy}: if annotators disagree, the majority verdict counts"
+                f"policy {self.policy}: the majority verdict counts if annotators disagree"
             )
 
     def explain_empty(self, view: View) -> str:
-        """The likely reason why a view has no items, such as a filter on another annotator's reviews."""
+        """Explain why a view has no items, such as a filter on reviews of an annotator who has none."""
         from fcreview.store.filters.parser import parse_filter
         from fcreview.store.reviews.journal_reader import list_journals
 
@@ -245,7 +246,14 @@ class WorkspaceSession:
     def build_view(
         self, where: str = "", *, queue: str = "dataset", seed: int = 0, run: str | None = None, blind: bool = False
     ) -> View:
-        """Items that the filter selects, in queue order. `@name` in the filter is a saved filter.
+        """Build the view of the items that a filter selects, in queue order.
+
+        Args:
+            where: filter; `@name` in it is a saved filter.
+            queue: a built-in queue or the name of a queue file.
+            seed: random seed of the queues `random` and `stratified`.
+            run: number or model of the only run to include; None for all selected runs.
+            blind: refuse queues that reveal verdicts.
 
         Raises: FilterError for an invalid filter; UsageError for an unknown queue or one that `blind` excludes.
         """
@@ -271,12 +279,15 @@ class WorkspaceSession:
     def build_review_view(
         self, where: str = "", *, queue: str | None = None, seed: int = 0, run: str | None = None, blind: bool = False
     ) -> View:
-        """As `view`, with the annotator's share of a queue file. The default queue is failures, or dataset if blind."""
+        """Build a view for review: of a queue file only the annotator's share. Arguments are those of `build_view`.
+
+        The default queue is `failures`, or `dataset` for blind review.
+        """
         default = "dataset" if blind else "failures"
         return self.limit_to_share(self.build_view(where, queue=queue or default, seed=seed, run=run, blind=blind))
 
     def load_queue_file(self, name: str) -> QueueFile:
-        """Load a queue file, so that a `View` can name it. UsageError if there is no such queue."""
+        """Load a queue file into the store, so that a `View` can refer to it. UsageError for an unknown name."""
         from fcreview.store.queues.queue_file import queue_names
         from fcreview.store.rows import BUILTIN_QUEUES
 
@@ -286,7 +297,7 @@ class WorkspaceSession:
         return self.store.load_queue(name)
 
     def limit_to_share(self, view: View) -> View:
-        """Limit a queue file to the annotator's share. CommandError if the annotator has none."""
+        """Limit a view of a queue file to the annotator's share. CommandError if the annotator has no share."""
         if view.queue_file is None:
             return view
         queue = self.load_queue_file(view.queue_file)
@@ -296,7 +307,7 @@ class WorkspaceSession:
         return replace(view, share=True)
 
     def find_run_number(self, name: str) -> int:
-        """Number of the run with this number or model. CommandError unless there is exactly one."""
+        """Return the number of the run with this number or model. CommandError unless exactly one run matches."""
         found = [row for row in self.runs if name in (str(row.run), row.info.model)]
         if len(found) == 1:
             return found[0].run
@@ -304,7 +315,7 @@ class WorkspaceSession:
         raise CommandError(f"{problem}: choose {format_runs(found or self.runs)}")
 
     def select_runs(self, name: str | None) -> list[RunRow]:
-        """The run that --run selects, or all runs."""
+        """Return the run with this number or model, or all runs for None."""
         number = None if name is None else self.find_run_number(name)
         return [row for row in self.runs if number in (None, row.run)]
 
@@ -320,27 +331,27 @@ class WorkspaceSession:
 
 
 def format_runs(rows: Sequence[RunRow]) -> str:
-    """Candidates for --run as `1 gpt-4o, 2 maple-8b`; not sanitised."""
+    """Format candidates for --run as `1 gpt-4o, 2 maple-8b`. The text is not sanitised."""
     known = ", ".join(f"{row.run} {row.info.model}" for row in rows[:MAX_LISTED_RUNS])
     return known + (f" and {len(rows) - MAX_LISTED_RUNS} more" if len(rows) > MAX_LISTED_RUNS else "")
 
 
 def _print_journal_warnings(warnings: Sequence[str]) -> None:
-    """Print unreadable journal lines, whose reviews do not count, to stderr."""
+    """Print warnings about unreadable journal lines, whose reviews do not count."""
     for warning in warnings[:MAX_MESSAGES]:
         print_message(f"fcreview: {warning}")
     if len(warnings) > MAX_MESSAGES:
         print_message(
-            f"fcreview: {len(warnings) - MAX_MESSAGES} more journal problems: run fcreview doctor to list them"
+            f"fcreview: {len(warnings) - MAX_MESSAGES} more journal problems. Run fcreview doctor to list them"
         )
 
 
 MAX_INPUT_BYTES = 1 << 30
-"""Size limit of an input file on the command line, in bytes."""
+"""Size limit of input files, in bytes."""
 
 
 def read_input_file(path: Path) -> bytes:
-    """Content of a file or pipe. OSError for more than `MAX_INPUT_BYTES`, which a device could deliver."""
+    """Read a file or pipe. OSError above `MAX_INPUT_BYTES`, because a device may never end."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         content = file.read(MAX_INPUT_BYTES + 1) if size <= MAX_INPUT_BYTES else b""
@@ -351,7 +362,7 @@ def read_input_file(path: Path) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceOptions:
-    """Common options of commands: paths of runs, and how to find, read and store them."""
+    """Arguments and options that select a workspace and determine how runs are imported."""
 
     paths: Sequence[Path]
     data: Sequence[Path] | None = None
@@ -360,42 +371,44 @@ class WorkspaceOptions:
     annotator: str | None = None
     policy: str = UNANIMOUS
     forget_data: bool = False
-    """Forget the dataset folders remembered from earlier commands."""
+    """Whether to forget the dataset folders of earlier commands."""
     decoder: str | None = None
-    """Decoder of BFCL responses, as `check_decoder` returns it."""
+    """Name of the decoder for BFCL responses, as `check_decoder` returns it."""
     errata: str | None = None
-    """Errata file to apply from now on, or `import_options.NO_ERRATA`."""
+    """Path of the errata file to apply, `import_options.NO_ERRATA` to remove errata, or None to keep them."""
 
 
 def resolve_data_option(options: WorkspaceOptions) -> tuple[Path, ...]:
-    """The folders of --data as absolute paths. CommandError if one does not exist."""
+    """Return the folders of --data as absolute paths. CommandError if one does not exist."""
     for folder in options.data or ():
-        if not os.path.exists(folder):  # noqa: PTH110 - its name may be too long
+        if not os.path.exists(folder):  # noqa: PTH110 - Path.exists raises OSError for a name that is too long
             raise CommandError(f"no such folder: --data {folder}")
-    return tuple(dict.fromkeys(Path(os.path.abspath(each)) for each in options.data or ()))  # noqa: PTH100 - links stay
+    return tuple(dict.fromkeys(Path(os.path.abspath(each)) for each in options.data or ()))  # noqa: PTH100 - keep symbolic links
 
 
 def list_data_folders(options: WorkspaceOptions, config: Config) -> list[Path]:
-    """Folders of --data, FCREVIEW_DATA (separated as in PATH) and the configuration, without duplicates."""
+    """List the folders of --data, FCREVIEW_DATA (separated as in PATH) and the configuration, without duplicates."""
     environment = [Path(each) for each in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if each]
     permanent = [each.absolute() for each in [*environment, *config.dataset_folders]]
     return list(dict.fromkeys([*resolve_data_option(options), *permanent]))
 
 
 def locate_workspace(options: WorkspaceOptions, *, create: bool = True) -> Workspace:
-    """The workspace of the path, or of the common folder of several paths."""
+    """Locate the workspace of the path, or of the common parent of several paths."""
     from fcreview.store.workspace import find_workspace
 
     start = options.paths[0]
     if len(options.paths) > 1 and options.workspace is None:
         start = Path(os.path.commonpath([path.resolve() for path in options.paths]))
         if start in (Path(start.anchor), Path.home()):
-            raise CommandError("these paths share no folder: pass --workspace DIR to choose where reviews are stored")
+            raise CommandError(
+                "the paths have no common folder. Pass --workspace DIR to choose where reviews are stored"
+            )
     return find_workspace(start, options.workspace, create=create)
 
 
 def resolve_search_paths(options: WorkspaceOptions) -> list[Path]:
-    """Paths to search for runs. A `.fcreview` folder stands for its parent. CommandError if a path does not exist."""
+    """Resolve the paths to search. A `.fcreview` folder is replaced by its parent. CommandError for a missing path."""
     for path in options.paths:
         if not path.exists():
             raise CommandError(f"no such file or folder: {path}")
@@ -404,7 +417,7 @@ def resolve_search_paths(options: WorkspaceOptions) -> list[Path]:
 
 
 def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
-    """Find the runs at the paths, each with its dataset. CommandError if a path does not exist."""
+    """Find the runs at the paths, each with its dataset. CommandError for a missing path."""
     from fcreview.cli.import_options import Folders, assign_datasets
     from fcreview.importers.registry import IMPORTERS, discover
 
@@ -421,7 +434,7 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
 
 
 def load_remembered_datasets(options: WorkspaceOptions) -> DatasetFolders | None:
-    """Dataset folders of earlier commands, or None if there is no workspace."""
+    """Load the dataset folders of earlier commands, or None if there is no workspace."""
     from fcreview.store.importing.dataset_paths import DatasetFolders
     from fcreview.store.workspace import WorkspaceError
 
@@ -434,7 +447,7 @@ def load_remembered_datasets(options: WorkspaceOptions) -> DatasetFolders | None
 def import_discovered_runs(
     options: WorkspaceOptions, found: DiscoveredRuns, config: Config
 ) -> tuple[Workspace, ImportSummary]:
-    """Import the runs that are new or changed. CommandError if there are neither runs nor a workspace."""
+    """Import new and changed runs. CommandError if there is neither a run nor a workspace."""
     from fcreview.cli.output import Progress
     from fcreview.importers.registry import read_items
     from fcreview.store.importing.dataset_paths import DatasetOptions
@@ -462,7 +475,7 @@ def import_discovered_runs(
 def set_import_options(
     plans: Sequence[RunPlan], options: WorkspaceOptions, config: Config, workspace: Workspace
 ) -> None:
-    """Set the decoder and the errata of each run, from the options or as remembered."""
+    """Set the decoder and the errata of each run, from the options or from earlier commands."""
     from fcreview.cli.import_options import set_decoders, set_errata
 
     set_decoders(plans, options.decoder, config.decoders, workspace)
@@ -471,7 +484,7 @@ def set_import_options(
 
 @contextmanager
 def open_workspace(options: WorkspaceOptions) -> Iterator[WorkspaceSession]:
-    """Open the workspace of the paths after importing what is new. CommandError if there is nothing to show."""
+    """Import new and changed runs and open their workspace. CommandError if no run could be imported."""
     policy = check_choice(POLICIES, options.policy, "policy")
     config = load_config()
     workspace, scope = update_workspace(options, config)
@@ -483,9 +496,9 @@ def open_workspace(options: WorkspaceOptions) -> Iterator[WorkspaceSession]:
 
 
 def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspace, tuple[int, ...]]:
-    """Import what is new and return the workspace and the numbers of the selected runs (empty: all).
+    """Import new and changed runs, and return the workspace and the numbers of the selected runs (empty for all).
 
-    If nothing changed since the last command, no importer is called.
+    If no file changed since the last command, this only reads the cache.
     """
     from fcreview.store.workspace import WorkspaceError
 
@@ -496,7 +509,9 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
     )
     with suppress(WorkspaceError):
         workspace = locate_workspace(options, create=False)
-        runs = cache.find_unchanged_runs(workspace) if options.errata is None else None  # new errata are always checked
+        runs = (
+            cache.find_unchanged_runs(workspace) if options.errata is None else None
+        )  # an errata file is always checked
         if runs is not None:
             return workspace, runs
     found = discover_runs(options, config)
@@ -515,7 +530,7 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
 
 
 def resolve_annotator(options: WorkspaceOptions, config: Config) -> str:
-    """The annotator: --annotator, FCREVIEW_ANNOTATOR, the configuration, git's user name or the login name.
+    """Return the annotator: --annotator, FCREVIEW_ANNOTATOR, the configuration, git's user name or the login name.
 
     Raises: AnnotatorError if the name cannot be a file name.
     """
@@ -529,7 +544,7 @@ def resolve_annotator(options: WorkspaceOptions, config: Config) -> str:
 
 
 def is_workspace_path(workspace: Workspace, paths: Sequence[Path]) -> bool:
-    """Whether every path is the workspace's own folder and the workspace has a store."""
+    """Whether every path is the folder of the workspace, and the workspace has a store."""
     own = {workspace.root.resolve(), workspace.parent_folder.resolve()}
     return workspace.store.exists() and all(path.resolve() in own for path in paths)
 
@@ -543,8 +558,8 @@ def select_scope(workspace: Workspace, options: WorkspaceOptions, rows: Sequence
 def explain_nothing_found(options: WorkspaceOptions, summary: ImportSummary) -> str:
     where = ", ".join(str(path) for path in options.paths)
     if summary.runs:
-        return f"no run could be imported from {where}"
+        return f"no run could be imported from {where}. Run fcreview import for details"
     errors = [issue for issue in summary.issues if issue["severity"] != "notice"]
     file = f"{errors[0]['file']}: " if errors and errors[0]["file"] != where else ""
     reason = f": {file}{errors[0]['what']}" if errors else ""
-    return f"no runs found in {where}{reason} (run fcreview doctor for details)"
+    return f"no runs found in {where}{reason}. Run fcreview doctor for details"

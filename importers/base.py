@@ -56,11 +56,9 @@ class Importer:
     """Error tags of the benchmark's own taxonomy, offered to annotators."""
 
     def find_runs(self, files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
-        """Find the runs among `files`. Reads only file names and first lines.
+        """Find the runs among `files`, absolute paths in a stable order. Reads only file names and first lines.
 
-        Args:
-            files: absolute paths of all files at and below the opened paths, in a stable order.
-            dataset_folders: folders from `--data`, FCREVIEW_DATA and the configuration file.
+        `dataset_folders` are from `--data`, FCREVIEW_DATA and the configuration file.
         """
         return cast(DiscoveredRuns, self._load_module("discovery").find_runs(files, dataset_folders))
 
@@ -88,9 +86,7 @@ class Importer:
     def rewrite_scores(self, plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
         """Yield the score files that reviews change, and the kinds of reviews that the files cannot represent.
 
-        Args:
-            plan: the run.
-            items: all items of the run, scored by the corrected source.
+        `items` are all items of the run, scored by the corrected source.
         """
         return cast(
             "Iterator[RewrittenFile | Unrepresentable]", self._writeback_function("rewrite_scores")(plan, items)
@@ -112,27 +108,18 @@ class Importer:
         return cast("dict[str, Any] | None", self._writeback_function("make_golden_template")(run, item))
 
     def recheck(self, run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bool | None:
-        """Recompute the item's verdict with another golden answer.
+        """Recompute the item's verdict with another golden answer. Returns None if it cannot be recomputed.
 
-        Args:
-            run: the run of the item.
-            item: the item as stored.
-            golden_fix: the other golden answer, without errors by `check_golden_fix`.
-            record: the item's record in the result file, or None if there is none.
-
-        Returns:
-            The verdict, or None if this verdict cannot be recomputed.
+        `golden_fix` has no errors by `check_golden_fix`. `record` is the item's record in the result file, or None.
         """
         return cast("bool | None", self._writeback_function("recheck")(run, item, golden_fix, record))
 
     def rewrite_golden(
         self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
     ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-        """Yield the dataset files that golden fixes change, each applied fix, and the fixes that match no record.
+        """Yield the dataset files that golden fixes change, each applied fix, and the number of fixes without a record.
 
-        Args:
-            plan: a run with the dataset.
-            fixes: (category, id) -> golden fix.
+        `fixes` has a golden fix by (category, item id).
         """
         return cast(
             "Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]",

@@ -17,87 +17,55 @@ from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import Metric, RunItems, ScoredItem, metrics_by_category, tag_metrics
 from fcreview.run_plan import AppliedGoldenFix, DiscoveredRuns, RewrittenFile, RunPlan, Unrepresentable
 
-ERROR_TAGS: Mapping[str, tuple[str, ...]] = {
-    # release post of V1 (common mistakes), and the error types of the V4 program
-    "bfcl": (
-        "implicit conversion", "malformed call", "missing URL", "wrong function", "wrong count", "missing parameter",
-        "unexpected parameter", "wrong type", "wrong value", "should not call", "should call", "wrong state",
-        "wrong response", "wrong answer",
+# The error tags come from the publications of the benchmarks.
+IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
+    Importer(
+        "bfcl", "BFCL",
+        "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
+        version=5, aggregates_rows=True, applies_errata=True, applies_equivalences=True,
+        tags=(  # common mistakes in the release post of V1, and error types of the V4 program
+            "implicit conversion", "malformed call", "missing URL", "wrong function", "wrong count",
+            "missing parameter", "unexpected parameter", "wrong type", "wrong value", "should not call", "should call",
+            "wrong state", "wrong response", "wrong answer",
+        ),
     ),
-    # figure 6 (normal), table 5 (special) and section 4.2 (agent) of the paper
-    "acebench": (
-        "function name", "param type", "param value", "output format", "error detection", "error correction",
-        "function call error", "rule violation", "information mismanagement",
+    Importer(
+        "acebench", "ACEBench", "data_CATEGORY_result.json below result_en or result_zh",
+        version=3, combines_runs=True, applies_errata=True,
+        tags=(  # figure 6 (normal), table 5 (special) and section 4.2 (agent) of the paper
+            "function name", "param type", "param value", "output format", "error detection", "error correction",
+            "function call error", "rule violation", "information mismanagement",
+        ),
     ),
-    # metrics in section 4 and intent shifts in section 3 of the paper
-    "hammerbench": (
-        "function name", "parameter hallucination", "parameter missing", "argument value", "imperfect instruction",
-        "slot overriding", "external information", "intent shift",
+    Importer(
+        "hammerbench", "HammerBench", "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
+        version=3,
+        tags=(  # metrics in section 4 and intent shifts in section 3 of the paper
+            "function name", "parameter hallucination", "parameter missing", "argument value", "imperfect instruction",
+            "slot overriding", "external information", "intent shift",
+        ),
     ),
-    # table 1 of the paper: complexities of the conversations
-    "confetti": (
-        "exception in execution", "failed conversation", "confirmation", "goal switching", "goal correction",
-        "goal stacking", "ambiguous goal", "follow-up question", "implicit goal", "overfill", "underfill",
-        "goal not supported",
+    Importer(
+        "confetti", "CONFETTI", "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json",
+        version=2,
+        tags=(  # complexities of the conversations in table 1 of the paper
+            "exception in execution", "failed conversation", "confirmation", "goal switching", "goal correction",
+            "goal stacking", "ambiguous goal", "follow-up question", "implicit goal", "overfill", "underfill",
+            "goal not supported",
+        ),
     ),
-    # section 4.3.1 of the paper
-    "complexfuncbench": ("func_error", "param_missing", "hallucination", "value_error", "stop_early"),
-}  # fmt: skip
-"""Error tags by importer name: terms for errors, or for what makes an item hard, from the benchmark's publication."""
-
-IMPORTERS: Mapping[str, Importer] = {
-    importer.name: importer
-    for importer in (
-        Importer(
-            "bfcl",
-            "BFCL",
-            "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
-            version=5,
-            aggregates_rows=True,
-            applies_errata=True,
-            applies_equivalences=True,
-            tags=ERROR_TAGS["bfcl"],
+    Importer(
+        "complexfuncbench", "ComplexFuncBench", "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
+        version=2,
+        tags=(  # section 4.3.1 of the paper
+            "func_error", "param_missing", "hallucination", "value_error", "stop_early",
         ),
-        Importer(
-            "acebench",
-            "ACEBench",
-            "data_CATEGORY_result.json below result_en or result_zh",
-            version=3,
-            combines_runs=True,
-            applies_errata=True,
-            tags=ERROR_TAGS["acebench"],
-        ),
-        Importer(
-            "hammerbench",
-            "HammerBench",
-            "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
-            version=3,
-            tags=ERROR_TAGS["hammerbench"],
-        ),
-        Importer(
-            "confetti",
-            "CONFETTI",
-            "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json",
-            version=2,
-            tags=ERROR_TAGS["confetti"],
-        ),
-        Importer(
-            "complexfuncbench",
-            "ComplexFuncBench",
-            "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
-            version=2,
-            tags=ERROR_TAGS["complexfuncbench"],
-        ),
-        Importer(
-            "generic",
-            "Generic",
-            "JSON Lines of {id, messages, ...} or OpenAI-style chat logs",
-            version=2,
-            aggregates_rows=True,
-            needs_part_verdicts=True,
-        ),
-    )
-}
+    ),
+    Importer(
+        "generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs",
+        version=2, aggregates_rows=True, needs_part_verdicts=True,
+    ),
+)}  # fmt: skip
 """Importers by name. To add a benchmark, add its `Importer` here and create the package `importers/NAME/`."""
 
 MAX_LISTED_FILES = 5
@@ -113,15 +81,13 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
     Args:
         paths: files and folders.
         data: dataset folders, searched before those of FCREVIEW_DATA (separated as in PATH).
-        format: name of the only importer to use.
-
-    Raises:
-        KeyError: if there is no importer of that name.
+        format: name of the only importer to use. Raises KeyError for an unknown name.
     """
     importers = [IMPORTERS[format]] if format is not None else list(IMPORTERS.values())
     gathered = gather_files(paths)
     found = DiscoveredRuns(issues=list(gathered.issues))
-    dataset_folders = _resolve_dataset_folders([*data, *_dataset_folders_from_environment()], found.issues)
+    from_environment = [Path(part) for part in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if part]
+    dataset_folders = _resolve_dataset_folders([*data, *from_environment], found.issues)
     plans: list[RunPlan] = []
     for importer in importers:
         claims = importer.find_runs(gathered.files, dataset_folders)
@@ -155,10 +121,6 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     for path in plan.results:
         if str(path) not in files_with_records:
             yield ImportIssue(str(path), None, "no records in this file")
-
-
-def _dataset_folders_from_environment() -> list[Path]:
-    return [Path(part) for part in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if part]
 
 
 def _resolve_dataset_folders(folders: Sequence[Path], issues: list[ImportIssue]) -> list[Path]:
@@ -226,7 +188,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
         found = importer_for(run).compute_metrics(items, run)
     except MALFORMED_DATA as error:
         found = metrics_by_category(items)
-        found[0].note = f"only pass rates: unexpected data format in the benchmark's own metrics ({error})"[:200]
+        found[0].note = f"pass rates only: the benchmark's metrics cannot be computed from this data ({error})"[:200]
     return [*found, *tag_metrics(items, run.tags)]
 
 

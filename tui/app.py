@@ -94,7 +94,7 @@ def _detach_lost_terminal() -> None:
 class SignalWakeup:
     """Socket that wakes the event loop on each signal until `restore` is called. Only for the main thread.
 
-    A signal may arrive in any thread, but Python handles it in the main thread, which waits for keys. Without a wake-up,
+    A signal may arrive in any thread, but Python handles it in the main thread, which waits for keys. Without this,
     an app that continues after `fg` on a busy machine may stay blank until the window is resized.
     """
 

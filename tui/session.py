@@ -18,7 +18,7 @@ from fcreview.tui.queue.state import FilterHistory, QueuePosition, load_position
 
 if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
-    from fcreview.model.review import Event, ItemKey, Annotation
+    from fcreview.model.review import Annotation, Event, ItemKey
     from fcreview.store.reviews.reviewer import Reviewer
     from fcreview.store.rows import ItemDetail
     from fcreview.store.store import Store

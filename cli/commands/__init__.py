@@ -1,1 +1,1 @@
-"""The commands, a file each, in folders of what they are for."""
+"""Commands of `fcreview`. `cli.program` lists them."""

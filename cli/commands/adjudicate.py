@@ -1,4 +1,4 @@
-"""`fcreview adjudicate`: resolve annotator disagreements on screen, or list them without a terminal."""
+"""`fcreview adjudicate`: resolve annotator disagreements in the app, or list them without a terminal."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
 
 LABEL_WIDTH = 13
-"""Width of the label before each line, in cells."""
+"""Width of the label column, in cells."""
 MAX_CALLS, MAX_ROWS = 6, 12
-"""Calls of each side, and rows of each text, that are printed."""
+"""Limits of printed calls on each side, and of printed lines of each text."""
 
 
 @workspace_command("annotator")
@@ -44,9 +44,9 @@ def adjudicate(
 ) -> None:
     """Resolve annotator disagreements.
 
-    Answers are shown as A, B, C in random order without names; the majority verdict is shown and not applied. Without
-    a terminal, each disagreement is printed with the `fcreview label --adjudicate` command that resolves it. A resolved
-    target returns only if its prediction or golden answer changes.
+    Shows the answers in random order without names, as A, B, C. Without a terminal, prints each disagreement with the
+    `fcreview label --adjudicate` command that resolves it. A resolved disagreement stays resolved until the prediction
+    or the golden answer changes.
 
     Example: fcreview adjudicate runs/gpt4o --where category:live_simple
     """
@@ -69,11 +69,12 @@ def adjudicate(
 
 
 def build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> dict[str, Any]:
-    """JSON object of a disagreement: {run, model, benchmark, generation, language, category, id, target, criterion,
+    """Build the JSON object {run, model, benchmark, generation, language, category, id, target, criterion,
     answers, majority, automatic}.
 
-    An answer is {answer, value, fault, tags, note}, where `answer` is a letter that hides the annotator. `majority` is
-    the verdict of more than half of them, or null. `automatic` has the fields of automatic verdicts in exported labels.
+    `answers` are {answer, value, fault, tags, note}, where `answer` is a letter that replaces the annotator's name.
+    `majority` is the verdict of more than half of the annotators, or null. `automatic` are {source, value, by,
+    error_type, rationale}.
     """
     answers = [
         {"answer": answer_letter(at), "value": o.verdict, "fault": o.fault, "tags": o.tags or [], "note": o.note}
@@ -99,7 +100,7 @@ def build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> d
 def format_disagreement_lines(
     detail: ItemDetail, disagreement: Disagreement, options: WorkspaceOptions, width: int
 ) -> Iterator[str]:
-    """A disagreement as lines of safe text."""
+    """Format a disagreement as lines of sanitised text."""
     key, item = detail.key, detail.item
     about = [sanitize(key.id), describe_address(sanitize(disagreement.target)), sanitize(disagreement.criterion)]
     run = ", ".join([sanitize(detail.run.full_title), sanitize(key.model), sanitize(key.category)])
@@ -119,9 +120,9 @@ def format_disagreement_lines(
 
 
 def format_target_calls(item: Item, target: str) -> tuple[str, str, str]:
-    """Golden calls, predicted calls and first difference of a target.
+    """Format the golden calls, the predicted calls and the first difference of a target.
 
-    A response, or a target without predicted calls, has the model's text in place of the predicted calls.
+    For a response, or without predicted calls, the model's text replaces the predicted calls.
     """
     part = parse_address(target)
     replies = [m.content for m in item.messages if m.role == "assistant" and (part is None or m.turn == part.turn)]
@@ -142,7 +143,7 @@ def select_pairs(item: Item, address: PartAddress | None) -> list[CallPair]:
 
 
 def format_calls(calls: Sequence[Call]) -> str:
-    """Calls as text, one on each line."""
+    """Format calls as text, one on each line."""
     from fcreview.tui.item_view.call_diff import format_call
 
     lines = [format_call(call.name, call) for call in calls[:MAX_CALLS]]
@@ -150,7 +151,7 @@ def format_calls(calls: Sequence[Call]) -> str:
 
 
 def build_label_command(detail: ItemDetail, disagreement: Disagreement, options: WorkspaceOptions) -> str:
-    """The command that adjudicates this target."""
+    """Build the `fcreview label` command that resolves the disagreement."""
     arguments = ["--run", str(detail.row.run)]
     arguments += ["--target", disagreement.target] if disagreement.target != ITEM else []
     arguments += ["--criterion", disagreement.criterion] if disagreement.criterion != CORRECT else []
@@ -160,7 +161,7 @@ def build_label_command(detail: ItemDetail, disagreement: Disagreement, options:
 
 
 def format_labelled_lines(label: str, text: str, width: int) -> Iterator[str]:
-    """Text as lines, with the label before the first one; none for an empty text."""
+    """Wrap a text into lines with the label before the first one. No lines for an empty text."""
     from fcreview.tui.text.lines import wrap_head
 
     rows, more = wrap_head(text, width - LABEL_WIDTH, MAX_ROWS) if text else ([], False)

@@ -1,4 +1,4 @@
-"""`fcreview agreement`: measure agreement between annotators, and with themselves on hidden duplicates."""
+"""`fcreview agreement`: measure inter-annotator agreement, and self-agreement on hidden duplicates."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SELF_AGREEMENT_HEADERS = ["annotator", "criterion", "targets", "same", "[95 %]",
 
 
 def print_self_agreement(repeats: Sequence[RepeatedRating], *, as_json: bool) -> None:
-    """Print self-agreement as a table or JSON; nothing without hidden duplicates."""
+    """Print self-agreement as a table or as JSON. Prints nothing without hidden duplicates."""
     figures = list(compute_self_agreement(repeats))
     if as_json:
         for figure in figures:
@@ -47,12 +47,14 @@ def print_self_agreement(repeats: Sequence[RepeatedRating], *, as_json: bool) ->
         return
     if not figures:
         return
-    emit("self-agreement: hidden duplicates, shown to the same annotator twice")
+    emit("self-agreement on hidden duplicates")
     rows = [
         [
             "all" if each.annotator is None else cell_text(each.annotator), cell_text(each.criterion), f"{each.n:,}",
-            format_metric_value(each.percent, "share"), _format_interval(each.percent_low, each.percent_high, share=True),
-            format_metric_value(_round_score(each.kappa), "score"), _format_interval(each.kappa_low, each.kappa_high, share=False),
+            format_metric_value(each.percent, "share"),
+            _format_interval(each.percent_low, each.percent_high, share=True),
+            format_metric_value(_round_score(each.kappa), "score"),
+            _format_interval(each.kappa_low, each.kappa_high, share=False),
         ]
         for each in figures
     ]  # fmt: skip
@@ -73,12 +75,12 @@ def _round_score(value: float | None) -> float | None:
 
 
 SCOPES_BY_TABLE: dict[str, AgreementScope] = {"criterion": "overall", "benchmark": "benchmark", "category": "category"}
-"""Scopes by value of --by. Every figure is for one criterion, so `criterion` is the overall scope."""
+"""Scope for each value of --by. Each coefficient is for one criterion, so that `criterion` is the overall scope."""
 OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH = 66, 24
-"""Width of the columns but the first, and minimum width of the first, in cells."""
+"""Width of all columns but the first, and minimum width of the first column, in cells."""
 NOTES = (
-    "'unsure' is not a label; adjudications and retracted or stale reviews are excluded.",
-    "[ ]: 95 % interval (bootstrap). ·: n/a. alpha: Krippendorff's.",
+    "Excluded: 'unsure', adjudications, and retracted or stale reviews.",
+    "[ ]: 95 % confidence interval (bootstrap). ·: n/a. alpha: Krippendorff's.",
 )
 
 
@@ -93,7 +95,8 @@ def agreement(
         typer.Option(
             "--given",
             metavar="KIND",
-            help="Reviews to compare: blind, seen (other verdicts visible), unknown (not recorded), or all together.",
+            help="Compare only blind, seen (other verdicts visible) or unknown (not recorded) reviews; or all together"
+            " as one group.",
             show_default="each separately",
         ),
     ] = None,
@@ -102,7 +105,7 @@ def agreement(
         typer.Option(
             "--by",
             metavar="NAME",
-            help=f"Table to print: {', '.join(SCOPES_BY_TABLE)}; repeatable.",
+            help=f"Print this table: {', '.join(SCOPES_BY_TABLE)}; repeatable.",
             show_default="all",
         ),
     ] = None,
@@ -111,8 +114,8 @@ def agreement(
     """Measure inter-annotator agreement.
 
     Prints % agreement, Fleiss' kappa, Krippendorff's alpha, Gwet's AC1, Cohen's kappa for each pair of annotators, and
-    self-agreement on hidden duplicates, with intervals. Blind and other reviews are kept apart. docs/guide.md explains
-    each figure.
+    self-agreement on hidden duplicates, all with 95 % confidence intervals. Blind and other reviews are measured
+    separately. docs/adjudication-and-agreement.md explains the coefficients.
 
     Example: fcreview agreement runs/gpt4o --by category --where category:live_simple
     """
@@ -136,7 +139,7 @@ def agreement(
 
 
 def _group_by_blind_status(ratings: Sequence[Rating], given: str | None) -> dict[BlindStatus, Sequence[Rating]]:
-    """Reviews that are compared with each other, without empty groups."""
+    """Group the reviews that are compared with each other, without empty groups."""
     if given == "all":
         return {"all": ratings} if ratings else {}
     return {how: group for how, group in split_by_blind_status(ratings).items() if given in (None, how)}
@@ -158,7 +161,7 @@ def print_json(ratings: Sequence[Rating], scopes: Sequence[AgreementScope], blin
 def print_text(
     ratings: Sequence[Rating], scopes: Sequence[AgreementScope], blind_status: BlindStatus, *, all_tables: bool
 ) -> None:
-    """Print the tables. Unless `whole`, a table that would only repeat the overall figures is omitted."""
+    """Print the tables. Unless `all_tables`, omit a table with one group, because it repeats the overall table."""
     unsure = sum(not decides(rating.value) for rating in ratings)
     names = sorted({rating.annotator for rating in ratings})
     parts = [
@@ -179,7 +182,7 @@ def print_text(
 
 
 def print_table(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
-    """Print the figures of all annotators, with group and criterion in the first row only."""
+    """Print the coefficients over all annotators. Only the first row of a group names the group and the criterion."""
     rows = []
     for _, group in groupby(coefficients, group_key):
         first, *others = [each for each in group if each.metric != "cohen"]
@@ -218,7 +221,7 @@ def print_pairs(coefficients: Sequence[AgreementCoefficient], scope: AgreementSc
 def _print_table(
     heading: str, scope: AgreementScope, heads: list[str], rows: list[list[str]], numbers: tuple[int, ...]
 ) -> None:
-    """Print a table; `numbers` are the indexes of the numeric columns in `heads`."""
+    """Print a table. `numbers` are the indexes of the numeric columns in `heads`."""
     first = ["criterion"] if scope == "overall" else [scope, "criterion"]
     right = [len(first) + at for at in numbers]
     emit()

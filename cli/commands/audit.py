@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 BLIND_TEXTS = {True: "yes", False: "no", None: "unknown"}
 SHORT_ID_LENGTH = 8
-"""Length of an event id in text; `--json` has the whole id."""
+"""Number of characters of an event id in text output. --json has the full id."""
 INDENT = 11
 
 
@@ -34,8 +34,8 @@ def audit(
 ) -> None:
     """Show an item's review history.
 
-    Lists every review, adjudication and retraction by time, with whether it was blind and whether it is stale: about
-    another prediction or golden answer.
+    Lists every review, adjudication and retraction in order of time. STALE marks reviews from before the prediction or
+    the golden answer changed.
 
     Example: fcreview audit runs/gpt4o live_simple_3-3-0
     """
@@ -54,11 +54,14 @@ def audit(
 
 
 def build_events_json(detail: ItemDetail) -> Iterator[dict[str, Any]]:
-    """The item's events by time: {time, annotator, act, target, criterion, value, fault, tags, note, golden_fix,
-    overrules, blind, queue, presentation, retracts, retracted_by, stale, prediction_hash, golden_hash, event}.
+    """Build a JSON object for each event of the item, in order of time.
 
-    `blind` is "yes", "no" or "unknown"; a retraction is always "unknown". `retracts` is the event that a retraction
-    withdraws, `retracted_by` the retraction of a withdrawn event; else null. Annotators retract only their own events.
+    The keys are time, annotator, act, target, criterion, value, fault, tags, note, golden_fix, overrules, blind, queue,
+    presentation, retracts, retracted_by, stale, prediction_hash, golden_hash and event (its id).
+
+    `blind` is "yes", "no" or "unknown", and "unknown" for retractions. `retracts` is the id of the event that a
+    retraction withdraws, or null; `retracted_by` is the id of the retraction of this event, or null. Annotators can
+    retract only their own events.
     """
     gone = find_retracted_events(detail.history)
     by = {(each.retracts, each.annotator): each.event for each in detail.history if each.retracts}
@@ -79,7 +82,7 @@ def build_events_json(detail: ItemDetail) -> Iterator[dict[str, Any]]:
 
 
 def format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
-    """An event as lines of safe text."""
+    """Format an event as lines of sanitised text."""
     from fcreview.tui.text.lines import wrap_text
 
     marks = [f"event {sanitize(event['event'][:SHORT_ID_LENGTH])}", f"blind: {event['blind']}"]
@@ -96,7 +99,7 @@ def format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
 
 
 def format_event_summary(event: dict[str, Any]) -> str:
-    """`adjudicates item · correct pass · fault: golden · tags a, b`; not sanitised."""
+    """Format an event as `adjudicates item · correct pass · fault: golden · tags a, b`. Not sanitised."""
     verb = {"review": "", "adjudicate": "adjudicates ", "retract": "retracts "}[event["act"]]
     if event["act"] == "retract":
         return f"{verb}{event['retracts'][:SHORT_ID_LENGTH]}"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fcreview.stats.calibration import Calibration, ConfusionCell, ErrorGroup
 
 _JSON_KEYS = {"automatic": "said", "human": "settled"}
-"""Fields that have another name in JSON."""
+"""JSON keys of fields whose key differs from their name."""
 
 
 @workspace_command("policy")
@@ -46,7 +46,7 @@ def calibrate(
         typer.Option(
             "--by",
             metavar="NAME",
-            help=f"Table to print: {', '.join(CALIBRATION_SCOPES)}; repeatable.",
+            help=f"Print this table: {', '.join(CALIBRATION_SCOPES)}; repeatable.",
             show_default="all",
         ),
     ] = None,
@@ -54,9 +54,9 @@ def calibrate(
 ) -> None:
     """Measure checkers and judges against human labels.
 
-    For each source (official, rule, each judge) and criterion: confusion matrix, TPR, TNR, precision, F1 and kappa with
-    intervals, by benchmark, category, checker tier, error type and function. Lists the groups in which a source is most
-    often wrong, with a filter for their items. docs/trust.md explains each figure.
+    Prints a confusion matrix, TPR, TNR, precision, F1 and kappa with confidence intervals for each source (official,
+    rule, each judge) and criterion. Tables by category, error type and others follow, then the most frequent errors of
+    each source with a filter for their items. docs/calibration.md explains the measures.
 
     Example: fcreview calibrate runs/gpt4o --by category --where benchmark:bfcl
     """
@@ -72,7 +72,7 @@ def calibrate(
 
 
 class _CellFilters:
-    """Filters that select the items of table cells."""
+    """Builder of filters that select the items of table cells."""
 
     def __init__(self, session: WorkspaceSession, where: str, run: str | None) -> None:
         self._session = session
@@ -94,10 +94,13 @@ class _CellFilters:
 
 
 def print_json(filters: _CellFilters, cases: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]) -> None:
-    """Print a JSON object for each group: {kind: "calibration", scope, name, source, judge, criterion, binary, chosen,
-    n, n_random, cells, rates}, where `cells` are {said, settled, n, where} and `rates` {metric, value, low, high,
-    interval, n}. Then one for each kind of wrong verdict: {kind: "wrong", source, judge, criterion, by, name, said,
-    settled, wrong, of, where}."""
+    """Print a JSON object for each group, then one for each group of errors.
+
+    Groups: {kind: "calibration", scope, name, source, judge, criterion, binary, chosen, n, n_random, cells, rates},
+    where `cells` are {said, settled, n, where} and `rates` are {metric, value, low, high, interval, n}. Errors: {kind:
+    "wrong", source, judge, criterion, by, name, said, settled, wrong, of, where}. `said` is the automatic verdict and
+    `settled` the human verdict.
+    """
     from fcreview.stats.calibration_summary import compute_calibrations, find_error_groups
 
     for group in compute_calibrations(cases, scopes):

@@ -1,4 +1,4 @@
-"""`fcreview compare`: compare two runs item by item, two verdict sources on one run, or many runs as a matrix."""
+"""`fcreview compare`: compare two runs, two verdict sources on one run, or several runs in a matrix."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ if TYPE_CHECKING:
 
 
 DEFAULT_LIMIT = 20
-"""Flips or items printed as text without --limit."""
+"""Limit of flips or items in text output without --limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonSide:
-    """A run and the source of its verdicts."""
+    """One side of a comparison: a run and the source of its verdicts."""
 
     row: RunRow
     source: VerdictSource
 
     @property
     def name(self) -> str:
-        """`run 2  gpt-4o  (official)`, sanitised."""
+        """Name of the side as `run 2  gpt-4o  (official)`, sanitised."""
         return f"run {self.row.run}  {cell_text(self.row.info.model)}  ({self.source})"
 
     def as_json(self) -> dict[str, Any]:
-        """JSON object {run, model, generation, language, source}."""
+        """Build the JSON object {run, model, generation, language, source}."""
         info = self.row.info
         return {
             "run": self.row.run,
@@ -73,11 +73,11 @@ VERDICT_MARKS = {True: "✓", False: "✗", None: "·"}
 ASCII_VERDICT_MARKS = {True: "P", False: "F", None: "."}
 """Marks for terminals without Unicode."""
 MAX_END_RUNS = 20
-"""Best and weakest runs whose marks are printed if there are more than three times as many."""
+"""Number of best and of weakest runs whose marks are printed if there are more than three times as many runs."""
 
 
 def print_matrix(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int | None, *, as_json: bool) -> None:
-    """Print the matrix; `sides` are in the order in which they were compared."""
+    """Print the matrix as text or JSON. The indexes of runs in `matrix` are indexes in `sides`."""
     if as_json:
         print_matrix_json(sides, matrix, limit)
     else:
@@ -85,7 +85,7 @@ def print_matrix(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int 
 
 
 def print_matrix_json(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int | None) -> None:
-    """Print a JSON object for each run, best first, then for each item, hardest first; `kind` is run or item."""
+    """Print a JSON object of kind `run` for each run, best first, then of kind `item` for each item, hardest first."""
     for each in matrix.ranking:
         emit_json(
             {"kind": "run", "rank": each.rank}
@@ -98,7 +98,7 @@ def print_matrix_json(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit:
 
 
 def build_item_json(item: MatrixItem, order: Sequence[int]) -> dict[str, Any]:
-    """JSON object {kind, benchmark, generation, language, category, id, passing, failing, upset, verdicts}.
+    """Build the JSON object {kind, benchmark, generation, language, category, id, passing, failing, upset, verdicts}.
 
     `verdicts` maps run numbers to true, false or null, best run first.
     """
@@ -115,13 +115,13 @@ def build_item_json(item: MatrixItem, order: Sequence[int]) -> dict[str, Any]:
 def print_matrix_text(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int) -> None:
     emit(f"{format_count(len(sides), 'run')}, {format_count(len(matrix.items), 'item')}, verdicts: {sides[0].source}")
     if matrix.n_shared:
-        emit(f"ranked over the {format_count(matrix.n_shared, 'item')} on which every run has a verdict")
+        emit(f"ranked by the {format_count(matrix.n_shared, 'item')} on which every run has a verdict")
     else:
-        emit("no item has a verdict in every run: each run is ranked by its own items")
+        emit("no item has a verdict in every run; each run is ranked by its own items")
     if matrix.n_other_question:
-        emit(f"{format_count(matrix.n_other_question, 'id')} with several questions: each question is a separate item")
+        emit(f"{format_count(matrix.n_other_question, 'id')} with several questions; each question is a separate item")
     if len(matrix.generations) > 1:
-        emit(f"generations {cell_text(', '.join(matrix.generations))}: matched by the other fields")
+        emit(f"generations {cell_text(', '.join(matrix.generations))}: items are matched by the other fields")
     emit()
     for line in format_table(
         ["rank", "run", "model", "rate", "passed", "of"],
@@ -130,7 +130,7 @@ def print_matrix_text(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit:
     ):
         emit(line)
     print_items("hardest items first; runs from best to weakest", matrix.items, limit)
-    print_items("upsets: the best runs fail, weaker ones pass", matrix.upsets, limit)
+    print_items("upsets: items that the best runs fail and weaker runs pass", matrix.upsets, limit)
 
 
 def _build_ranking_rows(sides: Sequence[ComparisonSide], matrix: RunMatrix) -> list[list[str]]:
@@ -148,7 +148,7 @@ def print_items(heading: str, items: Sequence[MatrixItem], limit: int) -> None:
         return
     emit()
     omitted = (
-        f" ({MAX_END_RUNS} best and {MAX_END_RUNS} weakest runs; --json has all)"
+        f" ({MAX_END_RUNS} best and {MAX_END_RUNS} weakest runs; use --json for all)"
         if len(items[0].verdicts) > 3 * MAX_END_RUNS
         else ""
     )
@@ -156,7 +156,8 @@ def print_items(heading: str, items: Sequence[MatrixItem], limit: int) -> None:
     marks = VERDICT_MARKS if (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" else ASCII_VERDICT_MARKS
     rows = [
         [
-            cell_text(item.aligned_item.question_key.id), cell_text(item.aligned_item.question_key.category), f"{item.passing} of {item.known}",
+            cell_text(item.aligned_item.question_key.id), cell_text(item.aligned_item.question_key.category),
+            f"{item.passing} of {item.known}",
             _join_marks([marks[verdict] for verdict in item.verdicts]),
         ]
         for item in items[:limit]
@@ -185,7 +186,7 @@ def print_pair(
 
 
 def print_pair_json(sides: tuple[ComparisonSide, ComparisonSide], comparison: RunComparison, limit: int | None) -> None:
-    """Print a JSON object overall, for each category and for each flip; `kind` names which."""
+    """Print JSON objects of the kinds `overall`, `category` (one for each) and `flip` (one for each)."""
     emit_json(
         {"kind": "overall", "a": sides[0].as_json(), "b": sides[1].as_json()}
         | build_group_json(comparison.overall)
@@ -208,7 +209,7 @@ def print_pair_json(sides: tuple[ComparisonSide, ComparisonSide], comparison: Ru
 
 
 def build_group_json(group: ComparisonGroup) -> dict[str, Any]:
-    """JSON fields {of, n, both_pass, both_fail, only_a, only_b, rate_a, rate_b, difference, low, high, p}.
+    """Build the JSON fields {of, n, both_pass, both_fail, only_a, only_b, rate_a, rate_b, difference, low, high, p}.
 
     Rates and differences are shares from 0 to 1.
     """
@@ -227,8 +228,8 @@ def build_group_json(group: ComparisonGroup) -> dict[str, Any]:
 
 
 def build_flip_json(flip: Flip) -> dict[str, Any]:
-    """JSON object {kind, benchmark, generation, language, category, id, passes, same_prediction, golden_differs, cause,
-    a, b}, where a and b are {verdict, error_type, first_difference}."""
+    """Build the JSON object {kind, benchmark, generation, language, category, id, passes, same_prediction,
+    golden_differs, cause, a, b}, where `a` and `b` are {verdict, error_type, first_difference}."""
 
     def fields(side: ItemOutcome) -> dict[str, Any]:
         return {"verdict": side.verdict, "error_type": side.error_type, "first_difference": side.first_difference}
@@ -303,7 +304,7 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="[RUN]...",
-            help="Two run numbers or models to compare item by item; more, or none for all runs, for a matrix.",
+            help="Run numbers or models. Two are compared item by item; more, or none for all runs, in a matrix.",
             show_default=False,
         ),
     ] = None,
@@ -312,14 +313,14 @@ def compare(
         typer.Option(
             "--source",
             metavar="NAME",
-            help=f"Source of verdicts: {', '.join(VERDICT_SOURCES)}.",
+            help=f"Verdicts to compare: {', '.join(VERDICT_SOURCES)}.",
             show_default="official; rule where a run has none",
         ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
-            "--against", metavar="NAME", help="Source of verdicts on the second run, if it differs.", show_default=False
+            "--against", metavar="NAME", help="Verdicts of the second run, if not --source.", show_default=False
         ),
     ] = None,
     where: WhereOption = "",
@@ -330,9 +331,9 @@ def compare(
 ) -> None:
     """Compare runs item by item.
 
-    Two runs: what both or only one of them pass, McNemar's test, the difference with an interval, and every flip with
-    its cause. Two sources on one run: compare PATH 1 1 --source official --against rule. More runs: a ranking, the
-    hardest items, and items that the best runs fail and weaker ones pass. docs/compare.md explains the output.
+    For two runs, prints the difference of their pass rates with McNemar's test, and every flip with its cause. For
+    more, prints a ranking, the hardest items and upsets. To compare two verdict sources on one run, name it twice:
+    `compare PATH 1 1 --source official --against rule`. docs/compare.md explains the output.
 
     Example: fcreview compare result/ 1 2 --source rule
     """
@@ -345,11 +346,13 @@ def compare(
         if len(chosen) == 2:
             a, b = ComparisonSide(chosen[0], counts), ComparisonSide(chosen[1], other or counts)
             if a == b:
-                raise UsageError("both sides are the same: choose another run, or --source and --against")
+                raise UsageError(
+                    "both sides are the same: choose another run, or two sources with --source and --against"
+                )
             found = compare_runs(_fetch_outcomes(session, view, a), _fetch_outcomes(session, view, b))
             print_pair((a, b), found, limit, as_json=as_json)
         elif other:
-            raise UsageError("--against needs two runs; the same run may be given twice")
+            raise UsageError("--against needs two runs; you can name the same run twice")
         else:
             sides = [ComparisonSide(row, counts) for row in {row.run: row for row in chosen}.values()]
             runs_of = session.store.analysis.fetch_outcomes(view, [side.row.run for side in sides], counts)
@@ -361,11 +364,11 @@ def _check_source(name: str | None) -> VerdictSource | None:
 
 
 def _select_runs(session: WorkspaceSession, names: Sequence[str]) -> list[RunRow]:
-    """The runs on the command line, or all. CommandError for fewer than two."""
+    """Return the named runs, or all runs without names. CommandError for fewer than two."""
     rows = {row.run: row for row in session.runs}
     chosen = [rows[session.find_run_number(name)] for name in names] if names else list(rows.values())
     if len(chosen) < 2:
-        raise CommandError("only one run: choose two, or one twice with --source official --against rule")
+        raise CommandError("only one run: name two, or name one twice with --source official --against rule")
     return chosen
 
 

@@ -1,6 +1,6 @@
 """`fcreview completion`: print a shell completion script.
 
-The script contains all commands and options, so that completing does not start fcreview.
+The script contains all commands and options, so that the shell does not start fcreview for a completion.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ SHELLS = ("bash", "zsh", "fish")
 
 @dataclass(frozen=True, slots=True)
 class CompletableCommand:
-    """A command with the words that complete it."""
+    """Command with the words that can follow it."""
 
     name: str
     summary: str
     words: list[str]
-    """Options and subcommands."""
+    """Subcommands and options."""
 
 
 def completion(
@@ -31,8 +31,10 @@ def completion(
 ) -> None:
     """Print a shell completion script.
 
-    bash: in ~/.bashrc  source <(fcreview completion bash); zsh: the same in ~/.zshrc after
-    compinit; fish: fcreview completion fish > ~/.config/fish/completions/fcreview.fish
+    \b
+    bash: add `source <(fcreview completion bash)` to ~/.bashrc.
+    zsh: add `source <(fcreview completion zsh)` to ~/.zshrc, after compinit.
+    fish: fcreview completion fish > ~/.config/fish/completions/fcreview.fish
 
     Example: fcreview completion bash
     """
@@ -42,10 +44,10 @@ def completion(
 
 
 def list_commands() -> list[CompletableCommand]:
-    """Every command, as in `fcreview --help`."""
+    """List every command, in the order of `fcreview --help`."""
     from fcreview.cli.program import build_program
 
-    program: Any = typer.main.get_command(build_program())  # an object of Typer's own copy of click
+    program: Any = typer.main.get_command(build_program())  # typed Any, because Typer has its own copy of click
     return [_describe_command(name, command) for name, command in program.commands.items()]
 
 

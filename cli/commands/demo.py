@@ -31,8 +31,8 @@ def demo(
 ) -> None:
     """Open the sample runs.
 
-    The samples are small runs of every supported benchmark. fcreview works on a copy, so you can change anything.
-    Without a terminal, fcreview prints the failures instead.
+    The samples are small runs of every supported benchmark. The command copies them first, so that you can change
+    anything. Without a terminal, it prints the failures instead.
 
     Example: fcreview demo
     """
@@ -47,15 +47,17 @@ def demo(
         print_triage(session, view, TriageTable(clusters, sum(cluster.count for cluster in clusters)))
     name = cell_text(str(folder))
     emit()
-    emit(f"No terminal: printed as plain text. The sample runs are in {name}. Try:")
+    emit(f"No terminal: printed as text. The sample runs are in {name}. Try:")
     emit(f"  fcreview items {name} --where official:fail")
     emit(f"  fcreview open {name}")
 
 
 def copy_samples(target: Path | None) -> Path:
-    """Copy the sample runs and return their folder.
+    """Copy the sample runs to the target, by default a temporary folder, and return the folder of the copy.
 
-    Raises: CommandError if the target contains anything but an earlier copy.
+    An earlier copy is used again.
+
+    Raises: CommandError if the target has other contents.
     """
     if target is not None and target.exists() and (not target.is_dir() or any(target.iterdir())):
         if not (target / ".fcreview").is_dir():

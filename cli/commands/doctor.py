@@ -1,4 +1,4 @@
-"""`fcreview doctor`: check runs, datasets, journals and the terminal, without changing anything."""
+"""`fcreview doctor`: check runs, datasets, journals, versions and the terminal. Changes nothing."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 PACKAGES = ("fcreview", "textual", "rich", "duckdb", "orjson", "pydantic", "typer", "bfcl-eval")
 MAX_ISSUES = 20
-"""Import issues that are listed."""
+"""Limit of import issues that are listed."""
 GROUPED_KINDS = ("missing", "dataset", "notice", "warning", "error")
-"""Kinds of facts that many runs or files may share; printed once with their number."""
+"""Kinds of facts that are printed once, with a number, if they are equal for several runs or files."""
 Fact = dict[str, Any]
-"""{kind, name, value, problem}: `problem` is true if something is damaged or missing."""
+"""JSON object {kind, name, value, problem}. `problem` is true if something is damaged or missing."""
 
 
 OPTIONAL_PATH_ARGUMENT = (
@@ -49,8 +49,8 @@ OPTIONAL_PATH_ARGUMENT = (
 def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """Check the setup.
 
-    Reports runs, datasets, journals, versions and what the terminal supports. Changes nothing. Exit code 1 if a journal
-    is damaged.
+    Reports runs, datasets, journals, versions and terminal features, and marks problems with `!`. Changes nothing. The
+    exit code is 1 if a journal is damaged.
 
     Example: fcreview doctor runs/gpt4o
     """
@@ -86,7 +86,7 @@ def _build_fact(kind: str, value: str, name: str = "", *, problem: bool = False)
 
 
 def _group_facts(facts: Iterable[Fact]) -> list[Fact]:
-    """Merge equal facts about many runs or files into one with their number."""
+    """Merge equal facts about several runs or files into one fact with their number."""
     groups: dict[tuple[object, ...], list[Fact]] = {}
     for at, fact in enumerate(facts):
         key = (fact["kind"], fact["value"], fact["problem"]) if fact["kind"] in GROUPED_KINDS else (at,)
@@ -98,7 +98,7 @@ def _group_facts(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def _check_journals(home: Workspace) -> Iterator[Fact]:
-    """Number of reviews of each annotator, and every problem of a damaged journal."""
+    """Report the number of reviews in each journal, and every problem of a damaged one."""
     from fcreview.store.reviews.journal_reader import check_journals
 
     reports = check_journals(home)
@@ -111,7 +111,7 @@ def _check_journals(home: Workspace) -> Iterator[Fact]:
         for warning in report.warnings:
             yield _build_fact("journal", warning, report.annotator, problem=True)
         for torn in report.torn:
-            yield _build_fact("journal", f"set aside earlier: {torn}", report.annotator)
+            yield _build_fact("journal", f"damaged end saved earlier as {torn}", report.annotator)
 
 
 def _check_runs(found: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:
@@ -130,7 +130,7 @@ def _check_runs(found: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fa
         parts.append(", ".join(format_count(len(files), what) for files, what in counts if files))
         yield _build_fact("run", "; ".join(part for part in parts if part), run.model)
         if not plan.scores and plan.needs_scores:
-            yield _build_fact("missing", "no score files: recomputed verdicts only", run.model, problem=True)
+            yield _build_fact("missing", "no score files: no official verdicts", run.model, problem=True)
         given_now = bool(select_dataset_folders(resolve_data_option(options), plan))
         before = None if given_now or remembered is None else find_missing_folder(plan, remembered.folders_of(run))
         if before:
@@ -147,7 +147,7 @@ def _check_runs(found: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fa
     if len(issues) > MAX_ISSUES:
         yield _build_fact(
             "notice",
-            f"{len(issues) - MAX_ISSUES} more issues in {options.paths[0]}: run fcreview import --json to list them",
+            f"{len(issues) - MAX_ISSUES} more issues in {options.paths[0]}. Run fcreview import --json to list them",
         )
 
 
@@ -163,7 +163,7 @@ def _check_machine() -> Iterator[Fact]:
     yield _build_fact("version", f"{platform.python_version()} on {platform.system()} {platform.machine()}", "Python")
     size = os.get_terminal_size() if sys.stdout.isatty() else None
     yield _build_fact("terminal", f"{size.columns}x{size.lines}" if size else "none on standard output", "size")
-    yield _build_fact("terminal", "yes" if has_terminal() else "no: `open` prints text", "full-screen app")
+    yield _build_fact("terminal", "yes" if has_terminal() else "no: fcreview open prints text", "full-screen app")
     for name in ("TERM", "COLORTERM", "NO_COLOR", "TMUX", "FCREVIEW_ASCII"):
         if os.environ.get(name):
             yield _build_fact("terminal", "set" if name == "TMUX" else os.environ[name], name)

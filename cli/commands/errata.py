@@ -1,6 +1,6 @@
 """Create, check and publish errata files.
 
-An errata file has corrected golden answers and equivalence rules; --errata FILE rescores runs with it.
+An errata file contains corrected golden answers and equivalence rules. Apply it to runs with --errata FILE.
 
 Example: fcreview errata create result/ -o errata.jsonl
 """
@@ -31,8 +31,8 @@ ErrataFileArgument = Annotated[
 def check(file: ErrataFileArgument, as_json: JsonOption = False) -> None:
     """Verify an errata file and list its contents.
 
-    Exit code 1 if the file was modified after it was created. With --json: {file, date, who, digest, goldens, rules}.
-    Importing with --errata reports stale entries.
+    The exit code is 1 if the file was modified after it was created. Whether an entry is stale is checked when you
+    apply the file with --errata. With --json: {file, date, who, digest, goldens, rules}.
 
     Example: fcreview errata check errata.jsonl
     """
@@ -55,13 +55,13 @@ def create(
     options: WorkspaceOptions,
     out: Annotated[
         Path,
-        typer.Option("-o", "--output", metavar="FILE", help="Output file, written atomically.", show_default=False),
+        typer.Option("-o", "--output", metavar="FILE", help="Output file.", show_default=False),
     ],
 ) -> None:
-    """Write golden fixes and accepted rules to a file.
+    """Write corrected golden answers and accepted rules to a file.
 
-    Includes a golden fix (fcreview label --golden-fix) if it is adjudicated, or the only one without a disagreement.
-    Errata already applied in the workspace are included. docs/errata.md has the format.
+    Includes the corrections of reviews (`fcreview label --golden-fix`) that are adjudicated or undisputed, and the
+    errata that the workspace already applies. docs/errata.md describes the format.
 
     Example: fcreview errata create result/ -o errata.jsonl
     """
@@ -82,7 +82,7 @@ def create(
         rules = list(dict.fromkeys([*(before.rules if before else ()), *load_rules(session.workspace)]))
         if not entries and not rules:
             raise CommandError(
-                "no golden fixes and no accepted rules: use fcreview label --golden-fix or fcreview rules add"
+                "no corrected golden answers or accepted rules. Use fcreview label --golden-fix or fcreview rules add"
             )
         now = datetime.now(UTC).isoformat(timespec="seconds")
         write_file(out, serialize_errata(list(entries.values()), rules, now, session.annotator))
@@ -98,10 +98,10 @@ def issue(
         typer.Option("-o", "--output", metavar="FILE", help="Output file.", show_default="standard output"),
     ] = None,
 ) -> None:
-    """Write an issue text for the benchmark's maintainers.
+    """Write an issue for the benchmark's maintainers.
 
-    Markdown by benchmark and category: question, old and new answer, reason, adjudicator, and how many runs passed with
-    the old answer.
+    The issue is Markdown. It lists each corrected golden answer with question, old and new answer, reason, adjudicator
+    and the number of runs that passed with the old answer.
 
     Example: fcreview errata issue errata.jsonl -o issue.md
     """
@@ -110,7 +110,9 @@ def issue(
 
     errata = load_errata(file)
     if not errata.entries:
-        raise CommandError(f"{sanitize(str(file))} has no golden answers, rules only: nothing to report to maintainers")
+        raise CommandError(
+            f"{sanitize(str(file))} has no golden answers, rules only: there is nothing to report to maintainers"
+        )
     text = issue_text(list(errata.entries.values()), patch=False)
     if out is not None:
         write_file(out, text.encode())

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from fcreview.store.rows import RunRow
 
 HALF_WIDTH = 2.0
-"""Default of --half-width, in points."""
+"""Default of --half-width, in percentage points."""
 HalfWidth = Annotated[
     float,
-    typer.Option("--half-width", metavar="POINTS", help="Half width of the interval to reach, in points."),
+    typer.Option("--half-width", metavar="POINTS", help="Half width of the target interval, in percentage points."),
 ]
 
 
@@ -38,9 +38,8 @@ def estimate(
 ) -> None:
     """Estimate accuracy from reviewed samples.
 
-    Prints metrics corrected by reviews, with 95 % confidence intervals and the labels needed for a narrower one. The
-    sample is the items of queue files (`fcreview queue create`); without a random sample there is no interval.
-    docs/trust.md explains the method.
+    Prints each metric corrected by reviews, with a 95 % confidence interval and the number of labels needed for the
+    target interval. Intervals need a random sample from `fcreview queue create`. docs/estimates.md explains the method.
 
     Example: fcreview estimate runs/gpt4o --json
     """
@@ -66,7 +65,7 @@ def estimate(
 
 
 def check_half_width(points: float) -> None:
-    """UsageError unless it is between 0 and 100 points."""
+    """Raise a UsageError unless the half width is between 0 and 100 percentage points."""
     if not 0 < points < 100:
         raise UsageError(f"--half-width {points:g}: choose a number of points between 0 and 100")
 
@@ -80,7 +79,7 @@ def estimate_run_metrics(
 
 
 def group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
-    """Runs of one model for which the benchmark publishes combined metrics."""
+    """Group the runs of each model for which the benchmark publishes combined metrics. Single runs are omitted."""
     from fcreview.importers.registry import IMPORTERS
 
     found: dict[tuple[str, str, str], list[RunRow]] = {}
@@ -94,7 +93,7 @@ def group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
 def estimate_combined_metrics(
     session: WorkspaceSession, rows: Sequence[RunRow], half_width: float, seed: int = 0
 ) -> Iterator[MetricEstimate]:
-    """Estimates of combined metrics, from the samples of each run; empty if the runs are incomplete."""
+    """Estimate combined metrics from the sample of each run. Empty if a run that they need is missing."""
     from fcreview.importers.registry import compute_combined_metrics
     from fcreview.stats.estimation import combine_runs, estimate_metrics
 
@@ -107,7 +106,7 @@ def estimate_combined_metrics(
 
 
 def build_estimation_input(session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus) -> EstimationInput:
-    """Input of the estimation for a run."""
+    """Build the input of the estimation for a run."""
     from fcreview.importers.registry import compute_metrics
     from fcreview.stats.estimation import EstimationInput
 
@@ -125,7 +124,7 @@ def build_estimation_input(session: WorkspaceSession, row: RunRow, sample_status
 def print_estimates(
     rows: Sequence[RunRow], estimates: Sequence[MetricEstimate], half_width: float, *, as_json: bool
 ) -> None:
-    """Print estimates of one run, or of several combined."""
+    """Print estimates of one run, or combined estimates of several runs."""
     if not as_json:
         if len(rows) == 1 or estimates:
             print_text(rows, estimates, half_width)
@@ -135,19 +134,20 @@ def print_estimates(
 
 
 def _build_estimate_json(rows: Sequence[RunRow], metric_estimate: MetricEstimate) -> dict[str, Any]:
-    """JSON object {run, benchmark, table, level, name, unit, automatic, corrected, low, high, n_random, n_known,
-    method, why, needed}.
+    """Build the JSON object {run, benchmark, table, level, name, unit, automatic, corrected, low, high, n_random,
+    n_known, method, why, needed}.
 
     Values are in `unit`. `run` is null for combined metrics. Without an interval, `low` and `high` are null and `why`
-    gives the reason.
+    is the reason.
     """
     from fcreview.stats.estimation import explain_method
 
     return {
         "run": rows[0].run if len(rows) == 1 else None, "benchmark": rows[0].info.benchmark,
         "table": metric_estimate.table, "level": metric_estimate.level, "name": metric_estimate.name,
-        "unit": metric_estimate.unit, "automatic": metric_estimate.automatic, "corrected": metric_estimate.corrected, "low": metric_estimate.low, "high": metric_estimate.high,
-        "n_random": metric_estimate.n_random, "n_known": metric_estimate.n_known, "method": metric_estimate.method, "why": explain_method(metric_estimate.method, metric_estimate.criteria),
+        **{name: getattr(metric_estimate, name) for name in ("unit", "automatic", "corrected", "low", "high")},
+        "n_random": metric_estimate.n_random, "n_known": metric_estimate.n_known, "method": metric_estimate.method,
+        "why": explain_method(metric_estimate.method, metric_estimate.criteria),
         "needed": metric_estimate.needed,
     }  # fmt: skip
 
@@ -189,7 +189,7 @@ def print_text(rows: Sequence[RunRow], estimates: Sequence[MetricEstimate], half
 
 
 def format_missing_interval_reasons(estimates: Sequence[MetricEstimate]) -> Iterator[str]:
-    """Reasons why metrics have no interval."""
+    """Format the reasons why metrics have no interval."""
     from fcreview.stats.estimation import explain_method
 
     methods = {one.method for one in estimates}
@@ -209,7 +209,7 @@ def format_missing_interval_reasons(estimates: Sequence[MetricEstimate]) -> Iter
 
 
 def format_interval(metric_estimate: MetricEstimate) -> str:
-    """`[69.8, 79.6]`"""
+    """Format the interval as `[69.8, 79.6]`, or `·` without one."""
     if metric_estimate.low is None or metric_estimate.high is None:
         return "·"
     low, high = (

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NAME_WIDTH = max(len(each.name) for each in FORMATS)
 RUN_FORMATS = ("native", "golden-patch")
-"""Formats for whole runs instead of labels."""
+"""Formats that export complete runs instead of labels."""
 FORMAT_HELP = "\n".join([KEEP_LINE_BREAKS, *(f"{each.name:<{NAME_WIDTH}}  {each.help}" for each in FORMATS), ""])
 
 
@@ -33,7 +33,7 @@ def export(
     format: Annotated[str, typer.Option("--format", metavar="NAME", help=FORMAT_HELP)] = "jsonl",  # noqa: A002
     out: Annotated[
         str,
-        typer.Option("-o", "--output", metavar="FILE", help="Output file, written atomically; - for standard output."),
+        typer.Option("-o", "--output", metavar="FILE", help="Output file; - for standard output."),
     ] = "-",
     where: WhereOption = "",
     queue: Annotated[
@@ -41,7 +41,7 @@ def export(
         typer.Option(
             "--queue",
             metavar="NAME",
-            help="Export only the items of a queue file, or judged, uncertain or suspects.",
+            help="Export only the items of a queue: a name, judged, uncertain or suspects.",
             show_default=False,
         ),
     ] = None,
@@ -50,21 +50,21 @@ def export(
         typer.Option(
             "--only",
             metavar="KIND",
-            help="Targets to export: all with a verdict, or only reviewed or adjudicated ones.",
+            help="Export all targets with a verdict, or only reviewed or adjudicated targets.",
         ),
     ] = "all",
     with_: Annotated[
         str | None,
         typer.Option(
-            "--with", metavar="content", help="Include question, messages, functions and calls.", show_default=False
+            "--with", metavar="content", help="Also export question, messages, functions and calls.", show_default=False
         ),
     ] = None,
 ) -> None:
-    """Export labels, or corrected runs.
+    """Export labels, corrected runs or golden answers.
 
-    Writes one row for each target with a verdict: every source's verdict, every annotator's answer and the effective
-    verdict. native writes whole runs in their benchmark's files with the effective verdicts; golden-patch writes golden
-    fixes (fcreview label --golden-fix) as a patch of the dataset.
+    Labels have a row for each target with the verdict of each source, the reviews of each annotator and the effective
+    verdict. The format native writes runs as files of their benchmark with the effective verdicts; golden-patch writes
+    corrected golden answers as a patch of the dataset. docs/export.md describes the formats.
 
     Example: fcreview export runs/gpt4o --format csv -o labels.csv --only reviewed
     """
@@ -112,7 +112,7 @@ def _parse_label_selection(only: str, content: str | None) -> LabelSelection:
 
 
 def _explain_empty_export(session: WorkspaceSession, view: View, selection: LabelSelection) -> str:
-    """The likely reason for an export without rows."""
+    """Explain why an export has no rows."""
     count = session.store.count_items(view)
     if not count:
         return session.explain_empty(view)

@@ -17,7 +17,7 @@ from fcreview.model.wording import format_count
 
 READABLE_FORMATS = {each.name: each for each in FORMATS if isinstance(each, FileFormat) and each.read}
 RECORD_UNITS = {"labelstudio": "task"}
-"""Unit by which error messages count the records of a file, if not by lines."""
+"""Unit in which error messages count the records of a format. The default is a line."""
 AdjudicateOption = Annotated[
     bool, typer.Option("--adjudicate", help="Record adjudications, which resolve disagreements.")
 ]
@@ -27,13 +27,13 @@ AdjudicateOption = Annotated[
 def import_labels(
     options: WorkspaceOptions,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File with exported labels.", show_default=False)],
-    format: Annotated[
-        str, typer.Option("--format", metavar="NAME", help=f"{' or '.join(READABLE_FORMATS)}.")
-    ] = "jsonl",  # noqa: A002
+    format: Annotated[  # noqa: A002
+        str, typer.Option("--format", metavar="NAME", help=f"Format of the file: {' or '.join(READABLE_FORMATS)}.")
+    ] = "jsonl",
     source_annotator: Annotated[
         str | None,
         typer.Option(
-            "--said-by", metavar="NAME", help="Annotator name in the file, if it differs.", show_default=False
+            "--said-by", metavar="NAME", help="Annotator name in the file, if not --annotator.", show_default=False
         ),
     ] = None,
     adjudicate: AdjudicateOption = False,
@@ -42,8 +42,8 @@ def import_labels(
 ) -> None:
     """Import exported labels as reviews.
 
-    Reviews are recorded for --annotator, or for you. The whole file is checked first: one invalid line, and nothing is
-    written. Reviews that are already recorded are skipped.
+    The reviews are recorded for --annotator (default: you). The whole file is checked first, and nothing is recorded if
+    a line is invalid. Reviews that are already recorded are skipped.
 
     Example: fcreview import-labels runs/gpt4o labels.jsonl --annotator alice
     """
@@ -64,11 +64,11 @@ def record_labels(
     not_blind: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Record the annotator's reviews in the file and print how many were written.
+    """Record the annotator's reviews from a file of labels and print their number.
 
     Args:
-        said_by: the annotator's name in the file.
-        not_blind: record lines without a time as not blind; otherwise it stays unknown.
+        source_annotator: the annotator's name in the file, if it differs.
+        not_blind: record lines without a time as not blind; otherwise their blind status is unknown.
     """
     from fcreview.store.labels.import_labels import ReviewFile, import_reviews, mark_not_blind, to_adjudication
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from fcreview.store.rows import QueueRow, RunRow, View
 
 WINDOW_ROWS = 1000
-"""Rows read at a time."""
+"""Number of rows that are fetched at a time."""
 HEADERS = ["item", "category", "off", "rule", "judge", "human", "error", "first difference"]
 MAX_COLUMN = 30
-"""Width limit of columns in cells, except ids and the last column."""
+"""Width limit of columns in cells. Ids and the last column have no limit."""
 
 
 @workspace_command("annotator", "policy")
@@ -37,6 +37,8 @@ def items(
     as_json: JsonOption = False,
 ) -> None:
     """List items with their verdicts.
+
+    Prints the official, recomputed (rule), judge and human verdict, the error type and the first difference.
 
     Example: fcreview items runs/gpt4o --where 'official:fail -reviewed' --limit 20
     """
@@ -60,7 +62,7 @@ def iterate_rows(session: WorkspaceSession, view: View, limit: int | None) -> It
 
 
 def fetch_row_windows(session: WorkspaceSession, view: View, limit: int | None) -> Iterator[list[QueueRow]]:
-    """Rows in windows, so that memory does not grow with the list."""
+    """Fetch rows in windows, so that memory use does not grow with the list."""
     offset = 0
     while limit is None or offset < limit:
         window = session.store.fetch_page(
@@ -73,7 +75,7 @@ def fetch_row_windows(session: WorkspaceSession, view: View, limit: int | None) 
 
 
 def build_row_json(row: QueueRow, run: RunRow) -> dict[str, Any]:
-    """JSON object of an item: fields of `QueueRow` and of its run.
+    """Build the JSON object of an item: the fields of `QueueRow` and of its run.
 
     Verdicts are true, false or null; `human` may also be "disputed" or "unsure".
     """
@@ -86,7 +88,7 @@ def build_row_json(row: QueueRow, run: RunRow) -> dict[str, Any]:
 
 
 def print_rows(session: WorkspaceSession, view: View, limit: int | None) -> None:
-    """Print items as text. Ids are never clipped."""
+    """Print items as a table with complete ids."""
     several = (len(view.runs) or len(session.runs)) > 1
     headers = ["model", *HEADERS] if several else HEADERS
     printed, batch = 0, []
@@ -105,13 +107,14 @@ def print_rows(session: WorkspaceSession, view: View, limit: int | None) -> None
 def _format_cells(row: QueueRow) -> list[str]:
     error = row.error_type or row.rule_error_type
     return [
-        sanitize(row.id), cell_text(row.category), format_verdict(row.official), format_verdict(row.rule), format_verdict(row.judge), format_verdict(row.human),
+        sanitize(row.id), cell_text(row.category),
+        *map(format_verdict, (row.official, row.rule, row.judge, row.human)),
         cell_text(error), cell_text(row.first_difference),
     ]  # fmt: skip
 
 
 def _print_batch(headers: list[str], batch: list[list[str]], sizes: list[int]) -> list[int]:
-    """Print rows and return the column widths. The first batch sets the widths and has the header."""
+    """Print rows and return the column widths. The first batch sets the widths and is printed with the headers."""
     if not batch:
         return sizes
     if not sizes:

@@ -1,4 +1,4 @@
-"""`fcreview label`: record reviews from scripts, in the same journal as the screens."""
+"""`fcreview label`: record a review from a script, in the same journal as the app."""
 
 from __future__ import annotations
 
@@ -39,20 +39,21 @@ def label(
         typer.Option(
             "--verdict",
             metavar="VALUE",
-            help="pass, fail, unsure or golden-wrong; 0, 1, 2; yes, no; a number; labels separated by commas.",
+            help="pass, fail, unsure or golden-wrong; for other criteria 0, 1, 2; yes, no; a number; or labels"
+            " separated by commas.",
             show_default=False,
         ),
     ] = None,
     target: Annotated[
         str,
-        typer.Option("--target", metavar="ADDRESS", help=f"{ADDRESS_FORMS}."),
+        typer.Option("--target", metavar="ADDRESS", help=f"Target of the review: {ADDRESS_FORMS}."),
     ] = ITEM,
     criterion: Annotated[
         str,
         typer.Option(
             "--criterion",
             metavar="NAME",
-            help=f"{', '.join(UNIVERSAL_CRITERIA)}, or another criterion with a benchmark verdict on the item.",
+            help=f"{', '.join(UNIVERSAL_CRITERIA)}, or a criterion of the benchmark's verdicts on the item.",
         ),
     ] = CORRECT,
     fault: Annotated[
@@ -60,7 +61,7 @@ def label(
         typer.Option(
             "--fault",
             metavar="NAME",
-            help=f"Who is to blame: {', '.join(FAULTS)}.",
+            help=f"Cause of the error: {', '.join(FAULTS)}.",
             show_default=False,
         ),
     ] = None,
@@ -69,14 +70,14 @@ def label(
     ] = None,
     reason: Annotated[
         str | None,
-        typer.Option("--reason", "--note", metavar="TEXT", help="Note with your reason.", show_default=False),
+        typer.Option("--reason", "--note", metavar="TEXT", help="Note with the reason.", show_default=False),
     ] = None,
     golden_fix: Annotated[
         str | None,
         typer.Option(
             "--golden-fix",
             metavar="JSON",
-            help="Corrected golden answer in the benchmark's format, as JSON or a file.",
+            help="Corrected golden answer in the benchmark's format: JSON, or a file with JSON.",
             show_default=False,
         ),
     ] = None,
@@ -85,25 +86,24 @@ def label(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="Same as `fcreview import-labels PATH FILE`.",
+            help="Import exported labels, as `fcreview import-labels` does.",
             show_default=False,
         ),
     ] = None,
     adjudicate: AdjudicateOption = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Retract your last review, on any item.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Retract your last review, whichever item it is on.")] = False,
     run: RunOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Review an item from a script.
+    """Record a review from a script.
 
-    Sets only the fields that you pass. golden-wrong means pass, with the fault on the golden answer. --adjudicate
-    resolves a disagreement of `fcreview adjudicate`. A golden fix is checked against the benchmark's format and
-    functions. --from is an alias of `fcreview import-labels`; lines without a time count as not blind.
+    Sets only the fields that you pass. golden-wrong records pass, with the fault on the golden answer. A corrected
+    golden answer must be valid in the benchmark's format. Lines of --from without a time count as not blind.
 
     Example: fcreview label runs/gpt4o live_simple_3-3-0 --verdict fail --fault model --tag unit --reason 'wrong unit'
     """
     if from_ is not None and (item is not None or undo or verdict or fault or tag or reason or golden_fix):
-        raise UsageError("--from FILE names the items and verdicts: omit ITEM, verdict options and --undo")
+        raise UsageError("--from reads items and verdicts from FILE: omit ITEM, --undo and the options for a verdict")
     if from_ is not None:
         with open_workspace(options) as session:
             record_labels(session, from_, adjudicate=adjudicate, run=run, not_blind=True, as_json=as_json)
@@ -111,7 +111,7 @@ def label(
     fields = {"verdict": verdict, "fault": fault, "tag": tag, "reason": reason, "golden-fix": golden_fix}
     given = [f"--{name}" for name, value in fields.items() if value is not None]
     if undo and (given or item is not None or adjudicate):
-        raise UsageError("--undo retracts your last review: omit ITEM and verdict options")
+        raise UsageError("--undo retracts your last review: omit ITEM and the options for a verdict")
     if not undo and (item is None or not given):
         raise UsageError("pass ITEM and at least one of --verdict, --fault, --tag, --reason and --golden-fix")
     if adjudicate and (verdict in ABSTENTIONS or (verdict is None and fault is None)):
@@ -130,7 +130,9 @@ def label(
         scale = _find_scale(detail, target, criterion)
         if verdict == GOLDEN_WRONG:
             if criterion != CORRECT or fault not in (None, "golden"):
-                raise UsageError("golden-wrong needs the criterion 'correct' and sets the fault to golden")
+                raise UsageError(
+                    "golden-wrong sets the fault and judges the criterion 'correct': omit --fault and --criterion"
+                )
             value, blamed = True, "golden"
         else:
             value = _parse_verdict(verdict, criterion, scale)
@@ -155,9 +157,10 @@ def _check_fault(named: str | None) -> Fault | None:
 
 
 def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criterion: str) -> dict[str, Any]:
-    """Parse and check a golden fix.
+    """Parse and check a corrected golden answer.
 
-    Raises: UsageError if it is not a JSON object for a whole item; CommandError if the benchmark cannot read it.
+    Raises: UsageError if it is not a JSON object or not for a whole item; CommandError if it is invalid in the
+        benchmark's format.
     """
     from fcreview.importers.registry import check_golden_fix
 
@@ -174,7 +177,7 @@ def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criter
     except (ValueError, RecursionError) as error:
         raise UsageError(f"--golden-fix is not valid JSON: {error}") from error
     if not isinstance(fix, dict):
-        raise UsageError("--golden-fix must be a JSON object with the golden answer's changed fields")
+        raise UsageError("--golden-fix must be a JSON object with the changed fields of the golden answer")
     problem = check_golden_fix(detail.run, detail.item, fix)
     if problem:
         raise CommandError(f"--golden-fix for {detail.row.id}: {problem}")
@@ -182,7 +185,7 @@ def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criter
 
 
 def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
-    """Scale of a criterion. UsageError unless it is a common one or the benchmark has a verdict on it in this item."""
+    """Find the scale of a criterion. UsageError unless it is universal or a verdict of the item has it."""
     automatic = [v for v in detail.item.verdicts if v.criterion == criterion]
     values = [v.value for v in automatic if v.target == target]
     scale = find_scale(criterion, values)
@@ -190,12 +193,12 @@ def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
         scale = find_scale(criterion, [v.value for v in automatic])
     if scale is None or not (automatic or criterion in UNIVERSAL_CRITERIA):
         known = dict.fromkeys([*UNIVERSAL_CRITERIA, *(sanitize(v.criterion) for v in detail.item.verdicts)])
-        raise UsageError(f"no criterion {criterion!r} here: choose {', '.join(known)}")
+        raise UsageError(f"no criterion {criterion!r} on this item: choose {', '.join(known)}")
     return scale
 
 
 def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:
-    """The verdict as stored. UsageError if the scale has no such value."""
+    """Parse a verdict as the scale's value. UsageError if it is not on the scale."""
     if verdict is None:
         return None
     try:
@@ -206,11 +209,11 @@ def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:
 
 
 def _check_target(detail: ItemDetail, target: str) -> None:
-    """UsageError for an invalid address; CommandError for a turn or call that the item does not have."""
+    """Raise a UsageError for an invalid address, or a CommandError for a turn or call that the item lacks."""
     from fcreview.store.labels.import_labels import check_target
 
     if not is_address(target):
-        raise UsageError(f"no target {target!r}: {ADDRESS_FORMS}")
+        raise UsageError(f"invalid target {target!r}: choose {ADDRESS_FORMS}")
     pairs = Counter(pair.turn for pair in detail.item.pairs)
     try:
         check_target(target, detail.row.id, max([detail.item.n_turns, *(turn + 1 for turn in pairs)]), pairs)

@@ -24,30 +24,31 @@ if TYPE_CHECKING:
 
 
 MAX_CONFLICTS = 10
-"""Conflicting corrections that are listed."""
+"""Limit of conflicting corrections that a merge lists."""
 
 
 @dataclass(slots=True)
 class MergedErrata:
-    """Result of merging errata or rules. Its JSON object has the same fields."""
+    """Result of merging errata or rules. The fields are the keys of its JSON object."""
 
     kind: str
-    """`errata` (applied to runs) or `rules` (accepted for the next errata file)."""
+    """`errata` (applied to runs) or `rules` (accepted rules, for the next errata file)."""
     new: int = 0
-    """New golden answers; for `rules`, new rules."""
+    """Number of new golden answers; for `rules`, of new rules."""
     known: int = 0
+    """Number of golden answers or rules that both workspaces have."""
     rules: int = 0
-    """New rules in `errata`."""
+    """Number of new rules in `errata`."""
     conflicts: Sequence[ErrataKey] = field(default_factory=list)
-    """[benchmark, generation, language, category, id] of items with another correction here, which stays."""
+    """Keys [benchmark, generation, language, category, id] of items whose correction differs. The one here is kept."""
     kept_as: str = ""
-    """If there are conflicts, the file in .fcreview with all errata of the other workspace."""
+    """Name of the file in .fcreview with all errata of the other workspace; empty without conflicts."""
     why: str = ""
-    """Reason why nothing was merged."""
+    """Reason why the file could not be merged; empty on success."""
 
 
 def merge_errata(workspace: Workspace, other: Workspace) -> Iterator[MergedErrata]:
-    """Merge the errata and the accepted rules of the other workspace, which is only read."""
+    """Merge the errata and the accepted rules of the other workspace into this one. The other one is only read."""
     for kind, path, merge_file in (("errata", other.errata, _merge_errata_file), ("rules", other.rules, _merge_rules)):
         if path.is_file():
             try:
@@ -92,21 +93,21 @@ def print_errata(found: MergedErrata) -> None:
         return
     emit(f"errata: {format_count(found.new, 'new golden answer')}, {known}; {format_count(found.rules, 'new rule')}")
     if found.new or found.rules:
-        print_message(
-            "fcreview: runs are rescored with these errata when next opened; pass --errata none to remove them"
-        )
+        print_message("fcreview: the next command on these runs applies the errata. Pass --errata none to remove them")
     for key in found.conflicts[:MAX_CONFLICTS]:
-        print_message(f"fcreview: {cell_text(' '.join(filter(None, key)))}: another correction exists here and stays")
+        print_message(
+            f"fcreview: {cell_text(' '.join(filter(None, key)))}: this workspace has another correction, which is kept"
+        )
     if found.conflicts:
         more = len(found.conflicts) - MAX_CONFLICTS
-        rest = f"and {format_count(more, 'item')} more; " if more > 0 else ""
-        print_message(f"fcreview: {rest}all errata of the other workspace are saved as .fcreview/{found.kept_as}")
+        rest = f"{format_count(more, 'more conflict')}. " if more > 0 else ""
+        print_message(f"fcreview: {rest}All errata of the other workspace are saved as .fcreview/{found.kept_as}")
 
 
 QUEUE_STATES = {
     "new": "imported as ",
     "known": "already here as ",
-    "differs": "another queue has this name; both are kept, this one as ",
+    "differs": "another queue has this name; both are kept, the imported one as ",
 }
 
 
@@ -115,15 +116,19 @@ def merge(
     options: WorkspaceOptions,
     other: Annotated[
         Path,
-        typer.Argument(metavar="OTHER", help="A folder with .fcreview, or .fcreview itself.", show_default=False),
+        typer.Argument(
+            metavar="OTHER",
+            help="The other workspace: a folder with .fcreview, or .fcreview itself.",
+            show_default=False,
+        ),
     ],
     as_json: JsonOption = False,
 ) -> None:
     """Merge another workspace.
 
-    Adds the reviews, queues and errata of OTHER to the workspace of PATH. OTHER is only read, and nothing is
-    overwritten: two different queues with one name are both kept, and of two different corrections of an item the one
-    here stays. Merging again changes nothing. Damaged journal lines are reported and skipped.
+    Adds the reviews, queues, errata and rules of OTHER to the workspace of PATH. Nothing is overwritten: different
+    queues with the same name are both kept, and so is your correction if OTHER corrects the same item differently.
+    OTHER is not changed.
 
     Example: fcreview merge runs/gpt4o ~/from-alice/gpt4o
     """

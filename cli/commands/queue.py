@@ -1,6 +1,6 @@
 """Create and assign review queues.
 
-A queue is a random sample of items with known probabilities, divided among annotators.
+A queue is a random sample of items that is divided among annotators (docs/queues.md).
 
 Example: fcreview queue list runs/gpt4o
 """
@@ -34,7 +34,9 @@ def list_(
     options: WorkspaceOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """List queues with each annotator's progress.
+    """List queues with the progress of each annotator.
+
+    Progress is the number of reviewed items of an annotator's share.
 
     Example: fcreview queue list runs/gpt4o --json
     """
@@ -61,9 +63,9 @@ def list_(
 
 
 def build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
-    """JSON object {queue, created, seed, where, stratify, size, overlap, repeats, population, annotators}.
+    """Build the JSON object {queue, created, seed, where, stratify, size, overlap, repeats, population, annotators}.
 
-    `annotators` are {annotator, done, total, missing}; `total` counts an item with a hidden duplicate twice.
+    `annotators` are {annotator, done, total, missing}. `total` counts an item with a hidden duplicate twice.
     """
     design = queue.design
     return {
@@ -81,10 +83,10 @@ def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Queue name.", show_default=False)],
     as_json: JsonOption = False,
 ) -> None:
-    """Show a queue's sampling and progress.
+    """Show the sampling and the progress of a queue.
 
-    Prints strata, inclusion probabilities, shares and progress. With --json one object for the queue, then one for each
-    item.
+    Prints the strata with their inclusion probabilities, and the progress of each annotator. --json adds a line for
+    each item.
 
     Example: fcreview queue show runs/gpt4o pilot
     """
@@ -109,7 +111,8 @@ def build_stratum_json(queue: QueueFile) -> list[dict[str, Any]]:
 
 
 def build_queue_item_json(queue: QueueFile) -> Iterator[dict[str, Any]]:
-    """{benchmark, generation, language, model, category, id, stratum, probability, overlap, annotators}."""
+    """Build the JSON objects of the items: {benchmark, generation, language, model, category, id, stratum, probability,
+    overlap, annotators}."""
     owners: dict[int, list[str]] = {}
     for share in queue.shares:
         for at in dict.fromkeys(share.order):
@@ -120,12 +123,14 @@ def build_queue_item_json(queue: QueueFile) -> Iterator[dict[str, Any]]:
 
 
 def format_queue_lines(queue: QueueFile, progress: list[ShareProgress]) -> Iterator[str]:
-    """A queue as lines of safe text."""
+    """Format a queue as lines of sanitised text."""
     design = queue.design
     by = f" in proportion to {sanitize(design.stratify)}" if design.stratify else ""
-    yield f"{sanitize(queue.name)}: {design.size:,} of {format_count(design.population, 'item')}{by}, seed {design.seed}"
+    size = f"{design.size:,} of {format_count(design.population, 'item')}"
+    yield f"{sanitize(queue.name)}: {size}{by}, seed {design.seed}"
     yield f"from: {sanitize(design.where) or 'all items'}; created {sanitize(queue.created)}"
-    yield f"{design.overlap:,} shared by all annotators, {format_count(design.repeats, 'hidden duplicate')} in each share"
+    repeats = format_count(design.repeats, "hidden duplicate")
+    yield f"{design.overlap:,} shared by all annotators, {repeats} in each share"
     yield ""
     chances = [
         [cell_text(s.name) or "all", f"{s.size:,}", f"{s.drawn:,}", f"{s.probability:.4g}"] for s in queue.strata
@@ -140,7 +145,7 @@ def format_queue_lines(queue: QueueFile, progress: list[ShareProgress]) -> Itera
 @workspace_command()
 def create(
     options: WorkspaceOptions,
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Queue name for --queue.", show_default=False)],
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the new queue.", show_default=False)],
     annotators: Annotated[
         str,
         typer.Option("--annotators", metavar="A,B,C", help="Annotators, separated by commas.", show_default=False),
@@ -156,18 +161,22 @@ def create(
         typer.Option(
             "--stratify",
             metavar="BY",
-            help="Stratify by these fields (category, language, model, error, official ...), separated by commas.",
+            help="Fields to stratify by, separated by commas: category, language, model, error, official ...",
         ),
     ] = "",
-    overlap: Annotated[int, typer.Option("--overlap", metavar="N", min=0, help="Items that every annotator gets.")] = 0,
-    repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=0, help="Hidden duplicates in each share.")] = 0,
+    overlap: Annotated[
+        int, typer.Option("--overlap", metavar="N", min=0, help="Number of items that every annotator reviews.")
+    ] = 0,
+    repeats: Annotated[
+        int, typer.Option("--repeats", metavar="N", min=0, help="Number of hidden duplicates in each share.")
+    ] = 0,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Create a queue from a random sample of items.
 
-    Writes .fcreview/queues/NAME.json with each item's inclusion probability; existing queues are never overwritten.
-    Annotators review their share with: fcreview open PATH --queue NAME --annotator WHO --blind
+    Annotators review their share with `fcreview open PATH --queue NAME --annotator WHO --blind`. The queue is saved in
+    .fcreview/queues/NAME.json with the inclusion probability of each item. An existing queue is never overwritten.
 
     Example: fcreview queue create runs/gpt4o --name pilot --where official:fail --size 200 --stratify category
     --overlap 50 --annotators alice,bob,carol --repeats 10 --seed 7
@@ -187,9 +196,8 @@ def create(
         else:
             for line in format_queue_lines(queue, session.store.measure_progress(name)):
                 emit(line)
-    print_message(
-        f"queue {sanitize(name)}: {format_count(len(queue.items), 'item')} for {format_count(len(names), 'annotator')} in {file}"
-    )
+    counts = f"{format_count(len(queue.items), 'item')} for {format_count(len(names), 'annotator')}"
+    print_message(f"queue {sanitize(name)}: {counts} in {file}")
 
 
 @workspace_command("policy")
@@ -201,7 +209,7 @@ def extend(
         typer.Option(
             "--target",
             metavar="METRIC",
-            help="Metric whose interval to narrow, as in `estimate`: 'BFCL overall', 'live_simple'.",
+            help="Metric whose interval to narrow, as `fcreview estimate` lists it, e.g. 'BFCL overall'.",
             show_default="the first metric",
         ),
     ] = "",
@@ -221,8 +229,8 @@ def extend(
 ) -> None:
     """Extend a queue to narrow a metric's interval.
 
-    Writes a new queue NAME-2, NAME-3 ... with the items that narrow the interval fastest. Items already drawn are
-    excluded, and unreviewed items of NAME come first. `estimate` uses all of these queues as one sample.
+    Creates a queue NAME-2, NAME-3 ... with the additional items that narrow the interval most. The number of items
+    assumes that NAME is reviewed first. `fcreview estimate` uses all of these queues as one sample.
 
     Example: fcreview queue extend runs/gpt4o --name pilot --target "BFCL overall" --half-width 2
     """
@@ -237,7 +245,9 @@ def extend(
         draws, figure = _draw_target_metric(session, row, known, target)
         points = {"share": 0.01, "percent": 1.0}.get(figure.unit)
         if points is None:
-            raise UsageError(f"--target {figure.name}: only a rate has an interval in points")
+            raise UsageError(
+                f"--target {figure.name}: choose a rate, because only rates have intervals in percentage points"
+            )
         ahead = undecided_positions(known, sample)
         wanted = ExtensionGoal(figure.key, half_width * points, known.samples.index(sample), ahead, size)
         parts = plan_extension(draws, wanted)
@@ -264,7 +274,7 @@ def extend(
 def _find_sampled_run(
     session: WorkspaceSession, name: str, run: str | None
 ) -> tuple[RunRow, RunSampleStatus, QueueSample]:
-    """The run of the queue's items. CommandError for several runs, or if the queue is no random sample."""
+    """Find the run of a queue's items. CommandError for several runs, or if the queue is not a random sample."""
     queue = session.load_queue_file(name)
     found = []
     problems: list[str] = []
@@ -291,7 +301,7 @@ def _draw_target_metric(
     figure = find_metric(target, run.compute_metrics(run.reviewed_items), (row.info.benchmark, row.info.title))
     draws = draw_metrics(run)
     if draws is None:
-        raise CommandError("no item of the queue is reviewed yet: review some first")
+        raise CommandError("no item of the queue is reviewed yet. Review some items first")
     depends = MetricDependencies(
         run, [AnswerModel(run.automatic_items, run.statuses, asked) for asked in run.criterion_answers], is_sampled=True
     )
@@ -303,12 +313,12 @@ def _draw_target_metric(
     if (method := depends.choose_method(figure.key)) == "other verdicts":
         raise CommandError(f"{figure.name} cannot be estimated: {explain_method(method)}")
     if figure.key not in draws.values:
-        raise CommandError(f"{figure.name} cannot be estimated: run fcreview estimate for the reason")
+        raise CommandError(f"{figure.name} cannot be estimated. Run fcreview estimate for the reason")
     return draws, figure
 
 
 def find_metric(target: str, metrics: Sequence[Metric], benchmark_titles: tuple[str, ...]) -> Metric:
-    """The metric of this name, with or without benchmark and table. UsageError unless it is unique."""
+    """Find a metric by name, with or without benchmark and table. UsageError unless exactly one matches."""
     wanted = target.strip().casefold()
     for title in benchmark_titles:
         if title and wanted.startswith(title.casefold()):

@@ -1,4 +1,4 @@
-"""`fcreview report`: print each run's metrics, official, recomputed and corrected side by side."""
+"""`fcreview report`: print the official, recomputed and corrected metrics of each run."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def report(
     as_json: JsonOption = False,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Write the whole report as one HTML file.", show_default=False),
+        typer.Option("--html", metavar="FILE", help="Write the full report as one HTML file.", show_default=False),
     ] = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the whole report as Markdown.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the full report as Markdown.")] = False,
 ) -> None:
     """Print the benchmark's metrics for each run.
 
-    Each metric has its official, recomputed and corrected value. Combined metrics of several runs of one model
-    (ACEBench: both languages) follow at the end. --html and --markdown add why items fail, suspect golden answers,
-    calibration, agreement, review progress and sampling.
+    Each metric has an official, a recomputed (rule) and a corrected value. Combined metrics of several runs of one
+    model (ACEBench: both languages) follow at the end. The full report of --html and --markdown adds failure causes,
+    suspect golden answers, calibration, agreement, review progress and sampling.
 
     Example: fcreview report runs/gpt4o --html report.html
     """
     if html is not None or markdown:
         if as_json or (html is not None and markdown):
-            raise UsageError("--json, --html and --markdown exclude each other: choose one")
+            raise UsageError("choose one of --json, --html and --markdown")
         with open_workspace(options) as session:
             write_page(session, run, html)
         return
@@ -55,7 +55,7 @@ def report(
 
 
 def write_page(session: WorkspaceSession, run: str | None, html: Path | None) -> None:
-    """Write the whole report to an HTML file, or print it as Markdown."""
+    """Write the full report to an HTML file, or print it as Markdown if `html` is None."""
     from fcreview.cli.report_data import build_report_page
 
     page = build_report_page(session, run)

@@ -1,6 +1,6 @@
 """Preview, accept and list equivalence rules.
 
-An equivalence rule makes the checker accept more answers, such as 5.0 for 5.
+An equivalence rule makes the checker accept more values, such as 5.0 for 5 (docs/errata.md).
 
 Example: fcreview rules preview result/ 'ignore-case in city'
 """
@@ -36,18 +36,18 @@ FLIP_TEXT = {True: "fail -> pass", False: "pass -> fail"}
 
 @dataclass(frozen=True, slots=True)
 class RuleFlip:
-    """A recomputed verdict that a rule changes."""
+    """Recomputed verdict that an equivalence rule changes."""
 
     run: Run
     category: str
     id: str
     passes: bool
-    """The verdict with the rule."""
+    """Whether the item passes with the rule."""
     difference: str
-    """First difference of the failing side."""
+    """First difference between the golden answer and the prediction, under the failing verdict."""
 
     def as_json(self) -> dict[str, Any]:
-        """JSON object {benchmark, generation, language, model, category, id, flip, difference}."""
+        """Build the JSON object {benchmark, generation, language, model, category, id, flip, difference}."""
         key = {name: getattr(self.run, name) for name in ("benchmark", "generation", "language", "model")}
         return key | {
             "category": self.category,
@@ -58,10 +58,10 @@ class RuleFlip:
 
 
 def find_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
-    """Verdicts that the rule changes, in addition to the workspace's errata. CommandError if it applies to no run."""
+    """Find the verdicts that a rule changes on top of the workspace's errata. CommandError if it applies to no run."""
     plans = list(_find_affected_plans(options, rule))
     if not plans:
-        raise CommandError(f"no {rule.benchmark or 'BFCL'} run here, so the rule changes nothing")
+        raise CommandError(f"the rule changes nothing: no {rule.benchmark or 'BFCL'} run here")
     for plan in plans:
         yield from _find_run_flips(plan, rule)
 
@@ -94,19 +94,20 @@ def _read_items(plan: RunPlan) -> Iterator[Item]:
 
 
 def print_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
-    """Print flips, pass to fail first, because these are usually not intended."""
+    """Print the flips. Flips from pass to fail come first, because they are usually unintended."""
     ordered = sorted(flips, key=lambda flip: flip.passes)
     if as_json:
         for flip in ordered:
             emit_json(flip.as_json())
         return
     if not flips:
-        emit("no recomputed verdict would change; run fcreview doctor to see whether a dataset is missing")
+        emit("no recomputed verdict would change. Run fcreview doctor to check that no dataset is missing")
         return
     gained = sum(flip.passes for flip in flips)
     items, runs = len({(flip.category, flip.id) for flip in flips}), len({id(flip.run) for flip in flips})
     emit(
-        f"{format_count(len(flips), 'verdict')} would change, of {format_count(items, 'item')} in {format_count(runs, 'run')}:"
+        f"{format_count(len(flips), 'verdict')} would change,"
+        f" of {format_count(items, 'item')} in {format_count(runs, 'run')}:"
         f" {gained:,} fail -> pass, {len(flips) - gained:,} pass -> fail"
     )
     cells = [
@@ -120,7 +121,7 @@ def print_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
 
 
 def load_rules(workspace: Workspace) -> list[EquivalenceRule]:
-    """Accepted rules of the workspace, oldest first. ErrataError for an invalid line."""
+    """Load the accepted rules of the workspace, oldest first. ErrataError for an invalid line."""
     from fcreview.cli.import_options import read_small_file
 
     return parse_rules(read_small_file(workspace.rules), str(workspace.rules)) if workspace.rules.exists() else []
@@ -137,8 +138,8 @@ def save_rules(workspace: Workspace, rules: Sequence[EquivalenceRule]) -> None:
 def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """List accepted rules.
 
-    Shows whether the workspace's errata already apply each rule. With --json one line for each rule: {rule, benchmark,
-    function, argument, who, date, says, applied}; accept has given and wanted.
+    Shows for each rule who accepted it, when, and whether the errata of the workspace already apply it.
+    With --json: {rule, benchmark, function, argument, who, date, says, applied}, and given and wanted for accept.
 
     Example: fcreview rules list result/
     """
@@ -155,7 +156,7 @@ def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
             for rule in rules
         ]
         if not rows:
-            print_message("no rules; run fcreview rules preview to see what a rule would change")
+            print_message("no rules. Run fcreview rules preview to see which verdicts a rule would change")
             return
         for line in format_table(["rule", "who", "date", ""], rows):
             emit(line.rstrip())
@@ -180,8 +181,9 @@ def preview(
 ) -> None:
     """List the verdicts that a rule would change.
 
-    Lists recomputed verdicts of all runs at PATH with their first difference, pass to fail first. Changes nothing. With
-    --json one line for each flip: {benchmark, generation, language, model, category, id, flip, difference}.
+    Lists the recomputed verdicts of all runs at PATH that would change, with the first difference of each item. Nothing
+    is saved; `fcreview rules add` accepts the rule. With --json: {benchmark, generation, language, model, category, id,
+    flip, difference}.
 
     Example: fcreview rules preview result/ 'accept 5.0 for 5 in amount of calculate_tip'
     """
@@ -192,14 +194,15 @@ def preview(
         print_flips(list(find_flips(options, parsed)), as_json=as_json)
 
 
-NEXT_STEP = "run fcreview errata create, then pass --errata FILE to rescore runs"
+NEXT_STEP = "Run fcreview errata create, then pass --errata FILE to recompute verdicts"
 
 
 @workspace_command()
 def add(options: WorkspaceOptions, rule: RuleArgument) -> None:
     """Accept a rule.
 
-    Prints the verdicts that the rule changes. It takes effect when you create errata and apply them.
+    Prints the verdicts that the rule changes. The rule takes effect when you write it to an errata file with
+    `fcreview errata create` and apply the file with --errata.
 
     Example: fcreview rules add result/ 'ignore-case in city'
     """
@@ -213,12 +216,14 @@ def add(options: WorkspaceOptions, rule: RuleArgument) -> None:
         print_flips(list(find_flips(options, parsed)), as_json=False)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         save_rules(session.workspace, [*known, replace(parsed, who=session.annotator, date=now)])
-    print_message(f"accepted: {sanitize(str(parsed))}; {NEXT_STEP}")
+    print_message(f"accepted: {sanitize(str(parsed))}. {NEXT_STEP}")
 
 
 @workspace_command()
 def remove(options: WorkspaceOptions, rule: RuleArgument) -> None:
     """Remove an accepted rule.
+
+    Errata files that contain the rule stay unchanged.
 
     Example: fcreview rules remove result/ 'ignore-case in city'
     """
@@ -228,11 +233,13 @@ def remove(options: WorkspaceOptions, rule: RuleArgument) -> None:
     with open_workspace(options) as session:
         known = load_rules(session.workspace)
         if parsed not in known:
-            raise CommandError(f"not accepted: {sanitize(str(parsed))}; run fcreview rules list")
+            raise CommandError(
+                f"rule not found: {sanitize(str(parsed))}. Run fcreview rules list to see the accepted rules"
+            )
         save_rules(session.workspace, [each for each in known if each != parsed])
     print_message(f"removed: {sanitize(str(parsed))}")
 
 
 COMMANDS = {"preview": preview, "add": add, "remove": remove, "list": list_}
 ALIASES = {"try": "preview"}
-"""Old names of subcommands, hidden from help."""
+"""Subcommands by their old names, which the help does not list."""

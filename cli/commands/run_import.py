@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 MAX_KINDS = 30
-"""Kinds of issues that are listed as text."""
+"""Limit of different issues in text output."""
 NO_SCORES = {"official_pass": 0, "official_known": 0, "stated_pass": 0, "stated_of": 0}
 SEVERITIES = ("error", "warning", "notice")
 
@@ -36,14 +36,14 @@ def import_(
     options: WorkspaceOptions,
     forget_data: Annotated[
         bool,
-        typer.Option("--forget-data", help="Forget remembered dataset folders and import without them."),
+        typer.Option("--forget-data", help="Forget the remembered dataset folders of these runs."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Import runs and print an import summary.
 
-    --data DIR is remembered for later commands. A run whose dataset is lost keeps its last import. Exit code 1 if a run
-    failed, if no run was found, or if a run changed while its dataset is lost.
+    Only new and changed runs are imported. A run whose dataset folder is missing keeps its last import. The exit code
+    is 1 if a run failed, if no run was found, or if a run changed while its dataset is missing.
 
     Example: fcreview import runs/gpt4o --data bfcl/data --json
     """
@@ -66,7 +66,7 @@ def import_(
 
 
 def _fetch_official_scores(home: Workspace) -> dict[int, dict[str, int]]:
-    """Official scores in the store by run: {official_pass, official_known, stated_pass, stated_of}."""
+    """Fetch the official scores of each run: {official_pass, official_known, stated_pass, stated_of}."""
     from fcreview.store.store import Store
 
     if not home.store.exists():
@@ -88,7 +88,8 @@ def _print_summary(rows: list[dict[str, Any]], issues: list[dict[str, Any]], roo
         table = [
             [
                 cell_text(format_dataset_name(row["benchmark"], row["generation"], row["language"])),
-                cell_text(row["model"]), f"{row['items']:,}", _format_official_rate(row), f"{row['issues']:,}", row["status"],
+                cell_text(row["model"]), f"{row['items']:,}", _format_official_rate(row), f"{row['issues']:,}",
+                row["status"],
             ]
             for row in rows
         ]  # fmt: skip
@@ -101,16 +102,17 @@ def _print_summary(rows: list[dict[str, Any]], issues: list[dict[str, Any]], roo
     known = sum(row["issues"] for row in rows if row["status"] not in ("imported", "failed"))
     if known:
         emit()
-        emit(f"{format_count(known, 'issue')} of unchanged runs not repeated: query import_issues with fcreview sql")
+        emit(f"{format_count(known, 'issue')} of unchanged runs not listed. Query import_issues with fcreview sql")
     emit()
     n_items = sum(row["items"] for row in rows)
     emit(
-        f"{format_count(n_items, 'item')} in {format_count(len(rows), 'run')}, {seconds:.1f} s, saved in {cell_text(root)}"
+        f"{format_count(n_items, 'item')} in {format_count(len(rows), 'run')}, {seconds:.1f} s,"
+        f" saved in {cell_text(root)}"
     )
 
 
 def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
-    """Print issues by kind: their number, message and first location."""
+    """Print the issues of a severity: number, message and first location of each different message."""
     if not issues:
         return
     counts = Counter(issue["what"] for issue in issues)

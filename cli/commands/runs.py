@@ -25,20 +25,23 @@ if TYPE_CHECKING:
 
 
 SortOption = Annotated[
-    str, typer.Option("--sort", metavar="KEY", help=f"Sort by {', '.join(SORT_KEYS)}; numbers highest first.")
+    str,
+    typer.Option("--sort", metavar="KEY", help=f"Sort by {', '.join(SORT_KEYS)}. Numbers are sorted highest first."),
 ]
 GroupOption = Annotated[
     str | None,
     typer.Option(
         "--group",
         metavar="BY",
-        help=f"Group by {', '.join(GROUP_LABELS)}; the date comes from a folder name.",
+        help=f"Group by {', '.join(GROUP_LABELS)}. The date is taken from folder names.",
         show_default=False,
     ),
 ]
 OnlyOption = Annotated[
     str,
-    typer.Option("--only", metavar="TEXT", help="Keep runs with these words in benchmark, generation, model or path."),
+    typer.Option(
+        "--only", metavar="TEXT", help="List only runs with these words in benchmark, version, model or path."
+    ),
 ]
 
 
@@ -46,15 +49,15 @@ OnlyOption = Annotated[
 def runs(
     options: WorkspaceOptions,
     sort: SortOption = "run",
-    reverse: Annotated[bool, typer.Option("--reverse", help="Reverse the order.")] = False,
+    reverse: Annotated[bool, typer.Option("--reverse", help="Reverse the sort order.")] = False,
     group: GroupOption = None,
     only: OnlyOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """List runs with their pass rates.
 
-    Rates are official, recomputed (rule) and corrected by reviews; a rate over some of the items says so. --json has
-    counts, also by category.
+    Prints the official pass rate, the recomputed one (rule) and the one corrected by reviews. If only some items have a
+    verdict, their number follows the rate. --json adds counts by category.
 
     Example: fcreview runs result/ --sort official --group model --only v3
     """
@@ -82,7 +85,7 @@ def runs(
             for _ in part.runs:
                 emit(lines.pop(0))
         emit()
-        emit(format_count(len(selected), "run") + ". 'rule' shows how many items can be recomputed if not all.")
+        emit(format_count(len(selected), "run") + ". After a rate: the number of items with a verdict, if not all.")
         lacking = [str(row.run) for row in selected if row.info.lacks_dataset]
         if lacking:
             print_warning(f"run {', '.join(lacking)}: {NO_DATASET_MESSAGE}")
@@ -91,8 +94,8 @@ def runs(
 def format_run_cells(row: RunRow) -> list[str]:
     info = row.info
     return [
-        str(row.run), cell_text(format_dataset_name(info.benchmark, info.generation, info.language)), cell_text(info.model),
-        f"{row.n_items:,}", row.official_rate,
+        str(row.run), cell_text(format_dataset_name(info.benchmark, info.generation, info.language)),
+        cell_text(info.model), f"{row.n_items:,}", row.official_rate,
         format_recomputed_rate(row.rule_pass, row.rule_known, row.n_items),
         format_rate_of_known(row.effective_pass, row.effective_known, row.n_items),
         f"{row.reviewed:,}", f"{row.in_part:,}", f"{row.n_issues:,}",
@@ -100,6 +103,6 @@ def format_run_cells(row: RunRow) -> list[str]:
 
 
 def build_run_json(row: RunRow) -> dict[str, Any]:
-    """JSON object of a run with flat fields. `date` is the date in a folder name above the run, else the folder."""
+    """Build the flat JSON object of a run. `date` is the date in the name of a parent folder, else that name."""
     fields = asdict(row)
     return {"run": fields.pop("run"), **fields.pop("info"), "date": folder_label(row), **fields}

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from fcreview.tui.item_view.blocks import Block
 
 MAX_SEARCHED = 20_000
-"""Items whose ids are compared for "did you mean"."""
-FULL_HINT = "use --full for all of it"
+"""Limit of items whose ids are searched for similar ids."""
+FULL_HINT = "use --full for the full text"
 
 
 @workspace_command("annotator")
@@ -36,12 +36,12 @@ def show(
     as_json: JsonOption = False,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Write an HTML page to FILE.", show_default=False),
+        typer.Option("--html", metavar="FILE", help="Write the item as an HTML page to FILE.", show_default=False),
     ] = None,
 ) -> None:
     """Show one item.
 
-    Prints the dialogue, golden and predicted calls side by side, verdicts and reviews.
+    Prints the dialogue, the golden and predicted calls side by side, the verdicts and the reviews.
 
     Example: fcreview show runs/gpt4o live_simple_3-3-0 --full
     """
@@ -49,7 +49,7 @@ def show(
         chosen = find_item(session, item, run)
         if html is not None:
             if as_json:
-                raise UsageError("--html and --json exclude each other")
+                raise UsageError("choose one of --html and --json")
             _write_page(session, chosen, html)
         elif as_json:
             emit_json(build_item_json(session.store.read_detail(chosen)))
@@ -58,7 +58,7 @@ def show(
 
 
 def _write_page(session: WorkspaceSession, item: int, file: Path) -> None:
-    """Write the item's page, atomically. ExportError if the file cannot be written."""
+    """Write the item as an HTML page. ExportError if the file cannot be written."""
     from fcreview.cli.item_page import render_item_page
     from fcreview.exporters.export import write_file
 
@@ -69,7 +69,7 @@ def _write_page(session: WorkspaceSession, item: int, file: Path) -> None:
 
 
 def find_item(session: WorkspaceSession, item_id: str, run: str | None) -> int:
-    """Row key of the item with this id. The CommandError for an unknown or ambiguous id lists candidates."""
+    """Return the row key of the item with this id. CommandError with candidates for an unknown or ambiguous id."""
     found = [(row, item) for row in session.select_runs(run) for item in session.store.find_items(item_id, row.run)]
     if len(found) == 1:
         return found[0][1]
@@ -90,7 +90,7 @@ def _list_item_ids(session: WorkspaceSession, run: str | None) -> list[str]:
 
 
 def build_item_json(detail: ItemDetail) -> dict[str, Any]:
-    """JSON object of an item. `item.extra` is flat: the benchmark's own fields are on the same level."""
+    """Build the JSON object of an item. `item.extra` is flat: fields that only this benchmark has are not nested."""
     extra = detail.item.extra.as_json()
     if "state_differences" in extra:
         sides = extra["state_differences"].items()
@@ -98,7 +98,9 @@ def build_item_json(detail: ItemDetail) -> dict[str, Any]:
             name: {"model": both["predicted"], "ground_truth": both["golden"]} for name, both in sides
         }
     extra = {**extra.pop("more", {}), **extra}
-    return _shallow_fields(detail) | {"item": _shallow_fields(detail.item) | {"extra": extra}}
+    item = _shallow_fields(detail.item) | {"extra": extra}
+    item["common"] = item.pop("shared_content")
+    return _shallow_fields(detail) | {"item": item}
 
 
 def _shallow_fields(value: Any) -> dict[str, Any]:
@@ -111,7 +113,7 @@ def print_item(session: WorkspaceSession, item: int, *, full: bool = False) -> N
 
 
 def format_item_lines(detail: ItemDetail, annotator: str, width: int, *, full: bool = False) -> Iterator[str]:
-    """The item as lines of safe text. Without `full`, long texts are cut and show their size."""
+    """Format the item as lines of sanitised text. Unless `full`, long texts are cut and show their size."""
     from fcreview.tui.item_view.blocks import DisplayOptions
     from fcreview.tui.item_view.document import build_document
     from fcreview.tui.text.lines import plain_text
@@ -128,7 +130,7 @@ def format_item_lines(detail: ItemDetail, annotator: str, width: int, *, full: b
 
 
 def format_heading(detail: ItemDetail) -> str:
-    """`live_simple_3-2-1   official fail   rule fail   judge -   human -   value_error:string`"""
+    """Format id, verdicts and error: `simple_3   official fail   rule fail   judge -   human -   value_error`."""
     row = detail.row
     verdicts = [f"{name} {format_verdict(getattr(row, name))}" for name in ("official", "rule", "judge", "human")]
     error = sanitize(row.error_type or row.rule_error_type or "")
@@ -136,7 +138,7 @@ def format_heading(detail: ItemDetail) -> str:
 
 
 def _format_full_text(block: Block, width: int) -> Iterator[str]:
-    """The full text of a block that screens open in the pager."""
+    """Format the full text of a block, which the app shows in the pager."""
     from fcreview.tui.text.lines import wrap_text
 
     yield f"{sanitize(block.title)}:"

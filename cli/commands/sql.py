@@ -1,4 +1,4 @@
-"""`fcreview sql`: run read-only SQL on the store."""
+"""`fcreview sql`: query the store of the workspace with SQL."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ from fcreview.model.wording import format_count
 @workspace_command()
 def sql(
     options: WorkspaceOptions,
-    query: Annotated[str, typer.Argument(metavar="SQL", help="One read-only statement.", show_default=False)],
+    query: Annotated[
+        str, typer.Argument(metavar="SQL", help="A read-only statement in DuckDB's dialect.", show_default=False)
+    ],
     as_json: JsonOption = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values with a header.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV with a header instead of a table.")] = False,
     seconds: Annotated[
         float, typer.Option("--seconds", metavar="N", min=0.1, help="Cancel the statement after N seconds.")
     ] = 60.0,
 ) -> None:
-    """Query the store with SQL.
+    """Query the workspace with SQL.
 
-    Statements are in DuckDB's dialect and can neither write nor access other files.
+    The statement can neither write nor access other files. docs/sql-and-json.md describes the tables.
 
     Tables and views: runs, items, messages, calls, pairs, verdicts, functions, import_issues, sources, reviews, labels.
 
     Example: fcreview sql runs/ 'SELECT model, error_type, count(*) AS n FROM items GROUP BY ALL ORDER BY n DESC'
     """
     if as_json and as_csv:
-        raise UsageError("--json and --csv exclude each other")
+        raise UsageError("choose one of --json and --csv")
     with open_workspace(options) as session:
         columns, rows = session.store.run_sql(query, seconds)
         if as_json:
@@ -52,7 +54,7 @@ def sql(
 
 
 def format_csv(rows: Iterable[Sequence[Any]]) -> bytes:
-    """CSV with formulas neutralised as in exports. Lines end with \\n for shells, not with \\r\\n as in RFC 4180."""
+    """Format rows as CSV, with spreadsheet formulas neutralised. Lines end with LF, as shell tools expect."""
     from fcreview.exporters.csv import format_cell
 
     text = io.StringIO(newline="")

@@ -1,4 +1,4 @@
-"""`fcreview suspects`: list items whose golden answer, question or checker is probably wrong."""
+"""`fcreview suspects`: list golden answers that are probably wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_REASONS = 4
 MAX_MODELS = 5
 MAX_QUESTION = 150
 """Length limit of questions, in characters."""
-ONLY_FAILING = "Their golden answers are known for failures only, so 'of N runs' counts failing runs"
+ONLY_FAILING = "Their golden answers are known for failing items only, so 'of N runs' counts failing runs"
 ACTION_HINT = "In `fcreview open PATH --item ID`: press g to mark the golden answer as wrong, G to correct it."
 
 
@@ -34,16 +34,19 @@ def suspects(
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", metavar="N", min=1, help="List at most N items; default 20, with --json all.", show_default=False
+            "--limit",
+            metavar="N",
+            min=1,
+            help="List at most N items. Default: 20; with --json, all.",
+            show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List golden answers that look wrong.
 
-    Ranks items by evidence from all runs at PATH and from the golden answers themselves, with reasons. --where selects
-    the items to list; the evidence stays the same. With --json one line for each item: {rank, score, benchmark,
-    generation, language, category, id, reasons, n_runs, n_failing, alternative}.
+    Ranks items by the evidence against their golden answers, which comes from all runs at PATH and from the golden
+    answers of other items. --where only limits the items that are listed. docs/suspects.md explains the reasons.
 
     Example: fcreview suspects result/ --where category:live_simple
     """
@@ -62,7 +65,7 @@ def suspects(
 
 
 def fetch_ranked_suspects(session: WorkspaceSession, where: str) -> list[Suspect]:
-    """Items that the filter selects, most suspect first."""
+    """Rank the items that the filter selects, most suspect first. The evidence comes from all runs."""
     from fcreview.golden_audit.score import rank_suspects as rank
 
     panel = session.store.analysis.fetch_audit_input(session.build_view(where))
@@ -71,10 +74,11 @@ def fetch_ranked_suspects(session: WorkspaceSession, where: str) -> list[Suspect
 
 
 def build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:
-    """JSON object of a suspect.
+    """Build the JSON object {rank, score, benchmark, generation, language, category, id, reasons, n_runs, n_failing,
+    alternative}.
 
-    `reasons` are texts, strongest first; `score` is from 0 to 1; `alternative` is the competing answer as {answer,
-    models, families}, or null. `models` is empty if the answer follows from golden answers alone.
+    `score` is from 0 to 1; `reasons` are texts, strongest first; `alternative` is the competing answer as {answer,
+    models, families}, or null. `models` is empty if the answer was derived from golden answers alone.
     """
     other = suspect.alternative
     return {
@@ -105,7 +109,7 @@ def print_suspects(suspects_found: Sequence[Suspect], limit: int) -> None:
 
 
 def format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
-    """`  1  0.92  simple_3  12 of 12 runs fail`, the question, the reasons, the competing answer."""
+    """Format a suspect: `  1  0.92  simple_3  simple  12 of 12 runs fail`, question, reasons, alternative answer."""
     case = suspect.question
     failing = f"{case.n_failing} of {format_count(len(case.runs), 'run')} fail"
     yield f"{rank:>3}  {suspect.score:.2f}  {sanitize(case.key.id)}  {sanitize(case.key.category)}  {failing}"
@@ -130,7 +134,7 @@ def _format_alternative(other: AlternativeAnswer) -> str:
 
 
 def wrap_indented(prefix: str, text: str) -> list[str]:
-    """Indented lines below an item, as wide as the terminal."""
+    """Wrap a text to the width of the terminal, indented below an item, with `prefix` before the first line."""
     indent = " " * 11
     first = f"{indent}{prefix} "
     return textwrap.wrap(

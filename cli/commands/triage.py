@@ -1,4 +1,4 @@
-"""`fcreview triage`: group failures by cause, as the screen of clusters does."""
+"""`fcreview triage`: group failures by cause. The app shows the same groups on its triage screen."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
 MAX_GROUPS = 10
 MAX_PLACES = 3
-"""Functions and arguments listed below an error type."""
+"""Limit of places listed below a group."""
 MIN_SHARE = 0.1
-"""Share of the group's items that a place other than the first must have."""
+"""Minimum share of the group's items for a place to be listed, except the most frequent one."""
 COLUMN_WIDTHS = (6, 5, 5, 29, 27)
-"""Width of the columns count, share, bar, error and place, examples; 80 cells with gaps."""
+"""Widths of the columns count, share, bar, name and examples, in cells. With gaps, a line has 80 cells."""
 NAME_COLUMN, ID_COLUMN = 3, 4
 INDENT = " " * 22
-"""Indent of lines below a group's name."""
+"""Indent of the lines below a group's name."""
 GROUPINGS_BY_NAME = {
     "error": BY_ERROR_TYPE,
     "function": BY_FUNCTION,
@@ -59,7 +59,7 @@ GROUPINGS_BY_NAME = {
 
 @dataclass(frozen=True, slots=True)
 class FailingPlace:
-    """A function and argument at which items of a group fail in the same way."""
+    """Function and argument at which items of a group fail in the same way."""
 
     where: str
     count: int
@@ -76,17 +76,21 @@ def triage(
     ] = "error",
     limit: Annotated[
         int | None,
-        typer.Option("--limit", metavar="N", min=1, help="List at most N groups, or N clusters with --json."),
+        typer.Option(
+            "--limit",
+            metavar="N",
+            min=1,
+            help="List at most N groups. Default: 10; with --json, all clusters.",
+            show_default=False,
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Group failures by cause.
 
-    Groups by error type, then by the function and argument that differ first; or by function, argument, category or
-    value pair. Each group shows the meaning of its error type and an example.
-
-    With --json one line for each cluster of error type, function and argument (by category: category, error type and
-    function; by value: both values, function and argument), with a filter for its items.
+    Groups failing items by error type, then by the function and argument of the first difference; --by chooses another
+    grouping. Each group shows the meaning of its error type and an example. With --json, each cluster has a filter that
+    selects its items.
 
     Example: fcreview triage runs/gpt4o --where category:live_simple --by value
     """
@@ -109,11 +113,12 @@ def triage(
 
 
 def _build_cluster_json(cluster: Cluster, failing: int, by: int) -> dict[str, object]:
-    """JSON object {error_type, function, argument, count, share, examples, difference, where}.
+    """Build the JSON object {error_type, function, argument, count, share, examples, difference, where}.
 
-    `share` is of the failing items, from 0 to 1. `difference` is the first one of the first example. By category the
-    object has category, error_type, function; by value golden_value, predicted_value, function, argument. Values are
-    JSON; a list of accepted values is `"km" or 2 more`.
+    `share` is the share of all failing items, from 0 to 1; `difference` is the first difference of the first example;
+    `where` is a filter. Grouped by category, the object begins with category, error_type and function; grouped by
+    value, with golden_value, predicted_value, function and argument. Values are JSON texts; several accepted values are
+    `"km" or 2 more`.
     """
     names: dict[str, object] = {"category": cluster.category} if by == BY_CATEGORY else {}
     if by == BY_VALUE:
@@ -135,11 +140,11 @@ def _build_cluster_json(cluster: Cluster, failing: int, by: int) -> dict[str, ob
 
 @dataclass(frozen=True, slots=True)
 class TriageTable:
-    """Clusters and how to print them."""
+    """Clusters with the options of their table."""
 
     clusters: Sequence[Cluster]
     failing: int
-    """Failing items, with or without a cluster."""
+    """Number of failing items, with or without a cluster."""
     by: int = BY_ERROR_TYPE
     limit: int = MAX_GROUPS
 
@@ -152,7 +157,7 @@ def print_triage(session: WorkspaceSession, view: View, table: TriageTable) -> N
 
 
 def format_triage_table(table: TriageTable) -> Iterator[str]:
-    """The table as lines of safe text; none without failures."""
+    """Format the table as lines of sanitised text. No lines without failures."""
     failing, by, limit = table.failing, table.by, table.limit
     groups = group_clusters(table.clusters, by)
     if not groups:
@@ -171,7 +176,7 @@ def format_triage_table(table: TriageTable) -> Iterator[str]:
 
 
 def format_summary(session: WorkspaceSession, view: View, failing: int) -> list[str]:
-    """The line above the table: items, pass rate, failures, and where official and recomputed verdicts differ."""
+    """Format the line above the table: items, official pass rate, failures, items with differing automatic verdicts."""
 
     def count(term: str) -> int:
         both = f"({view.where}) {term}" if view.where.strip() else term
@@ -190,7 +195,7 @@ def format_summary(session: WorkspaceSession, view: View, failing: int) -> list[
 
 
 def format_group_lines(group: ClusterGroup, failing: int, by: int = BY_ERROR_TYPE) -> list[str]:
-    """A group's line, and below it the places that several of its items share."""
+    """Format a group: its line, the meaning of the error type, an example, and the places of several items."""
     name = sanitize(group.name) if group.name else UNNAMED_GROUPS[by]
     share = f"{100 * group.count / failing:.0f} %"
     lines = [
@@ -213,14 +218,14 @@ def format_group_lines(group: ClusterGroup, failing: int, by: int = BY_ERROR_TYP
 
 
 def select_examples(group: ClusterGroup) -> list[str]:
-    """Example ids, beginning with one of each of the largest clusters."""
+    """Select example ids, beginning with one id of each of the largest clusters."""
     firsts = [cluster.examples[0] for cluster in group.clusters[:MAX_PLACES] if cluster.examples]
     others = [name for cluster in group.clusters[:MAX_PLACES] for name in cluster.examples[1:]]
     return [*firsts, *others][:MAX_PLACES]
 
 
 def find_failing_places(group: ClusterGroup, by: int = BY_ERROR_TYPE) -> list[FailingPlace]:
-    """Places at which two or more items of the group fail, most items first.
+    """Find the places at which two or more items of the group fail, most items first.
 
     A place is a function with an argument (or another pair of fields), or an argument in several functions.
     """
@@ -239,12 +244,12 @@ def find_failing_places(group: ClusterGroup, by: int = BY_ERROR_TYPE) -> list[Fa
 
 
 def _rotate_examples(cluster: Cluster) -> list[str]:
-    """Examples with the first one last, because the group's line already shows it."""
+    """Return the examples with the first one last, because the line of the group already shows it."""
     return [*cluster.examples[1:], *cluster.examples[:1]]
 
 
 def _format_group_row(cells: tuple[str, str, str, str], examples: Sequence[str]) -> str:
-    """A line of count, share, bar, name and example ids."""
+    """Format a line of count, share, bar, name and example ids."""
     shown = [
         *cells[:NAME_COLUMN],
         _shorten_error_type(cells[NAME_COLUMN], COLUMN_WIDTHS[NAME_COLUMN]),
@@ -258,7 +263,7 @@ def _format_group_row(cells: tuple[str, str, str, str], examples: Sequence[str])
 
 
 def _shorten_error_type(error_type: str, width: int) -> str:
-    """Shorten an error type but keep the part after its last colon, which tells it from others."""
+    """Shorten an error type, but keep the part after its last colon, which distinguishes it from other types."""
     head, colon, tail = error_type.rpartition(":")
     if display_width(error_type) <= width or not colon or display_width(tail) > width - 6:
         return clip(error_type, width)
@@ -266,7 +271,7 @@ def _shorten_error_type(error_type: str, width: int) -> str:
 
 
 def _join_fitting_ids(examples: Sequence[str], width: int) -> str:
-    """As many whole ids as fit, and at least one."""
+    """Join as many complete ids as fit the width, and at least one."""
     shown = sanitize(examples[0]) if examples else ""
     for name in map(sanitize, examples[1:]):
         if display_width(shown) + 1 + display_width(name) > width:

@@ -14,14 +14,8 @@ from typing import Any
 
 import orjson
 
-from fcreview.importers.acebench.checker import (
-    COMPARISON_RULES,
-    attribute_differences,
-    check_end_state,
-    compute_process_accuracy,
-    find_met_milestones,
-    leading_milestone_share,
-)
+from fcreview.importers.acebench import checker
+from fcreview.importers.acebench.checker import COMPARISON_RULES
 from fcreview.importers.acebench.decode import decode_for_display
 from fcreview.importers.acebench.golden_records import GROUND_TRUTH, MILE_STONE
 from fcreview.importers.acebench.leaderboard import MILESTONES_MET, PROCESS_ACCURACY
@@ -56,7 +50,6 @@ MAX_STATE_DEPTH = 12
 class HistoryMessage:
     """A message of a dialogue history."""
 
-    index: int
     sender: str
     recipient: str
     content: str
@@ -66,10 +59,7 @@ def parse_history(text: str) -> tuple[list[HistoryMessage], list[int]]:
     """Parse a dialogue history: a table of text, which is the only record of what the calls returned.
 
     A long content continues on rows whose other columns are blank. It was cut at a fixed width, so the parts are joined
-    without a blank.
-
-    Returns:
-        The messages, and the numbers of the lines, from 1, that are not part of the table.
+    without a blank. Returns the messages, and the numbers (from 1) of the lines that are not part of the table.
     """
     messages: list[HistoryMessage] = []
     odd_lines: list[int] = []
@@ -85,7 +75,7 @@ def parse_history(text: str) -> tuple[list[HistoryMessage], list[int]]:
             if not line.startswith("| message_index"):
                 odd_lines.append(number)
         elif cells[0].strip().isdigit():
-            messages.append(HistoryMessage(int(cells[0]), cells[1].strip(), cells[2].strip(), cells[3].rstrip()))
+            messages.append(HistoryMessage(cells[1].strip(), cells[2].strip(), cells[3].rstrip()))
         elif messages and not any(cell.strip() for cell in cells[:3]):
             messages[-1].content += cells[3].rstrip("\n")
         else:
@@ -116,7 +106,7 @@ def choose_milestone_sequence(process: Sequence[Any], milestones: Any) -> tuple[
         return [], []
     if not isinstance(milestones[0], list):
         return [str(milestone) for milestone in milestones], []
-    shares = [leading_milestone_share(list(process), sequence) for sequence in milestones]
+    shares = [checker.leading_milestone_share(list(process), sequence) for sequence in milestones]
     best = shares.index(max(shares))
     others = [sequence for index, sequence in enumerate(milestones) if index != best]
     return [str(milestone) for milestone in milestones[best]], others
@@ -125,12 +115,8 @@ def choose_milestone_sequence(process: Sequence[Any], milestones: Any) -> tuple[
 def pair_milestones(golden: Sequence[Call], predicted: Sequence[Call], met: Sequence[int]) -> list[CallPair]:
     """Pair the milestones with the predicted calls.
 
-    Each milestone that was met is paired with its call. The milestones after it are aligned with the later calls.
-
-    Args:
-        golden: one call for each milestone.
-        predicted: calls by the agent.
-        met: indices in `predicted` of the calls that met the first milestones.
+    Each milestone that was met is paired with the call that met it. `met` has the indices of these calls. The missed
+    milestones are aligned with the later calls.
     """
     start = met[-1] + 1 if met else 0
     met_pairs = [
@@ -155,11 +141,8 @@ def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
 def find_state_differences(states: Any, golden: Any) -> dict[str, StateDifference] | None:
     """Find the values of the end state that the evaluator rejects, and the classes that only one side has.
 
-    A class whose name differs in case only is not reported, because the evaluator never compares it.
-
-    Returns:
-        Path -> difference, such as `FoodPlatform.users.Eve.balance`. None if there is no difference or one side is not
-        a list.
+    Returns the differences by path, such as `FoodPlatform.users.Eve.balance`, or None if there are none or a state is
+    not a list. A class whose name differs in case only is not reported, because the evaluator never compares it.
     """
     if not isinstance(states, list) or not isinstance(golden, list):
         return None
@@ -172,7 +155,7 @@ def find_state_differences(states: Any, golden: Any) -> dict[str, StateDifferenc
             if name.casefold() not in on_both_sides:
                 differences[name] = StateDifference(expected, ABSENT)
             continue
-        for attribute, _ in attribute_differences(attributes, expected):
+        for attribute, _ in checker.attribute_differences(attributes, expected):
             path, golden_value = f"{name}.{attribute}", expected.get(attribute, ABSENT)
             differences.update(_find_value_differences(path, golden_value, attributes[attribute], 0))
     for name, attributes in attributes_by_class.items():
@@ -244,22 +227,22 @@ def fill_item(
     item.golden = _decode_calls("golden", sequence, range(len(sequence)))
     if others:
         item.extra.metadata["other milestone sequences"] = others
-    met = find_met_milestones(process, sequence)
+    met = checker.find_met_milestones(process, sequence)
     if len(item.golden) == len(sequence) and len(item.predicted) == len(process):
         item.pairs = pair_milestones(item.golden, item.predicted, met)
     else:  # a milestone or a message has several calls
         item.pairs = align(item.golden, item.predicted, COMPARISON_RULES, ordered=True)
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    outcome = check_end_state(result.get("result"), golden_state)
+    outcome = checker.check_end_state(result.get("result"), golden_state)
     item.rule, item.rule_error_type = outcome.valid, outcome.error_type
     item.verdicts.append(
         Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=outcome.message, by="end state")
     )
-    accuracy, _ = compute_process_accuracy(result.get("process"), milestones, outcome.valid)
+    accuracy, _ = checker.compute_process_accuracy(result.get("process"), milestones, outcome.valid)
     item.verdicts.append(Verdict("rule", accuracy, criterion=PROCESS_ACCURACY, by="milestones"))
     if sequence:
         item.extra.metadata["milestones"] = describe_milestones(sequence, len(met))
-    item.extra.metadata[MILESTONES_MET], _ = compute_process_accuracy(result.get("process"), milestones, False)
+    item.extra.metadata[MILESTONES_MET], _ = checker.compute_process_accuracy(result.get("process"), milestones, False)
     if not outcome.valid:
         set_difference_location(item, outcome.function, outcome.argument)
         item.extra.state_differences = find_state_differences(result.get("result"), golden_state)
@@ -293,10 +276,7 @@ def _add_conversation(item: Item, history: Path) -> list[int]:
     """Add the messages of a dialogue history to the item, except the agent's calls.
 
     A step is a message by the agent. A user message before the first step opens the turn, and is omitted if it repeats
-    the question.
-
-    Returns:
-        The steps in which the agent sent calls to be executed.
+    the question. Returns the steps in which the agent sent calls to be executed.
     """
     try:
         messages, odd_lines = parse_history(read_file(history, MAX_FILE_BYTES).decode("utf-8", "replace"))

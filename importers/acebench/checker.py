@@ -77,26 +77,15 @@ COMPARISON_RULES = ComparisonRules(normalise=normalise)
 
 
 def python_type(declared: Any) -> type:
-    """Return the Python type of a declared type.
-
-    Raises:
-        KeyError: for an unknown declared type, with which the evaluator stops.
-    """
+    """Return the Python type of a declared type. Raises KeyError for an unknown type, at which the evaluator stops."""
     return EnumType if declared == "enum" else PYTHON_TYPES[declared]
 
 
 def check_type(value: Any, golden: Any, declared: str, items: Any) -> tuple[bool, bool]:
-    """Check the type of a value.
+    """Check the type of a predicted value against the declared type and the `items` of the parameter's schema.
 
-    Args:
-        value: predicted value.
-        golden: golden value.
-        declared: declared type of the parameter.
-        items: `items` of the parameter's schema.
-
-    Returns:
-        Whether the type is accepted, and whether to skip the value check because the golden type is not the declared
-        type.
+    Returns whether the type is accepted, and whether the value must not be compared because the golden type is not the
+    declared type.
     """
     expected = python_type(declared)
     skip = golden != "" and type(golden) is not expected
@@ -116,20 +105,15 @@ def _element_type(declared: str, items: Any) -> tuple[str, Any]:
     """Return the declared type of the elements, and `items` of their schema."""
     if isinstance(items, dict) and "type" in items:
         return items["type"], items.get("items")
-    for word in ("string", "enum"):
-        if word in declared:
-            return word, None
-    return "dict", None
+    return next((word for word in ("string", "enum") if word in declared), "dict"), None
 
 
 def _check_element_types(value: Any, golden: Any, declared: str, items: Any) -> bool:
     inner, inner_items = _element_type(declared, items)
-    for element in golden:
-        if not isinstance(element, list):
-            return True
-        if all(check_type(part, element, inner, inner_items)[0] for part in value):
-            return True
-    return False
+    return any(
+        not isinstance(element, list) or all(check_type(part, element, inner, inner_items)[0] for part in value)
+        for element in golden
+    )
 
 
 def check_value(name: str, value: Any, golden: Any, declared: str, items: Any) -> CheckFailure:
@@ -150,23 +134,21 @@ def check_value(name: str, value: Any, golden: Any, declared: str, items: Any) -
 def _check_list(name: str, value: Any, golden: Any) -> CheckFailure:
     ours = [normalise(part) if isinstance(part, str) else part for part in value]
     theirs = [normalise(part) if isinstance(part, str) else part for part in golden]
-    return None if ours == theirs else ("value_error:list/tuple", f"{name}: {value!r} is not {golden!r}")
+    return None if ours == theirs else ("value_error:list/tuple", f"{name}: {value!r} differs from {golden!r}")
 
 
 def _check_object_list(name: str, value: Any, golden: Any) -> CheckFailure:
     if len(value) != len(golden):
         return "value_error:list_dict_count", f"{name}: {len(value)} objects, golden {len(golden)}"
-    for index, (ours, theirs) in enumerate(zip(value, golden, strict=True)):
-        failure = check_object(f"{name}[{index}]", ours, theirs)
-        if failure:
-            return failure
-    return None
+    pairs = enumerate(zip(value, golden, strict=True))
+    failures = (check_object(f"{name}[{index}]", ours, theirs) for index, (ours, theirs) in pairs)
+    return next(filter(None, failures), None)
 
 
 def check_object(name: str, value: Any, golden: Any) -> CheckFailure:
     """Compare an object with the golden object. `name` is used in the message."""
     if not isinstance(value, dict) or not isinstance(golden, dict) or len(value) != len(golden):
-        return "value_error", f"{name}: another number of fields, or not an object"
+        return "value_error", f"{name}: not an object with the same number of fields"
     for key, ours in value.items():
         path = f"{name}.{key}"
         if key not in golden:
@@ -187,23 +169,18 @@ def check_object(name: str, value: Any, golden: Any) -> CheckFailure:
 
 
 def check_calls(calls: list[DecodedCall], golden: Any, functions: list[dict[str, Any]]) -> CheckOutcome:
-    """Check the calls of a normal reply.
+    """Check the predicted calls of a normal reply.
 
-    Args:
-        calls: predicted calls.
-        golden: `{name or name_N: {argument: value}}`, or a list of such alternatives. One of them has to pass.
-        functions: function docs.
-
-    Returns:
-        The outcome. If all alternatives fail, that of the first one.
+    `golden` is `{name or name_N: {argument: value}}`, or a list of such alternatives. If none passes, the outcome is
+    that of the first.
     """
-    outcomes = []
+    first_failure = None
     for alternative in golden if isinstance(golden, list) else [golden]:
         outcome = _check_alternative(calls, alternative, functions)
         if outcome.valid:
             return outcome
-        outcomes.append(outcome)
-    return outcomes[0] if outcomes else CheckOutcome(False, None, "no golden answer")
+        first_failure = first_failure or outcome
+    return first_failure or CheckOutcome(False, None, "no golden answer")
 
 
 def _check_alternative(
@@ -219,10 +196,10 @@ def _check_alternative(
         return CheckOutcome(False, "function_mismatch", text, odd)
     for key, name, golden_arguments in expected:
         function = next((each for each in functions if each["name"] in key), None)
-        outcome = CheckOutcome(False, UNCLEAR_ERROR, f"{name} was not matched", name)
+        outcome = CheckOutcome(False, UNCLEAR_ERROR, f"no call matches {name}", name)
         for called, arguments in calls:
             if called != name:
-                text = f"{name} was not matched; the last call compared is {called}"
+                text = f"no call matches {name}; the last call is {called}"
                 outcome = CheckOutcome(False, UNCLEAR_ERROR, text, name)
                 continue
             outcome = check_call(called, arguments, golden_arguments, function)
@@ -290,11 +267,8 @@ def _check_argument(name: str, value: Any, golden: Any, schema: dict[str, Any]) 
 def check_special(reply: Any, golden: Any, category: str) -> CheckOutcome:
     """Check that a special reply contains the required phrase and the golden words.
 
-    Args:
-        reply: the model's reply.
-        golden: `{api: [missing parameters]}`, `{parameter: [wrong values]}`, or for `special_irrelevant` a sentence
-            that is not used.
-        category: the special category.
+    `golden` is `{api: [missing parameters]}` for `special_incomplete`, `{parameter: [wrong values]}` for
+    `special_error_param`, and a sentence that is not used for `special_irrelevant`.
     """
     text = reply if isinstance(reply, str) else ""
     phrase = REQUIRED_PHRASES[category]
@@ -347,18 +321,16 @@ def attribute_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[
         if isinstance(expected, dict) and isinstance(value, dict):
             wrong = [key for key, item in expected.items() if key not in value or value[key] != item]
             if wrong:
-                found.append((name, f"differs at {', '.join(map(str, wrong))}"))
+                found.append((name, f"the values of {', '.join(map(str, wrong))} differ"))
         elif value != expected:
             found.append((name, f"{value!r}, golden {expected!r}"))
     return found
 
 
 def compute_process_accuracy(process: Any, milestones: Any, is_end_state_correct: bool) -> tuple[float, float]:
-    """Compute the process accuracy of an agent item, from 0 to 1.
+    """Return the process accuracy of an agent item that counts in the mean, and the one that the process file states.
 
-    Returns:
-        The value that counts in the mean, and the one that the process file states. They differ if there are
-        alternative milestone sequences: the mean counts the best one, and the file states the last one.
+    Both are from 0 to 1. With alternative milestone sequences, the best one counts, and the file states the last one.
     """
     if is_end_state_correct or not milestones:
         return 1.0, 1.0

@@ -26,14 +26,9 @@ def remove_whitespace(reply: str) -> str:
 
 
 def decode_reply(reply: Any, *, keep_whitespace: bool = False) -> list[DecodedCall]:
-    """Decode the calls of a reply such as `[f(a=1), g(b='x')]`.
+    """Decode the calls of a reply such as `[f(a=1), g(b='x')]`. Raises Undecodable if it is not a list of calls.
 
-    Args:
-        reply: the reply.
-        keep_whitespace: keep the white space in strings, to display the calls.
-
-    Raises:
-        Undecodable: if the reply is not a list of calls.
+    Only calls that are displayed keep the white space in strings.
     """
     if not isinstance(reply, str):
         raise Undecodable("the reply is not text")
@@ -45,11 +40,7 @@ def decode_reply(reply: Any, *, keep_whitespace: bool = False) -> list[DecodedCa
 
 
 def parse_expression(text: str) -> ast.expr:
-    """Parse one Python expression.
-
-    Raises:
-        Undecodable: if the text is not an expression, or so long or nested that parsing could exhaust the memory.
-    """
+    """Parse one Python expression. Raises Undecodable, also if parsing the text could exhaust the memory."""
     if len(text) > MAX_LENGTH or has_brackets_deeper_than(text, MAX_DEPTH):
         raise Undecodable("too long or too deeply nested to decode")
     try:
@@ -60,11 +51,7 @@ def parse_expression(text: str) -> ast.expr:
 
 
 def decode_for_display(reply: str) -> list[DecodedCall]:
-    """Decode the calls of a reply with the white space in strings, or without it if that fails.
-
-    Raises:
-        Undecodable: if the reply is not a list of calls.
-    """
+    """Decode the calls of a reply with the white space in strings, or without it if that fails with Undecodable."""
     try:
         return decode_reply(reply, keep_whitespace=True)
     except Undecodable:
@@ -73,7 +60,7 @@ def decode_for_display(reply: str) -> list[DecodedCall]:
 
 def _read_call(node: ast.expr) -> DecodedCall:
     if not isinstance(node, ast.Call):
-        raise Undecodable(f"a {type(node).__name__.lower()} instead of a call")
+        raise Undecodable(f"expected a call, not a {type(node).__name__.lower()}")
     return dotted_name(node.func), {keyword.arg: _read_value(keyword.value) for keyword in node.keywords}
 
 
@@ -98,7 +85,7 @@ def _read_value(node: ast.expr) -> Any:
             return {name: arguments} if arguments else ast.unparse(node)
         case ast.Subscript():
             return ast.unparse(node)
-    raise Undecodable(f"a {type(node).__name__.lower()} as an argument")
+    raise Undecodable(f"unsupported argument of type {type(node).__name__.lower()}")
 
 
 def _read_key(node: ast.expr | None) -> Any:
@@ -112,4 +99,4 @@ def _read_arithmetic(node: ast.expr) -> Any:
     try:
         return compute_arithmetic(node)
     except (ValueError, TypeError, ArithmeticError, LookupError, RecursionError, MemoryError) as error:
-        raise Undecodable(str(error) or "an expression that is not plain arithmetic") from None
+        raise Undecodable(str(error) or "unsupported arithmetic") from None

@@ -20,24 +20,11 @@ MAX_PARENT_FOLDERS = 4
 """Number of folders above a model's folder in which datasets, scores and histories are searched."""
 
 CATEGORIES = (
-    "normal_single_turn_single_function",
-    "normal_single_turn_parallel_function",
-    "normal_multi_turn_user_adjust",
-    "normal_multi_turn_user_switch",
-    "normal_similar_api",
-    "normal_preference",
-    "normal_atom_bool",
-    "normal_atom_enum",
-    "normal_atom_number",
-    "normal_atom_list",
-    "normal_atom_object_deep",
-    "normal_atom_object_short",
-    "special_incomplete",
-    "special_error_param",
-    "special_irrelevant",
-    "agent_multi_step",
-    "agent_multi_turn",
-)
+    "normal_single_turn_single_function", "normal_single_turn_parallel_function", "normal_multi_turn_user_adjust",
+    "normal_multi_turn_user_switch", "normal_similar_api", "normal_preference", "normal_atom_bool", "normal_atom_enum",
+    "normal_atom_number", "normal_atom_list", "normal_atom_object_deep", "normal_atom_object_short",
+    "special_incomplete", "special_error_param", "special_irrelevant", "agent_multi_step", "agent_multi_turn",
+)  # fmt: skip
 CATEGORY_ORDER = {name: position for position, name in enumerate(CATEGORIES)}
 
 
@@ -59,8 +46,7 @@ def folder_language(path: Path) -> str | None:
 def model_and_folder(path: Path) -> tuple[str, Path]:
     """Return the model of a result or score file and the model's folder.
 
-    The model is the path from `result_en` (or a similar folder) to the file, such as `org/name`, or else the name of
-    the parent folder.
+    The model is the path below `result_en` or a similar folder, such as `org/name`, else the name of the parent folder.
     """
     parents = list(path.parents)
     for position, parent in enumerate(parents):
@@ -70,13 +56,9 @@ def model_and_folder(path: Path) -> tuple[str, Path]:
 
 
 def find_model_folders(model_folder: Path, kind: str, language: str, model: str) -> Iterator[Path]:
-    """Yield the folders that may contain the model's files of a kind (`result` or `score`), nearest first.
+    """Yield the folders near `model_folder` that may contain the model's files of the other kind, nearest first.
 
-    Args:
-        model_folder: a folder with other files of the model.
-        kind: `result` or `score`.
-        language: `en`, `zh` or an empty string.
-        model: name of the model. The evaluator replaces `/` in it by `_`.
+    `kind` is `result` or `score`. The evaluator replaces `/` in the name of a model by `_`.
     """
     for root in list(model_folder.parents)[:MAX_PARENT_FOLDERS]:
         for parent in (root / f"{kind}_all" / f"{kind}_{language}", root / f"{kind}_{language}", root / kind):
@@ -168,10 +150,7 @@ def _make_plan(
                     plan.data.append(path)
     plan.logs = _find_dialogue_histories(model_folder, language, model, categories)
     if not language:
-        what = (
-            "no folder name shows whether this run is English or Chinese (result_en, result_zh). "
-            "It was imported without questions."
-        )
+        what = "imported without questions because no folder name states the language (result_en, result_zh)"
         plan.issues.append(ImportIssue(str(model_folder), None, what))
     elif dataset is None:
         what = f"no dataset found (data_{language}). Pass --data DIR to recompute verdicts."

@@ -86,7 +86,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
         return []
     found = [scores[name].to_metric("accuracy", name) for name in CATEGORIES if name in scores]
     found += [process[name].to_metric("process accuracy", name) for name in CATEGORIES if name in process]
-    note = "the program swaps the two object columns"
+    note = "the official program swaps the two object columns"
     for name, value in summary_row(_printed_values(scores), _printed_values(process)).items():
         found.append(Metric(SUMMARY_TABLE, name, value, note=note if name.startswith("object_") else ""))
     normal, special, agent = (
@@ -159,10 +159,8 @@ def compute_dialogue_accuracies(steps: Sequence[tuple[str, bool | None]]) -> tup
     """Compute accuracy and process accuracy of a multi-turn category.
 
     Accuracy is the share of dialogues in which every step passes, and process accuracy the mean share of steps that
-    pass. A dialogue in which a step has no verdict has no share, and fails only if another step does.
-
-    Args:
-        steps: (dialogue, verdict) of each step in file order. Consecutive steps with one name form a dialogue.
+    pass. A dialogue in which a step has no verdict has no share, and fails only if another step does. `steps` has
+    (dialogue, verdict) of each step in file order.
     """
     dialogues: list[tuple[str, list[bool | None]]] = []
     for name, verdict in steps:
@@ -227,16 +225,10 @@ def summary_row(
     weights: tuple[float, float, float] = PROGRAM_WEIGHTS,
     swap_object_columns: bool = True,
 ) -> dict[str, float | None]:
-    """Compute the row of `result.xlsx` by column name.
+    """Compute the row of `result.xlsx` by column name from the accuracy and process accuracy of the categories.
 
     A category that was not run counts as 0, also in means. A category without a value makes the columns that depend on
-    it None.
-
-    Args:
-        scores: accuracy by category.
-        process: process accuracy by category.
-        weights: weights of the normal, special and agent means in the column `Summary`.
-        swap_object_columns: swap object_short and object_deep, as the program does.
+    it None. `weights` are those of the normal, special and agent means in the column `Summary`.
     """
     atom = {name: scores.get(f"normal_atom_{name}", 0.0) for name in ATOM_TYPES}
     row = dict(atom)

@@ -5,13 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fcreview.importers.acebench.checker import (
-    COMPARISON_RULES,
-    REQUIRED_PHRASES,
-    CheckOutcome,
-    check_calls,
-    check_special,
-)
+from fcreview.importers.acebench import checker
+from fcreview.importers.acebench.checker import CheckOutcome
 from fcreview.importers.acebench.decode import decode_for_display, decode_reply
 from fcreview.importers.acebench.golden_records import base_function_name
 from fcreview.importers.common.records import Undecodable, last_question
@@ -29,14 +24,9 @@ OTHER_ANSWERS = "other accepted answers"
 def fill_item(
     item: Item, golden: Any, *, result: dict[str, Any], question: dict[str, Any] | None, can_recompute: bool
 ) -> None:
-    """Fill an item of a normal or special category.
+    """Fill an item of a normal or special category from its golden answer, result record and question record.
 
-    Args:
-        item: an item with id, category and function docs.
-        golden: golden answer, from the dataset or from the entry of a failing item.
-        result: result record.
-        question: question record.
-        can_recompute: whether to recompute the verdict, which needs the dataset.
+    Without a dataset the golden answer may come from the score file. The verdict can then not be recomputed.
     """
     reply = result.get("result")
     item.messages = dialogue_messages(question)
@@ -47,9 +37,9 @@ def fill_item(
         item.group = item.id.rpartition("_")[0]
     if item.category.startswith("special"):
         _add_reply_message(item, reply, turn)
-        item.extra.golden_reply = _describe_required_reply(REQUIRED_PHRASES[item.category], golden)
+        item.extra.golden_reply = _describe_required_reply(checker.REQUIRED_PHRASES[item.category], golden)
         if can_recompute:
-            _add_recomputed_verdict(item, check_special(reply, golden, item.category))
+            _add_recomputed_verdict(item, checker.check_special(reply, golden, item.category))
     else:
         _fill_normal(item, reply, golden, turn, can_recompute)
 
@@ -96,7 +86,7 @@ def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, can_recompute: 
         item.golden = parse_golden_calls(alternatives[0], item.functions, turn)
     if len(alternatives) > 1:
         item.extra.metadata[OTHER_ANSWERS] = alternatives[1:]
-    item.pairs = align(item.golden, item.predicted, COMPARISON_RULES)
+    item.pairs = align(item.golden, item.predicted, checker.COMPARISON_RULES)
     if alternatives:
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     if not can_recompute:
@@ -104,7 +94,7 @@ def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, can_recompute: 
     if calls is None:
         _add_recomputed_verdict(item, CheckOutcome(False, "wrong_output_format", decode_error))
     else:
-        _add_recomputed_verdict(item, check_calls(calls, golden, item.functions))
+        _add_recomputed_verdict(item, checker.check_calls(calls, golden, item.functions))
 
 
 def parse_golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: int = 0) -> list[Call]:

@@ -50,13 +50,8 @@ from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 
 __all__ = [
-    "check_golden_fix",
-    "find_summary_files",
-    "make_golden_template",
-    "recheck",
-    "rewrite_golden",
-    "rewrite_scores",
-]
+    "check_golden_fix", "find_summary_files", "make_golden_template", "recheck", "rewrite_golden", "rewrite_scores",
+]  # fmt: skip
 
 
 def load_results(path: Path) -> dict[str, JsonObject]:

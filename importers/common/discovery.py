@@ -33,12 +33,8 @@ def gather_files(paths: Iterable[Path], *, max_files: int | None = None, max_dep
     """List the files at and below `paths`.
 
     Links to folders are followed, but no folder is entered twice, so loops end. Raises nothing: a path that does not
-    exist, a folder that cannot be listed, a name that is not UTF-8 and an exceeded limit give an issue.
-
-    Args:
-        paths: files and folders.
-        max_files: maximum number of files; MAX_FILES by default.
-        max_depth: maximum number of nested folders below a path.
+    exist, a folder that cannot be listed, a name that is not UTF-8 and an exceeded limit give an issue. `max_files` is
+    MAX_FILES by default, and `max_depth` counts nested folders.
     """
     walk = _FolderWalk(MAX_FILES if max_files is None else max_files, max_depth)
     issues = walk.issues
@@ -117,10 +113,7 @@ class _FolderWalk:
 
 
 def is_utf8_name(name: str) -> bool:
-    """Return whether a file name is UTF-8.
-
-    Python represents other bytes of a name as lone surrogates, which cannot be stored or printed.
-    """
+    """Return whether a file name is UTF-8. Python uses lone surrogates for other bytes, which cannot be stored."""
     return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
 
 

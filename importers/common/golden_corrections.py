@@ -46,13 +46,7 @@ class CategoryCorrections:
         self.entries = {entry.id: entry for entry in errata.entries.values() if entry.key[:4] == prefix}
 
     def find_correction(self, item_id: str, golden: Any, messages: Iterable[Message]) -> GoldenCorrection:
-        """Find the entry for an item and check that it still applies.
-
-        Args:
-            item_id: the item.
-            golden: golden answer in the dataset.
-            messages: the item's question.
-        """
+        """Find the entry for an item and check it against the dataset's golden answer and the question."""
         entry = self.entries.get(item_id)
         if entry is None:
             return NO_CORRECTION

@@ -160,11 +160,7 @@ def _describe_json_error(body: bytes, error: ValueError, is_terminated: bool) ->
 
 
 def _clean_value(value: Any, max_length: int | None, depth: int) -> Any:
-    """Escape lone surrogates in a JSON value as `\\udXXX` and cut long strings.
-
-    Raises:
-        RecursionError: if the value is nested deeper than MAX_DEPTH.
-    """
+    """Escape lone surrogates as `\\udXXX` and cut long strings. Raises RecursionError beyond MAX_DEPTH levels."""
     if depth > MAX_DEPTH:
         raise RecursionError
     if isinstance(value, str):
@@ -241,24 +237,22 @@ ListOrDict = TypeVar("ListOrDict", list, dict)  # type: ignore[type-arg]
 
 def read_json(path: Path, issues: list[ImportIssue], expected_type: type[ListOrDict]) -> ListOrDict | None:
     """Read a file with one JSON value. Returns None and adds an issue if it is not a value of the expected type."""
+    raw, line = b"", None
     try:
         raw = read_file(path, MAX_FILE_BYTES).removeprefix(_BOM)
         try:
             value = orjson.loads(raw)
         except orjson.JSONDecodeError:
             value = json.loads(raw.decode("utf-8", "replace"))
+        if isinstance(value, expected_type):
+            return value
+        what, line = f"not a JSON {'array' if expected_type is list else 'object'}", 1
     except OSError as error:
-        issues.append(ImportIssue(str(path), None, f"cannot be read: {error.strerror}", severity="error"))
-        return None
+        what = f"cannot be read: {error.strerror}"
     except RecursionError:
-        issues.append(ImportIssue(str(path), None, "nested too deeply to be read", make_excerpt(raw), severity="error"))
-        return None
+        what = "nested too deeply to be read"
     except ValueError as error:
+        what = f"not JSON: {error}"
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
-        issues.append(ImportIssue(str(path), line, f"not JSON: {error}", make_excerpt(raw), severity="error"))
-        return None
-    if not isinstance(value, expected_type):
-        what = f"not a JSON {'array' if expected_type is list else 'object'}"
-        issues.append(ImportIssue(str(path), 1, what, severity="error"))
-        return None
-    return value
+    issues.append(ImportIssue(str(path), line, what, make_excerpt(raw) or None, severity="error"))
+    return None

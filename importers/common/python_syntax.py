@@ -18,35 +18,16 @@ MAX_NODES = 1000
 """Maximum number of nodes in an expression."""
 
 BINARY_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-    ast.BitAnd: operator.and_,
-}
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift, ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.BitAnd: operator.and_,
+}  # fmt: skip
 UNARY_OPERATORS: dict[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.UAdd: operator.pos,
-    ast.USub: operator.neg,
-    ast.Invert: operator.invert,
-    ast.Not: operator.not_,
-}
+    ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Invert: operator.invert, ast.Not: operator.not_,
+}  # fmt: skip
 CALLABLE_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "abs": abs,
-    "float": float,
-    "int": int,
-    "len": len,
-    "max": max,
-    "min": min,
-    "round": round,
-    "sum": sum,
-}
+    "abs": abs, "float": float, "int": int, "len": len, "max": max, "min": min, "round": round, "sum": sum,
+}  # fmt: skip
 SEQUENCE_TYPES = (str, bytes, list, tuple)
 
 
@@ -57,9 +38,7 @@ class UnsupportedArithmetic(ValueError):
 def compute_arithmetic(node: ast.expr) -> Any:
     """Compute the value of an expression of constants, lists, tuples, operators and a few functions such as `round`.
 
-    Raises:
-        UnsupportedArithmetic: if the expression contains anything else, or its value would be too large.
-        ArithmeticError, LookupError, TypeError, ValueError: as raised by the operators and functions.
+    Raises UnsupportedArithmetic for anything else and for huge values, or what the operators and functions raise.
     """
     return _compute_node(node, [MAX_NODES])
 
@@ -83,7 +62,7 @@ def _compute_node(node: ast.expr, budget: list[int]) -> Any:
         return tuple(_compute_node(part, budget) for part in node.elts)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLABLE_FUNCTIONS:
         return _compute_call(node.func.id, node, budget)
-    raise UnsupportedArithmetic(f"arithmetic with {_describe_node(node)}")
+    raise UnsupportedArithmetic(f"unsupported arithmetic with {_describe_node(node)}")
 
 
 def _compute_call(name: str, node: ast.Call, budget: list[int]) -> Any:
@@ -95,31 +74,31 @@ def _compute_call(name: str, node: ast.Call, budget: list[int]) -> Any:
 
 def _check_result_size(op: ast.operator, left: Any, right: Any) -> None:
     if isinstance(op, ast.MatMult):
-        raise UnsupportedArithmetic("a matrix product")
+        raise UnsupportedArithmetic("unsupported matrix product")
     if isinstance(op, ast.Mod) and isinstance(left, (str, bytes)):
-        raise UnsupportedArithmetic("string formatting")  # '%999999999d' % 1 would be huge
+        raise UnsupportedArithmetic("unsupported string formatting")  # '%999999999d' % 1 would be huge
     if isinstance(left, SEQUENCE_TYPES) or isinstance(right, SEQUENCE_TYPES):
         _check_sequence_length(op, left, right)
     elif isinstance(left, int) and isinstance(right, int):
         if isinstance(op, ast.Pow) and right > 0 and left.bit_length() * right > MAX_INTEGER_BITS:
-            raise UnsupportedArithmetic("a power that is too large")
+            raise UnsupportedArithmetic("the value of a power is too large")
         if isinstance(op, ast.LShift) and left.bit_length() + right > MAX_INTEGER_BITS:
-            raise UnsupportedArithmetic("a shift that is too large")
+            raise UnsupportedArithmetic("the value of a shift is too large")
         if isinstance(op, ast.Mult) and left.bit_length() + right.bit_length() > MAX_INTEGER_BITS:
-            raise UnsupportedArithmetic("a product that is too large")
+            raise UnsupportedArithmetic("the value of a product is too large")
 
 
 def _check_sequence_length(op: ast.operator, left: Any, right: Any) -> None:
     if isinstance(op, ast.Mult):
         sequence, times = (left, right) if isinstance(left, SEQUENCE_TYPES) else (right, left)
         if isinstance(times, int) and len(sequence) * max(times, 0) > MAX_SEQUENCE_LENGTH:
-            raise UnsupportedArithmetic("a repetition that is too long")
+            raise UnsupportedArithmetic("the value of a repetition is too long")
     elif (
         isinstance(left, SEQUENCE_TYPES)
         and isinstance(right, SEQUENCE_TYPES)
         and len(left) + len(right) > MAX_SEQUENCE_LENGTH
     ):
-        raise UnsupportedArithmetic("a concatenation that is too long")
+        raise UnsupportedArithmetic("the value of a concatenation is too long")
 
 
 def _describe_node(node: ast.expr) -> str:

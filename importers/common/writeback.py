@@ -117,8 +117,7 @@ def apply_edits(raw: bytes, edits: LineEdits) -> bytes:
 def encode_line(record: Any, old_line: bytes = b"") -> bytes:
     """Return a record, or a line given as a string, as bytes without the line feed.
 
-    All five benchmarks write score files with the default separators of `json.dumps`. Escapes and a carriage return are
-    written as in `old_line`.
+    All benchmarks use the default separators of `json.dumps`. Escapes and a carriage return are as in `old_line`.
     """
     escapes = old_line.isascii() and b"\\u" in old_line
     text = record if isinstance(record, str) else json.dumps(record, ensure_ascii=escapes)
@@ -126,10 +125,7 @@ def encode_line(record: Any, old_line: bytes = b"") -> bytes:
 
 
 def parse_numbered_records(raw: bytes) -> Iterator[tuple[int, JsonObject]]:
-    """Yield (line number, record) for each line that is a JSON object.
-
-    Uses `json`, not orjson, so that long numbers are written back unchanged.
-    """
+    """Yield (line number, record) for each JSON object. Long numbers keep all digits, which orjson would not do."""
     for number, line in enumerate(raw.split(b"\n"), 1):
         try:
             value = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace"))
@@ -147,13 +143,9 @@ def header_line_number(raw: bytes) -> int:
 def update_score_header(
     header: JsonObject, n_gained: int, *, digits: int | None = None, rate_field: str = "accuracy"
 ) -> JsonObject:
-    """Return the header of a score file with new counts. A header without counts is returned unchanged.
+    """Return the header of a score file with `n_gained` more passing items, or unchanged if it has no counts.
 
-    Args:
-        header: the first record of the file.
-        n_gained: change of the number of passing items.
-        digits: number of decimals of the pass rate; None for all.
-        rate_field: name of the field with the pass rate.
+    The pass rate in `rate_field` is rounded to a number of decimals, unless `digits` is None.
     """
     total, n_correct = header.get("total_count"), header.get("correct_count")
     if not isinstance(total, int) or not isinstance(n_correct, int):
@@ -185,9 +177,7 @@ def rewrite_answer_files(
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """Apply golden fixes to a dataset with one file of golden answers for each category.
 
-    Args:
-        fixes: the golden fixes.
-        answer_file: returns the file of a category, or None if it was not found.
+    `answer_file` returns the file of a category, or None if it was not found.
     """
     for category in dict.fromkeys(category for category, _ in fixes):
         fixes_of_category, path = fixes_by_record(fixes, category), answer_file(category)
@@ -197,15 +187,10 @@ def rewrite_answer_files(
             yield from rewrite_golden_file(path, fixes_of_category)
 
 
-def _id_of_record(index: int, record: JsonObject) -> str:  # noqa: ARG001
-    return str(record.get("id"))
-
-
 def replace_fields(record: JsonObject, fix: JsonObject) -> tuple[Any, Any, JsonObject]:
     """Apply a golden fix to a record with separate fields for golden answers, such as `ground_truth`.
 
-    Returns:
-        Old golden answer, new golden answer, new record. A golden answer of several fields is an object.
+    Returns old golden answer, new golden answer and new record. A golden answer of several fields is an object.
     """
     old, new = {name: record.get(name) for name in fix}, record | fix
     if len(fix) == 1:
@@ -217,7 +202,7 @@ def replace_fields(record: JsonObject, fix: JsonObject) -> tuple[Any, Any, JsonO
 def rewrite_golden_file(
     path: Path,
     fixes: FixesByRecord,
-    record_name: Callable[[int, JsonObject], str] = _id_of_record,
+    record_name: Callable[[int, JsonObject], str] = lambda _, record: str(record.get("id")),
     replace: Callable[[JsonObject, JsonObject], tuple[Any, Any, JsonObject]] = replace_fields,
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """Apply golden fixes to a JSON Lines file, and count the fixes that match no record.
@@ -244,7 +229,7 @@ def rewrite_golden_file(
         yield RewrittenFile(path, apply_edits(raw, edits))
     yield from applied
     if missing:
-        yield Unrepresentable(f"golden answers that {path.name} does not have", len(missing))
+        yield Unrepresentable(f"golden answers without a record in {path.name}", len(missing))
 
 
 def check_fix_fields(fix: JsonObject, *names: str) -> str | None:

@@ -58,21 +58,14 @@ PARAMETER_TYPES = (*_PARAMETER_TYPE_WORDS, OTHER_TYPE)
 def classify_parameter(parameter: str) -> str:
     """Return the paper's type of a parameter: `date` for `arrival_date` and `departDate`, `key` for `search_key`."""
     words = {word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", parameter)}
-    return next(
-        (parameter_type for parameter_type, type_words in _PARAMETER_TYPE_WORDS.items() if words & type_words),
-        OTHER_TYPE,
-    )
+    return next((name for name, type_words in _PARAMETER_TYPE_WORDS.items() if words & type_words), OTHER_TYPE)
 
 
 def differing_parameters(predicted: dict[str, Any], golden: dict[str, Any]) -> list[str]:
     """List the parameters that one side lacks or whose values differ by the evaluator's equality, the golden call's
     first."""
-    parameter_names = dict.fromkeys([*golden, *predicted])
-    return [
-        name
-        for name in parameter_names
-        if name not in predicted or name not in golden or not is_equal_value(name, predicted[name], golden[name])
-    ]
+    equal = {n for n in golden.keys() & predicted.keys() if is_equal_value(n, predicted[n], golden[n])}
+    return [name for name in dict.fromkeys([*golden, *predicted]) if name not in equal]
 
 
 def sample_domain(sample_id: str) -> str:
@@ -100,14 +93,9 @@ def read_golden_path(record: dict[str, Any] | None) -> GoldenPath:
         if entry.get("function_call"):
             for call in entry["function_call"]:
                 arguments = call.get("arguments") if isinstance(call, dict) else None
-                accepted_values = (
-                    {name: AcceptedValues([value]) for name, value in arguments.items()}
-                    if isinstance(arguments, dict)
-                    else {}
-                )
-                path.calls.append(
-                    Call("golden", str(call.get("name")), accepted_values, 0, path.steps, len(path.calls))
-                )
+                arguments = arguments if isinstance(arguments, dict) else {}
+                accepted = {name: AcceptedValues([value]) for name, value in arguments.items()}
+                path.calls.append(Call("golden", str(call.get("name")), accepted, 0, path.steps, len(path.calls)))
             path.steps += 1
         elif entry.get("role") == "observation" and isinstance(entry.get("content"), list):
             path.observations += entry["content"]
@@ -140,14 +128,9 @@ def read_predicted_path(record: dict[str, Any]) -> PredictedPath:
         role, content = entry.get("role"), entry.get("content")
         step = len(path.steps) - 1
         if function_calls := entry.get("function_call"):
-            first_index = sum(map(len, path.steps))
             step_calls = function_calls if isinstance(function_calls, list) else [function_calls]
-            path.steps.append(
-                [
-                    _make_predicted_call(call, len(path.steps), index)
-                    for index, call in enumerate(step_calls, first_index)
-                ]
-            )
+            numbered = enumerate(step_calls, sum(map(len, path.steps)))
+            path.steps.append([_make_predicted_call(call, step + 1, index) for index, call in numbered])
             path.replies.append([])
         elif role == "observation":
             replies = content if isinstance(content, list) else [_parse_json_text(content)]
@@ -173,16 +156,8 @@ def _make_predicted_call(call: Any, step: int, index: int) -> Call:
     if isinstance(arguments, str):
         arguments = _parse_json_text(arguments)
     if not isinstance(arguments, dict):
-        return Call(
-            "predicted",
-            call["name"],
-            None,
-            0,
-            step,
-            index,
-            raw=to_text(call),
-            decode_error="arguments are not an object",
-        )
+        error = "arguments are not an object"
+        return Call("predicted", call["name"], None, 0, step, index, raw=to_text(call), decode_error=error)
     return Call("predicted", call["name"], arguments, 0, step, index)
 
 
@@ -227,11 +202,10 @@ def derive_call_verdicts(
         comparisons = list(turn.comparisons) if turn else []
         for position, call in enumerate(calls):
             reply = replies[position] if position < len(replies) else None
-            logged_verdict = _verdict_from_log(call, comparisons, golden_path, accepted_indexes)
-            verdicts.append(
-                logged_verdict
-                or _verdict_from_reply(call, reply, golden_path, functions, accepted_indexes, log is not None)
-            )
+            verdict = _verdict_from_log(call, comparisons, golden_path, accepted_indexes)
+            if verdict is None:
+                verdict = _verdict_from_reply(call, reply, golden_path, functions, accepted_indexes, log is not None)
+            verdicts.append(verdict)
         for verdict in verdicts[-len(calls) :] if calls else []:
             if verdict.ok and verdict.golden is not None:
                 accepted_indexes.add(verdict.golden.index)
@@ -241,10 +215,8 @@ def derive_call_verdicts(
 def call_to_json(call: Call) -> dict[str, Any]:
     """Return a call as `{"name": str, "arguments": {...}}`."""
     if call.side == "golden":
-        return {
-            "name": call.name,
-            "arguments": {name: accepted.any_of[0] for name, accepted in (call.arguments or {}).items()},
-        }
+        arguments = {name: accepted.any_of[0] for name, accepted in (call.arguments or {}).items()}
+        return {"name": call.name, "arguments": arguments}
     return {"name": call.name, "arguments": call.arguments or {}}
 
 
@@ -254,7 +226,8 @@ def _verdict_from_log(
     for comparison in comparisons:
         if comparison.predicted == call_to_json(call):
             comparisons.remove(comparison)
-            golden = _find_golden_call(comparison.golden, golden_path, accepted_indexes)
+            equal_calls = [each for each in golden_path.calls if call_to_json(each) == comparison.golden]
+            golden = _choose_golden_call(equal_calls, accepted_indexes)
             reason = comparison.message
             if comparison.judge is not None:
                 reason = str(comparison.judge.get("reason"))
@@ -265,14 +238,9 @@ def _verdict_from_log(
     return None
 
 
-def _find_golden_call(
-    json_call: dict[str, Any] | None, golden_path: GoldenPath, accepted_indexes: set[int]
-) -> Call | None:
-    """Return the golden call that equals `json_call`, preferably one that is not accepted yet."""
-    equal_calls = [call for call in golden_path.calls if call_to_json(call) == json_call]
-    return next(
-        (call for call in equal_calls if call.index not in accepted_indexes), equal_calls[0] if equal_calls else None
-    )
+def _choose_golden_call(calls: list[Call], accepted_indexes: set[int]) -> Call | None:
+    """Return the first golden call without an accepted call, or else the first one."""
+    return next((call for call in calls if call.index not in accepted_indexes), calls[0] if calls else None)
 
 
 def _verdict_from_reply(
@@ -291,27 +259,16 @@ def _verdict_from_reply(
             return CallVerdict(call, None, "format", False, "format_error", format_error)
         return CallVerdict(call, None, "unpaired", None) if has_log else CallVerdict(call, None, "unknown", False)
     if reply is not None:
-        answered_alike = [each for each in golden_path.calls if golden_path.observations[each.index] == reply]
-        golden = next(
-            (each for each in answered_alike if each.index not in accepted_indexes),
-            answered_alike[0] if answered_alike else None,
-        )
+        equal_replies = [each for each in golden_path.calls if golden_path.observations[each.index] == reply]
+        golden = _choose_golden_call(equal_replies, accepted_indexes)
         if golden is not None:
-            return CallVerdict(
-                call, golden, "rule" if is_rule_match(call_to_json(call), call_to_json(golden)) else "unknown", True
-            )
+            tier = "rule" if is_rule_match(call_to_json(call), call_to_json(golden)) else "unknown"
+            return CallVerdict(call, golden, tier, True)
     if call.arguments is None:
         return CallVerdict(call, None, "format", False, "decode_error", call.decode_error)
-    equal_call = next(
-        (
-            each
-            for each in golden_path.calls
-            if each.index not in accepted_indexes and is_rule_match(call_to_json(call), call_to_json(each))
-        ),
-        None,
-    )
-    if equal_call is not None:
-        return CallVerdict(call, equal_call, "rule", True)
+    for golden_call in golden_path.calls:
+        if golden_call.index not in accepted_indexes and is_rule_match(call_to_json(call), call_to_json(golden_call)):
+            return CallVerdict(call, golden_call, "rule", True)
     return CallVerdict(call, None, "unpaired" if has_log else "unknown", None)
 
 
@@ -383,8 +340,7 @@ def _summarize_call(verdict: CallVerdict) -> dict[str, Any]:
 
 
 def _has_compared_values(verdict: CallVerdict) -> bool:
-    """Return whether the evaluator compared the arguments, which it does not for malformed calls and other
-    functions."""
+    """Return whether the evaluator compared the arguments: not those of malformed calls or another function."""
     return verdict.golden is not None and verdict.tier != "format" and verdict.golden.name == verdict.predicted.name
 
 
@@ -415,9 +371,7 @@ def find_required_calls(golden_path: GoldenPath, verdicts: Mapping[str, CallVerd
     required: list[list[str]] = []
     answered: list[list[str]] = []
     for call in golden_path.calls:
-        answers = [
-            address for address, verdict in verdicts.items() if verdict.golden is not None and verdict.golden is call
-        ]
+        answers = [address for address, verdict in verdicts.items() if verdict.golden is call]
         accepted = any(verdicts[address].ok for address in answers)
         if accepted or not is_free_call(call):
             required.append(answers)

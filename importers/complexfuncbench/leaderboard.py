@@ -54,9 +54,7 @@ def compute_printed_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, floa
         if outcome.success:
             successes[outcome.domain] += 1
     return {
-        "Domain Success Rate": {
-            name: count / SAMPLES_PER_DOMAIN.get(name, 150) * 100 for name, count in successes.items()
-        },
+        "Domain Success Rate": {name: n / SAMPLES_PER_DOMAIN.get(name, 150) * 100 for name, n in successes.items()},
         "Domain Call Accuracy": call_accuracy_by_domain(outcomes),
         "Overall Success Rate": sum(successes.values()) / N_SAMPLES * 100,
         "Overall Call Accuracy": call_accuracy(outcomes),
@@ -69,10 +67,8 @@ def compute_present_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, floa
     """Compute the same metrics with success rates over the records that exist."""
     domains = list(dict.fromkeys(outcome.domain for outcome in outcomes))
     rates = {name: success_rate([outcome for outcome in outcomes if outcome.domain == name]) for name in domains}
-    return compute_printed_metrics(outcomes) | {
-        "Domain Success Rate": rates,
-        "Overall Success Rate": success_rate(outcomes),
-    }
+    metrics = compute_printed_metrics(outcomes)
+    return metrics | {"Domain Success Rate": rates, "Overall Success Rate": success_rate(outcomes)}
 
 
 def success_rate(outcomes: Sequence[SampleOutcome]) -> float:
@@ -108,21 +104,14 @@ ReviewedSample = tuple[ScoredItem, list[ReviewedCall]]
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
     """Compute the metrics of a run. A sample without a record counts only if it has a reviewed verdict."""
-    samples = [
-        (item, read_reviewed_calls(item)) for item in items if item.valid is not None or ITEM_CORRECT in item.overrides
-    ]
+    with_verdict = [item for item in items if item.valid is not None or ITEM_CORRECT in item.overrides]
+    samples = [(item, read_reviewed_calls(item)) for item in with_verdict]
     if not samples:
         return []
     outcomes = [_make_outcome(item, calls) for item, calls in samples]
-    metrics = _make_metrics("as printed", compute_printed_metrics(outcomes), FIXED_DENOMINATOR_NOTE) + _make_metrics(
-        "over the records present", compute_present_metrics(outcomes), ""
-    )
-    return (
-        metrics
-        + _error_type_metrics(samples)
-        + _parameter_type_metrics(samples)
-        + _step_metrics([item for item, _ in samples])
-    )
+    metrics = _make_metrics("as printed", compute_printed_metrics(outcomes), FIXED_DENOMINATOR_NOTE)
+    metrics += _make_metrics("over the records present", compute_present_metrics(outcomes), "")
+    return metrics + _error_type_metrics(samples) + _parameter_type_metrics(samples) + _step_metrics(with_verdict)
 
 
 def _make_metrics(table: str, values: Mapping[str, Any], note: str) -> list[Metric]:
@@ -153,10 +142,9 @@ def _error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
     names = [*PAPER_ERROR_TYPES, *(name for name in type_counts if name not in PAPER_ERROR_TYPES)]
     total = type_counts.total()
     counts = [Metric("error types", name, type_counts[name], "count") for name in names]
-    note = "of the failed samples with an error word"
-    return counts + [
-        Metric("error shares", name, type_counts[name] / total if total else None, note=note) for name in names
-    ]
+    note = "of the failed samples with an error type"
+    shares = [type_counts[name] / total if total else None for name in names]
+    return counts + [Metric("error shares", *share, note=note) for share in zip(names, shares, strict=True)]
 
 
 def _parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
@@ -166,17 +154,10 @@ def _parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
     compared: Counter[str] = Counter()
     for item, _ in samples:
         compared.update(item.metadata.get("parameters compared") or {})
-    parameter_types = [parameter_type for parameter_type in PARAMETER_TYPES if compared[parameter_type]]
-    counts = [
-        Metric("wrong parameters by type", parameter_type, wrong[parameter_type], "count")
-        for parameter_type in parameter_types
-    ]
+    names = [name for name in PARAMETER_TYPES if compared[name]]
+    counts = [Metric("wrong parameters by type", name, wrong[name], "count") for name in names]
     note = "of the parameters of compared calls"
-    rates = [
-        Metric("error rate by type", parameter_type, wrong[parameter_type] / compared[parameter_type], note=note)
-        for parameter_type in parameter_types
-    ]
-    return counts + rates
+    return counts + [Metric("error rate by type", name, wrong[name] / compared[name], note=note) for name in names]
 
 
 def _step_metrics(items: Sequence[ScoredItem]) -> list[Metric]:

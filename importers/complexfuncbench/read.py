@@ -4,8 +4,8 @@ The effect of an override on a call (criterion `equivalent`, or `correct` of the
 
 | override | call accuracy | sample (rolls up by `Extra.needs`) |
 |---|---|---|
-| an accepted call is wrong | one accepted call less | fails, unless another accepted call answers the golden call |
-| a rejected call is correct | one more, unless another call answers the golden call | succeeds if nothing else is missing |
+| an accepted call is wrong | one call less | fails, unless another accepted call answers its golden call |
+| a rejected call is correct | one more, unless another call answers the golden call | succeeds if none is missing |
 | annotators disagree | neither the call nor its golden call counts | decided by the other overrides |
 
 A verdict on the item changes the success rate and the error types. `completeness` and `correctness` of the response
@@ -74,20 +74,16 @@ class ReviewedCall:
 def read_reviewed_calls(item: ScoredItem) -> list[ReviewedCall]:
     """Return the predicted calls that the importer stored in the metadata."""
     calls = item.metadata.get("calls")
-    return (
-        [_make_reviewed_call(item, address, call) for address, call in calls.items()] if isinstance(calls, dict) else []
-    )
+    calls = calls if isinstance(calls, dict) else {}
+    return [_make_reviewed_call(item, address, call) for address, call in calls.items()]
 
 
 def _make_reviewed_call(item: ScoredItem, address: str, call: Mapping[str, Any]) -> ReviewedCall:
-    overrides = [
-        item.overrides[address, criterion] for criterion in ROLL_UP_CRITERIA if (address, criterion) in item.overrides
-    ]
+    overrides = [item.overrides[key] for key in ((address, each) for each in ROLL_UP_CRITERIA) if key in item.overrides]
     override = next((value for value in overrides if isinstance(value, bool)), None)
     disputed = override is None and None in overrides
-    return ReviewedCall(
-        call["accepted"], call.get("golden"), call.get("error"), call.get("wrong") or {}, override, disputed
-    )
+    wrong = call.get("wrong") or {}
+    return ReviewedCall(call["accepted"], call.get("golden"), call.get("error"), wrong, override, disputed)
 
 
 @dataclass(slots=True)
@@ -108,12 +104,10 @@ def count_accepted_calls(item: ScoredItem, calls: list[ReviewedCall]) -> CallCou
     """
     recorded_counts = item.metadata.get("counts")
     recorded_counts = recorded_counts if isinstance(recorded_counts, dict) else {}
-    corrected = CallCounts(
-        read_count(recorded_counts, "correct_call_num")
-        if recorded_counts
-        else sum(call.officially_accepted is True for call in calls),
-        read_count(recorded_counts, "total_call_num") or item.n_golden,
-    )
+    correct = read_count(recorded_counts, "correct_call_num")
+    if not recorded_counts:
+        correct = sum(call.officially_accepted is True for call in calls)
+    corrected = CallCounts(correct, read_count(recorded_counts, "total_call_num") or item.n_golden)
     covered = {call.golden for call in calls if call.officially_accepted and call.accepted}
     for call in calls:
         if call.officially_accepted and not call.accepted:
@@ -172,12 +166,12 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         if not isinstance(name, str) or not isinstance(row.value.get("gen_convs"), list):
             yield ImportIssue(str(path), row.line, "record has no id or no gen_convs", str(row.value)[:300])
             continue
+        item_id = name
         if name in seen_ids:
-            text = f"{name} occurs more than once. This record is imported as {name}#{row.line}."
+            item_id = f"{name}#{row.line}"
+            text = f"{name} occurs more than once. This record is imported as {item_id}."
             yield ImportIssue(str(path), row.line, text, item=name)
-        item = _read_item(
-            row, f"{name}#{row.line}" if name in seen_ids else name, samples.get(name), logs.pop(name, None), path
-        )
+        item = _read_item(row, item_id, samples.get(name), logs.pop(name, None), path)
         yield _note_missing_sample(item, name, samples)
         seen_ids.add(name)
     for name, file in logs.items():
@@ -202,14 +196,8 @@ def read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict
 
 def _read_item(row: JsonRecord, name: str, sample: dict[str, Any] | None, log_file: Path | None, path: Path) -> Item:
     record = row.value
-    item = Item(
-        id=name,
-        category=sample_domain(record["id"]),
-        file=str(path),
-        line=row.line,
-        offset=row.offset,
-        length=row.length,
-    )
+    category = sample_domain(record["id"])
+    item = Item(id=name, category=category, file=str(path), line=row.line, offset=row.offset, length=row.length)
     item.prediction_hash = answer_hash(record["gen_convs"])
     item.golden_hash = answer_hash((sample or {}).get("conversations")) if sample else ""
     item.rule_note = NOT_RECOMPUTED_NOTE
@@ -252,15 +240,8 @@ def _read_item_without_record(name: str, file: Path, sample: dict[str, Any] | No
     item = Item(id=name, category=sample_domain(name), file=str(file), line=1)
     item.rule_note = NOT_RECOMPUTED_NOTE
     item.extra.metadata["outcome"] = "no result record: the run ended without an answer"
-    item.issues.append(
-        ImportIssue(
-            str(file),
-            None,
-            "log without a result record, so there is no official verdict",
-            item=name,
-            severity="notice",
-        )
-    )
+    text = "log without a result record, so there is no official verdict"
+    item.issues.append(ImportIssue(str(file), None, text, item=name, severity="notice"))
     return fill_safely(item, lambda: _fill_from_log(item, sample, _read_log(file, item)))
 
 
@@ -274,13 +255,10 @@ def _fill_from_log(item: Item, sample: dict[str, Any] | None, log: EvaluationLog
             dialogue.append({"role": "observation", "content": turn.observations})
         predicted_path = read_predicted_path({"gen_convs": dialogue})
         item.prediction_hash = answer_hash(dialogue)
-        item.messages, item.predicted = (
-            predicted_path.messages,
-            [call for step in predicted_path.steps for call in step],
-        )
-        verdicts = derive_call_verdicts(
-            predicted_path, golden_path, read_function_docs((sample or {}).get("functions")), log
-        )
+        item.messages = predicted_path.messages
+        item.predicted = [call for step in predicted_path.steps for call in step]
+        functions = read_function_docs((sample or {}).get("functions"))
+        verdicts = derive_call_verdicts(predicted_path, golden_path, functions, log)
         item.pairs = pair_calls(verdicts, golden_path)
         by_address = verdicts_by_address(item.pairs, verdicts)
         item.verdicts = _make_call_verdicts(by_address)
@@ -325,25 +303,19 @@ def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[Cal
 def _compared_golden_calls(pairs: list[CallPair], verdicts: dict[str, CallVerdict]) -> dict[str, int] | None:
     """Return the golden calls of rejected calls that another call answered later, by address of the rejected call."""
     unpaired = {call_address(0, position) for position, pair in enumerate(pairs) if pair.golden is None}
-    return {
-        position: verdict.golden.index
-        for position, verdict in verdicts.items()
-        if position in unpaired and verdict.golden is not None
-    } or None
+    compared = {address: each.golden.index for address, each in verdicts.items() if each.golden and address in unpaired}
+    return compared or None
 
 
 def _make_call_verdicts(verdicts: dict[str, CallVerdict]) -> list[Verdict]:
     call_verdicts = []
     for address, verdict in verdicts.items():
         is_judged = verdict.tier == "judge"
-        origin = (
-            JUDGE_NAME
-            if is_judged
-            else f"{verdict.tier} tier" + (", golden call guessed" if verdict.is_partner_guessed else "")
-        )
         source: SourceName = "judge" if is_judged else "official"
+        tier = f"{verdict.tier} tier" + (", golden call guessed" if verdict.is_partner_guessed else "")
+        by = JUDGE_NAME if is_judged else tier
         call_verdicts.append(
-            Verdict(source, verdict.ok, address, "equivalent", verdict.error_type, verdict.rationale, origin)
+            Verdict(source, verdict.ok, address, "equivalent", verdict.error_type, verdict.rationale, by)
         )
     return call_verdicts
 
@@ -360,16 +332,13 @@ def _add_official_verdict(item: Item, record: dict[str, Any]) -> None:
     if not item.official:
         first = entries[0] if entries and isinstance(entries[0], dict) else {}
         error_type = first.get("error_type", "unknown")
-        item.error_type = (
-            None if error_type is None else str(error_type)
-        )  # null: set by an override without an error type
-    text = (
-        message
-        if isinstance(message, str)
-        else "\n".join(
-            f"{entry.get('error_type')}: {entry.get('content')}" for entry in entries if isinstance(entry, dict)
+        # An exported override without an error type has null here.
+        item.error_type = None if error_type is None else str(error_type)
+    text = message
+    if not isinstance(message, str):
+        text = "\n".join(
+            f"{each.get('error_type')}: {each.get('content')}" for each in entries if isinstance(each, dict)
         )
-    )
     item.verdicts.append(Verdict("official", item.official, error_type=item.error_type, rationale=text, by="message"))
 
 

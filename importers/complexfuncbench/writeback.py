@@ -190,9 +190,8 @@ def _split_log(text: str) -> Iterator[_LogRecord]:
 
 def _insert_verdicts(text: str, verdicts_by_position: Mapping[ComparisonPosition, bool]) -> str:
     records = list(_split_log(text))
-    last_attempt = max(
-        (index for index, record in enumerate(records) if record.text.startswith("Test Example ")), default=0
-    )
+    attempts = [index for index, record in enumerate(records) if record.text.startswith("Test Example ")]
+    last_attempt = max(attempts, default=0)
     lines: list[str] = []
     turn, comparison, verdict = -1, -1, None
     for index, record in enumerate(records):
@@ -243,9 +242,8 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             yield log
     yield from find_unrepresentable(items, lambda item, key: item.id in found_ids and _is_representable(key))
     if n_missing_calls:
-        yield Unrepresentable(
-            "verdicts on calls that no log contains (only the count of accepted calls is updated)", n_missing_calls
-        )
+        text = "verdicts on calls that no log contains (only the count of accepted calls is updated)"
+        yield Unrepresentable(text, n_missing_calls)
     if edits:
         yield RewrittenFile(path, apply_edits(raw, edits))
 
@@ -308,15 +306,12 @@ def override_record(record: JsonObject, item: ScoredItem) -> JsonObject:
     for criterion, name in RESPONSE_SCORE_FIELDS.items():
         value = item.overrides.get((RESPONSE, criterion))
         if isinstance(value, int):
-            scores = dict(scores) if isinstance(scores, dict) else _make_missing_scores()
+            missing = {each: {"score": NO_SCORE, "reason": "not judged"} for each in RESPONSE_SCORE_FIELDS.values()}
+            scores = dict(scores) if isinstance(scores, dict) else missing
             before = scores.get(name)
             scores[name] = (before if isinstance(before, dict) else {}) | {"score": value}
             new_record["resp_eval"] = scores
     return new_record
-
-
-def _make_missing_scores() -> JsonObject:
-    return {name: {"score": NO_SCORE, "reason": "not judged"} for name in RESPONSE_SCORE_FIELDS.values()}
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001

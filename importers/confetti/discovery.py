@@ -177,7 +177,7 @@ def _index_failures(
         prompt_id = prompt.get("id") if isinstance(prompt, dict) else None
         position_id = f"{category}_{position - 1}" if isinstance(position, int) else str(position)
         if prompt_id is not None and prompt_id != position_id:
-            text = f"score entry {position} should be {position_id}, but its prompt is {prompt_id}. The prompt's id is used."
+            text = f"score entry {position} should be {position_id}, but contains {prompt_id}, which is used"
             issues.append(ImportIssue(str(path), None, text, item=str(prompt_id)))
         failures[str(prompt_id or position_id)] = record
     loaded.failures_by_category[category] = failures

@@ -46,17 +46,11 @@ def fill_call_item(item: Item, result: Any, answer: dict[str, Any] | None, recor
     if outcome.calls is None:
         item.predicted = [Call("predicted", "", None, turn, step, 0, raw, outcome.decode_error)] if raw.strip() else []
     else:
-        item.predicted = [
-            Call("predicted", name, arguments, turn, step, index)
-            for index, (name, arguments) in enumerate(outcome.calls)
-        ]
+        item.predicted = [Call("predicted", *call, turn, step, index) for index, call in enumerate(outcome.calls)]
     position = records.chain_positions.get(record_id)
     if position:
-        item.extra.metadata["chain"] = {
-            "turn": position.turn,
-            "position": position.index + 1,
-            "length": position.length,
-        }
+        chain = {"turn": position.turn, "position": position.index + 1, "length": position.length}
+        item.extra.metadata["chain"] = chain
     if golden is None:
         item.rule_note = "no golden answer to compare with"
         item.pairs = align([], item.predicted)
@@ -68,15 +62,11 @@ def fill_call_item(item: Item, result: Any, answer: dict[str, Any] | None, recor
     if item.functions:
         item.rule, item.rule_error_type = outcome.valid, outcome.error_type
         rationale = "; ".join(outcome.messages) or None
-        item.verdicts.append(
-            Verdict(
-                "rule", outcome.valid, error_type=outcome.error_type, rationale=rationale, by="BFCL v2 rules, adapted"
-            )
-        )
+        by = "BFCL v2 rules, adapted"
+        item.verdicts.append(Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=rationale, by=by))
         if outcome.valid is False:
-            set_difference_location(
-                item, outcome.function or item.diff_function, outcome.argument or item.diff_argument
-            )
+            function = outcome.function or item.diff_function
+            set_difference_location(item, function, outcome.argument or item.diff_argument)
     else:
         item.rule_note = "no question file, so the verdict was not recomputed"
     _add_soft_scores(item, golden, records.soft_scores.get(record_id))

@@ -96,18 +96,16 @@ def override_hallucination_flags(record: JsonObject, item: ScoredItem) -> JsonOb
     """Return a judge's record with the effective `hallucinated_parameters`, a list of names for each predicted call in
     order. Names that are no arguments of their call are kept."""
     old_lists = record.get("hallucinated_parameters")
-    if not isinstance(old_lists, list) or not any(
-        criterion == HALLUCINATED_CRITERION for _, criterion in item.overrides
-    ):
+    is_overridden = any(criterion == HALLUCINATED_CRITERION for _, criterion in item.overrides)
+    if not isinstance(old_lists, list) or not is_overridden:
         return record
     flags = get_hallucination_flags(item)
     actions = record.get("predicted_actions")
+    actions = actions if isinstance(actions, list) else []
     calls = [target for target, criterion, _ in item.part_verdicts if criterion == "name_matches"]
     new_lists = [list(names) if isinstance(names, list) else [] for names in old_lists]
     for position, (call, names) in enumerate(zip(calls, new_lists, strict=False)):
-        argument_names = (
-            _argument_names_by_path(actions[position]) if isinstance(actions, list) and position < len(actions) else {}
-        )
+        argument_names = _argument_names_by_path(actions[position]) if position < len(actions) else {}
         for target, flagged in flags.items():
             address = parse_address(target)
             if address is None or address.argument is None or enclosing_call(target) != call:
@@ -149,25 +147,20 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
         return error
     golden_answer = golden_fix[FIX_FIELD]
     if item.category != CALLS_CATEGORY:
-        is_valid = (
-            isinstance(golden_answer, list) and golden_answer and all(each in DIALOG_ACTS for each in golden_answer)
-        )
+        labels = golden_answer if isinstance(golden_answer, list) else []
+        is_valid = labels and all(label in DIALOG_ACTS for label in labels)
         return None if is_valid else f"{FIX_FIELD} must be a list of {', '.join(DIALOG_ACTS)}"
-    if (
-        not isinstance(golden_answer, list)
-        or len(golden_answer) != 1
-        or not isinstance(golden_answer[0], dict)
-        or len(golden_answer[0]) != 1
-    ):
+    calls = golden_answer if isinstance(golden_answer, list) else []
+    if len(calls) != 1 or not isinstance(calls[0], dict) or len(calls[0]) != 1:
         return f'{FIX_FIELD} must be one call: [{{"function": {{"parameter": [accepted values]}}}}]'
-    ((name, arguments),) = golden_answer[0].items()
+    ((name, arguments),) = calls[0].items()
     error = check_golden_call(name, arguments, item.functions)
     if error:
         return error
-    invalid_parameter = next(
-        (each for each, accepted in arguments.items() if not isinstance(accepted, list) or not accepted), None
-    )
-    return f"{invalid_parameter} must be a list of accepted values" if invalid_parameter is not None else None
+    for parameter, accepted in arguments.items():
+        if not isinstance(accepted, list) or not accepted:
+            return f"{parameter} must be a list of accepted values"
+    return None
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
@@ -193,13 +186,13 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     """Yield the score files and judge files that overrides change, and the overrides that they cannot represent."""
     records = load_run_records(plan, [])
     score_file_names = {path.name for path in plan.scores}
-    yield from find_unrepresentable(
-        items, lambda item, key: bool(score_file_names.intersection(_files_with_verdict(item, key)))
-    )
+    yield from find_unrepresentable(items, lambda *key: bool(score_file_names.intersection(_files_with_verdict(*key))))
     items_by_id = {item.id: item for item in items}
     override_functions: dict[str, Callable[[dict[str, Any], ScoredItem], dict[str, Any]]] = {
-        SOFT_SCORE_FILE: override_soft_scores, HALLUCINATION_FILE: override_hallucination_flags, ACT_JUDGE_FILE: override_act_labels,
-    }  # fmt: skip
+        SOFT_SCORE_FILE: override_soft_scores,
+        HALLUCINATION_FILE: override_hallucination_flags,
+        ACT_JUDGE_FILE: override_act_labels,
+    }
     for path in plan.scores:
         raw = read_file(path)
         if path.name in SCORE_FILES:
@@ -208,9 +201,9 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             edits = LineEdits()
             for line, record in parse_numbered_records(raw):
                 item = items_by_id.get(str(record.get("id")))
-                new_record = (
-                    override_functions[path.name](record, item) if item is not None and item.overrides else record
-                )
+                if item is None or not item.overrides:
+                    continue
+                new_record = override_functions[path.name](record, item)
                 if new_record != record:
                     edits.replaced[line] = new_record
         if edits:
@@ -309,17 +302,13 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
         return {FIX_FIELD: item.extra.golden_labels} if item.extra.golden_labels else None
     if not has_decoded_calls(item.golden):
         return None
-    return {
-        FIX_FIELD: [
-            {
-                call.name: {
-                    name: [_make_fix_value(value) for value in accepted.any_of]
-                    for name, accepted in (call.arguments or {}).items()
-                }
-            }
-            for call in item.golden
-        ]
-    }
+    calls = []
+    for call in item.golden:
+        arguments = (call.arguments or {}).items()
+        calls.append(
+            {call.name: {name: [_make_fix_value(each) for each in accepted.any_of] for name, accepted in arguments}}
+        )
+    return {FIX_FIELD: calls}
 
 
 def _make_fix_value(value: Any) -> Any:

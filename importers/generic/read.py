@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,39 +36,27 @@ MAX_FIELD_ISSUES = 5
 """Maximum number of fields of a record that issues name."""
 
 
-@dataclass(slots=True)
-class ParsedChat:
-    """The messages and tool calls of a chat, by turn and step."""
-
-    messages: list[Message] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
-    n_turns: int = 1
-    n_steps: int = 0
-
-
-def parse_chat(messages: list[ChatMessage]) -> ParsedChat:
-    """Split a chat into turns and steps.
+def _fill_chat(item: Item, messages: list[ChatMessage]) -> None:
+    """Set the item's messages, question and predicted calls by turn and step.
 
     A turn begins with a user message after an assistant message. Each assistant message is a step.
     """
-    chat = ParsedChat()
-    turn, step, index, is_answered = 0, -1, 0, False
+    turn, step, index, n_steps, is_answered = 0, -1, 0, 0, False
     for message in messages:
         role: Role = ROLE_ALIASES.get(message.role, message.role)  # type: ignore[arg-type]
         if role == "user" and is_answered:
             turn, step, index, is_answered = turn + 1, -1, 0, False
         if role == "assistant":
-            step, is_answered = step + 1, True
-            chat.n_steps += 1
+            step, n_steps, is_answered = step + 1, n_steps + 1, True
         text = content_text(message.content)
         if text or role != "assistant":
             message_step = -1 if role in ("user", "system") else max(step, 0)
-            chat.messages.append(Message(turn, message_step, role, text, message.name or message.tool_call_id))
+            item.messages.append(Message(turn, message_step, role, text, message.name or message.tool_call_id))
         for tool_call in message.tool_calls or []:
-            chat.calls.append(parse_predicted_call(tool_call.function, turn, max(step, 0), index))
+            item.predicted.append(parse_predicted_call(tool_call.function, turn, max(step, 0), index))
             index += 1
-    chat.n_turns = turn + 1
-    return chat
+    item.n_turns, item.n_steps = turn + 1, max(n_steps, 1)
+    item.question = first_question(item.messages)
 
 
 def content_text(content: Any) -> str:
@@ -135,11 +122,8 @@ def _validation_issues(error: ValidationError, path: Path, line: JsonRecord) -> 
 
 
 def _fill_item(item: Item, record: Record) -> None:
-    chat = parse_chat(record.messages)
-    item.messages, item.n_turns, item.n_steps = chat.messages, chat.n_turns, max(chat.n_steps, 1)
-    item.question = first_question(chat.messages)
+    _fill_chat(item, record.messages)
     item.functions = [_function_doc(tool) for tool in record.tools]
-    item.predicted = chat.calls
     if record.predicted is not None:
         calls = _enumerate_by_turn(record.predicted)
         item.predicted = [parse_predicted_call(call, call.turn, call.step, index) for index, call in calls]

@@ -1,9 +1,8 @@
-"""ROUGE-L as HammerBench's evaluator uses it (behaviour of the PyPI package `rouge` 1.0.1, summary level).
+"""HammerBench's verdicts on one snapshot, by the rules of the released evaluator.
 
-Equal texts score 0.999999995, not 1; a full stop inside a number splits it into two sentences. The package fails at
-texts of about a thousand words, which then score 0; here they are compared like any other.
-
-HammerBench's verdicts for one snapshot, as the released evaluator makes them.
+Texts are compared by ROUGE-L as the evaluator uses it: like the PyPI package `rouge` 1.0.1, summary level. Equal texts
+score 0.999999995, not 1; a full stop inside a number splits it into two sentences. The package fails for texts of about
+a thousand words, which then score 0. Here they are compared like other texts.
 """
 
 from __future__ import annotations
@@ -15,18 +14,16 @@ from typing import Any
 
 from fcreview.importers.hammerbench.dialogue import ParsedCall
 
-EMPTY = 0.0
 
-
-def compute_rouge_l(prediction: str, label: str, language: str) -> float:
-    """F of ROUGE-L between two values, 0 to 1; 0 where either side is blank."""
-    hypothesis, reference = _normalize(prediction, language), _normalize(label, language)
+def compute_rouge_l(prediction: str, golden: str, language: str) -> float:
+    """Compute the F value of ROUGE-L of two texts, from 0 to 1. It is 0 if a text is blank."""
+    hypothesis, reference = _normalize(prediction, language), _normalize(golden, language)
     if not hypothesis.strip() or not reference.strip():
-        return EMPTY
-    hyps, refs = _split_sentences(hypothesis), _split_sentences(reference)
-    if not hyps or not refs:
-        return EMPTY
-    return _compute_f(hyps, refs)
+        return 0.0
+    predicted_sentences, golden_sentences = _split_sentences(hypothesis), _split_sentences(reference)
+    if not predicted_sentences or not golden_sentences:
+        return 0.0
+    return _compute_f(predicted_sentences, golden_sentences)
 
 
 def _normalize(text: str, language: str) -> str:
@@ -37,89 +34,114 @@ def _normalize(text: str, language: str) -> str:
 
 
 def _split_sentences(text: str) -> list[list[str]]:
-    """Words a sentence: split at full stops, empty ones dropped before blanks are collapsed."""
+    """Split at full stops into sentences, and these into words. Empty sentences are dropped before blanks are
+    collapsed."""
     return [" ".join(part.split()).split(" ") for part in text.split(".") if part]
 
 
-def _compute_f(hyps: Sequence[list[str]], refs: Sequence[list[str]]) -> float:
-    """Different words count, and each once: a word that several pairs of sentences have in common is one hit."""
-    words = {word for sentence in refs for word in sentence}
-    said = {word for sentence in hyps for word in sentence}
-    hits = {word for reference in refs for hypothesis in hyps for word in _longest_common_subsequence(reference, hypothesis)}
-    recall, precision = len(hits) / len(words), len(hits) / len(said)
+def _compute_f(predicted_sentences: Sequence[list[str]], golden_sentences: Sequence[list[str]]) -> float:
+    """Compute F over distinct words. A word that several pairs of sentences have in common is one hit."""
+    golden_words = {word for sentence in golden_sentences for word in sentence}
+    predicted_words = {word for sentence in predicted_sentences for word in sentence}
+    hits = {
+        word
+        for reference in golden_sentences
+        for hypothesis in predicted_sentences
+        for word in _longest_common_subsequence(reference, hypothesis)
+    }
+    recall, precision = len(hits) / len(golden_words), len(hits) / len(predicted_words)
     return 2.0 * precision * recall / (precision + recall + 1e-8)
 
 
 def _longest_common_subsequence(x: list[str], y: list[str]) -> list[str]:
-    """The longest common subsequence, read back from the ends: equal words are taken, else `x`'s word is dropped only
-    where that keeps a strictly longer one."""
-    table = [[0] * (len(y) + 1) for _ in range(len(x) + 1)]
+    """Return the longest common subsequence, read from the ends of the table: a word of `x` is dropped only if that
+    keeps a strictly longer subsequence."""
+    lengths = [[0] * (len(y) + 1) for _ in range(len(x) + 1)]
     for i, a in enumerate(x, 1):
-        row, above = table[i], table[i - 1]
+        row, above = lengths[i], lengths[i - 1]
         for j, b in enumerate(y, 1):
             row[j] = above[j - 1] + 1 if a == b else max(above[j], row[j - 1])
-    i, j, taken = len(x), len(y), []
+    i, j, common = len(x), len(y), []
     while i and j:
         if x[i - 1] == y[j - 1]:
-            taken.append(x[i - 1])
+            common.append(x[i - 1])
             i, j = i - 1, j - 1
-        elif table[i - 1][j] > table[i][j - 1]:
+        elif lengths[i - 1][j] > lengths[i][j - 1]:
             i -= 1
         else:
             j -= 1
-    return taken[::-1]
+    return common[::-1]
 
 
 MIN_SIMILARITY = 0.7
-"""Lowest ROUGE-L F at which an argument still counts as right."""
+"""Lowest ROUGE-L F value at which a text is correct."""
 
 
 @dataclass(slots=True)
 class SnapshotCheck:
+    """Verdicts on one snapshot."""
+
     is_text: bool
+    """True if the prediction contains no call."""
     func_ok: bool
+    """True if the function name is the golden one."""
     args_ok: bool
+    """True if the arguments are equal or similar enough. The function name does not matter."""
     rejected: bool
+    """True if the prediction is a refusal: not `func_ok`, and it contains "sorry"."""
     hallucinated: list[str]
+    """Names of the predicted arguments that the golden call does not have."""
     missing: list[str]
+    """Names of the golden arguments that the prediction does not have."""
     lowest_similarity: float | None = None
-    """The lowest similarity, where similarities decided, and the argument it belongs to."""
+    """Lowest similarity of an argument, or None if the arguments were decided without similarities."""
     lowest_argument: str | None = None
+    """Argument with the lowest similarity."""
 
 
 def check_snapshot(call: ParsedCall | None, raw: Any, label: Any, language: str) -> SnapshotCheck:
-    """`label` is `{"name", "arguments"}`, or the expected refusal as text (then only `rejected` can be true)."""
-    golden = label.get("arguments") if isinstance(label, dict) else None
-    golden = golden if isinstance(golden, dict) else {}
+    """Check a prediction against the golden call.
+
+    Args:
+        call: the parsed prediction, or None if it is text.
+        raw: the prediction as logged.
+        label: `{"name", "arguments"}`, or the expected refusal as text. In that case only `rejected` can be true.
+        language: `en` or `zh`.
+    """
+    golden_arguments = label.get("arguments") if isinstance(label, dict) else None
+    golden_arguments = golden_arguments if isinstance(golden_arguments, dict) else {}
     name_ok = call is not None and isinstance(label, dict) and call.get("name") == label.get("name")
     rejected = not name_ok and "sorry" in (raw if isinstance(raw, str) else str(raw)).lower()
     if call is None or not isinstance(label, dict):
-        return SnapshotCheck(call is None, False, False, rejected, [], list(golden))
+        return SnapshotCheck(call is None, False, False, rejected, [], list(golden_arguments))
     arguments = call.get("arguments")
-    given = arguments if isinstance(arguments, dict) else {}
-    hallucinated = [key for key in given if key not in golden]
-    missing = [key for key in golden if key not in given]
-    ok, lowest, which = check_arguments(arguments, golden, language)
-    return SnapshotCheck(False, name_ok, ok, rejected, hallucinated, missing, lowest, which)
+    predicted_arguments = arguments if isinstance(arguments, dict) else {}
+    hallucinated = [key for key in predicted_arguments if key not in golden_arguments]
+    missing = [key for key in golden_arguments if key not in predicted_arguments]
+    args_ok, lowest, lowest_argument = check_arguments(arguments, golden_arguments, language)
+    return SnapshotCheck(False, name_ok, args_ok, rejected, hallucinated, missing, lowest, lowest_argument)
 
 
 def check_arguments(predicted: Any, golden: dict[str, Any], language: str) -> tuple[bool, float | None, str | None]:
-    """Whether the arguments agree; with it the lowest similarity and its argument, where similarities were asked."""
+    """Return whether the arguments agree, and the lowest similarity and its argument if similarities were computed."""
     if not isinstance(predicted, dict):
         return False, None, None
-    given = {key: str(value) for key, value in predicted.items() if value != ""}
-    label = {key: str(value) for key, value in golden.items() if value != ""}
-    if any(key not in label for key in given):
+    predicted_texts = {key: str(value) for key, value in predicted.items() if value != ""}
+    golden_texts = {key: str(value) for key, value in golden.items() if value != ""}
+    if any(key not in golden_texts for key in predicted_texts):
         return False, None, None
-    if given == label:
+    if predicted_texts == golden_texts:
         return True, None, None
-    if "kwargs" in label:
-        label.pop("kwargs")
-        given.pop("kwargs", None)
-    if given == label:
+    if "kwargs" in golden_texts:
+        golden_texts.pop("kwargs")
+        predicted_texts.pop("kwargs", None)
+    if predicted_texts == golden_texts:
         return True, None, None
-    scores = {key: compute_rouge_l(given[key], text, language) if key in given else 0.0 for key, text in label.items()}
+    scores = {
+        key: compute_rouge_l(predicted_texts[key], golden_text, language) if key in predicted_texts else 0.0
+        for key, golden_text in golden_texts.items()
+    }
     if not scores:
         return False, None, None
-    which = min(scores, key=scores.__getitem__)
-    return scores[which] >= MIN_SIMILARITY, scores[which], which
+    lowest_argument = min(scores, key=scores.__getitem__)
+    return scores[lowest_argument] >= MIN_SIMILARITY, scores[lowest_argument], lowest_argument

@@ -1,9 +1,9 @@
-"""A snapshot's dialogue: from the dataset's records, else from the flat log's `input` text.
+"""Dialogues and predictions of HammerBench snapshots.
 
-A HammerBench prediction as a call: the three parser families and the default one.
+A dialogue is read from the dataset, or else from the text `input` of a flat log. A prediction is parsed by one of four
+parsers, which the path of the log decides, not its content.
 
-Source of the rules: the released `evaluate.py` and `utils` of HammerBench (March 2025). Which family reads a log
-is decided by the log's path, not by its content.
+Source of the rules: the released `evaluate.py` and `utils` (March 2025).
 """
 
 from __future__ import annotations
@@ -18,34 +18,40 @@ from fcreview.model.item import GOLDEN_CALL, Message
 _ROLE_PREFIX = re.compile(r"^(user|assistant):", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"<EK>:?|(?:^|\n)EK:|^EK:")
 QUOTED_MESSAGE_NAME = "quoted"
-"""`Message.name` of text that a user only attached: HammerBench's quoted messages."""
+"""`Message.name` of text that a user attached, which HammerBench calls a quoted message."""
 
 
 def read_dialogue(records: list[dict[str, Any]], snapshot: int) -> list[Message]:
-    """Messages up to the `snapshot`-th (from 1) golden call, which itself is left out. Earlier golden calls are
-    shown as the assistant's, since the next turn builds on them."""
-    found: list[Message] = []
+    """Read the messages before a golden call from dataset records. Earlier golden calls become messages of the
+    assistant, because later turns build on them.
+
+    Args:
+        records: messages of a dataset record.
+        snapshot: number of the golden call, from 1.
+    """
+    messages: list[Message] = []
     turn, calls = -1, 0
     for record in records:
         role, content = record.get("role"), record.get("content")
         if role == "user":
             turn += 1
-            found += parse_user_message(str(content), turn)
+            messages += parse_user_message(str(content), turn)
         elif role == "function call":
             calls += 1
             if calls == snapshot:
                 break
             text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-            found.append(Message(max(turn, 0), 0, "assistant", text, GOLDEN_CALL))
+            messages.append(Message(max(turn, 0), 0, "assistant", text, GOLDEN_CALL))
         elif turn + 1 > snapshot:
             break
         else:
-            found.append(Message(max(turn, 0), 1, "assistant", str(content)))
-    return found
+            messages.append(Message(max(turn, 0), 1, "assistant", str(content)))
+    return messages
 
 
 def split_golden_reply(messages: list[Message]) -> tuple[list[Message], str | None]:
-    """The dialogue without the golden answer that closes it where no tool fits, and that answer."""
+    """Split off the final message of the assistant, which is the golden answer of a dialogue without a suitable
+    function."""
     last = messages[-1] if messages else None
     if last is None or last.role != "assistant" or last.name is not None:
         return messages, None
@@ -53,63 +59,67 @@ def split_golden_reply(messages: list[Message]) -> tuple[list[Message], str | No
 
 
 def parse_log_input(text: str) -> list[Message]:
-    """`user:...` and `assistant:...` at line starts; text before the first of them is the user's."""
-    starts = list(_ROLE_PREFIX.finditer(text))
-    if not starts:
+    """Parse messages that begin with `user:` or `assistant:` at the start of a line. Without these prefixes, the text
+    is one user message."""
+    prefixes = list(_ROLE_PREFIX.finditer(text))
+    if not prefixes:
         return parse_user_message(text, 0)
-    found: list[Message] = []
+    messages: list[Message] = []
     turn = -1
-    for position, start in enumerate(starts):
-        end = starts[position + 1].start() if position + 1 < len(starts) else len(text)
-        content = text[start.end() : end].rstrip("\n")
-        if start[1] == "user":
+    for position, prefix in enumerate(prefixes):
+        end = prefixes[position + 1].start() if position + 1 < len(prefixes) else len(text)
+        content = text[prefix.end() : end].rstrip("\n")
+        if prefix[1] == "user":
             turn += 1
-            found += parse_user_message(content, turn)
+            messages += parse_user_message(content, turn)
         else:
-            found.append(Message(max(turn, 0), 1, "assistant", content))
-    return found
+            messages.append(Message(max(turn, 0), 1, "assistant", content))
+    return messages
 
 
 def parse_user_message(content: str, turn: int) -> list[Message]:
-    """A user's message, with what is quoted in it (`<EK>:`, `EK:`) as a message of its own."""
-    found = _QUOTE_MARK.search(content)
-    if not found:
+    """Parse a user message. Quoted text (after `<EK>:` or `EK:`) becomes a message of its own."""
+    mark = _QUOTE_MARK.search(content)
+    if not mark:
         return [Message(turn, -1, "user", content)]
-    before, quoted = content[: found.start()].strip(), content[found.end() :].strip()
-    if not before and "\nquery:" in quoted:
-        quoted, _, before = quoted.partition("\nquery:")
-    parts = [Message(turn, -1, "user", before.strip())] if before.strip() else []
-    return [*parts, Message(turn, -1, "user", quoted.strip(), QUOTED_MESSAGE_NAME)]
+    own_text, quoted_text = content[: mark.start()].strip(), content[mark.end() :].strip()
+    if not own_text and "\nquery:" in quoted_text:
+        quoted_text, _, own_text = quoted_text.partition("\nquery:")
+    messages = [Message(turn, -1, "user", own_text.strip())] if own_text.strip() else []
+    return [*messages, Message(turn, -1, "user", quoted_text.strip(), QUOTED_MESSAGE_NAME)]
 
 
 JSON_FENCE = "```json"
+"""Beginning of a fenced JSON block."""
 ParsedCall = dict[str, Any]
-"""`{"name": str, "arguments": {...}}`, and `"blank": [names]` of arguments that were dropped for being empty."""
+"""`{"name": str, "arguments": {...}}`, with `"blank"` for the names of arguments that were dropped because they are
+empty."""
 
 
-def choose_parser(path: str) -> str:
-    """`ministral`, `xlam`, `toolace` or `default`, from the log's path in lower case, tested in this order."""
-    lower = path.lower()
-    return next((name for name in ("ministral", "xlam", "toolace") if name in lower), "default")
+def choose_parser(log_path: str) -> str:
+    """Choose the parser by the path of the log, ignoring case: `ministral`, `xlam`, `toolace` or `default`, in this
+    order."""
+    lower_path = log_path.lower()
+    return next((name for name in ("ministral", "xlam", "toolace") if name in lower_path), "default")
 
 
 def parse_prediction(prediction: Any, parser: str = "default") -> ParsedCall | None:
-    """The call in a prediction, None if it stays text. An object that is already a call is taken as it is."""
+    """Parse the call in a prediction. An object with a name is returned unchanged. Returns None for text."""
     if isinstance(prediction, dict):
         return prediction if isinstance(prediction.get("name"), str) else None
     if not isinstance(prediction, str):
         return None
-    reader = {"ministral": _parse_ministral, "xlam": _parse_xlam, "toolace": _parse_toolace}.get(parser, _parse_default)
+    parse = {"ministral": _parse_ministral, "xlam": _parse_xlam, "toolace": _parse_toolace}.get(parser, _parse_default)
     try:
-        return reader(prediction)
+        return parse(prediction)
     except (ValueError, RecursionError, MemoryError):
         return None
 
 
 def _parse_default(text: str) -> ParsedCall | None:
-    whole = _parse_json_object(text.strip())
-    if whole is not None and "name" in whole and "parameters" in whole:
-        return _make_call(whole)
+    json_object = _parse_json_object(text.strip())
+    if json_object is not None and "name" in json_object and "parameters" in json_object:
+        return _make_call(json_object)
     blocks = re.findall(r"```json(.*?)(?:```|\Z)", text, re.DOTALL) if JSON_FENCE in text else _find_unfenced_json(text)
     calls = []
     for block in blocks:
@@ -143,11 +153,11 @@ def _make_call(value: dict[str, Any]) -> ParsedCall | None:
         arguments = value.get("parameters")
     if not isinstance(arguments, dict):
         arguments = {}
-    blank = [key for key, item in arguments.items() if isinstance(item, str) and item in ("", "\\")]
-    kept = {key: item for key, item in arguments.items() if key not in blank}
+    blank = [key for key, argument in arguments.items() if isinstance(argument, str) and argument in ("", "\\")]
+    nonblank = {key: argument for key, argument in arguments.items() if key not in blank}
     if name is None:
         return None
-    return {"name": name, "arguments": kept} | ({"blank": blank} if blank else {})
+    return {"name": name, "arguments": nonblank} | ({"blank": blank} if blank else {})
 
 
 def _parse_ministral(text: str) -> ParsedCall | None:

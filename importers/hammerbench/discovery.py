@@ -1,6 +1,6 @@
-"""Which files are HammerBench's: flat logs, per-conversation folders, datasets; and how ids are made.
+"""Recognition of HammerBench files, and the parts of item ids.
 
-HammerBench runs among files: a flat log is a run; the per-conversation folders of one model are one.
+A flat log is a run. The folders with one file of conversations each that belong to one model are also a run.
 """
 
 from __future__ import annotations
@@ -19,23 +19,28 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
 
 MULTI_TURN_TYPES = ("Based", "mQmA", "mQsA", "sQmA", "SO_case1", "SO_case2", "mSv", "External", "IS")
+"""Types of multi-turn datasets."""
 SINGLE_TURN_TYPES = ("ST_Perfect", "ST_Imperfect", "ST_External", "ir_ST_Perfect", "ir_ST_Imperfect", "ir_ST_External")
+"""Types of single-turn datasets. In those with `ir_`, no available function is suitable."""
 DATASET_FILE_NAME = re.compile(r"(?:HammerBench_)?(" + "|".join((*MULTI_TURN_TYPES, *SINGLE_TURN_TYPES)) + r")\.json")
 TYPE_FOLDER_NAME = re.compile(r"(?:HammerBench_)?(" + "|".join((*MULTI_TURN_TYPES, *SINGLE_TURN_TYPES)) + r")")
 LOG_KEYS = {"input", "predict", "label"}
+"""Keys of the records of a flat log."""
 MAX_HEAD_BYTES = 1 << 16
+"""Number of bytes from which a file is recognized."""
 
 
-def split_item_id(name: str) -> tuple[str, str, int]:
-    """`SO_case1_12_3` -> (`SO_case1`, `12`, 3): types hold underscores, so from the right."""
-    parts = name.rsplit("_", 2)
+def split_item_id(item_id: str) -> tuple[str, str, int]:
+    """Split an item id into type, conversation and snapshot: (`SO_case1`, `12`, 3) for `SO_case1_12_3`. The id is split
+    from the right, because types contain underscores."""
+    parts = item_id.rsplit("_", 2)
     if len(parts) == 3 and parts[2].isdigit():
         return parts[0], parts[1], int(parts[2])
-    return "", name, 1
+    return "", item_id, 1
 
 
 def read_first_array_object(path: Path) -> dict[str, Any] | None:
-    """The first object of a JSON array, read from the beginning of the file only; None if it is no such file."""
+    """Read the first object of a JSON array from the beginning of a file. None for other files."""
     try:
         with open_file(path) as file:
             text = file.read(MAX_HEAD_BYTES).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
@@ -51,72 +56,77 @@ def read_first_array_object(path: Path) -> dict[str, Any] | None:
 
 
 def is_flat_log(path: Path) -> bool:
+    """Return whether a file is a flat log."""
     first = read_first_array_object(path)
     return first is not None and first.keys() >= LOG_KEYS
 
 
 def get_folder_type(folder: Path) -> str | None:
-    found = TYPE_FOLDER_NAME.fullmatch(folder.name)
-    return found[1] if found else None
+    """Return the type of a folder of conversations, or None if its name is not a type."""
+    match = TYPE_FOLDER_NAME.fullmatch(folder.name)
+    return match[1] if match else None
 
 
-def find_dataset_files(folder: Path, language: str, given: Iterable[Path]) -> Iterator[Path]:
-    """Dataset files for a language: below the folders that were given, else below `data/` around the run."""
-    roots = [*given, *(root / "data" for root in list(folder.parents)[:5] if (root / "data").is_dir())]
+def find_dataset_files(run_path: Path, language: str, dataset_folders: Iterable[Path]) -> Iterator[Path]:
+    """Yield the dataset files of a language in `dataset_folders`, or else in folders `data/` near the run."""
+    roots = [*dataset_folders, *(root / "data" for root in list(run_path.parents)[:5] if (root / "data").is_dir())]
     for root in roots:
-        for place in (root / language, root / "data" / language, root):
-            for sub in (place / "single-turn", place / "multi-turn", place):
-                found = (
-                    [path for path in sorted(sub.glob("*.json")) if DATASET_FILE_NAME.fullmatch(path.name)]
-                    if sub.is_dir()
-                    else []
-                )
-                yield from found
-            if _has_dataset(place):
+        for folder in (root / language, root / "data" / language, root):
+            for subfolder in (folder / "single-turn", folder / "multi-turn", folder):
+                files = sorted(subfolder.glob("*.json")) if subfolder.is_dir() else []
+                yield from (path for path in files if DATASET_FILE_NAME.fullmatch(path.name))
+            if _has_dataset(folder):
                 return
 
 
-def _has_dataset(place: Path) -> bool:
-    """Looked at within bounds: `data` may be anything that lies above the run, a whole disk too."""
-    if not place.is_dir():
+def _has_dataset(folder: Path) -> bool:
+    """Return whether a folder contains a dataset. The search is limited, because `data` above the run may be a whole
+    disk."""
+    if not folder.is_dir():
         return False
-    names = (path.name for path in gather_files([place], max_files=2000, max_depth=3).files)
+    names = (path.name for path in gather_files([folder], max_files=2000, max_depth=3).files)
     return any(name.endswith("ST_Perfect.json") or fnmatch(name, "HammerBench_*.json") for name in names)
 
 
-def detect_language(path: Path, sample: str) -> str:
-    """From the nearest folder named en or zh, else from the text itself."""
-    named = next((part for part in reversed(path.parts[:-1]) if part in ("en", "zh")), None)
-    return named or ("zh" if re.search(r"[\u4e00-\u9fff]", sample) else "en")
+def detect_language(path: Path, text: str) -> str:
+    """Return the language of the nearest folder `en` or `zh`, or else that of the text."""
+    folder_language = next((part for part in reversed(path.parts[:-1]) if part in ("en", "zh")), None)
+    return folder_language or ("zh" if re.search(r"[\u4e00-\u9fff]", text) else "en")
 
 
 COMPANION_FILES = ("LLM_check_response.json", "LLM_check_L.json", "turn_flags_res.json", "badcase.csv")
+"""Files next to `MT_res.json` with verdicts of the evaluator and the judge."""
 
 
-def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
+    """Find the runs among the files."""
     found = DiscoveredRuns()
-    legacy: dict[Path, list[Path]] = defaultdict(list)
+    results_by_folder: dict[Path, list[Path]] = defaultdict(list)
     for path in files:
         if path.name == "MT_res.json":
-            legacy[path.parent.parent].append(path)
+            results_by_folder[path.parent.parent].append(path)
         elif path.name in (*COMPANION_FILES, "MT_0.json") or path.name.startswith("evaluate_stdout_"):
             if (path.parent / "MT_res.json").is_file():
                 found.claimed.add(path)
-        elif DATASET_FILE_NAME.fullmatch(path.name) and path.suffix == ".json" and "messages" in (read_first_array_object(path) or {}):
+        elif (
+            DATASET_FILE_NAME.fullmatch(path.name)
+            and path.suffix == ".json"
+            and "messages" in (read_first_array_object(path) or {})
+        ):
             found.claimed.add(path)
         elif path.suffix == ".json" and is_flat_log(path):
-            found.plans.append(_make_flat_plan(path, data))
-    for folder, results in legacy.items():
-        found.plans.append(_make_conversation_plan(folder, results))
+            found.plans.append(_make_flat_plan(path, dataset_folders))
+    for folder, result_files in results_by_folder.items():
+        found.plans.append(_make_conversation_plan(folder, result_files))
     for plan in found.plans:
         found.claimed.update(plan.files)
     return found
 
 
-def _make_flat_plan(path: Path, data: Sequence[Path]) -> RunPlan:
+def _make_flat_plan(path: Path, dataset_folders: Sequence[Path]) -> RunPlan:
     first = read_first_array_object(path) or {}
     language = detect_language(path, str(first.get("input", "")))
-    files = list(dict.fromkeys(find_dataset_files(path, language, data)))
+    files = list(dict.fromkeys(find_dataset_files(path, language, dataset_folders)))
     run = Run(
         "hammerbench", "flat", language, path.stem, str(path), dataset=str(files[0].parent.parent) if files else None
     )
@@ -125,11 +135,15 @@ def _make_flat_plan(path: Path, data: Sequence[Path]) -> RunPlan:
     )
 
 
-def _make_conversation_plan(folder: Path, results: list[Path]) -> RunPlan:
-    types = [get_folder_type(path.parent) or path.parent.name for path in results]
-    language = detect_language(results[0], "")
-    run = Run("hammerbench", "conversation", language, folder.name, str(folder), dataset="MT_0.json beside each result")
-    companions = [path.parent / name for path in results for name in COMPANION_FILES if (path.parent / name).is_file()]
-    data = [path.parent / "MT_0.json" for path in results if (path.parent / "MT_0.json").is_file()]
+def _make_conversation_plan(folder: Path, result_files: list[Path]) -> RunPlan:
+    types = [get_folder_type(path.parent) or path.parent.name for path in result_files]
+    language = detect_language(result_files[0], "")
+    run = Run(
+        "hammerbench", "conversation", language, folder.name, str(folder), dataset="MT_0.json next to each result"
+    )
+    companions = [
+        path.parent / name for path in result_files for name in COMPANION_FILES if (path.parent / name).is_file()
+    ]
+    data = [path.parent / "MT_0.json" for path in result_files if (path.parent / "MT_0.json").is_file()]
     reason = f"folders with MT_res.json: {', '.join(types)}"
-    return RunPlan(run, results, scores=companions, data=data, reason=reason)
+    return RunPlan(run, result_files, scores=companions, data=data, reason=reason)

@@ -1,21 +1,21 @@
-"""A snapshot as people's verdicts leave it: what follows from what, by the scripts' own arithmetic.
+"""The effective values of a snapshot: the effects of an override, by the rules of the evaluation scripts.
 
-| said of a snapshot | follows | figures |
+| override | implies | changes |
 |---|---|---|
-| `func_ok` | right: it is not rejected | Func_Acc; who counts in PN_FP, PN_FN and other errors |
+| `func_ok` | if right: not rejected | Func_Acc; the snapshots that count in PN_FP, PN_FN and other errors |
 | `args_ok` | | Args_Acc, PR, SR, other errors |
-| `args_ok_llm` | | the same of the judge (`... LLM`) |
-| `equivalent` | `args_ok_llm`: yes, and the same function and argument names | the same of the judge |
+| `args_ok_llm` | | the same metrics of the judge (`... LLM`) |
+| `equivalent` | `args_ok_llm`: true if function and argument names are also the same | the same metrics of the judge |
 | `is_text` | | Output string ratio |
-| `rejected` | | Rejection rate; `declined` of sets that are to be declined |
+| `rejected` | | Rejection rate; `declined` of items that should be declined |
 | `hallucinated`, `missing` | | their averages, PN_FP, PN_FN, other errors |
-| `correct`, right | `func_ok`, `args_ok` and `args_ok_llm` are right | theirs |
-| `correct`, wrong | `args_ok` and `args_ok_llm` are wrong; the name is asked for by itself | theirs |
-| `correct`, to be declined | | `declined` only |
+| `correct` is true | `func_ok`, `args_ok` and `args_ok_llm` are true | the metrics of these criteria |
+| `correct` is false | `args_ok` and `args_ok_llm` are false; `func_ok` is unchanged | the metrics of these criteria |
+| `correct`, item that should be declined | | `declined` only |
 
-Per conversation, and so for PR and SR, the `func_ok` of the first snapshot counts for all.
-What is said of a criterion itself counts before what follows from another. Names of arguments do not decide `args_ok`
-again, nor the other way round: the scripts count each for itself.
+In metrics per conversation, such as PR and SR, `func_ok` of the first snapshot counts for all snapshots. An override of
+a criterion takes precedence over what follows from another one. Argument names do not change `args_ok` or the other way
+round, because the scripts compute each independently.
 """
 
 from __future__ import annotations
@@ -28,21 +28,26 @@ from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 
 JUDGE_CRITERION = "args_ok_llm"
+"""Criterion of the judge's verdict on the arguments."""
 SAME_NAMES_KEY = "same function and argument names"
-"""Stands in `more` where a judge was asked: the evaluator's condition on its yes."""
+"""Metadata key of items with a judge verdict: whether function and argument names are the golden ones. If not, the
+evaluator ignores the judge's yes."""
 MOMENT_KEY = "moment"
-"""Stands in `more` where a slot is overridden or an attached message is referred to."""
+"""Metadata key of snapshots in which a slot is overridden or the user refers to an attached message."""
 DECLINE_KEY = "expected"
-"""Stands in `more` where the right answer is to decline."""
+"""Metadata key of items that the model should decline."""
 
 
 def get_snapshot_outcome(item: ScoredItem, criterion: str = "args_ok") -> SnapshotOutcome:
-    """`criterion` is `args_ok`, or `args_ok_llm` for the judge's figures."""
+    """Return the effective values of a snapshot. `criterion` is `args_ok`, or `args_ok_llm` for metrics of the
+    judge."""
     values = item.values
-    own = None if DECLINE_KEY in item.metadata else item.overrides.get(ITEM_CORRECT)
-    func_ok = True if own is True and not _is_overridden(item, "func_ok") else _get_flag(item, "func_ok")
-    named = _is_overridden(item, "func_ok") or own is True
-    rejected = False if named and func_ok and not _is_overridden(item, "rejected") else _get_flag(item, "rejected")
+    item_verdict = None if DECLINE_KEY in item.metadata else item.overrides.get(ITEM_CORRECT)
+    func_ok = True if item_verdict is True and not _is_overridden(item, "func_ok") else _get_flag(item, "func_ok")
+    is_name_reviewed = _is_overridden(item, "func_ok") or item_verdict is True
+    rejected = (
+        False if is_name_reviewed and func_ok and not _is_overridden(item, "rejected") else _get_flag(item, "rejected")
+    )
     return SnapshotOutcome(
         func_ok,
         _get_arguments_flag(item, criterion),
@@ -55,7 +60,8 @@ def get_snapshot_outcome(item: ScoredItem, criterion: str = "args_ok") -> Snapsh
 
 
 def is_declined(item: ScoredItem) -> bool | None:
-    """Of a set that is to be declined: the item's own verdict, unless people only say whether it was rejected."""
+    """Return whether an item that should be declined was declined: the verdict on the item, unless only `rejected` is
+    overridden."""
     if _is_overridden(item, "rejected") and ITEM_CORRECT not in item.overrides:
         return _get_flag(item, "rejected")
     return item.valid
@@ -66,7 +72,7 @@ def _is_overridden(item: ScoredItem, criterion: str) -> bool:
 
 
 def _get_flag(item: ScoredItem, criterion: str) -> bool | None:
-    """None only where people differ."""
+    """Return the effective flag; None only if annotators disagree."""
     value = item.values.get(criterion)
     return None if value is None and _is_overridden(item, criterion) else bool(value)
 
@@ -75,16 +81,16 @@ def _get_arguments_flag(item: ScoredItem, criterion: str) -> bool | None:
     if _is_overridden(item, criterion):
         return _get_flag(item, criterion)
     if criterion == JUDGE_CRITERION and _is_overridden(item, "equivalent"):
-        replied = _get_flag(item, "equivalent")
-        return None if replied is None else replied and bool(item.metadata.get(SAME_NAMES_KEY))
+        judge_reply = _get_flag(item, "equivalent")
+        return None if judge_reply is None else judge_reply and bool(item.metadata.get(SAME_NAMES_KEY))
     if ITEM_CORRECT in item.overrides and DECLINE_KEY not in item.metadata:
-        own = item.overrides[ITEM_CORRECT]
-        return own if isinstance(own, bool) else None
+        item_verdict = item.overrides[ITEM_CORRECT]
+        return item_verdict if isinstance(item_verdict, bool) else None
     return _get_flag(item, criterion)
 
 
 def _get_count(item: ScoredItem, criterion: str, value: Any) -> int | None:
-    """Names are counted; a plain yes is one."""
+    """Return the number of names. True counts as one name."""
     if value is None and _is_overridden(item, criterion):
         return None
     return len(value) if isinstance(value, list) else int(value is True)

@@ -1,7 +1,7 @@
-"""The arithmetic of HammerBench's two scripts over snapshots: what each prints, under its own names.
+"""The metrics that HammerBench's two evaluation scripts print, under their own names.
 
-Source: the released `evaluate.py` (March 2025, flat logs) and the per-conversation script (December 2024). The same
-answers give other figures in the two. PN_FP is the paper's PHR, PN_FN its PMR, Args_Acc its Acc.
+Source: the released `evaluate.py` (March 2025, flat logs) and the script for conversations (December 2024). The same
+answers give different values in the two. The paper calls PN_FP PHR, PN_FN PMR and Args_Acc Acc.
 """
 
 from __future__ import annotations
@@ -13,53 +13,58 @@ from operator import mul
 from typing import NamedTuple
 
 EPSILON = 1e-9
-"""What the scripts add to some denominators."""
+"""Number that the scripts add to some denominators."""
+HALLUCINATED_AVERAGE = "Average number of parameter hallucinations"
+MISSING_AVERAGE = "Average number of missing parameters"
 OTHER_ERRORS = "Other errors"
-"""The paper's Other Error Rate (Table 6): every name right and a value wrong, among snapshots of the right function.
-No script prints it."""
+"""The paper's Other Error Rate (Table 6): the share of snapshots with correct names and a wrong value, among those with
+the golden function. No script prints it."""
 TALLY_CACHE_SIZE = 1 << 14
-"""Conversations that are alike are taken apart once: so many of them are remembered."""
+"""Number of distinct conversations whose tallies are cached."""
 
 
 class SnapshotOutcome(NamedTuple):
-    """One snapshot as the figures see it. None is what people differ on: it is left out."""
+    """The values of one snapshot that enter the metrics. A value is None, and omitted, if annotators disagree on it."""
 
     func_ok: bool | None
     args_ok: bool | None
     is_text: bool | None = False
     rejected: bool | None = False
     hallucinated: int | None = 0
+    """Number of predicted argument names that the golden call does not have."""
     missing: int | None = 0
+    """Number of golden argument names that the prediction does not have."""
     is_moment: bool = False
-    """A slot is overridden here, or the user refers to an attached message."""
+    """True if a slot is overridden in this snapshot or the user refers to an attached message."""
 
     @property
     def other_error(self) -> bool | None:
-        """None where names are right and people differ on the values."""
+        """Whether only values are wrong; None if the names are correct and annotators disagree on the values."""
         if self.hallucinated or self.missing or self.is_text:
             return False
         return None if self.args_ok is None else not self.args_ok
 
 
 Conversation = tuple[SnapshotOutcome, ...]
+"""The snapshots of a conversation, in order."""
 
 
-def compute_flat_metrics(rows: Iterable[SnapshotOutcome]) -> dict[str, float]:
-    """The figures of the current script, over snapshots each for itself."""
-    kinds = Counter(rows)
-    if not kinds:
+def compute_flat_metrics(outcomes: Iterable[SnapshotOutcome]) -> dict[str, float]:
+    """Compute the metrics of the current script, over snapshots."""
+    all_counts = Counter(outcomes).items()
+    if not all_counts:
         return {}
-    named = {row: n for row, n in kinds.items() if row.func_ok}
+    name_ok_counts = [(each, n) for each, n in all_counts if each.func_ok]
     return {
-        "Rejection rate": _weighted_mean((row.rejected, n) for row, n in kinds.items()),
-        "Output string ratio": _weighted_mean((row.is_text, n) for row, n in kinds.items()),
-        "Average number of parameter hallucinations": _weighted_mean(((r.hallucinated, n) for r, n in kinds.items()), EPSILON),
-        "Average number of missing parameters": _weighted_mean(((row.missing, n) for row, n in kinds.items()), EPSILON),
-        "Func_Acc": _weighted_mean((row.func_ok, n) for row, n in kinds.items()),
-        "PN_FP": _weighted_mean(((_is_positive(row.hallucinated), n) for row, n in named.items()), EPSILON),
-        "PN_FN": _weighted_mean(((_is_positive(row.missing), n) for row, n in named.items()), EPSILON),
-        "Args_Acc": _weighted_mean((row.args_ok, n) for row, n in kinds.items()),
-        OTHER_ERRORS: _weighted_mean(((row.other_error, n) for row, n in named.items()), EPSILON),
+        "Rejection rate": _weighted_mean((each.rejected, n) for each, n in all_counts),
+        "Output string ratio": _weighted_mean((each.is_text, n) for each, n in all_counts),
+        HALLUCINATED_AVERAGE: _weighted_mean(((each.hallucinated, n) for each, n in all_counts), EPSILON),
+        MISSING_AVERAGE: _weighted_mean(((each.missing, n) for each, n in all_counts), EPSILON),
+        "Func_Acc": _weighted_mean((each.func_ok, n) for each, n in all_counts),
+        "PN_FP": _weighted_mean(((_is_positive(each.hallucinated), n) for each, n in name_ok_counts), EPSILON),
+        "PN_FN": _weighted_mean(((_is_positive(each.missing), n) for each, n in name_ok_counts), EPSILON),
+        "Args_Acc": _weighted_mean((each.args_ok, n) for each, n in all_counts),
+        OTHER_ERRORS: _weighted_mean(((each.other_error, n) for each, n in name_ok_counts), EPSILON),
     }
 
 
@@ -67,135 +72,142 @@ def _is_positive(count: int | None) -> bool | None:
     return None if count is None else count > 0
 
 
-def _weighted_mean(values: Iterable[tuple[float | None, int]], more: float = 0.0) -> float:
-    """Mean of what is known of (value, how often); `more` is added to the number of values."""
-    known = [(value, n) for value, n in values if value is not None]
-    return _ratio(sum(value * n for value, n in known), sum(n for _, n in known), more)
+def _weighted_mean(values: Iterable[tuple[float | None, int]], added: float = 0.0) -> float:
+    """Return the mean of (value, weight) without unknown values. `added` is added to the sum of the weights."""
+    known_values = [(value, n) for value, n in values if value is not None]
+    return _ratio(sum(value * n for value, n in known_values), sum(n for _, n in known_values), added)
 
 
-def _ratio(value: float, of: int, more: float = 0.0) -> float:
-    return value / (of + more) if of else 0.0
+def _ratio(numerator: float, denominator: int, added: float = 0.0) -> float:
+    return numerator / (denominator + added) if denominator else 0.0
 
 
-def select_snapshots(conversation: Conversation, which: str) -> Conversation:
-    """`all`, `0` (first), `-1` (last) or `mid` (where a slot is overridden or a message referred to) snapshots."""
-    if which == "mid":
-        return tuple(row for row in conversation if row.is_moment)
-    return {"all": conversation, "0": conversation[:1], "-1": conversation[-1:]}[which]
+def select_snapshots(conversation: Conversation, selector: str) -> Conversation:
+    """Return the snapshots of a selector: `all`, `0` (first), `-1` (last) or `mid` (see
+    `SnapshotOutcome.is_moment`)."""
+    if selector == "mid":
+        return tuple(outcome for outcome in conversation if outcome.is_moment)
+    return {"all": conversation, "0": conversation[:1], "-1": conversation[-1:]}[selector]
 
 
 class ConversationTally(NamedTuple):
-    """What a conversation adds to the sums of the earlier script; `..._of`: how many are known."""
+    """The amounts that a conversation adds to the sums of the script for conversations, over the selected snapshots.
+
+    Fields that begin with `n_` and end in `_known` are the number of snapshots on which annotators do not disagree.
+    """
 
     n: int
+    """Number of conversations."""
     name_ok: bool
-    """Whether the first snapshot has the right function."""
+    """True if the first snapshot has the golden function."""
     rejected: int
     n_rejected_known: int
     text_snapshots: int
+    """Number of snapshots without a call, among all snapshots."""
     hallucinated: int
     n_hallucinated_known: int
     missing: int
     n_missing_known: int
     snapshots_with_hallucination: int
-    """Snapshots with a hallucinated name; this and what follows only where the function is right."""
-    n_invented_known: int
+    """Number of snapshots with a hallucinated name. This and the fields below, except `n_args_known`, are 0 if
+    `name_ok` is false."""
+    n_with_hallucination_known: int
     snapshots_with_missing: int
-    n_forgot_known: int
+    n_with_missing_known: int
     other_errors: int
     n_other_known: int
     right_arguments: int
-    """Snapshots with right arguments."""
+    """Number of snapshots with correct arguments."""
     n_args_known: int
-    """Snapshots with a verdict on the arguments, whatever the function."""
-    is_settled: bool
-    """Whether the function is right and people differ on no snapshot's arguments."""
+    """Number of snapshots with a verdict on the arguments, whatever the function."""
+    is_undisputed: bool
+    """True if `name_ok`, and annotators disagree on no snapshot's arguments."""
     progress: float
+    """Share of the snapshots before the first wrong one."""
     success: bool
 
 
 @lru_cache(maxsize=TALLY_CACHE_SIZE)
-def tally_conversation(conversation: Conversation, which: str) -> ConversationTally | None:
-    """None without a chosen snapshot, and where people differ on the first one's function."""
-    chosen, first = select_snapshots(conversation, which), conversation[0] if conversation else None
-    if not chosen or first is None or first.func_ok is None:
+def tally_conversation(conversation: Conversation, selector: str) -> ConversationTally | None:
+    """Return the tally of a conversation. None if no snapshot is selected or annotators disagree on the first one's
+    function."""
+    selected, first = select_snapshots(conversation, selector), conversation[0] if conversation else None
+    if not selected or first is None or first.func_ok is None:
         return None
-    flags = [row.args_ok for row in chosen]
-    named = chosen if first.func_ok else ()
-    settled = bool(named) and None not in flags
+    flags = [outcome.args_ok for outcome in selected]
+    name_ok_snapshots = selected if first.func_ok else ()
+    undisputed = bool(name_ok_snapshots) and None not in flags
     return ConversationTally(
         1,
-        bool(named),
+        bool(name_ok_snapshots),
         *_sum_and_count([first.rejected]),
-        sum(bool(row.is_text) for row in conversation),
-        *_sum_and_count([row.hallucinated for row in chosen]),
-        *_sum_and_count([row.missing for row in chosen]),
-        *_sum_and_count([_is_positive(row.hallucinated) for row in named]),
-        *_sum_and_count([_is_positive(row.missing) for row in named]),
-        *_sum_and_count([row.other_error for row in named]),
-        right_arguments=sum(row.args_ok is True for row in named),
+        sum(bool(outcome.is_text) for outcome in conversation),
+        *_sum_and_count([outcome.hallucinated for outcome in selected]),
+        *_sum_and_count([outcome.missing for outcome in selected]),
+        *_sum_and_count([_is_positive(outcome.hallucinated) for outcome in name_ok_snapshots]),
+        *_sum_and_count([_is_positive(outcome.missing) for outcome in name_ok_snapshots]),
+        *_sum_and_count([outcome.other_error for outcome in name_ok_snapshots]),
+        right_arguments=sum(outcome.args_ok is True for outcome in name_ok_snapshots),
         n_args_known=sum(flag is not None for flag in flags),
-        is_settled=settled,
-        progress=_progress_rate([bool(flag) for flag in flags]) if settled else 0.0,
-        success=settled and all(flags),
+        is_undisputed=undisputed,
+        progress=_progress_rate([bool(flag) for flag in flags]) if undisputed else 0.0,
+        success=undisputed and all(flags),
     )
 
 
 def _sum_and_count(values: Sequence[int | None]) -> tuple[int, int]:
-    """(sum, how many)"""
+    """Return the sum and the number of the known values."""
     known = [value for value in values if value is not None]
     return sum(known), len(known)
 
 
 class ConversationCounts:
-    """Each kind of them once, with how often it occurs: few differ."""
+    """The distinct conversations with their numbers of occurrences. Few are distinct, so each is tallied once."""
 
     def __init__(self, conversations: Iterable[Conversation]) -> None:
-        places: dict[Conversation, int] = {}
-        self.indexes = [places.setdefault(one, len(places)) for one in conversations]
-        """Of each conversation which kind it is."""
-        self.distinct_conversations = list(places)
-        times = Counter(self.indexes)
-        self.n_occurrences = [times[at] for at in range(len(places))]
+        positions: dict[Conversation, int] = {}
+        self.indexes = [positions.setdefault(conversation, len(positions)) for conversation in conversations]
+        """Index in `distinct_conversations` of each conversation."""
+        self.distinct_conversations = list(positions)
+        counts = Counter(self.indexes)
+        self.n_occurrences = [counts[index] for index in range(len(positions))]
 
-    def tally_for(self, which: str) -> ConversationTally | None:
-        """None if no conversation has a chosen snapshot."""
-        tallies = [tally_conversation(kind, which) for kind in self.distinct_conversations]
-        made = [(one, n) for one, n in zip(tallies, self.n_occurrences, strict=True) if one is not None]
-        if not made:
+    def tally_for(self, selector: str) -> ConversationTally | None:
+        """Return the tally of all conversations for a selector, or None if no snapshot is selected."""
+        tallies = [tally_conversation(conversation, selector) for conversation in self.distinct_conversations]
+        counted = [(tally, n) for tally, n in zip(tallies, self.n_occurrences, strict=True) if tally is not None]
+        if not counted:
             return None
-        times = [n for _, n in made]
-        columns = zip(*(one for one, _ in made), strict=True)
-        progress = [one.progress if one is not None else 0.0 for one in tallies]
-        in_order = sum(map(progress.__getitem__, self.indexes))  # as the script adds them up, to the last bit
-        return ConversationTally(*(sum(map(mul, column, times)) for column in columns))._replace(progress=in_order)
+        counts = [n for _, n in counted]
+        columns = zip(*(tally for tally, _ in counted), strict=True)
+        progress = [tally.progress if tally is not None else 0.0 for tally in tallies]
+        in_order = sum(map(progress.__getitem__, self.indexes))  # in the order of the script, for the same rounding
+        return ConversationTally(*(sum(map(mul, column, counts)) for column in columns))._replace(progress=in_order)
 
 
-def compute_conversation_metrics(conversations: ConversationCounts, which: str = "all") -> dict[str, float]:
-    """The figures of the earlier script. Only the first snapshot's function name counts, for the whole conversation.
-
-    Conversations without a chosen snapshot are left out.
-    """
-    sums = conversations.tally_for(which)
-    if sums is None:
+def compute_conversation_metrics(conversations: ConversationCounts, selector: str = "all") -> dict[str, float]:
+    """Compute the metrics of the script for conversations. The function name of the first snapshot counts for the whole
+    conversation. Conversations without a selected snapshot are omitted."""
+    tally = conversations.tally_for(selector)
+    if tally is None:
         return {}
-    settled = sums.n - sums.name_ok + sums.is_settled
+    n_undisputed = tally.n - tally.name_ok + tally.is_undisputed
     return {
-        "Rejection rate": _ratio(sums.rejected, sums.n_rejected_known),
-        "Output string ratio": sums.text_snapshots / sums.n,
-        "Average number of parameter hallucinations": _ratio(sums.hallucinated, sums.n_hallucinated_known, EPSILON),
-        "Average number of missing parameters": _ratio(sums.missing, sums.n_missing_known, EPSILON),
-        "PN_FP": _ratio(sums.snapshots_with_hallucination, sums.n_invented_known, EPSILON),
-        "PN_FN": _ratio(sums.snapshots_with_missing, sums.n_forgot_known, EPSILON),
-        "Func_Acc": sums.name_ok / sums.n,
-        "Args_Acc": _ratio(sums.right_arguments, sums.n_args_known),
-        "PR": sums.progress / (settled + EPSILON),
-        "SR": sums.success / (settled + EPSILON),
-        OTHER_ERRORS: _ratio(sums.other_errors, sums.n_other_known, EPSILON),
+        "Rejection rate": _ratio(tally.rejected, tally.n_rejected_known),
+        "Output string ratio": tally.text_snapshots / tally.n,
+        HALLUCINATED_AVERAGE: _ratio(tally.hallucinated, tally.n_hallucinated_known, EPSILON),
+        MISSING_AVERAGE: _ratio(tally.missing, tally.n_missing_known, EPSILON),
+        "PN_FP": _ratio(tally.snapshots_with_hallucination, tally.n_with_hallucination_known, EPSILON),
+        "PN_FN": _ratio(tally.snapshots_with_missing, tally.n_with_missing_known, EPSILON),
+        "Func_Acc": tally.name_ok / tally.n,
+        "Args_Acc": _ratio(tally.right_arguments, tally.n_args_known),
+        "PR": tally.progress / (n_undisputed + EPSILON),
+        "SR": tally.success / (n_undisputed + EPSILON),
+        OTHER_ERRORS: _ratio(tally.other_errors, tally.n_other_known, EPSILON),
     }
 
 
 def _progress_rate(flags: Sequence[bool]) -> float:
-    """How far the conversation went before the first failure, 0 to 1."""
+    """Return the share of snapshots before the first wrong one, from 0 to 1."""
     first = next((position for position, ok in enumerate(flags) if not ok), None)
     return 1.0 if first is None else first / len(flags)

@@ -1,6 +1,6 @@
-"""HammerBench items: a snapshot each, from flat logs or per-conversation folders.
+"""Reader of HammerBench items, one for each snapshot, from flat logs or folders of conversations.
 
-What lies beside MT_res.json: the scorer's badcase.csv, and a judge's recorded replies and flags.
+The files next to `MT_res.json` contain verdicts: `badcase.csv` of the evaluator, and the replies and flags of a judge.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.jsonl import read_json
-from fcreview.importers.common.records import read_function_docs, fill_safely
+from fcreview.importers.common.records import fill_safely, read_function_docs
 from fcreview.importers.hammerbench.dialogue import choose_parser, parse_log_input, read_dialogue
-from fcreview.importers.hammerbench.discovery import DATASET_FILE_NAME, split_item_id, get_folder_type
+from fcreview.importers.hammerbench.discovery import DATASET_FILE_NAME, get_folder_type, split_item_id
 from fcreview.importers.hammerbench.judge import SAME_NAMES_KEY
 from fcreview.importers.hammerbench.snapshot import SnapshotSource, fill_snapshot_item
 from fcreview.model.item import ImportIssue, Item, Verdict
@@ -27,38 +27,43 @@ from fcreview.run_plan import RunPlan
 
 @dataclass(slots=True)
 class CompanionVerdicts:
+    """Verdicts from the files next to `MT_res.json`, by conversation and snapshot."""
+
     scores: list[tuple[bool, list[bool]]] = field(default_factory=list)
-    """A conversation each, from badcase.csv: the first snapshot's name is right, and args_ok of every snapshot."""
+    """From `badcase.csv`: `func_ok` of the first snapshot, and `args_ok` of each snapshot."""
     replies: list[list[str]] = field(default_factory=list)
+    """The judge's replies."""
     flags: list[list[bool]] = field(default_factory=list)
+    """The judge's flags."""
 
     def add(self, item: Item, conversation: int, snapshot: int) -> None:
-        """The official and judge verdicts of one snapshot, where they were recorded."""
+        """Add the official verdict and the judge verdicts of a snapshot to its item. Numbers are from 0."""
         if conversation < len(self.scores):
-            named, flags = self.scores[conversation]
+            name_ok, flags = self.scores[conversation]
             if snapshot < len(flags):
-                item.official = named and flags[snapshot]
+                item.official = name_ok and flags[snapshot]
                 official = Verdict("official", item.official, by="badcase.csv")
                 item.verdicts.insert(0, official)
-                item.verdicts.append(Verdict("official", named, criterion="func_ok", by="badcase.csv, first snapshot"))
+                item.verdicts.append(
+                    Verdict("official", name_ok, criterion="func_ok", by="badcase.csv, first snapshot")
+                )
                 item.verdicts.append(Verdict("official", flags[snapshot], criterion="args_ok", by="badcase.csv"))
-        reply = _get_cell(self.replies, conversation, snapshot)
-        flag = _get_cell(self.flags, conversation, snapshot)
-        if flag is None and reply is not None:
-            flag = "True" in reply
-        if flag is not None:
-            same = item.extra.metadata[SAME_NAMES_KEY] = _has_same_names(item)
-            item.judge = bool(flag) and same
-            text = reply.strip() if reply is not None else None
-            item.verdicts.append(Verdict("judge", item.judge, rationale=text, by="recorded judge"))
+        judge_reply = _get_cell(self.replies, conversation, snapshot)
+        judge_flag = _get_cell(self.flags, conversation, snapshot)
+        if judge_flag is None and judge_reply is not None:
+            judge_flag = "True" in judge_reply
+        if judge_flag is not None:
+            same_names = item.extra.metadata[SAME_NAMES_KEY] = _has_same_names(item)
+            item.judge = bool(judge_flag) and same_names
+            rationale = judge_reply.strip() if judge_reply is not None else None
+            item.verdicts.append(Verdict("judge", item.judge, rationale=rationale, by="recorded judge"))
             item.verdicts.append(Verdict("judge", item.judge, criterion="args_ok_llm", by="recorded judge"))
-            item.verdicts.append(
-                Verdict("judge", bool(flag), criterion="equivalent", rationale=text, by="recorded judge, as replied")
-            )
+            by = "recorded judge, as replied"
+            item.verdicts.append(Verdict("judge", bool(judge_flag), criterion="equivalent", rationale=rationale, by=by))
 
 
 def _has_same_names(item: Item) -> bool:
-    """The evaluator's condition on a judge's yes: same function, same set of arguments."""
+    """Return whether function and argument names are the golden ones. If not, the evaluator ignores the judge."""
     if not item.golden or not item.predicted or item.predicted[0].arguments is None:
         return False
     golden, predicted = item.golden[0], item.predicted[0]
@@ -76,27 +81,28 @@ def _count_snapshots(entry: Any) -> int:
 
 
 def read_companion_files(folder: Path, results: list[Any], issues: list[ImportIssue]) -> CompanionVerdicts:
-    found = CompanionVerdicts()
-    sizes = [_count_snapshots(entry) for entry in results]
+    """Read the files next to `MT_res.json`. Files that do not match its conversations are ignored with an issue."""
+    companions = CompanionVerdicts()
+    snapshot_counts = [_count_snapshots(entry) for entry in results]
     if (folder / "badcase.csv").is_file():
-        found.scores = _read_badcase(folder / "badcase.csv", sizes, issues)
+        companions.scores = _read_badcase(folder / "badcase.csv", snapshot_counts, issues)
     if (folder / "turn_flags_res.json").is_file():
         flags = read_json(folder / "turn_flags_res.json", issues, list) or []
-        found.flags = [row if isinstance(row, list) else [] for row in flags]
+        companions.flags = [row if isinstance(row, list) else [] for row in flags]
     if (folder / "LLM_check_response.json").is_file() and (folder / "LLM_check_L.json").is_file():
         replies = read_json(folder / "LLM_check_response.json", issues, list) or []
         offsets = read_json(folder / "LLM_check_L.json", issues, list) or []
-        cuts = [int(offset) for offset in offsets if isinstance(offset, int)]
-        rows = [[str(r) for r in replies[a:b]] for a, b in pairwise(cuts)]
-        if [len(row) for row in rows] == sizes:
-            found.replies = rows
+        ranges = pairwise(int(offset) for offset in offsets if isinstance(offset, int))
+        rows = [[str(reply) for reply in replies[start:end]] for start, end in ranges]
+        if [len(row) for row in rows] == snapshot_counts:
+            companions.replies = rows
         else:
-            text = "judge replies do not line up with the snapshots (a filtered copy): only turn_flags_res.json is used"
+            text = "replies do not match the snapshots (a filtered copy), so only turn_flags_res.json is used"
             issues.append(ImportIssue(str(folder / "LLM_check_response.json"), None, text))
-    return found
+    return companions
 
 
-def _read_badcase(path: Path, sizes: list[int], issues: list[ImportIssue]) -> list[tuple[bool, list[bool]]]:
+def _read_badcase(path: Path, snapshot_counts: list[int], issues: list[ImportIssue]) -> list[tuple[bool, list[bool]]]:
     csv.field_size_limit(1 << 27)
     rows: list[tuple[bool, list[bool]]] = []
     try:
@@ -105,14 +111,15 @@ def _read_badcase(path: Path, sizes: list[int], issues: list[ImportIssue]) -> li
                 flags = json.loads((row.get("Args") or "[]").lower())
                 rows.append((row.get("Func Name") == "True", [bool(flag) for flag in flags]))
     except (OSError, csv.Error, ValueError) as error:
-        issues.append(ImportIssue(str(path), len(rows) + 2, f"cannot be read further: {error}"))
-    if [len(flags) for _, flags in rows] != sizes:
-        issues.append(ImportIssue(str(path), None, "does not line up with MT_res.json: its verdicts are left out"))
+        issues.append(ImportIssue(str(path), len(rows) + 2, f"cannot read the rest of the file: {error}"))
+    if [len(flags) for _, flags in rows] != snapshot_counts:
+        issues.append(ImportIssue(str(path), None, "does not match MT_res.json, so its verdicts were skipped"))
         return []
     return rows
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    """Yield the items of a run."""
     for path in plan.results:
         yield from _read_conversations(path, plan) if path.name == "MT_res.json" else _read_flat_log(path, plan)
 
@@ -122,41 +129,49 @@ def _read_flat_log(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
     log = read_json(path, issues, list) or []
     dataset = _read_dataset(plan.data, issues)
     yield from issues
-    golden: dict[tuple[str, str], dict[str, Any]] = {}
-    seen: set[str] = set()
+    golden_by_conversation: dict[tuple[str, str], dict[str, Any]] = {}
+    seen_ids: set[str] = set()
     for position, record in enumerate(log, 1):
         if not isinstance(record, dict) or "predict" not in record:
-            yield ImportIssue(str(path), None, f"element {position} of the array is no log record", repr(record)[:300])
+            text = f"element {position} of the array is not a log record"
+            yield ImportIssue(str(path), None, text, repr(record)[:300])
             continue
-        known_id = str(record.get("id", f"unnamed_0_{position}"))
-        name = known_id if known_id not in seen else f"{known_id}#{position}"
-        if name != known_id:
-            yield ImportIssue(str(path), None, f"{known_id} stands in the log twice; kept as {name}", item=name)
-        seen.add(known_id)
-        kind, conversation, number = split_item_id(known_id)
-        item = Item(id=name, category=kind or "unknown", group=f"{kind}_{conversation}" if kind else None)
-        earlier = golden.setdefault((kind, conversation), {})
-        given = _make_snapshot_source(item, record, path, position, plan, earlier)
-        yield fill_safely(item, partial(_fill_flat_item, item, given, record, dataset.get(known_id), number))
-        earlier.update(_get_arguments(given.label))
+        recorded_id = str(record.get("id", f"unnamed_0_{position}"))
+        name = recorded_id if recorded_id not in seen_ids else f"{recorded_id}#{position}"
+        if name != recorded_id:
+            text = f"{recorded_id} occurs more than once in the log. This record is imported as {name}."
+            yield ImportIssue(str(path), None, text, item=name)
+        seen_ids.add(recorded_id)
+        type_name, conversation, number = split_item_id(recorded_id)
+        group = f"{type_name}_{conversation}" if type_name else None
+        item = Item(id=name, category=type_name or "unknown", group=group)
+        earlier_golden = golden_by_conversation.setdefault((type_name, conversation), {})
+        source = _make_snapshot_source(item, record, path, position, plan, earlier_golden)
+        yield fill_safely(item, partial(_fill_flat_item, item, source, record, dataset.get(recorded_id), number))
+        earlier_golden.update(_get_arguments(source.label))
 
 
-def _make_snapshot_source(item: Item, record: dict[str, Any], path: Path, place: int, plan: RunPlan, earlier: dict[str, Any]) -> SnapshotSource:
-    """What the snapshot is made of, but for its dialogue and tools; notes the place in the item."""
-    item.file, item.line = str(path), place
+def _make_snapshot_source(
+    item: Item, record: dict[str, Any], path: Path, position: int, plan: RunPlan, earlier_golden: dict[str, Any]
+) -> SnapshotSource:
+    """Make the source of a snapshot without dialogue and functions, and set file, position and hashes of the item."""
+    item.file, item.line = str(path), position
     label = record.get("label")
     item.prediction_hash, item.golden_hash = answer_hash(record.get("predict")), answer_hash(label)
-    return SnapshotSource(record.get("predict"), label, [], [], plan.run.language, choose_parser(str(path)), dict(earlier))
+    parser = choose_parser(str(path))
+    return SnapshotSource(record.get("predict"), label, [], [], plan.run.language, parser, dict(earlier_golden))
 
 
-def _fill_flat_item(item: Item, given: SnapshotSource, record: dict[str, Any], known: dict[str, Any] | None, number: int) -> None:
-    if known:
-        single = item.category.startswith(("ST_", "ir_"))
-        given.messages = read_dialogue(known["messages"], 1 if single else number)
-        given.tools = read_function_docs(known.get("multiple_tools") or known.get("single_tool"))
+def _fill_flat_item(
+    item: Item, source: SnapshotSource, record: dict[str, Any], dataset_record: dict[str, Any] | None, snapshot: int
+) -> None:
+    if dataset_record:
+        is_single_turn = item.category.startswith(("ST_", "ir_"))
+        source.messages = read_dialogue(dataset_record["messages"], 1 if is_single_turn else snapshot)
+        source.tools = read_function_docs(dataset_record.get("multiple_tools") or dataset_record.get("single_tool"))
     else:
-        given.messages = parse_log_input(str(record.get("input", "")))
-    fill_snapshot_item(item, given)
+        source.messages = parse_log_input(str(record.get("input", "")))
+    fill_snapshot_item(item, source)
 
 
 def _get_arguments(label: Any) -> dict[str, Any]:
@@ -166,65 +181,73 @@ def _get_arguments(label: Any) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class ConversationState:
-    """One conversation of the per-conversation layout, while its snapshots are read."""
+    """A conversation of a folder of conversations, while its snapshots are read."""
 
     number: int
-    """From 0: its place in `MT_res.json` and in the files beside it."""
+    """Index in `MT_res.json` and in the files next to it."""
     record: dict[str, Any]
-    """Of `MT_0.json`; empty if it is not there."""
+    """Record in `MT_0.json`; empty if it is not found."""
     companions: CompanionVerdicts
     first_func_ok: bool | None = None
-    """func_ok of its first snapshot."""
+    """`func_ok` of the first snapshot; None before it is read."""
     golden: dict[str, Any] = field(default_factory=dict)
-    """Golden arguments of the snapshots so far."""
+    """Golden arguments of the snapshots read so far."""
 
 
 def _read_conversations(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
     issues: list[ImportIssue] = []
     results = read_json(path, issues, list) or []
     source = path.parent / "MT_0.json"
-    conversations = (read_json(source, issues, list) or []) if source.is_file() else []
+    dataset_records = (read_json(source, issues, list) or []) if source.is_file() else []
     companions: CompanionVerdicts = read_companion_files(path.parent, results, issues)
     yield from issues
-    kind = get_folder_type(path.parent) or path.parent.name
-    for c, entry in enumerate(results):
+    type_name = get_folder_type(path.parent) or path.parent.name
+    for index, entry in enumerate(results):
         snapshots = entry.get("FC_res") if isinstance(entry, dict) else None
         if not isinstance(snapshots, list):
-            yield ImportIssue(str(path), None, f"conversation {c} has no FC_res list", repr(entry)[:300])
+            yield ImportIssue(str(path), None, f"conversation {index} has no FC_res list", repr(entry)[:300])
             continue
-        known = conversations[c] if c < len(conversations) and isinstance(conversations[c], dict) else {}
-        group = f"{kind}_{known.get('id', c)}"
-        conversation = ConversationState(c, known, companions)
-        for s, record in enumerate(snapshots):
+        dataset_record = dataset_records[index] if index < len(dataset_records) else {}
+        dataset_record = dataset_record if isinstance(dataset_record, dict) else {}
+        group = f"{type_name}_{dataset_record.get('id', index)}"
+        conversation = ConversationState(index, dataset_record, companions)
+        for snapshot, record in enumerate(snapshots):
             if not isinstance(record, dict):
-                what = f"snapshot {s + 1} of conversation {c} is no object"
-                yield ImportIssue(str(path), None, what, repr(record)[:300])
+                text = f"snapshot {snapshot + 1} of conversation {index} is not an object"
+                yield ImportIssue(str(path), None, text, repr(record)[:300])
                 continue
-            item = Item(id=f"{group}_{s + 1}", category=kind, group=group)
-            given = _make_snapshot_source(item, record, path, c + 1, plan, conversation.golden)
-            yield fill_safely(item, partial(_fill_conversation_item, item, given, record, conversation, s))
+            item = Item(id=f"{group}_{snapshot + 1}", category=type_name, group=group)
+            snapshot_source = _make_snapshot_source(item, record, path, index + 1, plan, conversation.golden)
+            fill = partial(_fill_conversation_item, item, snapshot_source, record, conversation, snapshot)
+            yield fill_safely(item, fill)
             if conversation.first_func_ok is None:
-                named = [v.value for v in item.verdicts if v.criterion == "func_ok" and v.source == "rule"]
-                conversation.first_func_ok = any(named)
-            conversation.golden.update(_get_arguments(given.label))
+                func_ok = [v.value for v in item.verdicts if v.criterion == "func_ok" and v.source == "rule"]
+                conversation.first_func_ok = any(func_ok)
+            conversation.golden.update(_get_arguments(snapshot_source.label))
 
 
-def _fill_conversation_item(item: Item, given: SnapshotSource, record: dict[str, Any], conversation: ConversationState, snapshot: int) -> None:
-    known = conversation.record
-    if isinstance(known.get("messages"), list):
-        given.messages = read_dialogue(known["messages"], snapshot + 1)
-    given.messages = given.messages or parse_log_input(str(record.get("input", "")))
-    given.tools = read_function_docs(known.get("single_tool" if snapshot else "multiple_tools"))
-    fill_snapshot_item(item, given, first_func_ok=conversation.first_func_ok)
+def _fill_conversation_item(
+    item: Item, source: SnapshotSource, record: dict[str, Any], conversation: ConversationState, snapshot: int
+) -> None:
+    dataset_record = conversation.record
+    if isinstance(dataset_record.get("messages"), list):
+        source.messages = read_dialogue(dataset_record["messages"], snapshot + 1)
+    source.messages = source.messages or parse_log_input(str(record.get("input", "")))
+    source.tools = read_function_docs(dataset_record.get("single_tool" if snapshot else "multiple_tools"))
+    fill_snapshot_item(item, source, first_func_ok=conversation.first_func_ok)
     conversation.companions.add(item, conversation.number, snapshot)
 
 
 def _read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
-    """Dataset records by id; those of older files, without ids of this form, are left out."""
-    found: dict[str, dict[str, Any]] = {}
+    """Read the dataset records by id. Records of older files, whose ids have another form, are skipped."""
+    dataset: dict[str, dict[str, Any]] = {}
     for path in files:
-        rows = (read_json(path, issues, list) or []) if DATASET_FILE_NAME.fullmatch(path.name) else []
-        for row in rows:
-            if isinstance(row, dict) and isinstance(row.get("id"), str) and isinstance(row.get("messages"), list):
-                found.setdefault(row["id"], row)
-    return found
+        records = (read_json(path, issues, list) or []) if DATASET_FILE_NAME.fullmatch(path.name) else []
+        for record in records:
+            if (
+                isinstance(record, dict)
+                and isinstance(record.get("id"), str)
+                and isinstance(record.get("messages"), list)
+            ):
+                dataset.setdefault(record["id"], record)
+    return dataset

@@ -1,4 +1,4 @@
-"""One snapshot as an item: calls, slots, and the rule verdicts func_ok, args_ok, hallucinated, missing, rejected."""
+"""Conversion of one HammerBench snapshot to an item, with calls, slots and recomputed verdicts."""
 
 from __future__ import annotations
 
@@ -20,130 +20,137 @@ from fcreview.model.json_value import to_plain_json
 
 
 def normalize_value(text: str) -> str:
-    """Case, blanks and closing marks aside."""
+    """Normalize a text for the comparison of arguments: ignore case, blanks and final punctuation."""
     return " ".join(text.strip(".?!。！ ").lower().split())
 
 
 DIFF_RULES = ComparisonRules(normalise=normalize_value)
-"""For the argument diff; verdicts go by similarity."""
+"""Rules for the argument differences on screen. Verdicts use `compute_rouge_l`."""
 
 
 @dataclass(slots=True)
 class SnapshotSource:
+    """The data of one snapshot."""
+
     prediction: Any
+    """Prediction as logged: text or an object."""
     label: Any
+    """Golden call as an object, or the expected refusal as text."""
     messages: list[Message]
     tools: list[dict[str, Any]]
+    """Available functions."""
     language: str = "en"
     parser: str = "default"
     earlier: dict[str, Any] = field(default_factory=dict)
-    """Golden values of the conversation's earlier snapshots: what a slot held before it was overridden."""
+    """Golden arguments of earlier snapshots of the conversation."""
 
 
-def fill_snapshot_item(item: Item, given: SnapshotSource, *, first_func_ok: bool | None = None) -> bool:
-    """Fills the item; returns func_ok. `first_ok` is the conversation's first func_ok in the per-conversation
-    generation, where it counts for every snapshot; None where each stands for itself."""
-    declines = should_decline(item.category, given.label)
+def fill_snapshot_item(item: Item, source: SnapshotSource, *, first_func_ok: bool | None = None) -> bool:
+    """Fill in the item of a snapshot. Returns `func_ok`.
+
+    Args:
+        item: the item.
+        source: the data of the snapshot.
+        first_func_ok: `func_ok` of the conversation's first snapshot, which counts for all snapshots in folders of
+            conversations. None if each snapshot counts for itself.
+    """
+    declines = should_decline(item.category, source.label)
     if declines:
-        given.messages, said = split_golden_reply(given.messages)
-        item.extra.golden_reply = given.label if isinstance(given.label, str) else said
-    item.messages, item.functions = given.messages, given.tools
-    turn = max((message.turn for message in given.messages), default=0)
+        source.messages, golden_reply = split_golden_reply(source.messages)
+        item.extra.golden_reply = source.label if isinstance(source.label, str) else golden_reply
+    item.messages, item.functions = source.messages, source.tools
+    turn = max((message.turn for message in source.messages), default=0)
     item.n_turns = turn + 1
-    item.question = last_question(given.messages)
-    raw = given.prediction if isinstance(given.prediction, str) else orjson.dumps(to_plain_json(given.prediction)).decode()
-    call = parse_prediction(given.prediction, given.parser)
-    item.predicted = [_make_predicted_call(call, raw, turn)] if call or raw.strip() else []
+    item.question = last_question(source.messages)
+    raw = source.prediction
+    if not isinstance(raw, str):
+        raw = orjson.dumps(to_plain_json(raw)).decode()
+    call = parse_prediction(source.prediction, source.parser)
     if call is None:
-        item.predicted = []
-        item.messages = [*given.messages, Message(turn, 2, "assistant", raw)]
-    if isinstance(given.label, dict) and not declines:
-        item.golden = [_make_golden_call(given.label, turn)]
+        item.messages = [*source.messages, Message(turn, 2, "assistant", raw)]
+    else:
+        item.predicted = [Call("predicted", str(call.get("name")), _get_object(call, "arguments"), turn, 0, 0, raw=raw)]
+    if isinstance(source.label, dict) and not declines:
+        item.golden = [_make_golden_call(source.label, turn)]
     item.pairs = align(item.golden, item.predicted, DIFF_RULES)
-    if not isinstance(given.label, (dict, str)):
-        item.rule_note = "no golden answer: nothing to compare with"
+    if not isinstance(source.label, (dict, str)):
+        item.rule_note = "no golden answer to compare with"
         item.issues.append(ImportIssue(item.file, item.line, f"{item.id} has no label", item=item.id))
         return False
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    outcome = check_snapshot(call, given.prediction, given.label, given.language)
+    outcome = check_snapshot(call, source.prediction, source.label, source.language)
     _add_verdicts(item, outcome, declines, first_func_ok)
-    _add_slot_metadata(item, given, call)
+    _add_slot_metadata(item, source, call)
     return outcome.func_ok
 
 
 def should_decline(category: str, label: Any) -> bool:
-    """No offered tool fits: the irrelevance sets, and the last snapshot of an intent shift."""
+    """Return whether no available function is suitable, as in the `ir_` types and in the last snapshot of type IS."""
     return category.startswith("ir_") or isinstance(label, str)
 
 
-def _make_predicted_call(call: dict[str, Any] | None, raw: str, turn: int) -> Call:
-    if call is None:
-        return Call("predicted", "", None, turn, 0, 0, raw=raw, decode_error="no call could be read")
-    arguments = call.get("arguments")
-    return Call(
-        "predicted", str(call.get("name")), arguments if isinstance(arguments, dict) else {}, turn, 0, 0, raw=raw
-    )
-
-
 def _make_golden_call(label: dict[str, Any], turn: int) -> Call:
-    arguments = label.get("arguments")
-    given = arguments if isinstance(arguments, dict) else {}
-    return Call("golden", str(label.get("name")), {k: AcceptedValues([v], v == "") for k, v in given.items()}, turn, 0, 0)
+    arguments = {k: AcceptedValues([value], value == "") for k, value in _get_object(label, "arguments").items()}
+    return Call("golden", str(label.get("name")), arguments, turn, 0, 0)
 
 
-def _add_verdicts(item: Item, outcome: SnapshotCheck, declines: bool, first_func_ok: bool | None) -> None:
-    named = outcome.func_ok if first_func_ok is None else first_func_ok
-    item.rule = outcome.rejected if declines else named and outcome.args_ok
-    item.rule_error_type = None if item.rule else _find_error_type(outcome, declines, named)
-    reason = None
+def _add_verdicts(item: Item, outcome: SnapshotCheck, expects_decline: bool, first_func_ok: bool | None) -> None:
+    name_ok = outcome.func_ok if first_func_ok is None else first_func_ok
+    item.rule = outcome.rejected if expects_decline else name_ok and outcome.args_ok
+    item.rule_error_type = None if item.rule else _find_error_type(outcome, expects_decline, name_ok)
+    rationale = None
     if outcome.lowest_similarity is not None:
-        reason = f"lowest ROUGE-L {outcome.lowest_similarity:.3f} at {outcome.lowest_argument} (0.7 is asked)"
-    say = item.verdicts.append
-    say(Verdict("rule", item.rule, error_type=item.rule_error_type, rationale=reason, by="HammerBench rules"))
-    say(Verdict("rule", outcome.func_ok, criterion="func_ok"))
-    say(Verdict("rule", outcome.args_ok, criterion="args_ok", rationale=reason))
-    say(Verdict("rule", outcome.hallucinated, criterion="hallucinated"))
-    say(Verdict("rule", outcome.missing, criterion="missing"))
-    say(Verdict("rule", outcome.rejected, criterion="rejected"))
-    say(Verdict("rule", outcome.is_text, criterion="is_text"))
+        rationale = f"lowest ROUGE-L {outcome.lowest_similarity:.3f} at {outcome.lowest_argument} (required: 0.7)"
+    add = item.verdicts.append
+    add(Verdict("rule", item.rule, error_type=item.rule_error_type, rationale=rationale, by="HammerBench rules"))
+    add(Verdict("rule", outcome.func_ok, criterion="func_ok"))
+    add(Verdict("rule", outcome.args_ok, criterion="args_ok", rationale=rationale))
+    add(Verdict("rule", outcome.hallucinated, criterion="hallucinated"))
+    add(Verdict("rule", outcome.missing, criterion="missing"))
+    add(Verdict("rule", outcome.rejected, criterion="rejected"))
+    add(Verdict("rule", outcome.is_text, criterion="is_text"))
     if item.rule is False:
         item.diff_argument = item.diff_argument or outcome.lowest_argument
 
 
-def _find_error_type(outcome: SnapshotCheck, declines: bool, named: bool) -> str:
-    if declines:
+def _find_error_type(outcome: SnapshotCheck, expects_decline: bool, name_ok: bool) -> str:
+    if expects_decline:
         return "not_declined"
     if outcome.is_text:
         return "refused" if outcome.rejected else "text"
-    if not named:
+    if not name_ok:
         return "wrong_function" if not outcome.func_ok else "wrong_first_function"
     if outcome.hallucinated:
         return "hallucinated_parameter"
     return "missing_parameter" if outcome.missing else "wrong_value"
 
 
-def _add_slot_metadata(item: Item, given: SnapshotSource, call: dict[str, Any] | None) -> None:
-    label = given.label if isinstance(given.label, dict) else {}
+def _add_slot_metadata(item: Item, source: SnapshotSource, call: dict[str, Any] | None) -> None:
+    label = source.label if isinstance(source.label, dict) else {}
     golden = _get_object(label, "arguments")
-    raw = given.prediction if isinstance(given.prediction, dict) else call or {}
-    ours = _get_object(raw, "arguments") | dict.fromkeys((call or {}).get("blank", ()), "")
-    tool: dict[str, Any] = next((t for t in given.tools if t.get("name") == label.get("name")), {})
-    properties = read_declared_parameters(tool).properties or {}
-    states = {n: (_slot_state(golden, n), _slot_state(ours, n)) for n in dict.fromkeys([*properties, *golden, *ours])}
-    open_ones = {n: pair for n, pair in states.items() if pair != ("filled", "filled")}
-    item.extra.metadata["slots"] = f"{len(states) - len(open_ones)} of {len(states)} filled on both sides"
-    for name, (theirs, mine) in open_ones.items():
-        item.extra.metadata[f"slot {name}"] = f"golden {theirs}, predicted {mine}"
-    old = {n: given.earlier[n] for n, value in golden.items() if n in given.earlier and given.earlier[n] != value}
-    if old:
-        item.extra.metadata["overridden slots, value before"] = old
-    if should_decline(item.category, given.label):
-        item.extra.metadata[DECLINE_KEY] = "decline: no offered tool fits"
-    last = max((message.turn for message in given.messages), default=0)
-    if old:
+    raw = source.prediction if isinstance(source.prediction, dict) else call or {}
+    predicted = _get_object(raw, "arguments") | dict.fromkeys((call or {}).get("blank", ()), "")
+    golden_function = next((each for each in source.tools if each.get("name") == label.get("name")), {})
+    properties = read_declared_parameters(golden_function).properties or {}
+    names = dict.fromkeys([*properties, *golden, *predicted])
+    states = {each: (_slot_state(golden, each), _slot_state(predicted, each)) for each in names}
+    unfilled = {each: pair for each, pair in states.items() if pair != ("filled", "filled")}
+    item.extra.metadata["slots"] = f"{len(states) - len(unfilled)} of {len(states)} filled on both sides"
+    for name, (golden_state, predicted_state) in unfilled.items():
+        item.extra.metadata[f"slot {name}"] = f"golden {golden_state}, predicted {predicted_state}"
+    earlier = source.earlier
+    earlier_values = {
+        each: earlier[each] for each, value in golden.items() if each in earlier and earlier[each] != value
+    }
+    if earlier_values:
+        item.extra.metadata["overridden slots, value before"] = earlier_values
+    if should_decline(item.category, source.label):
+        item.extra.metadata[DECLINE_KEY] = "decline: no available function is suitable"
+    last = max((message.turn for message in source.messages), default=0)
+    if earlier_values:
         item.extra.metadata[MOMENT_KEY] = "a slot is overridden"
-    elif any(message.name == QUOTED_MESSAGE_NAME and message.turn == last for message in given.messages):
-        item.extra.metadata[MOMENT_KEY] = "an attached message is referred to"
+    elif any(message.name == QUOTED_MESSAGE_NAME and message.turn == last for message in source.messages):
+        item.extra.metadata[MOMENT_KEY] = "the user refers to an attached message"
 
 
 def _get_object(value: dict[str, Any], key: str) -> dict[str, Any]:

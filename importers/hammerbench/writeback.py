@@ -1,18 +1,11 @@
-"""The way back: this benchmark's own files by what people say.
+"""Export of reviews and golden fixes to HammerBench's own files.
 
-`badcase.csv` with other verdicts: a row a conversation, written by pandas, with JSON of many lines in its cells.
+Overrides change `badcase.csv` and the judge's flags and replies next to it. Only folders of conversations have these
+files: a flat log contains answers and labels but no verdicts. `badcase.csv` is written by pandas, one row for each
+conversation, with JSON of several lines in its cells.
 
-Golden calls of HammerBench's dataset, and the copies of them that every log holds. A fix is the call `{"name",
-"arguments"}` of one snapshot.
-
-A conversation's later records repeat the calls of its earlier snapshots, so they change with them.
-
-HammerBench's verdict files by what people say: `badcase.csv`, and a judge's flags and replies beside it.
-
-Only the per-conversation generation has such files. A flat log holds answers and labels, and what the script prints of
-them stands nowhere: there is no place in it for what people say. What the scripts printed is not copied.
-
-HammerBench's golden calls from stored items, and the verdict with another one. Forms as in `golden`.
+A golden fix is the call `{"name", "arguments"}` of one snapshot. It changes the dataset and the copies of golden calls
+in every log. Later records of a conversation repeat the calls of earlier snapshots, so they change too.
 """
 
 from __future__ import annotations
@@ -28,19 +21,19 @@ from typing import Any
 
 from fcreview.importers.common.jsonl import read_json
 from fcreview.importers.common.writeback import (
+    CriterionKey,
     GoldenFixes,
     JsonObject,
-    CriterionKey,
-    first_accepted_arguments,
     check_fix_fields,
-    item_override,
-    has_decoded_calls,
-    find_unrepresentable,
     check_golden_call,
+    find_unrepresentable,
+    first_accepted_arguments,
+    has_decoded_calls,
+    item_override,
 )
 from fcreview.importers.hammerbench.checker import check_snapshot
 from fcreview.importers.hammerbench.dialogue import choose_parser, parse_prediction
-from fcreview.importers.hammerbench.discovery import split_item_id, get_folder_type
+from fcreview.importers.hammerbench.discovery import get_folder_type, split_item_id
 from fcreview.importers.hammerbench.judge import JUDGE_CRITERION, SAME_NAMES_KEY, get_snapshot_outcome
 from fcreview.importers.hammerbench.read import CompanionVerdicts, read_companion_files
 from fcreview.importers.hammerbench.snapshot import should_decline
@@ -49,7 +42,7 @@ from fcreview.model.function_schema import get_parameters_schema
 from fcreview.model.item import Item, Run
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import CORRECT
-from fcreview.run_plan import AppliedGoldenFix, Unrepresentable, RewrittenFile, RunPlan
+from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 
 NAME_COLUMN, ARGUMENTS_COLUMN = "Func Name", "Args"
@@ -57,61 +50,65 @@ NAME_COLUMN, ARGUMENTS_COLUMN = "Func Name", "Args"
 
 @dataclass(frozen=True, slots=True)
 class ConversationFlags:
-    """Of a conversation."""
+    """Verdicts on a conversation in `badcase.csv`."""
 
     name_ok: bool
-    """The first snapshot's function is right."""
+    """True if the first snapshot has the golden function."""
     arguments: list[bool]
-    """Of every snapshot."""
+    """`args_ok` of each snapshot."""
 
 
 def rewrite_badcase(raw: bytes, flags: Sequence[ConversationFlags]) -> bytes | None:
-    """The file with these flags, every other cell as it was; None if they are its own. `flags` are by row."""
+    """Return `badcase.csv` with the flags of each row, or None if they are unchanged. Other cells are kept."""
     csv.field_size_limit(1 << 27)
     ending = "\r\n" if raw.split(b"\n", 1)[0].endswith(b"\r") else "\n"
-    head, *rows = csv.reader(io.StringIO(raw.decode("utf-8", "replace"), newline=""))
-    name, arguments = head.index(NAME_COLUMN), head.index(ARGUMENTS_COLUMN)
-    new = [list(row) for row in rows]
-    for row, said in zip(new, flags, strict=False):
-        if row[name] != str(said.name_ok):
-            row[name] = str(said.name_ok)
-        if row[arguments] != str(said.arguments):
-            row[arguments] = str(said.arguments)
-    if new == rows:
+    header, *rows = csv.reader(io.StringIO(raw.decode("utf-8", "replace"), newline=""))
+    name_index, arguments_index = header.index(NAME_COLUMN), header.index(ARGUMENTS_COLUMN)
+    new_rows = [list(row) for row in rows]
+    for row, row_flags in zip(new_rows, flags, strict=False):
+        row[name_index] = str(row_flags.name_ok)
+        row[arguments_index] = str(row_flags.arguments)
+    if new_rows == rows:
         return None
     out = io.StringIO(newline="")
-    csv.writer(out, lineterminator=ending).writerows([head, *new])
+    csv.writer(out, lineterminator=ending).writerows([header, *new_rows])
     return out.getvalue().encode("utf-8")
 
 
 SnapshotKey = tuple[str, str, int]
-"""(type, conversation, number from 1), see `files.split_id`."""
+"""(type, conversation, snapshot from 1), see `discovery.split_item_id`."""
+FixesByKey = dict[SnapshotKey, tuple[tuple[str, str], JsonObject]]
+"""Snapshot -> ((category, item id), golden fix)."""
 CALL_ROLE = "function call"
+"""Role of golden calls in dataset records."""
 
 
-def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:  # noqa: ARG001
-    """What is wrong with a golden fix of an item; None if nothing is."""
-    if should_decline(item.category, fix if item.golden else ""):
-        return "the right answer here is to decline: there is no golden call"
-    if set(fix) != {"name", "arguments"}:
-        return check_fix_fields(fix, "name", "arguments") or "a golden call has name and arguments"
-    name, given = fix["name"], fix["arguments"]
-    wrong = check_golden_call(name, given, [each | {"parameters": _drop_required(each)} for each in item.functions])
-    if wrong:
-        return wrong
-    odd = next((each for each, value in given.items() if isinstance(value, (list, dict)) or value is None), None)
-    return f"{odd} is no text, number, true or false" if odd is not None else None
+def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
+    """Return the first error of a golden fix, or None."""
+    if should_decline(item.category, golden_fix if item.golden else ""):
+        return "this item has no golden call, because the correct answer is to decline"
+    if set(golden_fix) != {"name", "arguments"}:
+        return check_fix_fields(golden_fix, "name", "arguments") or "a golden call must have name and arguments"
+    name, arguments = golden_fix["name"], golden_fix["arguments"]
+    error = check_golden_call(name, arguments, [each | {"parameters": _drop_required(each)} for each in item.functions])
+    if error:
+        return error
+    for argument, value in arguments.items():
+        if isinstance(value, (list, dict)) or value is None:
+            return f"{argument} must be text, a number, true or false"
+    return None
 
 
-def _drop_required(document: JsonObject) -> JsonObject:
-    """Every slot is said to be required, which does not mean that it may be filled yet."""
-    return {key: value for key, value in get_parameters_schema(document).items() if key != "required"}
+def _drop_required(function_doc: JsonObject) -> JsonObject:
+    """Return the parameters schema without `required`: HammerBench marks slots as required that a snapshot must not
+    fill yet."""
+    return {key: value for key, value in get_parameters_schema(function_doc).items() if key != "required"}
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """The dataset's files, `MT_0.json` among them, and the logs with the golden calls that they repeat."""
-    wanted = {split_item_id(item): ((where, item), fix) for (where, item), fix in fixes.items()}
-    found: set[SnapshotKey] = set()
+    """Yield the dataset files, including `MT_0.json`, and the logs with the golden fixes."""
+    fixes_by_key: FixesByKey = {split_item_id(item[1]): (item, golden_fix) for item, golden_fix in fixes.items()}
+    applied_keys: set[SnapshotKey] = set()
     for path in dict.fromkeys([*plan.data, *plan.results]):
         raw = read_file(path)
         try:
@@ -119,46 +116,49 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
         except (ValueError, RecursionError):
             continue
         before = json.dumps(value)
-        changes = list(_replace_log_labels(path, value, wanted) if path in plan.results else _replace_dataset_calls(path, value, wanted))
+        replace = _replace_log_labels if path in plan.results else _replace_dataset_calls
+        changes = list(replace(path, value, fixes_by_key))
         if json.dumps(value) == before:
             continue
-        text = _dump_in_style_of(value, json.loads(before), raw)
-        if text is None:
-            yield Unrepresentable(f"golden answers in {path.name}, whose lay-out is not known", len(changes))
+        new_content = _dump_in_style_of(value, json.loads(before), raw)
+        if new_content is None:
+            yield Unrepresentable(f"golden answers in {path.name}, whose JSON layout is unknown", len(changes))
             continue
-        yield RewrittenFile(path, text)
-        for place, old, new in changes:
-            if path not in plan.results and place not in found:
-                found.add(place)
-                yield AppliedGoldenFix(wanted[place][0], path, old, new)
-    if lost := len(wanted.keys() - found):
-        yield Unrepresentable("golden answers that the dataset does not have", lost)
+        yield RewrittenFile(path, new_content)
+        for key, old, new in changes:
+            if path not in plan.results and key not in applied_keys:
+                applied_keys.add(key)
+                yield AppliedGoldenFix(fixes_by_key[key][0], path, old, new)
+    if n_missing := len(fixes_by_key.keys() - applied_keys):
+        yield Unrepresentable("golden answers that the dataset does not have", n_missing)
 
 
 GoldenChanges = Iterator[tuple[SnapshotKey, Any, Any]]
+"""(snapshot, old golden call, new golden call)."""
 
 
-def _replace_dataset_calls(path: Path, value: Any, wanted: dict[SnapshotKey, tuple[tuple[str, str], JsonObject]]) -> GoldenChanges:
-    """Replaces, in records of the dataset, the calls of snapshots; of the longest record that has one it is told."""
-    legacy = get_folder_type(path.parent) if path.name == "MT_0.json" else None
-    for place, record in enumerate(value if isinstance(value, list) else []):
+def _replace_dataset_calls(path: Path, value: Any, fixes_by_key: FixesByKey) -> GoldenChanges:
+    """Replace golden calls in dataset records, in place. Yields a change for every record that contains the call."""
+    folder_type = get_folder_type(path.parent) if path.name == "MT_0.json" else None
+    for index, record in enumerate(value if isinstance(value, list) else []):
         if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
             continue
-        stated = record.get("id", place)
-        kind, conversation, _ = (legacy, str(stated), 1) if legacy else split_item_id(str(stated))
+        record_id = str(record.get("id", index))
+        type_name, conversation, _ = (folder_type, record_id, 1) if folder_type else split_item_id(record_id)
         calls = [each for each in record["messages"] if isinstance(each, dict) and each.get("role") == CALL_ROLE]
         for number, message in enumerate(calls, 1):
-            here = (str(kind), conversation, number)
-            if here in wanted and message.get("content") != wanted[here][1]:
-                old, message["content"] = message.get("content"), wanted[here][1]
-                yield here, old, message["content"]
+            key = (str(type_name), conversation, number)
+            if key in fixes_by_key and message.get("content") != fixes_by_key[key][1]:
+                old, message["content"] = message.get("content"), fixes_by_key[key][1]
+                yield key, old, message["content"]
 
 
-def _replace_log_labels(path: Path, value: Any, wanted: dict[SnapshotKey, tuple[tuple[str, str], JsonObject]]) -> GoldenChanges:
-    for here, record in _iter_log_records(path, value):
-        if here in wanted and isinstance(record, dict) and record.get("label") != wanted[here][1]:
-            old, record["label"] = record.get("label"), wanted[here][1]
-            yield here, old, record["label"]
+def _replace_log_labels(path: Path, value: Any, fixes_by_key: FixesByKey) -> GoldenChanges:
+    """Replace labels in a log, in place."""
+    for key, record in _iter_log_records(path, value):
+        if key in fixes_by_key and isinstance(record, dict) and record.get("label") != fixes_by_key[key][1]:
+            old, record["label"] = record.get("label"), fixes_by_key[key][1]
+            yield key, old, record["label"]
 
 
 def _iter_log_records(path: Path, value: Any) -> Iterator[tuple[SnapshotKey, Any]]:
@@ -167,17 +167,18 @@ def _iter_log_records(path: Path, value: Any) -> Iterator[tuple[SnapshotKey, Any
             if isinstance(record, dict):
                 yield split_item_id(str(record.get("id"))), record
         return
-    source = path.parent / "MT_0.json"
-    known = json.loads(read_file(source)) if source.is_file() else []
-    kind = get_folder_type(path.parent) or path.parent.name
-    for c, entry in enumerate(value if isinstance(value, list) else []):
-        name = known[c].get("id", c) if c < len(known) and isinstance(known[c], dict) else c
-        for s, record in enumerate(entry.get("FC_res") or [] if isinstance(entry, dict) else [], 1):
-            yield (kind, str(name), s), record
+    dataset_file = path.parent / "MT_0.json"
+    dataset_records = json.loads(read_file(dataset_file)) if dataset_file.is_file() else []
+    type_name = get_folder_type(path.parent) or path.parent.name
+    for index, entry in enumerate(value if isinstance(value, list) else []):
+        dataset_record = dataset_records[index] if index < len(dataset_records) else {}
+        conversation = dataset_record.get("id", index) if isinstance(dataset_record, dict) else index
+        for snapshot, record in enumerate(entry.get("FC_res") or [] if isinstance(entry, dict) else [], 1):
+            yield (type_name, str(conversation), snapshot), record
 
 
 def _dump_in_style_of(value: Any, before: Any, raw: bytes) -> bytes | None:
-    """JSON laid out as the file was; None if that cannot be had with any usual lay-out."""
+    """Dump a JSON value in the layout of a file. None if the layout is not one of the usual ones."""
     text = raw.decode("utf-8", "replace")
     for indent in (4, 2, 1, None, 0, 3, 8):
         for escaped in (False, True):
@@ -189,157 +190,187 @@ def _dump_in_style_of(value: Any, before: Any, raw: bytes) -> bytes | None:
 
 BADCASE_FILE, JUDGE_FLAGS_FILE, JUDGE_REPLIES_FILE = "badcase.csv", "turn_flags_res.json", "LLM_check_response.json"
 JUDGE_CRITERIA = {JUDGE_CRITERION, "equivalent"}
+"""Criteria that the judge decides."""
 SnapshotPosition = tuple[int, int]
 """(conversation, snapshot), both from 0."""
 
 
-def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-    found: list[RewrittenFile] = []
-    named: dict[str, bool] = {}
+def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Yield `badcase.csv` and the judge's files with the overrides, and the overrides that they cannot represent."""
+    rewritten_files: list[RewrittenFile] = []
+    name_ok_by_id: dict[str, bool] = {}
     for path in plan.results:
-        if path.name != "MT_res.json" or not any(row.overrides for row in rows):
+        if path.name != "MT_res.json" or not any(item.overrides for item in items):
             continue
         results = read_json(path, [], list) or []
-        part = locate_items(path, results, rows)
+        items_by_position = locate_items(path, results, items)
         companions = read_companion_files(path.parent, results, [])
-        flags = [_override_flags(c, before, part) for c, before in enumerate(companions.scores)]
-        named |= {row.id: flags[c].name_ok for (c, _), row in part.items() if c < len(flags)}
-        found += _rewrite_folder(path.parent, part, companions, flags)
-    yield from find_unrepresentable(rows, lambda row, key: _is_representable(row, key, named.get(row.id)))
-    right = [row for row in rows if row.id in named and item_override(row) is True]
-    if refused := sum(JUDGE_CRITERION in row.values and not row.metadata.get(SAME_NAMES_KEY) for row in right):
-        yield Unrepresentable("the judge's yes to right answers with other names than the golden ones", refused)
-    if rejecting := sum(row.values.get("rejected") is True for row in right):
-        yield Unrepresentable("that right answers are no rejections: the script looks for the word itself", rejecting)
-    yield from found
+        flags = [
+            _override_flags(index, recorded, items_by_position) for index, recorded in enumerate(companions.scores)
+        ]
+        for (conversation, _), item in items_by_position.items():
+            if conversation < len(flags):
+                name_ok_by_id[item.id] = flags[conversation].name_ok
+        rewritten_files += _rewrite_folder(path.parent, items_by_position, companions, flags)
+    yield from find_unrepresentable(items, lambda item, key: _is_representable(item, key, name_ok_by_id.get(item.id)))
+    right_items = [item for item in items if item.id in name_ok_by_id and item_override(item) is True]
+    judged_items = [item for item in right_items if JUDGE_CRITERION in item.values]
+    if n_refused := sum(not item.metadata.get(SAME_NAMES_KEY) for item in judged_items):
+        yield Unrepresentable("passes by the judge of answers with other names than the golden ones", n_refused)
+    if n_rejected := sum(item.values.get("rejected") is True for item in right_items):
+        text = "passes of answers with the word 'sorry', which the script counts as rejections"
+        yield Unrepresentable(text, n_rejected)
+    yield from rewritten_files
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
+    """Find saved output of the evaluation script."""
     folders = dict.fromkeys(path.parent for path in plan.results if path.name == "MT_res.json")
     return [path for folder in folders for path in sorted(folder.glob("evaluate_stdout_*.txt"))]
 
 
-def _is_representable(row: ScoredItem, key: CriterionKey, named: bool | None) -> bool:
-    """The name counts in the first snapshot only; the evaluator takes no judge's yes for other names of arguments.
-    `named` is the file's word on the conversation's function, None without a file: no snapshot is right without it."""
+def _is_representable(item: ScoredItem, key: CriterionKey, name_ok: bool | None) -> bool:
+    """Return whether the files can represent an override.
+
+    The function name counts only in the first snapshot. The evaluator ignores the judge if the argument names are not
+    the golden ones.
+
+    Args:
+        item: a snapshot.
+        key: the overridden verdict.
+        name_ok: whether the file states that the conversation has the golden function, without which no snapshot
+            passes. None without a file.
+    """
     target, criterion = key
     if target != ITEM:
         return False
     if criterion in JUDGE_CRITERIA:
-        return SAME_NAMES_KEY in row.metadata and (row.overrides[key] is False or bool(row.metadata[SAME_NAMES_KEY]))
-    if named is None:
+        return SAME_NAMES_KEY in item.metadata and (item.overrides[key] is False or bool(item.metadata[SAME_NAMES_KEY]))
+    if name_ok is None:
         return False
     if criterion == "func_ok":
-        return split_item_id(row.id)[2] == 1
-    return criterion == "args_ok" or (criterion == CORRECT and (named or row.overrides[key] is False))
+        return split_item_id(item.id)[2] == 1
+    return criterion == "args_ok" or (criterion == CORRECT and (name_ok or item.overrides[key] is False))
 
 
-def locate_items(path: Path, results: Sequence[Any], rows: Sequence[ScoredItem]) -> dict[SnapshotPosition, ScoredItem]:
-    """The items of one `MT_res.json` by their place in it: named as `read` names them."""
-    kind = get_folder_type(path.parent) or path.parent.name
-    source = path.parent / "MT_0.json"
-    known = (read_json(source, [], list) or []) if source.is_file() else []
-    by_id: dict[str, list[ScoredItem]] = defaultdict(list)
-    for row in rows:
-        if row.category == kind:
-            by_id[row.id].append(row)
-    found: dict[SnapshotPosition, ScoredItem] = {}
-    for c, entry in enumerate(results):
+def locate_items(path: Path, results: Sequence[Any], items: Sequence[ScoredItem]) -> dict[SnapshotPosition, ScoredItem]:
+    """Return the items of an `MT_res.json` by position."""
+    type_name = get_folder_type(path.parent) or path.parent.name
+    dataset_file = path.parent / "MT_0.json"
+    dataset_records = (read_json(dataset_file, [], list) or []) if dataset_file.is_file() else []
+    items_by_id: dict[str, list[ScoredItem]] = defaultdict(list)
+    for item in items:
+        if item.category == type_name:
+            items_by_id[item.id].append(item)
+    items_by_position: dict[SnapshotPosition, ScoredItem] = {}
+    for conversation, entry in enumerate(results):
         snapshots = entry.get("FC_res") if isinstance(entry, dict) else None
-        record = known[c] if c < len(known) and isinstance(known[c], dict) else {}
-        for s in range(len(snapshots) if isinstance(snapshots, list) else 0):
-            same = by_id.get(f"{kind}_{record.get('id', c)}_{s + 1}")
-            if same:
-                found[c, s] = same.pop(0)
-    return found
+        record = dataset_records[conversation] if conversation < len(dataset_records) else {}
+        record = record if isinstance(record, dict) else {}
+        for snapshot in range(len(snapshots) if isinstance(snapshots, list) else 0):
+            items_with_id = items_by_id.get(f"{type_name}_{record.get('id', conversation)}_{snapshot + 1}")
+            if items_with_id:
+                items_by_position[conversation, snapshot] = items_with_id.pop(0)
+    return items_by_position
 
 
 def _rewrite_folder(
-    folder: Path, rows: Mapping[SnapshotPosition, ScoredItem], companions: CompanionVerdicts, flags: Sequence[ConversationFlags]
+    folder: Path,
+    items: Mapping[SnapshotPosition, ScoredItem],
+    companions: CompanionVerdicts,
+    flags: Sequence[ConversationFlags],
 ) -> Iterator[RewrittenFile]:
-    if flags:
-        path = folder / BADCASE_FILE
-        new = rewrite_badcase(read_file(path), flags)
-        if new is not None:
-            yield RewrittenFile(path, new)
-    said = {place: value for place, row in rows.items() if (value := _get_overridden_reply(row)) is not None}
-    changed = {place: value for place, value in said.items() if _get_recorded_reply(companions, place) not in (None, value)}
+    if flags and (content := rewrite_badcase(read_file(folder / BADCASE_FILE), flags)) is not None:
+        yield RewrittenFile(folder / BADCASE_FILE, content)
+    changed: dict[SnapshotPosition, bool] = {}
+    for position, item in items.items():
+        reply = _get_overridden_reply(item)
+        if reply is not None and _get_recorded_reply(companions, position) not in (None, reply):
+            changed[position] = reply
     if changed and companions.flags:
-        replied = [list(row) for row in companions.flags]
-        for (conversation, at), value in changed.items():
-            replied[conversation][at] = value
-        yield RewrittenFile(folder / JUDGE_FLAGS_FILE, _dump_indented(replied, read_file(folder / JUDGE_FLAGS_FILE)))
+        judge_flags = [list(row) for row in companions.flags]
+        for (conversation, snapshot), reply in changed.items():
+            judge_flags[conversation][snapshot] = reply
+        path = folder / JUDGE_FLAGS_FILE
+        yield RewrittenFile(path, _dump_indented(judge_flags, read_file(path)))
     if changed and companions.replies:
         replies = [list(row) for row in companions.replies]
-        for (conversation, at), value in changed.items():
-            replies[conversation][at] = f" {value}"
-        flat = [reply for row in replies for reply in row]
-        yield RewrittenFile(folder / JUDGE_REPLIES_FILE, _dump_indented(flat, read_file(folder / JUDGE_REPLIES_FILE)))
+        for (conversation, snapshot), reply in changed.items():
+            replies[conversation][snapshot] = f" {reply}"
+        path = folder / JUDGE_REPLIES_FILE
+        yield RewrittenFile(path, _dump_indented([text for row in replies for text in row], read_file(path)))
 
 
-def _override_flags(conversation: int, before: tuple[bool, list[bool]], rows: Mapping[SnapshotPosition, ScoredItem]) -> ConversationFlags:
-    named, flags = before
-    first = rows.get((conversation, 0))
-    if first is not None and first.overrides:
-        said = get_snapshot_outcome(first).func_ok
-        named = named if said is None else said
-    new = list(flags)
-    for at in range(len(flags)):
-        row = rows.get((conversation, at))
-        said = get_snapshot_outcome(row).args_ok if row is not None and row.overrides else None
-        new[at] = flags[at] if said is None else said
-    return ConversationFlags(named, new)
+def _override_flags(
+    conversation: int, recorded: tuple[bool, list[bool]], items_by_position: Mapping[SnapshotPosition, ScoredItem]
+) -> ConversationFlags:
+    name_ok, flags = recorded
+    first_item = items_by_position.get((conversation, 0))
+    if first_item is not None and first_item.overrides:
+        effective = get_snapshot_outcome(first_item).func_ok
+        name_ok = name_ok if effective is None else effective
+    new_flags = list(flags)
+    for snapshot in range(len(flags)):
+        item = items_by_position.get((conversation, snapshot))
+        effective = get_snapshot_outcome(item).args_ok if item is not None and item.overrides else None
+        new_flags[snapshot] = flags[snapshot] if effective is None else effective
+    return ConversationFlags(name_ok, new_flags)
 
 
-def _get_overridden_reply(row: ScoredItem) -> bool | None:
-    """What the judge would have replied for the verdict that people's words come to."""
-    if not row.overrides or JUDGE_CRITERION not in row.values:
+def _get_overridden_reply(item: ScoredItem) -> bool | None:
+    """Return the reply of a judge that gives the overridden verdict, or None."""
+    if not item.overrides or JUDGE_CRITERION not in item.values:
         return None
-    said = get_snapshot_outcome(row, JUDGE_CRITERION).args_ok
-    if (ITEM, "equivalent") in row.overrides and isinstance(row.overrides[ITEM, "equivalent"], bool):
-        return bool(row.overrides[ITEM, "equivalent"])
-    return None if said is None or (not said and not row.metadata.get(SAME_NAMES_KEY)) else said
+    args_ok = get_snapshot_outcome(item, JUDGE_CRITERION).args_ok
+    if (ITEM, "equivalent") in item.overrides and isinstance(item.overrides[ITEM, "equivalent"], bool):
+        return bool(item.overrides[ITEM, "equivalent"])
+    return None if args_ok is None or (not args_ok and not item.metadata.get(SAME_NAMES_KEY)) else args_ok
 
 
-def _get_recorded_reply(companions: CompanionVerdicts, place: SnapshotPosition) -> bool | None:
-    conversation, at = place
-    rows: list[list[Any]] = companions.flags or companions.replies
-    row = rows[conversation] if conversation < len(rows) else []
-    if at >= len(row):
+def _get_recorded_reply(companions: CompanionVerdicts, position: SnapshotPosition) -> bool | None:
+    conversation, snapshot = position
+    replies: list[list[Any]] = companions.flags or companions.replies
+    conversation_replies = replies[conversation] if conversation < len(replies) else []
+    if snapshot >= len(conversation_replies):
         return None
-    return bool(row[at]) if companions.flags else "True" in row[at]
+    return bool(conversation_replies[snapshot]) if companions.flags else "True" in conversation_replies[snapshot]
 
 
-def _dump_indented(value: Any, like: bytes) -> bytes:
-    """JSON indented as the file was."""
-    second = like.split(b"\n", 2)[1] if b"\n" in like else b""
-    indent = len(second) - len(second.lstrip(b" ")) or None
-    text = json.dumps(value, ensure_ascii=like.isascii(), indent=indent)
-    return text.encode("utf-8", "backslashreplace") + (b"\n" if like.endswith(b"\n") else b"")
+def _dump_indented(value: Any, old_content: bytes) -> bytes:
+    """Dump a JSON value with the indentation of a file."""
+    second_line = old_content.split(b"\n", 2)[1] if b"\n" in old_content else b""
+    indent = len(second_line) - len(second_line.lstrip(b" ")) or None
+    text = json.dumps(value, ensure_ascii=old_content.isascii(), indent=indent)
+    return text.encode("utf-8", "backslashreplace") + (b"\n" if old_content.endswith(b"\n") else b"")
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    """The golden call as a fix of it; None where the right answer is to decline."""
+    """Return the golden call as a golden fix, or None if the correct answer is to decline."""
     if len(item.golden) != 1 or not has_decoded_calls(item.golden):
         return None
     return {"name": item.golden[0].name, "arguments": first_accepted_arguments(item.golden[0])}
 
 
-def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
-    """The rule verdict with that golden call. In the per-conversation generation the first snapshot's function decides
-    for all of them: what it was stays so.
+def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
+    """Recompute the verdict with a golden fix.
 
-    The prediction is in the item: these files are one JSON array, whose records have no place of their own.
+    In folders of conversations, the first snapshot's function decides for all snapshots, and a golden fix of a later
+    one does not change that. The prediction is taken from the item, because `record` is None: the files are JSON
+    arrays, not lines.
     """
-    raw = item.predicted[0].raw if item.predicted else next((m.content for m in reversed(item.messages)), None)
+    last_message = item.messages[-1].content if item.messages else None
+    raw = item.predicted[0].raw if item.predicted else last_message
     if raw is None:
         return None
-    outcome = check_snapshot(parse_prediction(raw, choose_parser(f"{run.path}/{item.file}")), raw, fix, run.language)
-    named = outcome.func_ok if run.generation != "conversation" or item.id.endswith("_1") else _recover_first_func_ok(item)
-    return None if named is None else named and outcome.args_ok
+    call = parse_prediction(raw, choose_parser(f"{run.path}/{item.file}"))
+    outcome = check_snapshot(call, raw, golden_fix, run.language)
+    is_independent = run.generation != "conversation" or item.id.endswith("_1")
+    name_ok = outcome.func_ok if is_independent else _recover_first_func_ok(item)
+    return None if name_ok is None else name_ok and outcome.args_ok
 
 
 def _recover_first_func_ok(item: Item) -> bool | None:
-    """Whether the conversation's first function was right, as far as the verdict on a later snapshot tells."""
+    """Return whether the conversation's first function was the golden one, derived from the verdict on a later
+    snapshot. None if unknown."""
     error = item.rule_error_type
     return None if error in ("text", "refused") else error not in ("wrong_function", "wrong_first_function")

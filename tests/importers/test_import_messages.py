@@ -138,7 +138,7 @@ def confetti(stars: int) -> Item:
 def test_a_golden_list_is_told_as_it_is_stored() -> None:
     (pair,) = confetti(4).pairs
     assert (pair.state, [(place.path, place.state) for place in pair.diff]) == ("~", [("stars", "~")])
-    assert pair.diff[0].reason == "stored as [4, 5]: the rules take any one value of it"
+    assert pair.diff[0].reason == "stored as [4, 5]: the rules accept any single value of it"
     (pair,) = confetti(3).pairs
     assert pair.state == "!" and pair.diff[0].reason.endswith("; stored as [4, 5]")
 

@@ -124,4 +124,4 @@ def test_values_of_another_form_cost_a_benchmark_its_figures_and_not_the_report(
     rows += [ScoredItem("b", "conversationsclean", None, False, values={"soft_score": 1.0}, metadata={"chain": {}})]
     found = compute_metrics(rows, Run("confetti", "v1", "en", "m", "/runs"))
     assert (found[0].name, found[0].value) == ("all items", 0.5)
-    assert "unexpected data format" in found[0].note
+    assert "cannot be computed from this data" in found[0].note

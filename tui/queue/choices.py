@@ -14,6 +14,7 @@ from fcreview.matching.clusters import (
     BY_VALUE,
     GROUPING_HEADINGS,
     GROUPINGS,
+    SUBDIVISIONS,
     UNNAMED_GROUPS,
     VALUE_ARROW,
     Cluster,
@@ -21,7 +22,6 @@ from fcreview.matching.clusters import (
     draw_bar,
     explain_error_type,
     format_share,
-    SUBDIVISIONS,
     summarize_group,
 )
 from fcreview.model.item import ImportIssue

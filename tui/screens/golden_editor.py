@@ -1,6 +1,6 @@
-"""The golden editor: corrects an item's golden answer as JSON, checked while it is typed.
+"""The golden editor: corrects the golden answer of an item as JSON, which is checked while it is typed.
 
-Tab switches between the text, where letters are typed, and the keys, where letters are commands.
+A key switches between the text, where letters are typed, and the keys, where letters are commands.
 """
 
 from __future__ import annotations
@@ -40,15 +40,16 @@ CHECK_DELAY = 0.3
 
 @dataclass(frozen=True, slots=True)
 class GoldenCorrection:
-    """A corrected golden answer and the reason for it."""
+    """Corrected golden answer and the reason for it."""
 
     golden_fix: dict[str, Any]
+    """The golden answer in the benchmark's format."""
     reason: str | None
-    """None if the reason did not change."""
+    """The new reason, or None if it did not change."""
 
 
 class GoldenTextArea(SafeTextArea):
-    """The text of the golden answer."""
+    """Text area with the golden answer as JSON."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(GOLDEN_TEXT_ACTIONS)
 
@@ -58,10 +59,7 @@ class GoldenTextArea(SafeTextArea):
 
 
 class GoldenScreen(ModalScreen[GoldenCorrection | None]):
-    """Edits the golden answer, beginning with this annotator's earlier fix. Returns the correction to save, or None.
-
-    `hidden`: no verdict is recomputed, because a blind annotator has not decided yet.
-    """
+    """Editor of a golden answer. It starts with the annotator's earlier fix. The result is the correction, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(GOLDEN_EDITOR_ACTIONS)
     AUTO_FOCUS = ""  # the focus stays where it was when the prompt for the reason closes
@@ -72,22 +70,29 @@ class GoldenScreen(ModalScreen[GoldenCorrection | None]):
     GoldenScreen #golden-message { height: 2; }
     """
 
-    def __init__(self, session: Session, golden: GoldenSupport, subject: ReviewSubject, *, hides_verdicts: bool) -> None:
+    def __init__(
+        self, session: Session, golden: GoldenSupport, subject: ReviewSubject, *, hides_verdicts: bool
+    ) -> None:
+        """Create the editor. `hides_verdicts`: do not recompute verdicts, because blind review hides them."""
         super().__init__()
         self._session, self._golden = session, golden
         self._item, self._detail = subject.item, (detail := subject.detail)
         self._hides_verdicts = hides_verdicts
-        mine = next((o for o in detail.opinions if o.annotator == session.annotator and o.golden_fix), None)
-        self._reason = (mine.note if mine else None) or ""
-        self._reason_before = self._reason
-        fix = mine.golden_fix if mine else None
+        own = next((o for o in detail.opinions if o.annotator == session.annotator and o.golden_fix), None)
+        self._reason = (own.note if own else None) or ""
+        self._saved_reason = self._reason
+        fix = own.golden_fix if own else None
         self._initial_text = format_json(fix) if fix else initial_text(golden, detail.run, detail.item)
         self._checked = CheckedText(None)
-        self._leaving = False
+        self._message: Line = ()
+        self._confirms_cancel = False
+        """Whether the next cancel key discards a changed text."""
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="golden-title")
-        box = GoldenTextArea(self._initial_text, soft_wrap=True, show_line_numbers=True, tab_behavior="indent", compact=True)
+        box = GoldenTextArea(
+            self._initial_text, soft_wrap=True, show_line_numbers=True, tab_behavior="indent", compact=True
+        )
         box.cursor_blink = False
         yield box
         yield LineBar(id="golden-message")
@@ -114,7 +119,7 @@ class GoldenScreen(ModalScreen[GoldenCorrection | None]):
     # -- checks
 
     def on_text_area_changed(self, _: TextArea.Changed) -> None:
-        self._leaving = False
+        self._confirms_cancel = False
         self._check()
 
     @work(exclusive=True, group="check")
@@ -134,15 +139,12 @@ class GoldenScreen(ModalScreen[GoldenCorrection | None]):
                 async for summary in recheck_runs(self._session, self._golden, self._item, fix):
                     self._show_message(summary.describe(), "good" if summary.this_verdict else "")
             except Exception as error:  # a fix can be saved even if another run cannot be read
-                self._show_message(
-                    f"valid · verdicts cannot be recomputed: {sanitize(str(error) or type(error).__name__)}", "warn"
-                )
+                reason = sanitize(str(error) or type(error).__name__)
+                self._show_message(f"valid · verdicts cannot be recomputed: {reason}", "warn")
 
     def _show_message(self, text: str, style: str = "") -> None:
-        self._message: Line = ((f" {text}", style),)
+        self._message = ((f" {text}", style),)
         self._draw_bars()
-
-    _message: Line = ()
 
     def _draw_bars(self) -> None:
         cells = self.app.size.width
@@ -151,8 +153,8 @@ class GoldenScreen(ModalScreen[GoldenCorrection | None]):
         right: Line = ((sanitize(reason.replace("\n", " ")), "dim"),)
         self.query_one("#golden-title", LineBar).show(justify_line(left, fit_line(right, cells // 2), cells))
         self.query_one("#golden-message", LineBar).show(self._message)
-        where: Line = ((" text ", "head") if self._is_editing else (" keys ", "head"),)
-        self.query_one("#golden-keys", LineBar).show((*where, *key_hints_line(key_hints(self), cells - 6, 1)))
+        mode: Line = ((" text " if self._is_editing else " keys ", "head"),)
+        self.query_one("#golden-keys", LineBar).show((*mode, *key_hints_line(key_hints(self), cells - 6, 1)))
 
     def on_descendant_focus(self) -> None:
         self.call_after_refresh(self._draw_bars)
@@ -171,57 +173,60 @@ class GoldenScreen(ModalScreen[GoldenCorrection | None]):
     def action_save(self) -> None:
         """Close with the correction. If the text is invalid, show the problem with the cursor on it instead."""
         detail = self._detail
-        now = check_text(self._text_area.text, self._golden, detail.run, detail.item)
-        if now.golden_fix is None:
-            self._text_area.move_cursor(line_and_column(self._text_area.text, now.position))
+        checked = check_text(self._text_area.text, self._golden, detail.run, detail.item)
+        if checked.golden_fix is None:
+            self._text_area.move_cursor(line_and_column(self._text_area.text, checked.position))
             self._text_area.focus()
-            self._show_message(f"NOT SAVED: {sanitize(now.problem)}", "bad")
+            self._show_message(f"NOT SAVED: {sanitize(checked.problem)}", "bad")
             self.app.bell()
         else:
-            self.dismiss(GoldenCorrection(now.golden_fix, self._reason if self._reason != self._reason_before else None))
+            reason = self._reason if self._reason != self._saved_reason else None
+            self.dismiss(GoldenCorrection(checked.golden_fix, reason))
 
     def action_reason(self) -> None:
-        def take(reason: str | None) -> None:
+        """Ask for the reason for the correction."""
+
+        def set_reason(reason: str | None) -> None:
             if reason is not None:
                 self._reason = reason
             self._draw_bars()
 
-        self.app.push_screen(NoteScreen("the golden answer", self._reason), take)
+        self.app.push_screen(NoteScreen("the golden answer", self._reason), set_reason)
 
     def action_start(self) -> None:
         """Restore the golden answer of the dataset."""
         self._text_area.text = initial_text(self._golden, self._detail.run, self._detail.item)
 
     def action_editor(self) -> None:
+        """Edit the text in the program that VISUAL or EDITOR names."""
         command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
         with tempfile.TemporaryDirectory(prefix="fcreview-") as folder:
             file = Path(folder) / "golden.json"
             file.write_text(self._text_area.text + "\n", "utf-8")
             try:
                 with self.app.suspend():
-                    done = subprocess.run([*shlex.split(command), str(file)], check=False)  # noqa: S603
-                if done.returncode == 0:
+                    code = subprocess.run([*shlex.split(command), str(file)], check=False).returncode  # noqa: S603
+                if code == 0:
                     self._text_area.text = file.read_text("utf-8").rstrip("\n")
                 else:
-                    self._show_message(
-                        f"{sanitize(command)} failed (exit code {done.returncode}). Its text was not used.", "warn"
-                    )
+                    message = f"{sanitize(command)} failed (exit code {code}). Its text was not used."
+                    self._show_message(message, "warn")
             except (OSError, ValueError, SuspendNotSupported) as error:
                 self._show_message(f"{sanitize(command)}: {sanitize(str(error) or 'cannot be started')}", "bad")
         self.refresh(layout=True)
 
     def action_cancel(self) -> None:
-        """Close without saving. If the text changed, the key has to be pressed twice."""
-        if self._text_area.text == self._initial_text or self._leaving:
+        """Close without saving. If the text changed, the key must be pressed twice."""
+        if self._text_area.text == self._initial_text or self._confirms_cancel:
             self.dismiss(None)
         else:
-            self._leaving = True
+            self._confirms_cancel = True
             key = active_key_names(self.app).get("golden.cancel", "")
             self._show_message(f"not saved: press {key} again to discard the text", "warn")
 
 
 def open_golden_editor(view: ItemView, session: Session, subject: ReviewSubject) -> None:
-    """Open the golden editor. A correction is recorded for the item that was on screen when the key was pressed."""
+    """Open the golden editor and record the correction."""
     if session.golden_support is None:
         view.show_message(StatusMessage("the golden editor is not available here", "warn"))
         return
@@ -233,4 +238,5 @@ def open_golden_editor(view: ItemView, session: Session, subject: ReviewSubject)
                 subject, lambda latest: recorder.record_golden_fix(latest, answer.golden_fix, answer.reason)
             )
 
-    view.app.push_screen(GoldenScreen(session, session.golden_support, subject, hides_verdicts=view.cursor.hides_verdicts), record)
+    hides_verdicts = view.cursor.hides_verdicts
+    view.app.push_screen(GoldenScreen(session, session.golden_support, subject, hides_verdicts=hides_verdicts), record)

@@ -1,12 +1,12 @@
 """Dialogs of the item pane: fault, tags, note, labels, override reason, copy, the same item in other runs, and texts.
 
-A review submitted in a dialog is about the item that was on screen when its key was pressed.
+A review from a dialog is about the item that was on screen when the dialog's key was pressed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -21,14 +21,14 @@ from fcreview.tui.key_bindings import active_key_names, key_hints, make_bindings
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_actions import (
     calls_text,
-    open_command,
     diff_text,
     json_text,
     label_choices,
     markdown_text,
-    read_raw_records,
-    read_predictions,
+    open_command,
     prediction_choices,
+    read_predictions,
+    read_raw_records,
 )
 from fcreview.tui.review.item_reviewer import NAME_CELLS, ItemView
 from fcreview.tui.review.judge import ReviewOutcome, ReviewSubject
@@ -46,9 +46,11 @@ if TYPE_CHECKING:
 
     from fcreview.tui.review.prefetch import ItemPrefetcher
 
+T = TypeVar("T")
+
 
 def ask_fault(view: ItemView, subject: ReviewSubject, name: str = "") -> None:
-    """Ask who is to blame. `name`: of the item, if it is not the displayed one."""
+    """Ask for the fault. `name`: name of the item in the prompt if it is not the displayed one."""
     prompt = FaultScreen(name or _other_item_name(view, subject) or subject.part_name)
     _record_answer(view, subject, prompt, view.item_reviewer.recorder.record_fault)
 
@@ -56,10 +58,10 @@ def ask_fault(view: ItemView, subject: ReviewSubject, name: str = "") -> None:
 def ask_tags(
     view: ItemView, subject: ReviewSubject, session: Session, prefetcher: ItemPrefetcher, name: str = ""
 ) -> None:
-    """Ask for error tags. `name`: of the item, if it is not the displayed one."""
+    """Ask for error tags. `name`: name of the item in the prompt if it is not the displayed one."""
     recorder = view.item_reviewer.recorder
-    row, mine = subject.detail.row, recorder.find_own_opinion(subject)
-    chosen = (mine.tags if mine else None) or []
+    row, own = subject.detail.row, recorder.find_own_opinion(subject)
+    chosen = (own.tags if own else None) or []
     errors = [] if session.blind and row.you is None else [row.error_type, row.rule_error_type]
     tags = tag_choices(session.vocabulary.tags, errors, subject.detail.run.tags, chosen)
     name = name or _other_item_name(view, subject) or subject.part_name
@@ -67,15 +69,15 @@ def ask_tags(
 
 
 def ask_note(view: ItemView, subject: ReviewSubject, name: str = "") -> None:
-    """Ask for a note. `name`: of the item, if it is not the displayed one."""
+    """Ask for a note. `name`: name of the item in the prompt if it is not the displayed one."""
     recorder = view.item_reviewer.recorder
-    mine = recorder.find_own_opinion(subject)
+    own = recorder.find_own_opinion(subject)
     name = name or _other_item_name(view, subject) or sanitize(describe_address(subject.target))
-    _record_answer(view, subject, NoteScreen(name, (mine.note if mine else None) or ""), recorder.record_note)
+    _record_answer(view, subject, NoteScreen(name, (own.note if own else None) or ""), recorder.record_note)
 
 
 def _other_item_name(view: ItemView, subject: ReviewSubject) -> str:
-    """Name of the subject if its item is no longer the displayed one, else an empty string."""
+    """Return the name of the subject if its item is no longer the displayed one, else an empty string."""
     if subject.item == view.item_reviewer.displayed.item:
         return ""
     return f"{sanitize(subject.detail.row.id)} {subject.part_name}".rstrip()
@@ -87,15 +89,17 @@ def _record_answer(
     prompt: ModalScreen[Any],
     record: Callable[[ReviewSubject, Any], Awaitable[ReviewOutcome]],
 ) -> None:
-    def take(answer: Any) -> None:
+    """Open a prompt and record its answer as a review of the subject."""
+
+    def submit(answer: Any) -> None:
         if answer is not None:
             view.item_reviewer.record(subject, lambda latest: record(latest, answer))
 
-    view.app.push_screen(prompt, take)
+    view.app.push_screen(prompt, submit)
 
 
 class CopyScreen(ModalScreen[str | None]):
-    """Asks what to copy. Its result is one of the names in `copy_of`, or None."""
+    """Prompt for what to copy. The result is a kind of `text_to_copy`, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COPY_ACTIONS)
     CSS = """
@@ -107,27 +111,32 @@ class CopyScreen(ModalScreen[str | None]):
         yield LineBar(id="copy")
 
     def on_mount(self) -> None:
-        what: Line = ((" copy", "strong"),)
-        self.query_one(LineBar).show(
-            (*what, *key_hints_line(key_hints(self), self.app.size.width - line_width(what), 1))
-        )
+        title: Line = ((" copy", "strong"),)
+        hints = key_hints_line(key_hints(self), self.app.size.width - line_width(title), 1)
+        self.query_one(LineBar).show((*title, *hints))
 
-    def action_take(self, what: str) -> None:
-        self.dismiss(what)
+    def action_take(self, kind: str) -> None:
+        self.dismiss(kind)
 
     def action_cancel(self) -> None:
         self.dismiss(None)
 
 
-def text_to_copy(kind: str, block_text: str, reader: Cursor, folder: Path | None) -> str:
-    """The text to copy. `this`: the block under the cursor; `folder`: the workspace's `.fcreview`."""
-    detail, annotator = reader.detail, reader.annotator
+def text_to_copy(kind: str, block_text: str, cursor: Cursor, folder: Path | None) -> str:
+    """Return a text to copy.
+
+    Args:
+        kind: One of `this`, `call`, `diff`, `markdown`, `json` and `command`.
+        block_text: Text of the block under the cursor.
+        folder: The workspace's folder `.fcreview`.
+    """
+    detail, annotator = cursor.detail, cursor.annotator
     command = open_command(detail, folder.parent if folder is not None else None)
     texts: dict[str, Callable[[], str]] = {
         "this": lambda: block_text,
-        "call": lambda: calls_text(detail, reader.target),
-        "diff": lambda: diff_text(detail, annotator, hidden=reader.hides_verdicts),
-        "markdown": lambda: markdown_text(detail, annotator, command, hidden=reader.hides_verdicts),
+        "call": lambda: calls_text(detail, cursor.target),
+        "diff": lambda: diff_text(detail, annotator, hidden=cursor.hides_verdicts),
+        "markdown": lambda: markdown_text(detail, annotator, command, hidden=cursor.hides_verdicts),
         "json": lambda: json_text(detail),
         "command": lambda: command,
     }
@@ -137,27 +146,33 @@ def text_to_copy(kind: str, block_text: str, reader: Cursor, folder: Path | None
 def ask_copy(view: ItemView, session: Session) -> None:
     """Ask what to copy and copy it."""
 
-    def copy(what: str | None) -> None:
-        if what is not None:
-            text = text_to_copy(what, view.text.text_to_copy, view.cursor, session.folder)
-            view.show_message(StatusMessage(f"{what}: {copy_text(text, session.folder, view.app._driver)}"))
+    def copy(kind: str | None) -> None:
+        if kind is not None:
+            text = text_to_copy(kind, view.text.text_to_copy, view.cursor, session.folder)
+            view.show_message(StatusMessage(f"{kind}: {copy_text(text, session.folder, view.app._driver)}"))
 
     view.app.push_screen(CopyScreen(), copy)
 
 
+async def _query_item(view: ItemView, session: Session, item: int, read: Callable[[Any], T]) -> T | None:
+    """Run a query for a dialog. Return None if it fails, or if another item was opened meanwhile."""
+    try:
+        result = await session.query(read)
+    except Exception as error:  # a query that fails must not end the app
+        view.show_message(StatusMessage(sanitize(str(error) or type(error).__name__), "bad"))
+        return None
+    return result if view.is_in_front and view.item_reviewer.displayed.item == item else None
+
+
 async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubject) -> None:
-    """List the same item in other runs. The chosen run's item opens over this one; `]` and `[` go from run to run."""
+    """List the same item in other runs. The chosen one opens above this item, in a queue of all of them."""
     item = subject.item
     if view.cursor.hides_verdicts:
         view.show_message(StatusMessage("other runs are hidden until you submit", "warn"))
         return
-    try:
-        runs = await session.query(lambda store: read_predictions(store, item))
-    except Exception as error:  # a query that fails must not end the program
-        view.show_message(StatusMessage(sanitize(str(error) or type(error).__name__), "bad"))
+    runs = await _query_item(view, session, item, lambda store: read_predictions(store, item))
+    if runs is None:
         return
-    if not view.is_in_front or view.item_reviewer.displayed.item != item:
-        return  # another item was opened meanwhile
     if len(runs) < 2:
         view.show_message(StatusMessage("no other run has this item", "warn"))
         return
@@ -172,25 +187,22 @@ async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubje
 
 async def ask_labels(view: ItemView, session: Session, subject: ReviewSubject) -> None:
     """Ask for the labels of the response on the first criterion that has labels."""
-    try:
-        criteria = await session.query(lambda store: store.fetch_label_criteria(subject.item))
-    except Exception as error:  # a query that fails must not end the program
-        view.show_message(StatusMessage(sanitize(str(error) or type(error).__name__), "bad"))
+    item = subject.item
+    criteria = await _query_item(view, session, item, lambda store: store.fetch_label_criteria(item))
+    if criteria is None:
         return
-    if not view.is_in_front or view.item_reviewer.displayed.item != subject.item:
-        return  # another item was opened meanwhile
     if not criteria:
         view.show_message(StatusMessage("this benchmark has no response labels", "warn"))
         return
     criterion = criteria[0]
-    choice = label_choices(subject.detail, session.annotator, criterion)
+    choices = label_choices(subject.detail, session.annotator, criterion)
     recorder = view.item_reviewer.recorder
-    prompt = TagsScreen(choice.labels, choice.selected, name=RESPONSE, label=criterion.replace("_", " "))
+    prompt = TagsScreen(choices.labels, choices.selected, name=RESPONSE, label=criterion.replace("_", " "))
     _record_answer(view, subject, prompt, lambda latest, labels: recorder.record_labels(latest, criterion, labels))
 
 
 def show_text(view: ItemView, session: Session, title: str, text: str | Callable[[], Awaitable[PagerText]]) -> None:
-    """Show a text of the item in the pager."""
+    """Show a text of the displayed item in the pager, or load it there."""
     name = f"{view.item_reviewer.displayed.detail.row.id} · {title}"
     view.app.push_screen(PagerScreen(name, text, find=view.cursor.last_search, folder=session.folder))
 
@@ -198,7 +210,9 @@ def show_text(view: ItemView, session: Session, title: str, text: str | Callable
 def show_records(view: ItemView, session: Session) -> None:
     """Show the item's records of the result and score files in the pager."""
     if view.cursor.hides_verdicts:
-        view.show_message(StatusMessage("records may tell verdicts: they are shown when you have decided", "warn"))
+        view.show_message(
+            StatusMessage("records are hidden until you submit, because they may contain verdicts", "warn")
+        )
         return
     displayed = view.item_reviewer.displayed
 
@@ -209,17 +223,17 @@ def show_records(view: ItemView, session: Session) -> None:
     show_text(view, session, "records", load)
 
 
-class WhyScreen(ModalScreen[int | None]):
-    """Asks why a verdict overrides an automatic one. Its result is the number of a reason, from 1, or None."""
+class OverrideReasonScreen(ModalScreen[int | None]):
+    """Prompt for the reason why a verdict overrides an automatic one. The result is its number, from 1, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERRIDE_REASON_ACTIONS)
     CSS = """
-    WhyScreen { background: transparent; align: left bottom; }
-    WhyScreen LineBar { background: ansi_default; }
+    OverrideReasonScreen { background: transparent; align: left bottom; }
+    OverrideReasonScreen LineBar { background: ansi_default; }
     """
 
     def __init__(self, name: str, reasons: Sequence[str]) -> None:
-        """`name`: of the item or the part with the verdict."""
+        """Create the prompt. `name`: name of the item or part with the verdict."""
         super().__init__()
         self._subject_name, self._reasons = name, reasons
 
@@ -228,10 +242,10 @@ class WhyScreen(ModalScreen[int | None]):
 
     def on_mount(self) -> None:
         names = active_key_names(self.app)
-        digits = [(names.get(f"why.take_{at}", ""), sanitize(one)) for at, one in enumerate(self._reasons, 1)]
-        head: Line = ((" why?", "strong"), (f" {truncate_middle(self._subject_name, NAME_CELLS)}", "warn"))
-        hints = [*((key, reason) for key, reason in digits if key), *key_hints(self)]
-        self.query_one(LineBar).show((*head, *key_hints_line(hints, self.app.size.width - line_width(head), 1)))
+        reasons = [(names.get(f"why.take_{at}", ""), sanitize(reason)) for at, reason in enumerate(self._reasons, 1)]
+        title: Line = ((" why?", "strong"), (f" {truncate_middle(self._subject_name, NAME_CELLS)}", "warn"))
+        hints = [*((key, reason) for key, reason in reasons if key), *key_hints(self)]
+        self.query_one(LineBar).show((*title, *key_hints_line(hints, self.app.size.width - line_width(title), 1)))
 
     def action_take(self, number: int) -> None:
         if number <= len(self._reasons):
@@ -241,12 +255,12 @@ class WhyScreen(ModalScreen[int | None]):
         self.dismiss(None)
 
 
-def ask_why(view: ItemView, session: Session) -> None:
-    """Ask why the last verdict overrides an automatic one."""
+def ask_override_reason(view: ItemView, session: Session) -> None:
+    """Ask for the reason why the last verdict overrides an automatic one, and record it."""
     reasons = session.vocabulary.reasons
 
     def ask(name: str) -> None:
-        view.app.push_screen(WhyScreen(name, reasons), record)
+        view.app.push_screen(OverrideReasonScreen(name, reasons), record)
 
     def record(number: int | None) -> None:
         if number is not None:

@@ -1,7 +1,7 @@
-"""The item pane and the item screen: question, expected and predicted calls, verdicts, and one key for a verdict.
+"""The item pane and the item screen: question, golden and predicted calls, verdicts, and keys to review them.
 
 `ItemPane` connects keys and widgets to `ItemReviewer`, which records reviews and moves through the queue. `ItemScreen`
-shows one pane; `split_view.Panes` shows it beside the queue.
+shows one pane on a screen of its own, and `SplitView` shows one beside the queue.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from textual.screen import Screen
 
 from fcreview.model.address import ITEM
 from fcreview.store.rows import View
-from fcreview.tui.actions import ITEM_ACTIONS as ITEM_ACTIONS
+from fcreview.tui.actions import ITEM_ACTIONS
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import header_line
 from fcreview.tui.key_bindings import active_key_names, make_bindings
@@ -45,29 +45,29 @@ NO_PART = StatusMessage("no part under the cursor takes a verdict", "warn")
 
 
 class VerdictTarget:
-    """Selects what verdict keys are about: the whole item, or the part under the cursor."""
+    """Target of verdict keys: the whole item, or the part under the cursor."""
 
     def __init__(self) -> None:
         self.is_at_cursor = False
+        """Whether verdict keys are about the part under the cursor."""
 
-    def toggle(self, reader: Cursor) -> StatusMessage:
-        """Switch between the item and the part under the cursor, if there is one."""
-        if not self.is_at_cursor and reader.target == ITEM:
+    def toggle(self, cursor: Cursor) -> StatusMessage:
+        """Switch between the item and the part under the cursor. Return the message to show."""
+        if not self.is_at_cursor and cursor.target == ITEM:
             return NO_PART
         self.is_at_cursor = not self.is_at_cursor
         return NO_MESSAGE if self.is_at_cursor else TARGET_RESET
 
-    def follow_cursor(self, reader: Cursor) -> StatusMessage | None:
-        """Return to the whole item if the cursor moved to a block that takes no verdict. Returns the message if so."""
-        if not self.is_at_cursor or reader.target != ITEM:
+    def follow_cursor(self, cursor: Cursor) -> StatusMessage | None:
+        """Return to the whole item if the cursor moved to a block that takes no verdict. Return the message then."""
+        if not self.is_at_cursor or cursor.target != ITEM:
             return None
         self.is_at_cursor = False
         return TARGET_RESET
 
 
 class KeyPressContext:
-    """Finds the item that was on screen when a key was pressed. Until the next item is drawn, keys are about the
-    previous one."""
+    """Item that was on screen when a key was pressed. Until the next item is drawn, keys are about the previous one."""
 
     def __init__(self) -> None:
         self._drawn: ReviewSubject | None = None
@@ -76,62 +76,63 @@ class KeyPressContext:
         self._from_list = False
 
     def set_drawn(self, subject: ReviewSubject) -> None:
-        """Set the subject that the header and the status line name from now on."""
+        """Set the subject that the header and the status line name."""
         self._drawn = subject
 
     def begin_item(self, *, from_list: bool) -> None:
-        """Note that another item is displayed but not drawn yet. `from_list`: the list beside it named it before."""
+        """Record that another item is displayed but not drawn yet. `from_list`: the list named the item before."""
         self._previous, self._drawn_at, self._from_list = None if from_list else self._drawn, inf, from_list
 
     def set_item_drawn(self, moment: float) -> None:
-        """Note that the item is drawn. `moment`: seconds of the monotonic clock."""
+        """Record that the item was drawn at this time, in seconds of the monotonic clock."""
         self._drawn_at = moment
 
     def is_ambiguous(self, pressed: float | None) -> bool:
-        """Whether list and header named different items when the key was pressed."""
+        """Whether list and header named different items when the key was pressed, at the time `pressed`."""
         return self._from_list and pressed is not None and pressed < self._drawn_at
 
     def subject(self, pressed: float | None, current: ReviewSubject) -> ReviewSubject:
-        """The subject on screen at a key press. `pressed`: its time, or None if no key was pressed."""
+        """Return the subject on screen when a key was pressed. `pressed`: time of the key press, if there was one."""
         return current if self._previous is None or pressed is None or pressed >= self._drawn_at else self._previous
 
 
 class ItemPane(Vertical):
-    """One item with its status line. Implements `ItemView`."""
+    """Item with header and status line. Implements `ItemView`."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ITEM_ACTIONS)
 
     position: reactive[int | None] = reactive(None, repaint=False, init=False, always_update=True)
-    """Index of the displayed item in the queue. Watchers run before the next key is handled."""
+    """Index of the displayed item in the queue, or None. Watchers run before the next key is handled."""
 
     @dataclass
     class Closed(Message):
-        """The pane is closed. `item` was displayed last."""
+        """Posted when the pane is closed."""
 
         item: int
+        """Number of the last displayed item."""
 
     @dataclass
     class ReviewSaved(Message):
-        """A review of the item is on disk."""
+        """Posted when a review of an item is on disk."""
 
         item: int
 
     def __init__(self, session: Session, view: View, make_screen: Callable[[View, int], Screen[int]]) -> None:
-        """`make_screen` returns a screen that shows another item over this one."""
+        """Create the pane. `make_screen` returns a screen that shows another item above this one."""
         super().__init__()
         self._session = session
         self.text = ItemText(id="item-text")
         self.make_screen = make_screen
         self._opened: int | None = None
-        """The item that was to be opened last."""
+        """Number of the item that was opened or requested last."""
         self._prefetcher = ItemPrefetcher(session, view)
         self.item_reviewer = ItemReviewer(session, self._prefetcher, self, self._key)
         self.is_awaiting_list = False
-        """The focus is in the list and its item is not known yet. Until it is, no review is recorded."""
+        """Whether the list has not requested its next item yet. No review is recorded until it has."""
         self._from_list = False
-        """The list beside the pane asked for the next item."""
+        """Whether the list beside the pane requested the next item."""
         self.follows_list = False
-        """True while the list beside the pane has the focus: the pane shows the item under the list's cursor."""
+        """Whether the pane shows the item under the cursor of the list beside it, which has the focus."""
         self._target, self._key_press = VerdictTarget(), KeyPressContext()
         self._message = NO_MESSAGE
 
@@ -152,16 +153,16 @@ class ItemPane(Vertical):
         self.item_reviewer.open_item(item)
 
     def is_showing(self, item: int, view: View) -> bool:
-        """Whether the item of this view is displayed, or is the next to be."""
+        """Whether the item of this view is requested, or displayed with its current reviews."""
         return self.item_reviewer.is_showing(item, view) and not self.is_awaiting_list
 
     def set_request(self, requested: RequestedItem) -> None:
-        """Set the item that `ItemReviewer.show_requested` displays. Until then no review is recorded."""
+        """Set the item that `ItemReviewer.show_requested` displays. No review is recorded until it is displayed."""
         self._opened, self.is_awaiting_list, self._from_list = requested.item, False, True
         self.item_reviewer.set_request(requested)
 
     def continue_from(self, other: ItemPane) -> None:
-        """Show the item of another pane that was closed, as it was there."""
+        """Show the item of another pane, which was closed, with its cursor and folds."""
         self._opened, self.is_awaiting_list = other._opened, False
         self._target, self._message = other._target, other._message
         self.item_reviewer.continue_from(other.item_reviewer)
@@ -171,12 +172,12 @@ class ItemPane(Vertical):
 
     @property
     def opening(self) -> bool:
-        """True until the item is displayed. Keys that would review it are dropped, and the app rings the bell."""
+        """Whether the item is not displayed yet. The app rings the bell for keys that would review it."""
         return self.is_awaiting_list or self.item_reviewer.has_request or not self.item_reviewer.has_item
 
     def resume(self) -> None:
         """Continue after a screen that covered the pane was closed."""
-        self._session.queue_file = self._prefetcher.view.queue_file  # the other screen may have shown another queue
+        self._session.queue_file = self._prefetcher.view.queue_file  # an item above may be of another queue
         self.item_reviewer.show_pending_item()
 
     @property
@@ -186,13 +187,13 @@ class ItemPane(Vertical):
 
     @property
     def target(self) -> str:
-        """Address that verdict keys are about."""
+        """Target of verdict keys."""
         return self.cursor.target if self._target.is_at_cursor else ITEM
 
     def _subject(self) -> ReviewSubject | None:
-        """The item and target on screen when the key was pressed.
+        """Return the item and target that were on screen when the key was pressed.
 
-        None, with a bell, if the list and the header named different items then.
+        Ring the bell and return None if the list and the header named different items then.
         """
         pressed = getattr(self.app, "last_key_time", None)
         if self._key_press.is_ambiguous(pressed):
@@ -210,23 +211,22 @@ class ItemPane(Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         return action == "back" or not (self.opening or (self.item_reviewer.is_gone and action != "step"))
 
-    # -- what `ItemReviewer` shows
+    # -- methods of `ItemView`
 
     @property
     def is_in_front(self) -> bool:
-        """True if nothing covers the pane and it may show another item."""
-        if self.follows_list:
-            return False
-        return self.app.screen is self.screen  # `is_current` is also true below a transparent prompt
+        """Whether nothing covers the pane, so that it may show another item."""
+        # `Screen.is_current` is also true below a transparent prompt
+        return not self.follows_list and self.app.screen is self.screen
 
     def run_coroutine(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine as long as the pane exists."""
+        """Run a coroutine that is cancelled when the pane is removed."""
         self.run_worker(work, group="actions")
 
-    def show_item(self, displayed: DisplayedItem, remark: StatusMessage) -> None:
+    def show_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         """Show another item."""
         self._key_press.begin_item(from_list=self._from_list)
-        self._from_list, self._target.is_at_cursor, self._message = False, False, remark
+        self._from_list, self._target.is_at_cursor, self._message = False, False, message
         if self.text.reader is None:
             keys = " ".join(filter(None, map(self._key, ("item.group_previous", "item.group_next"))))
             options = DisplayOptions(open_key=self._key("item.fold"), group_keys=keys)
@@ -239,33 +239,33 @@ class ItemPane(Vertical):
         self.position = displayed.navigator.position
         self.call_after_refresh(self._prefetch)
 
-    def refresh_item(self, displayed: DisplayedItem, remark: StatusMessage) -> None:
+    def refresh_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         """Show the same item with its current reviews."""
-        self._message = remark
+        self._message = message
         self.text.update_item(displayed.detail)
         self.refresh_bindings()
         self._go_to_unanswered()
 
     def _go_to_unanswered(self) -> None:
-        """In the queue of judge verdicts, move the cursor to the first one that is not answered."""
+        """In the queue `judged`, move the cursor to the first unanswered judge verdict."""
         if self._prefetcher.view.queue == "judged":
-            left = unanswered_judge_verdicts(self.cursor.detail, self._session.annotator)
-            self._target.is_at_cursor = bool(left) and self.text.move_to_target(left[0][0])
+            unanswered = unanswered_judge_verdicts(self.cursor.detail, self._session.annotator)
+            self._target.is_at_cursor = bool(unanswered) and self.text.move_to_target(unanswered[0][0])
             self.draw_bars()
 
-    def show_message(self, remark: StatusMessage) -> None:
+    def show_message(self, message: StatusMessage) -> None:
         """Show a message in the status line, with the bell for an error."""
-        self._message = remark
-        if remark.style == "bad":
+        self._message = message
+        if message.style == "bad":
             self.app.bell()
         self.draw_bars()
 
     def notify_saved(self, item: int) -> None:
-        """Announce that a review of the item is on disk."""
+        """Notify other widgets that a review of the item is on disk."""
         self.post_message(self.ReviewSaved(item))
 
     def close(self, item: int) -> None:
-        """Announce that the pane is closed."""
+        """Close the pane. `item`: number of the last displayed item."""
         self.is_awaiting_list = True
         self.post_message(self.Closed(item))
 
@@ -277,18 +277,18 @@ class ItemPane(Vertical):
             self.item_reviewer.pace.set_unreviewed(await self._prefetcher.count_unreviewed())
 
     def draw_bars(self) -> None:
-        """Draw the header, the status line and the line of keys."""
+        """Draw the header, the status line and the key line."""
         cells, keys = self.size.width, active_key_names(self.app)
         status: Line = ((f" {self._message.text}", self._message.style),)
         if self.item_reviewer.has_item:
-            displayed, reader = self.item_reviewer.displayed, self.cursor
-            walk = displayed.navigator
-            header = header_line(displayed.detail, walk.position, walk.count, cells, hide_verdicts=reader.hides_verdicts)
+            displayed, cursor = self.item_reviewer.displayed, self.cursor
+            position, count = displayed.navigator.position, displayed.navigator.count
+            header = header_line(displayed.detail, position, count, cells, hide_verdicts=cursor.hides_verdicts)
             self.query_one("#item-header", LineBar).show(header)
             self._key_press.set_drawn(subject := self._current_subject())
             question = self.item_reviewer.pending_question(subject)
-            share, pace = self.text.scroll_percent, self.item_reviewer.pace.summary
-            status = status_line(self._message, question, share, reader.in_arguments, cells, keys, pace)
+            percent, pace = self.text.scroll_percent, self.item_reviewer.pace.summary
+            status = status_line(self._message, question, percent, cursor.in_arguments, cells, keys, pace)
             for line in self.screen.query(KeyLine):
                 line.set_priority_hints([] if self.follows_list else self.item_reviewer.override_hints)
         self.query_one("#item-status", LineBar).show(status)
@@ -305,7 +305,7 @@ class ItemPane(Vertical):
     # -- reviews
 
     def action_verdict(self, key: str) -> None:
-        """Record a verdict. `key` is one of `judge.VERDICTS`."""
+        """Record a verdict. `key` is one of `judge.VERDICTS_BY_KEY`."""
         if (subject := self._subject()) is not None:
             self.item_reviewer.record_verdict(subject, key)
 
@@ -315,7 +315,7 @@ class ItemPane(Vertical):
             self.item_reviewer.score(subject, value)
 
     def action_fault(self) -> None:
-        """Ask who is to blame."""
+        """Ask for the fault."""
         if (subject := self._subject()) is not None:
             item_dialogs.ask_fault(self, subject)
 
@@ -330,7 +330,7 @@ class ItemPane(Vertical):
             item_dialogs.ask_note(self, subject)
 
     def action_last(self, prompt: str) -> None:
-        """Open the prompt `fault`, `tag` or `note` for the item completed last, which the prompt names."""
+        """Open the prompt `fault`, `tag` or `note` for the last completed item, which the prompt names."""
 
         def ask(subject: ReviewSubject) -> None:
             if prompt == "fault":
@@ -362,7 +362,7 @@ class ItemPane(Vertical):
 
     def action_why(self) -> None:
         """Ask why the last verdict overrides an automatic one."""
-        item_dialogs.ask_why(self, self._session)
+        item_dialogs.ask_override_reason(self, self._session)
 
     # -- navigation and details
 
@@ -387,7 +387,8 @@ class ItemPane(Vertical):
         item_dialogs.show_text(self, self._session, opened.title, opened.text)
 
     def action_search(self) -> None:
-        self.app.push_screen(AskScreen("/", self.cursor.last_search), lambda text: self.text.search(text) if text else None)
+        prompt = AskScreen("/", self.cursor.last_search)
+        self.app.push_screen(prompt, lambda text: self.text.search(text) if text else None)
 
     @work(group="dialog", exclusive=True)
     async def action_elsewhere(self) -> None:
@@ -401,7 +402,7 @@ class ItemPane(Vertical):
 
 
 class ItemScreen(Screen[int]):
-    """A screen with one item pane. Its result is the item displayed last (`QueueRow.item`)."""
+    """Screen with one item pane. The result is the number of the last displayed item."""
 
     CSS_PATH = "item.tcss"
 
@@ -411,8 +412,9 @@ class ItemScreen(Screen[int]):
         session.queue_file = view.queue_file
         self.pane = ItemPane(session, view, partial(ItemScreen, session))
         self.can_close_for_split = False
-        """True if the screen closes for two panes when the terminal is wide enough."""
+        """Whether the screen closes when the terminal becomes wide enough for two panes."""
         self.closed_for_split = False
+        """Whether the screen closed because the terminal became wide enough for two panes."""
 
     def compose(self) -> ComposeResult:
         yield self.pane

@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from fcreview.matching.clusters import GROUPINGS, group_clusters, computed_grouping
+from fcreview.matching.clusters import GROUPINGS, computed_grouping, group_clusters
 from fcreview.model.wording import format_count
 from fcreview.tui.actions import CLUSTER_ACTIONS, MODAL_HELP_ACTIONS, PICKER_ACTIONS
 from fcreview.tui.key_bindings import make_bindings, unavailable_key_message

@@ -96,7 +96,7 @@ class QueueScreen(Screen[None]):
 
     def action_to_item(self) -> None:
         if not self._split.focus_item():
-            self.pane.show_message("no item selected")
+            self.pane.show_message("No item selected")
 
     def on_line_list_chosen(self) -> None:
         self.action_open()
@@ -113,6 +113,7 @@ class QueueScreen(Screen[None]):
             self.show_item(found.item)
 
     def show_item(self, item: int) -> None:
+        """Open the item on a screen of its own."""
         from fcreview.tui.screens.item_pane import ItemScreen
 
         screen = ItemScreen(self._session, self.state.view, item)
@@ -126,7 +127,7 @@ class QueueScreen(Screen[None]):
 
     def action_adjudicate(self) -> None:
         if self.state.blind:
-            self.pane.show_message("adjudication is not available in blind mode because it shows other reviews")
+            self.pane.show_message("Adjudication is not available in blind mode because it shows other reviews")
             return
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
@@ -140,9 +141,8 @@ class QueueScreen(Screen[None]):
 
     def action_filter(self) -> None:
         key = active_key_names(self.app).get("app.help", "")
-        self._filter_line.open(
-            "filter", self.state.where, FilterLine.FILTER_HINT + (f"  ({key} lists all)" if key else "")
-        )
+        hint = FilterLine.FILTER_HINT + (f"  ({key} lists all)" if key else "")
+        self._filter_line.open("filter", self.state.where, hint)
 
     def action_search(self) -> None:
         self._filter_line.open("search", self.state.search, FilterLine.SEARCH_HINT)
@@ -168,7 +168,7 @@ class QueueScreen(Screen[None]):
 
     def action_clear_filter(self) -> None:
         if not self.state.is_narrowed:
-            self.pane.show_message("no filter to clear")
+            self.pane.show_message("No filter to clear")
             return
         item = self.pane.cursor_position.item
         self._levels.clear()
@@ -183,13 +183,13 @@ class QueueScreen(Screen[None]):
         elif menu.make_screen is not None:
             self.app.push_screen(menu.make_screen(), partial(self._apply_menu_choice, menu_name))
 
-    def _apply_menu_choice(self, what: str, answer: Any) -> None:
-        if answer is not None:
-            self.pane.load_view(self._menus.apply(what, answer, self.pane.cursor_position))
+    def _apply_menu_choice(self, menu_name: str, choice: Any) -> None:
+        if choice is not None:
+            self.pane.load_view(self._menus.apply(menu_name, choice, self.pane.cursor_position))
 
-    def apply_choice(self, what: str, answer: Any) -> None:
+    def apply_choice(self, menu_name: str, choice: Any) -> None:
         """Apply a choice of one of the `QueueMenus` that was made in the palette."""
-        self.pane.load_view(self._menus.apply(what, answer, self.pane.cursor_position, from_list=False))
+        self.pane.load_view(self._menus.apply(menu_name, choice, self.pane.cursor_position, from_list=False))
 
     def find_and_open(self, item: int) -> None:
         """Open an item. The cursor moves to it if the view contains it."""
@@ -210,7 +210,8 @@ class QueueScreen(Screen[None]):
         elif leave:
             self.app.call_later(self.app.run_action, "quit")
         else:
-            self.pane.show_message(f"Already at the top level; press {active_key_names(self.app).get('queue.quit', '')} to quit")
+            quit_key = active_key_names(self.app).get("queue.quit", "")
+            self.pane.show_message(f"Already at the top level; press {quit_key} to quit")
 
     @property
     def position(self) -> QueuePosition:

@@ -1,4 +1,4 @@
-"""Menus of the queue screen: which lists it opens, and how a selection changes the queue."""
+"""Menus of the queue screen: the lists that it opens and how a choice changes the queue."""
 
 from __future__ import annotations
 
@@ -23,25 +23,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QueueMenu:
+    """List of choices that change the queue."""
+
     make_screen: Callable[[], ModalScreen[Any]] | None
-    """Opens the list; None if the menu is only in the palette."""
+    """Returns the screen of the list. None if the choices are only in the palette."""
     apply: Callable[[Any], None]
-    """Changes the state by a selection."""
+    """Changes the state of the queue by a choice."""
     disabled_reason: Callable[[], str] = lambda: ""
-    """Why the menu is not available; empty if it is."""
+    """Returns why the menu is not available, or an empty string."""
     adds_level: bool = True
-    """Whether a selection opens a level, from which `esc` returns to the list."""
+    """Whether a choice opens a level, from which the key `queue.back` returns to the list."""
 
 
 class QueueMenus:
-    """Menus of one queue screen, by the names that the key table uses."""
+    """Menus of a queue screen."""
 
     def __init__(self, session: Session, state: QueueState, levels: QueueLevels) -> None:
         self._session, self._state, self._levels = session, state, levels
         self.runs: Sequence[RunRow] | None = None
-        """The opened runs; None until they are read."""
+        """Opened runs, or None until they are read."""
         self._run_list: RunListState | None = None
-        self.menus = {
+        self.menus: dict[str, QueueMenu] = {
             "order": QueueMenu(lambda: PickerScreen(order_choices(state)), state.apply_order, adds_level=False),
             "clusters": QueueMenu(self._open_clusters, state.apply_terms, self._blind_reason("clusters")),
             "agreement": QueueMenu(self._open_agreement, state.apply_items, self._blind_reason("agreement")),
@@ -55,19 +57,21 @@ class QueueMenus:
         }
 
     def apply(self, menu_name: str, choice: Any, cursor: CursorPosition, *, from_list: bool = True) -> CursorPosition:
-        """Apply a selection and return the new cursor position. `listed` is true if it was made in a list, which `esc`
-        opens again."""
-        menu, before = self.menus[menu_name], self._state.settings
+        """Apply a choice of a menu and return the new cursor position.
+
+        `from_list`: the choice was made in a list, which the key `queue.back` opens again, and not in the palette.
+        """
+        menu, settings = self.menus[menu_name], self._state.settings
         self._levels.lists.selections[menu_name] = choice
         menu.apply(choice)
         if not menu.adds_level:
             return cursor
-        self._levels.push(before, cursor, menu_name if from_list else "")
+        self._levels.push(settings, cursor, menu_name if from_list else "")
         return CursorPosition()
 
     @property
     def shown_runs(self) -> Sequence[RunRow] | None:
-        """The selected run, or all of them."""
+        """The selected run, or all opened runs. None until they are read."""
         if self.runs is None or self._state.run is None:
             return self.runs
         return [run for run in self.runs if run.run == self._state.run]
@@ -102,9 +106,9 @@ class QueueMenus:
         return CalibrationScreen(self._session, self._state.view)
 
     async def _load_issues(self) -> ChoiceTable[str]:
-        made = issue_choices(await self._session.query(lambda store: store.fetch_issues()))
+        choices = issue_choices(await self._session.query(lambda store: store.fetch_issues()))
         last = self._levels.lists.selections.get("issues")
-        return replace(made, cursor=made.values.index(last)) if last in made.values else made
+        return replace(choices, cursor=choices.values.index(last)) if last in choices.values else choices
 
     def _open_runs(self) -> ModalScreen[Any]:
         from fcreview.tui.queue.runs import RunListState
@@ -123,6 +127,6 @@ class QueueMenus:
         return CompareScreen(self._session, self._state.view, (rows[a], rows[b]))
 
     def _initial_run(self) -> int | None:
-        """The run under the cursor when the list opens."""
-        selected: int | None = self._levels.lists.selections.get("runs")
-        return selected if self._state.run is None else self._state.run
+        """Return the run under the cursor when the list opens."""
+        last_choice: int | None = self._levels.lists.selections.get("runs")
+        return last_choice if self._state.run is None else self._state.run

@@ -1,7 +1,6 @@
-"""The queue's list with its header lines and its filter line.
+"""The list of the queue with its header lines and its filter line.
 
-`QueueLoader` reads the rows, the list draws those in view. When the list's cursor moves, `_draw_position` updates the
-header, and `SplitView` shows the item. Keys are handled by `QueueScreen`.
+`QueueLoader` reads the rows and `QueueList` draws them. `QueueScreen` handles the keys.
 """
 
 from __future__ import annotations
@@ -30,15 +29,18 @@ if TYPE_CHECKING:
 
 
 class QueuePane(Vertical):
+    """List of the queue with its header and filter line."""
+
     @dataclass
     class RowsLoaded(Message):
-        """Rows were loaded; `reread` is true if the whole view was read again."""
+        """Posted when rows were loaded."""
 
         is_reread: bool
+        """Whether the whole view was read again."""
 
     @dataclass
     class ItemFound(Message):
-        """The item to open first was found."""
+        """Posted when the item to open first was found."""
 
         item: int
 
@@ -47,13 +49,13 @@ class QueuePane(Vertical):
         self._session, self._state, self._menus = session, state, menus
         self._loader = QueueLoader(session)
         self._page: QueuePage | None = None
-        """None until the first rows are loaded."""
+        """Displayed page, or None until the first rows are loaded."""
         self._estimate: PassRateEstimate | None = None
         self._first_item: int | str | None = None
+        """Id or number of the item to open first, until it is found."""
         self._message = ""
         self._target: CursorPosition | None = None
-        """Cursor position for the rows that are being loaded, else None."""
-        self._has_rows = False
+        """Cursor position in the view that is being loaded, or None."""
         self._waiting = ProgressTimer(self, self._show_waiting_time)
         self._cancel_key = ""
 
@@ -71,10 +73,9 @@ class QueuePane(Vertical):
         self.watch(self.list, "cursor", self._draw_position, init=False)
 
     def load_first(self, cursor: CursorPosition, item: int | str | None, message: str) -> None:
-        """Load the first rows. `item` is the id or number of an item to open then."""
+        """Load the first rows. `item`: id or number of an item to open then."""
         self._target, self._first_item = cursor, item
-        # paint the frame before the store is opened
-        self.call_after_refresh(lambda: self.load_view(cursor, message))
+        self.call_after_refresh(lambda: self.load_view(cursor, message))  # draws the frame before the store is opened
 
     @property
     def list(self) -> QueueList:
@@ -86,11 +87,12 @@ class QueuePane(Vertical):
 
     @property
     def is_loading(self) -> bool:
+        """Whether a view is being loaded."""
         return self._target is not None
 
     @property
     def cursor_position(self) -> CursorPosition:
-        """Position of the cursor, or the one it will have when rows are loaded."""
+        """Position of the cursor, or its position after loading."""
         if self._target is not None:
             return self._target
         line = self.list.cursor
@@ -99,28 +101,29 @@ class QueuePane(Vertical):
 
     @property
     def is_settled(self) -> bool:
-        """Whether rows are shown and no others are being loaded."""
-        return self._target is None and self._has_rows
+        """Whether rows are displayed and no view is being loaded."""
+        return self._target is None and self._page is not None
 
-    def show_reloaded(self, loaded: QueuePage, message: str) -> None:
-        """Show the same view from a new store. The cursor stays in its row of the screen."""
+    def show_reloaded(self, page: QueuePage, message: str) -> None:
+        """Show the same view from a new store. The cursor stays on its line of the screen."""
         row = self.list.cursor_row
         self._loader.clear_caches()
-        self._show_list(loaded)
+        self._show_list(page)
         self.list.scroll_cursor_to(row)
         self._message = message or self._message
         self._draw_header()
         self.post_message(self.RowsLoaded(is_reread=False))
         self.load_runs()
 
-    # -- what is shown
+    # -- drawing
 
     def clear_message(self, message: str) -> None:
-        """Remove the message if it is still shown."""
+        """Remove the message if it is still displayed."""
         if self._message == message:
             self.show_message("")
 
     def show_message(self, message: str) -> None:
+        """Show a message above the list."""
         self._message = message
         self._draw_header()
 
@@ -137,9 +140,9 @@ class QueuePane(Vertical):
         self.refresh_bindings()
 
     def _draw_position(self) -> None:
-        state, shown = self._state, self._page
-        place = self.list.cursor + 1 if shown and shown.total else None
-        progress = header.QueueProgress(place, shown.total if shown else None, shown.progress if shown else "")
+        state, page = self._state, self._page
+        position = self.list.cursor + 1 if page and page.total else None
+        progress = header.QueueProgress(position, page.total if page else None, page.progress if page else "")
         line = header.view_line(state.view, state.where, state.search, progress, self.size.width)
         self._bar("view").show(line)
 
@@ -148,11 +151,16 @@ class QueuePane(Vertical):
 
     on_queue_list_columns_changed = on_resize
 
-    # -- what is loaded
+    # -- loading
 
     def load_view(self, cursor: CursorPosition, message: str = "", *, cancel_key: str = "") -> None:
-        """Load the view. The cursor goes to the item if the view contains it, else to the line. `cancel_key` is shown
-        while a search takes long."""
+        """Load the view.
+
+        Args:
+            cursor: Position of the cursor after loading.
+            message: Message above the list after loading.
+            cancel_key: Key that cancels the search, shown while it takes long.
+        """
         self._target, self._cancel_key = cursor, cancel_key
         self._waiting.start()
         self._load_view(cursor, message)
@@ -160,7 +168,7 @@ class QueuePane(Vertical):
     def _show_waiting_time(self, seconds: float) -> None:
         if self._target is None:
             return
-        if self._has_rows:
+        if self._page is not None:
             self.show_message(header.search_progress_line(self._menus.shown_runs, seconds, self._cancel_key))
         else:
             self._bar("rates").show(header.store_loading_line(seconds))
@@ -168,13 +176,13 @@ class QueuePane(Vertical):
     @work(exclusive=True, group="view")
     async def _load_view(self, cursor: CursorPosition, message: str) -> None:
         item = self._first_item
-        request = QueueRequest(self._state.view, cursor, refresh=self._has_rows)
+        request = QueueRequest(self._state.view, cursor, refresh=self._page is not None)
         try:
             if item is not None:
                 cursor = CursorPosition(await self._loader.find_item(item, self._state.run), cursor.line)
                 request = replace(request, position=cursor)
-            loaded = await self._loader.load_view(request)
-            message = message or (await self._loader.load_review_warnings() if not self._has_rows else "")
+            page = await self._loader.load_view(request)
+            message = message or (await self._loader.load_review_warnings() if self._page is None else "")
         except SessionError as error:
             self.app.exit(return_code=1, message=str(error))
             return
@@ -185,27 +193,27 @@ class QueuePane(Vertical):
         self._first_item = None
         if item is not None and cursor.item is None:
             message = f"No item {item}"
-        self._show_rows(loaded, message)
+        self._show_page(page, message)
         if item is not None and cursor.item is not None:
             self.post_message(self.ItemFound(cursor.item))
 
-    def _show_rows(self, loaded: QueuePage, message: str) -> None:
-        self._message, self._target = message, None
+    def _show_page(self, page: QueuePage, message: str) -> None:
+        self._message = message
         self._waiting.stop()
-        self._show_list(loaded)
-        self._has_rows = True
+        self._show_list(page)
         self._draw_header()
         self.post_message(self.RowsLoaded(is_reread=True))
         self.load_runs()
 
-    def _show_list(self, loaded: QueuePage) -> None:
-        self._page, self._target = loaded, None
+    def _show_list(self, page: QueuePage) -> None:
+        self._page, self._target = page, None
         self.list.empty_line = header.empty_line(self._state.where, self._state.search, self._session.reviewed_count)
-        self.list.show_view(loaded.total, loaded.cursor, loaded.column_widths)
-        self.list.add_window(loaded.window_index, self.list.version, loaded.rows)
+        self.list.show_view(page.total, page.cursor, page.column_widths)
+        self.list.add_window(page.window_index, self.list.version, page.rows)
 
     @work(exclusive=True, group="runs")
     async def load_runs(self) -> None:
+        """Load the runs with their pass rates."""
         scope = self._state.scope
         self._menus.runs = [run for run in await self._loader.load_runs() if not scope or run.run in scope]
         self._draw_header()
@@ -213,28 +221,28 @@ class QueuePane(Vertical):
 
     @work(exclusive=True, group="share")
     async def _load_estimate(self) -> None:
-        """Loaded last, because it takes longest."""
+        """Load the estimated pass rate, after everything else because it takes longest."""
         runs = self._menus.shown_runs or ()
-        share = await self._loader.load_estimate(runs[0]) if len(runs) == 1 and not self._state.blind else None
-        if share != self._estimate:
-            self._estimate = share
+        estimate = await self._loader.load_estimate(runs[0]) if len(runs) == 1 and not self._state.blind else None
+        if estimate != self._estimate:
+            self._estimate = estimate
             self._draw_header()
 
     @work(group="windows")
-    async def _load_window(self, window: int, age: int) -> None:
-        self.list.add_window(window, age, await self._loader.load_window(self._state.view, window))
+    async def _load_window(self, window: int, version: int) -> None:
+        self.list.add_window(window, version, await self._loader.load_window(self._state.view, window))
         self.post_message(self.RowsLoaded(is_reread=False))
 
     @work(group="rows")
     async def reload_row(self, item: int) -> None:
-        """Read the row of an item again after a review."""
-        age, index = self.list.version, self.list.find_index(item)
+        """Load the row of an item again after a review."""
+        version, index = self.list.version, self.list.find_index(item)
         if index is not None and (row := await self._loader.load_row(self._state.view, index)) is not None:
-            self.list.replace_row(index, age, row)
+            self.list.replace_row(index, version, row)
 
-    def on_queue_list_window_requested(self, wanted: QueueList.WindowRequested) -> None:
-        if wanted.version == self.list.version:
-            self._load_window(wanted.window, wanted.version)
+    def on_queue_list_window_requested(self, request: QueueList.WindowRequested) -> None:
+        if request.version == self.list.version:
+            self._load_window(request.window, request.version)
 
     @work(exclusive=True, group="facets")
     async def on_filter_line_completion_requested(self) -> None:

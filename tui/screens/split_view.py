@@ -1,9 +1,8 @@
-"""List and item side by side on a wide screen; on a narrow screen one of the two.
+"""List and item side by side on a wide screen, and one of the two on a narrow screen.
 
-The focused side leads. While the list is focused, the item under its cursor is shown as soon as the cursor rests: the
-list's `cursor` changes (`widgets.lists.LineList`), `_show_current_item` asks `ItemPane.want` for the item, and
-`Reviewing.follow` shows it. While the item is focused, the list's cursor moves to the item that is shown.
-A verdict always applies to the item that the pane's header names.
+While the list has the focus, the pane shows the item under its cursor as soon as the cursor rests: `_show_current_item`
+sets the item by `ItemPane.set_request`, and `ItemReviewer.show_requested` displays it. While the item has the focus,
+the cursor of the list moves to the displayed item. A verdict always applies to the item that the header names.
 """
 
 from __future__ import annotations
@@ -30,12 +29,14 @@ if TYPE_CHECKING:
     from fcreview.tui.screens.item_pane import ItemPane
 
 REST_DELAY = 0.1
-"""Seconds without another move before the item under the cursor is read; a single move is followed at once."""
+"""Seconds without another move until the item under the cursor is read. A single move is followed at once."""
 COUNT_DELAY = 0.5
-"""Seconds after the last verdict before the pass rates of the runs are read again."""
+"""Seconds after the last verdict until the pass rates of the runs are read again."""
 
 
 class SplitView(Horizontal):
+    """The list pane and the item pane."""
+
     DEFAULT_CSS = """
     SplitView { height: 1fr; }
     SplitView > #list-side { height: 1fr; width: 1fr; }
@@ -46,14 +47,14 @@ class SplitView(Horizontal):
         super().__init__()
         self._session, self._state, self._queue = session, state, queue
         self.item_pane: ItemPane | None = None
-        """None until it is first needed."""
+        """The item pane, or None until it is first needed."""
         self.is_item_focused = False
-        """Whether the item has the focus, or had it last."""
+        """Whether the item pane has the focus, or had it last."""
         self._creation_lock = asyncio.Lock()
         self._focus_when_created = False
-        """Whether the item gets the focus as soon as it exists."""
+        """Whether the item pane gets the focus as soon as it exists."""
         self._is_adopting = False
-        """Whether an item of a single pane is being moved here."""
+        """Whether the item of an `ItemScreen` is being moved to this pane."""
         self._has_new_reviews = False
         """Whether items were reviewed since the list was read."""
         self._last_move = 0.0
@@ -72,21 +73,22 @@ class SplitView(Horizontal):
         self.watch(self.screen, "focused", self._update_focus, init=False)
         self.watch(self._queue.list, "cursor", lambda: self._show_current_item(), init=False)
 
-    # -- what is shown
+    # -- layout
 
     @property
     def is_split(self) -> bool:
+        """Whether the terminal is wide enough for both panes."""
         return self.app.size.width >= TWO_PANES_MIN_WIDTH
 
     def show_panes(self) -> None:
-        """Show both sides, or only the focused one."""
+        """Show both panes, or only the focused one."""
         split = self.is_split
         side = self.query_one("#list-side")
         side.styles.width = list_pane_width(self.app.size.width) if split else "1fr"
         side.display = split or not self.is_item_focused
         self.query_one("#item-side").display = split or self.is_item_focused
-        for framing in (self.query_one(Divider), *self.query(PaneTitle)):
-            framing.display = split
+        for decoration in (self.query_one(Divider), *self.query(PaneTitle)):
+            decoration.display = split
         if self.item_pane is not None:
             self.item_pane.text.focus_list = self.item_pane.action_back if split else None
         self._draw_focus()
@@ -103,15 +105,15 @@ class SplitView(Horizontal):
     # -- focus
 
     def _update_focus(self, focused: Widget | None) -> None:
-        """`focused` is None when the terminal loses the focus or another screen is on top."""
-        if focused is None:
+        """Follow the focus from pane to pane."""
+        if focused is None:  # the terminal lost the focus, or another screen is on top
             return
-        item_focused = self.item_pane is not None and focused is self.item_pane.text
-        if self.item_pane is not None and item_focused != self.is_item_focused:
-            self.is_item_focused, self.item_pane.follows_list = item_focused, not item_focused
+        is_item_focused = self.item_pane is not None and focused is self.item_pane.text
+        if self.item_pane is not None and is_item_focused != self.is_item_focused:
+            self.is_item_focused, self.item_pane.follows_list = is_item_focused, not is_item_focused
             self._draw_focus()
             self.item_pane.draw_bars()
-            if item_focused:
+            if is_item_focused:
                 if self._queue.is_loading and not self._is_adopting:
                     self.item_pane.is_awaiting_list = True
                 self._show_requested()
@@ -120,7 +122,7 @@ class SplitView(Horizontal):
                 self._show_current_item()
 
     def focus_item(self) -> bool:
-        """Focus the item; False if there is none."""
+        """Focus the item pane, now or when it exists. Return False if there is no item or only one pane."""
         if not self.is_split or not self._queue.list.total:
             return False
         if self.item_pane is None:
@@ -131,28 +133,30 @@ class SplitView(Horizontal):
 
     @property
     def opening(self) -> bool:
-        """Whether the focused item is still being read."""
-        return self._focus_when_created or (self.is_item_focused and self.item_pane is not None and self.item_pane.opening)
+        """Whether the item of the focused item pane is still being read."""
+        is_item_opening = self.is_item_focused and self.item_pane is not None and self.item_pane.opening
+        return self._focus_when_created or is_item_opening
 
     @property
-    def _is_item_leading(self) -> bool:
+    def _leads_list(self) -> bool:
+        """Whether the list follows the item pane, and not the reverse."""
         return self.is_item_focused and not self.opening
 
-    # -- the list leads
+    # -- the list has the focus
 
     def on_queue_pane_rows_loaded(self, rows: QueuePane.RowsLoaded) -> None:
         self._has_new_reviews = self._has_new_reviews and not rows.is_reread
         self._show_current_item(reread=rows.is_reread)
 
     def _show_current_item(self, *, reread: bool = False) -> None:
-        """Show the item under the list's cursor, unless the item leads."""
-        if not self.is_split or self._is_item_leading or self._is_adopting:
+        """Show the item under the list's cursor, unless the item pane has the focus."""
+        if not self.is_split or self._leads_list or self._is_adopting:
             return
         rows = self._queue.list
         row = rows.row_at(rows.cursor) if rows.total else None
         if self.item_pane is None:
             if row is not None and not self._creation_lock.locked():
-                self.call_after_refresh(self._create_item)  # paint the list first
+                self.call_after_refresh(self._create_item)  # draws the list first
         elif row is not None:
             self.item_pane.visible = True
             self._request_item(self.item_pane, row, reread)
@@ -186,7 +190,7 @@ class SplitView(Horizontal):
             self.item_pane.item_reviewer.show_requested()
 
     def adopt_item(self, pane: ItemPane) -> None:
-        """Show the item of a single pane here, with the focus, after the screen became wide enough."""
+        """Continue here, with the focus, with the item of an `ItemScreen` that closed on a wide terminal."""
         self._is_adopting = True
         self._adopt_item(pane)
 
@@ -211,7 +215,7 @@ class SplitView(Horizontal):
             self.focus_item()
 
     async def _get_item_pane(self) -> ItemPane:
-        """The item pane, created when it is first needed: its modules are imported after the first rows."""
+        """Return the item pane. It is created late, because its modules are imported after the first rows."""
         from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 
         async with self._creation_lock:
@@ -224,11 +228,11 @@ class SplitView(Horizontal):
                 item.resume()
             return self.item_pane
 
-    # -- the item leads
+    # -- the item has the focus
 
     def _move_list_cursor(self, position: int | None) -> None:
         rows = self._queue.list
-        if self._is_item_leading and position is not None and position < rows.total:
+        if self._leads_list and position is not None and position < rows.total:
             rows.move_cursor(position)
 
     def on_item_pane_review_saved(self, saved: ItemPane.ReviewSaved) -> None:
@@ -242,7 +246,7 @@ class SplitView(Horizontal):
         self._queue.load_runs()
 
     def on_item_pane_closed(self, closed: ItemPane.Closed) -> None:
-        """Focus the list, with the cursor on the item that was closed."""
+        """Focus the list, with the cursor on the closed item."""
         closed.stop()
         self.query_one("#list-side").display = True
         self.screen.set_focus(self._queue.list)
@@ -253,6 +257,6 @@ class SplitView(Horizontal):
             self._show_current_item()
 
     def resume(self) -> None:
-        """Called when no other screen is on top."""
+        """Continue after a screen that covered the panes was closed."""
         if self.item_pane is not None:
             self.item_pane.resume()

@@ -99,7 +99,7 @@ def test_the_matrix_as_text(cli: Cli, two_known_runs: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "why"),
     [
-        (["maple", "birch", "--source", "judge"], 2, "no source 'judge'"),
+        (["maple", "birch", "--source", "judge"], 2, "invalid source 'judge'"),
         (["maple", "maple"], 2, "both sides are the same"),
         (["maple"], 1, "only one run"),
         (["maple", "oak"], 1, "no run 'oak': choose "),

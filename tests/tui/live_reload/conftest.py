@@ -81,7 +81,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def following(make_app: MakeApp, tmp_path: Path) -> Callable[..., tuple[FcreviewApp, Rewritten]]:
     def make(rows: Rows, **options: Any) -> tuple[FcreviewApp, Rewritten]:
         source = Rewritten(tmp_path / "work", rows)
-        return make_app(rows, follow=source, **options), source
+        return make_app(rows, run_watcher=source, **options), source
 
     return make
 

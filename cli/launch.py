@@ -34,7 +34,7 @@ class OpenOptions:
 def show_queue(
     session: WorkspaceSession, open_options: OpenOptions = OpenOptions(), watcher: FileWatcher | None = None
 ) -> None:
-    """Show the queue in the app. Without a terminal, print the item of `show` or the first items of the queue.
+    """Show the queue in the app. Without a terminal, print the item of `open_options` or the first items of the queue.
 
     Args:
         watcher: imports changed files while the app is open.

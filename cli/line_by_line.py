@@ -138,14 +138,14 @@ class ReviewLoop:
         return True
 
     @property
-    def _position(self) -> QueueNavigator:
+    def _current(self) -> QueueNavigator:
         if self._navigator is None:
-            raise RuntimeError("no item is shown")
+            raise RuntimeError("no item has been printed yet")
         return self._navigator
 
     @property
     def _subject(self) -> ReviewSubject:
-        return ReviewSubject(self._position.item, self._store.read_detail(self._position.item))
+        return ReviewSubject(self._current.item, self._store.read_detail(self._current.item))
 
     def _record_fault(self, subject: ReviewSubject, prefix: str) -> None:
         from fcreview.model.review import FAULTS
@@ -167,9 +167,9 @@ class ReviewLoop:
     def _show_next_unreviewed(self, outcome: ReviewOutcome) -> bool:
         if not outcome.completes_item:
             return True
-        following = self._position.find_next_unreviewed(self._store)
+        following = self._current.find_next_unreviewed(self._store)
         if following is None:
-            remaining = self._position.find_remaining(self._store)
+            remaining = self._current.find_remaining(self._store)
             emit(
                 "Queue complete."
                 if not remaining.count
@@ -180,7 +180,7 @@ class ReviewLoop:
         return True
 
     def _show_neighbour(self, offset: int) -> bool:
-        item = self._position.find_neighbour(self._store, offset)
+        item = self._current.find_neighbour(self._store, offset)
         if item is None:
             emit("This is the last item." if offset > 0 else "This is the first item.")
         else:

@@ -3,7 +3,7 @@
 `@workspace_command` adds the arguments and options that select a workspace, so that a command declares only its own:
 
     @workspace_command("annotator", "policy")
-    def items(options: WorkspaceOptions, where: WhereOption = "", as_json: AsJson = False) -> None:
+    def items(options: WorkspaceOptions, where: WhereOption = "", as_json: JsonOption = False) -> None:
         with open_workspace(options) as session: ...
 """
 
@@ -57,19 +57,25 @@ ItemArgument = Annotated[
     str, typer.Argument(metavar="ITEM", help="Item id, as `fcreview items` lists it.", show_default=False)
 ]
 AnnotatorOption = Annotated[
-    str | None, typer.Option("--annotator", metavar="NAME", help="Annotator name.", show_default=False)
+    str | None,
+    typer.Option(
+        "--annotator",
+        metavar="NAME",
+        help="Annotator name. Default: FCREVIEW_ANNOTATOR, the configuration, git or login name.",
+        show_default=False,
+    ),
 ]
 
 ParameterSpec = tuple[Any, Any]
 """Annotated type and default value of a parameter."""
 
 
-def _path_argument(kind: Any, help_: str) -> ParameterSpec:
-    return Annotated[kind, typer.Argument(metavar="PATH", help=help_, show_default=False)], Parameter.empty
+def _path_argument(type_: Any, help_: str) -> ParameterSpec:
+    return Annotated[type_, typer.Argument(metavar="PATH", help=help_, show_default=False)], Parameter.empty
 
 
-def _option(kind: Any, name: str, metavar: str, help_: str, default: Any = None) -> ParameterSpec:
-    return Annotated[kind, typer.Option(name, metavar=metavar, help=help_, show_default=default is not None)], default
+def _option(type_: Any, name: str, metavar: str, help_: str, default: Any = None) -> ParameterSpec:
+    return Annotated[type_, typer.Option(name, metavar=metavar, help=help_, show_default=default is not None)], default
 
 
 PATH_ARGUMENT = _path_argument(Path, "A run, a folder of runs, or a folder with a workspace.")
@@ -98,8 +104,8 @@ def workspace_command(
     """Replace a command's first parameter, a `WorkspaceOptions`, by the argument and options that fill it.
 
     Args:
-        more: options of `SHARED` that the command has in addition to `common`.
-        path: the argument: `PATH`, `PATHS` or an argument that the command defines.
+        extra_options: names in `SHARED_OPTIONS` that the command has in addition to `common`.
+        path: the argument: `PATH_ARGUMENT`, `PATHS_ARGUMENT` or one that the command defines.
     """
     names = [name for name in SHARED_OPTIONS if name in {*extra_options, *common}]
 

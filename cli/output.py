@@ -126,16 +126,16 @@ def emit(line: str = "") -> None:
 def print_message(text: str) -> None:
     """Print a message of one or more lines to stderr, sanitised."""
     for line in text.split("\n"):
-        _print_message(sanitize(line))
+        _print_to_stderr(sanitize(line))
 
 
 def print_warning(text: str) -> None:
     """Print a one-line message to stderr, in yellow on a colour terminal."""
     coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in ("", "dumb")
-    _print_message(f"\x1b[33m{sanitize(text)}\x1b[0m" if coloured else sanitize(text))
+    _print_to_stderr(f"\x1b[33m{sanitize(text)}\x1b[0m" if coloured else sanitize(text))
 
 
-def _print_message(line: str) -> None:
+def _print_to_stderr(line: str) -> None:
     """Print a line to stderr. Errors are ignored, so that a closed or full stderr does not stop the command."""
     with suppress(OSError):
         print(line, file=sys.stderr)
@@ -178,7 +178,7 @@ def format_table(
     Args:
         right: indexes of columns to align right, such as numbers.
         widest: width limit in cells of every column but the last.
-        whole: keep lines that are wider than the terminal.
+        unclipped: keep lines that are wider than the terminal.
     """
     body = [list(row) for row in rows]
     sizes = compute_column_widths(headers, body, widest=max_width)
@@ -205,32 +205,36 @@ class Progress:
     Call the object with (label, amount done, total amount); a total of 0 means that it is unknown.
 
     Args:
-        doing: verb at the start of the line.
-        amount: formats an amount; by default an amount is in bytes.
+        activity: text at the start of the line.
+        format_amount: formats an amount; the default formats bytes.
         quiet: show nothing.
     """
 
     def __init__(
-        self, verb: str = "importing", format_amount: Callable[[int], str] = format_megabytes, *, quiet: bool = False
+        self,
+        activity: str = "importing",
+        format_amount: Callable[[int], str] = format_megabytes,
+        *,
+        quiet: bool = False,
     ) -> None:
-        self._doing, self._amount = verb, format_amount
-        self._shown = False
-        self._next = time.monotonic() + UPDATE_SECONDS
-        self._on = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._activity, self._format_amount = activity, format_amount
+        self._visible = False
+        self._next_update = time.monotonic() + UPDATE_SECONDS
+        self._enabled = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
     def __call__(self, label: str, done: int, total: int) -> None:
         now = time.monotonic()
-        if not self._on or now < self._next:
+        if not self._enabled or now < self._next_update:
             return
-        self._next = now + UPDATE_SECONDS
-        share = f"{100 * done // total:3d} %" if total else self._amount(done)
-        line = f"{self._doing} {share}{f' of {self._amount(total)}' if total else ''}  {sanitize(label)}"
+        self._next_update = now + UPDATE_SECONDS
+        share = f"{100 * done // total:3d} %" if total else self._format_amount(done)
+        line = f"{self._activity} {share}{f' of {self._format_amount(total)}' if total else ''}  {sanitize(label)}"
         sys.stderr.write("\r" + clip(line, 78) + "\x1b[K")
         sys.stderr.flush()
-        self._shown = True
+        self._visible = True
 
     def close(self) -> None:
-        if self._shown:
+        if self._visible:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
-            self._shown = False
+            self._visible = False

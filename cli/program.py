@@ -22,7 +22,7 @@ COMMAND_GROUPS = {
         "sql": "fcreview.cli.commands.sql:sql",
     },
     "Review": {
-        "review": "fcreview.cli.commands.open:review",
+        "review": "fcreview.cli.commands.review:review",
         "label": "fcreview.cli.commands.label:label",
         "queue": "fcreview.cli.commands.queue:COMMANDS",
         "adjudicate": "fcreview.cli.commands.adjudicate:adjudicate",
@@ -42,7 +42,7 @@ COMMAND_GROUPS = {
         "export": "fcreview.cli.commands.export:export",
         "import-labels": "fcreview.cli.commands.import_labels:import_labels",
         "merge": "fcreview.cli.commands.merge:merge",
-        "schema": "fcreview.cli.commands.run_import:schema",
+        "schema": "fcreview.cli.commands.schema:schema",
     },
     "Setup": {
         "demo": "fcreview.cli.commands.demo:demo",

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.commands.suspects import fetch_ranked_suspects
 from fcreview.cli.import_options import load_workspace_errata, select_errata
 from fcreview.cli.output import Progress, cell_text, format_table, print_message
-from fcreview.exporters.export import write_file
-from fcreview.exporters.report.html import render_html
 from fcreview.exporters.report.metrics import (
     Interval,
     Intervals,
@@ -61,7 +58,7 @@ ItemsBySource = dict[MetricSource, list[ScoredItem]]
 
 
 @dataclass(slots=True)
-class RunData:
+class ScoredRun:
     """Run with its scored items."""
 
     row: RunRow
@@ -88,22 +85,22 @@ def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: b
     """
     from fcreview.importers.registry import IMPORTERS
 
-    together: dict[tuple[str, str, str], list[RunData]] = {}
+    runs_by_model: dict[tuple[str, str, str], list[ScoredRun]] = {}
     errata = load_workspace_errata(session.workspace)
     for part in load_scored_runs(session.store.analysis, session.select_runs(run), errata, quiet=quiet):
         row = part.row
-        yield ReportPart(describe_run(row), compute_run_metrics(part.items, row.info), row)
+        yield ReportPart(build_run_fields(row), compute_run_metrics(part.items, row.info), row)
         importer = IMPORTERS.get(row.info.benchmark)
         if importer is not None and importer.combines_runs:
-            together.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
-    for parts in together.values():
+            runs_by_model.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
+    for parts in runs_by_model.values():
         if lines := compute_combined_metrics(parts):
-            yield ReportPart(describe_combined_runs(parts), lines, combined_runs=[part.row for part in parts])
+            yield ReportPart(build_combined_fields(parts), lines, combined_runs=[part.row for part in parts])
 
 
 def load_scored_runs(
     analysis: StoreTold, runs: Sequence[RunRow], errata: Errata | None = None, *, quiet: bool = False
-) -> Iterator[RunData]:
+) -> Iterator[ScoredRun]:
     """Load the scored items of each run. Equal items are aggregated if the importer allows it and no errata apply."""
     from fcreview.importers.registry import importer_for
 
@@ -127,7 +124,7 @@ def load_scored_runs(
                 else analysis.fetch_scored_items(row.run, with_errata=row.info.benchmark in corrected)
             )
             progress.close()
-            yield RunData(row, rows)
+            yield ScoredRun(row, rows)
             done += row.n_items
     finally:
         progress.close()
@@ -140,7 +137,7 @@ def compute_run_metrics(items: ItemsBySource, info: Run) -> list[MetricRow]:
     return collect_metric_rows(lambda source: compute_metrics(items[source], info), items)
 
 
-def compute_combined_metrics(parts: list[RunData]) -> list[MetricRow]:
+def compute_combined_metrics(parts: list[ScoredRun]) -> list[MetricRow]:
     """Compute the combined metrics of several runs of one model; empty if the benchmark publishes none for them."""
     from fcreview.importers.registry import compute_combined_metrics
 
@@ -150,7 +147,8 @@ def compute_combined_metrics(parts: list[RunData]) -> list[MetricRow]:
     )
 
 
-def describe_run(row: RunRow) -> dict[str, Any]:
+def build_run_fields(row: RunRow) -> dict[str, Any]:
+    """Build the JSON fields that identify a run."""
     info = row.info
     return {
         "run": row.run, "benchmark": info.benchmark, "generation": info.generation, "language": info.language,
@@ -158,10 +156,10 @@ def describe_run(row: RunRow) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def describe_combined_runs(parts: list[RunData]) -> dict[str, Any]:
+def build_combined_fields(parts: list[ScoredRun]) -> dict[str, Any]:
     """Build the JSON fields that identify several runs of one model: `run` is None, and languages are joined by `+`."""
     languages = "+".join(dict.fromkeys(part.row.info.language for part in parts))
-    return describe_run(parts[0].row) | {
+    return build_run_fields(parts[0].row) | {
         "run": None,
         "language": languages,
         "n_items": sum(part.row.n_items for part in parts),
@@ -179,8 +177,8 @@ SOURCES_NOTE = (
 
 def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:
     """Build the report page for one run (by number or model) or all. StoreError during a blind review."""
-    found = list(compute_report_parts(session, run))
-    rows = [each.row for each in found if each.row is not None]
+    parts = list(compute_report_parts(session, run))
+    rows = [each.row for each in parts if each.row is not None]
     view = session.build_view(queue="dataset", run=run)
     queues = describe_queue_samples(session)
     many = f"{format_count(len(rows), 'run')}, {format_count(sum(row.n_items for row in rows), 'item')}"
@@ -194,7 +192,7 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:
             *([run_ranking_section([_count_passes(row) for row in rows])] if len(rows) > 1 else []),
             Section(
                 "Metrics",
-                sections=[_build_metrics_section(each, _estimate_intervals(session, each, queues)) for each in found],
+                sections=[_build_metrics_section(each, _estimate_intervals(session, each, queues)) for each in parts],
             ),
             failures_section(collect_failures_by_dataset(session, view, rows)),
             suspects_section(
@@ -215,14 +213,14 @@ def _estimate_intervals(session: WorkspaceSession, part: ReportPart, queues: Seq
     from fcreview.cli.commands.estimate import HALF_WIDTH, estimate_combined_metrics, estimate_run_metrics
 
     if part.row is None:
-        found = estimate_combined_metrics(session, part.combined_runs, HALF_WIDTH)
+        estimates = estimate_combined_metrics(session, part.combined_runs, HALF_WIDTH)
     else:
-        found = estimate_run_metrics(
+        estimates = estimate_run_metrics(
             session, part.row, session.store.analysis.fetch_sample_status(part.row.run), HALF_WIDTH
         )
     return {
         (one.table, one.level, one.name): Interval(one.corrected, one.low, one.high, one.n_random)
-        for one in found
+        for one in estimates
         if one.corrected is not None and one.low is not None and one.high is not None
     }
 
@@ -233,7 +231,7 @@ def _build_metrics_section(part: ReportPart, intervals: Intervals) -> Section:
         blocks.append(Paragraph(NO_DATASET_MESSAGE))
     for title in dict.fromkeys(line.table for line in part.metrics):
         blocks.append(figure_table(title, [line for line in part.metrics if line.table == title], intervals))
-    name = f"run {part.fields['run']}" if part.row is not None else "together"
+    name = f"run {part.fields['run']}" if part.row is not None else "combined"
     return Section(f"{name}: {part.fields['model']}", blocks)
 
 
@@ -266,28 +264,30 @@ def _fetch_cluster_example(session: WorkspaceSession, cluster: View) -> ClusterE
 
 
 def build_calibration_section(session: WorkspaceSession, view: View) -> Section:
+    """Build the section that compares automatic verdicts with human labels."""
     cases = session.store.analysis.fetch_calibration_cases(view)
     if not cases:
         return calibration_section(CalibrationResult())
-    from fcreview.stats.calibration_summary import (
-        compute_calibrations,
-        find_error_groups,  # imports numpy
-    )
+    from fcreview.stats.calibration_summary import compute_calibrations, find_error_groups  # imports numpy
 
-    figures = list(compute_calibrations(cases, ("overall", *CALIBRATION_SCOPES)))
+    calibrations = list(compute_calibrations(cases, ("overall", *CALIBRATION_SCOPES)))
     return calibration_section(
-        CalibrationResult(describe_selection(cases), figures, list(find_error_groups(cases)), CALIBRATION_SCOPES)
+        CalibrationResult(describe_selection(cases), calibrations, list(find_error_groups(cases)), CALIBRATION_SCOPES)
     )
 
 
 def build_agreement_section(session: WorkspaceSession, view: View) -> Section:
+    """Build the section on inter-annotator agreement. Empty for fewer than two annotators."""
     ratings = session.store.analysis.fetch_ratings(view)
     if len({rating.annotator for rating in ratings}) < 2:
         return agreement_section({})
-    from fcreview.stats.agreement_summary import compute_agreement as measure  # imports numpy
+    from fcreview.stats.agreement_summary import compute_agreement  # imports numpy
 
     return agreement_section(
-        {how: list(measure(ratings, ["overall"], how)) for how, ratings in split_by_blind_status(ratings).items()}
+        {
+            how: list(compute_agreement(ratings, ["overall"], how))
+            for how, ratings in split_by_blind_status(ratings).items()
+        }
     )
 
 
@@ -319,7 +319,7 @@ def describe_queue_samples(session: WorkspaceSession) -> list[QueueSample]:
     """Describe how each queue was sampled. Unreadable queue files are reported on stderr."""
     from fcreview.store.queues.queue_file import QueueError, read_queues
 
-    found = []
+    samples = []
     for queue in read_queues(session.workspace):
         if isinstance(queue, QueueError):
             print_message(f"fcreview: {queue}")
@@ -327,14 +327,14 @@ def describe_queue_samples(session: WorkspaceSession) -> list[QueueSample]:
         design = queue.design
         done = {each.annotator: each.summary for each in session.store.measure_progress(queue.name)}
         sampling = (design.size, design.population, design.where, design.stratify, design.seed)
-        found.append(QueueSample(queue.name, queue.created, *sampling, done))
-    return found
+        samples.append(QueueSample(queue.name, queue.created, *sampling, done))
+    return samples
 
 
 def format_metric_lines(fields: dict[str, Any], metrics: list[MetricRow], *, unclipped: bool = False) -> Iterator[str]:
     """Format metrics as tables of text. With `unclipped`, lines may be wider than the terminal."""
     words = [cell_text(fields[name]) for name in ("benchmark", "generation", "language", "model") if fields[name]]
-    first = f"run {fields['run']}" if fields["run"] is not None else "together"
+    first = f"run {fields['run']}" if fields["run"] is not None else "combined"
     yield f"{first}   {'  '.join(words)}   {fields['n_items']:,} items"
     sources = present_sources(metrics)
     for table in dict.fromkeys(line.table for line in metrics):
@@ -362,15 +362,10 @@ def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool])
     Raises: StoreError during a blind review.
     """
     lines: list[str] = []
-    for found in compute_report_parts(session, None, quiet=True):
+    for part in compute_report_parts(session, None, quiet=True):
         if is_stopped():
             break
-        if found.row is not None and found.row.info.lacks_dataset:
+        if part.row is not None and part.row.info.lacks_dataset:
             lines.append(NO_DATASET_MESSAGE)
-        lines += format_metric_lines(found.fields, found.metrics, unclipped=True)
+        lines += format_metric_lines(part.fields, part.metrics, unclipped=True)
     return "\n".join(lines)
-
-
-def write_html(path: Path, page: ReportPage) -> None:
-    """Write the report page as HTML. ExportError if the file cannot be written."""
-    write_file(path, render_html(page).encode())

@@ -33,19 +33,19 @@ def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
     from fcreview.importers import registry
 
     @cache
-    def plans() -> dict[RunId, RunPlan]:
+    def find_plans() -> dict[RunId, RunPlan]:
         return {_run_id(plan.run): plan for plan in discover_runs(options, load_config()).plans}
 
-    def plan(run: Run) -> RunPlan:
-        found = plans().get(_run_id(run))
-        if found is None:
+    def find_plan(run: Run) -> RunPlan:
+        plan = find_plans().get(_run_id(run))
+        if plan is None:
             raise CommandError(
                 f"no result files of {run.full_title}, {run.model} at {run.path}. Restore them or run fcreview import"
             )
-        return found
+        return plan
 
     return BenchmarkServices(
-        plan,
+        find_plan,
         registry.rewrite_scores,
         registry.find_summary_files,
         registry.check_golden_fix,

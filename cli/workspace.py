@@ -56,7 +56,7 @@ class ImportCache:
     def __init__(self, paths: Sequence[Path], data: Sequence[Path], settings: str) -> None:
         self._key = _digest(f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data]))
         self._files = gather_files(paths).files
-        self._inside = _digest_files([*self._files, *_code_files()])
+        self._inside = _digest_files([*self._files, *_list_code_files()])
         self._others: list[str] | None = None
         self._outside = ""
 
@@ -69,7 +69,7 @@ class ImportCache:
             or not _is_list_of(entry.get("runs"), int)
         ):
             return None
-        unchanged = entry.get("state") == self._state(workspace, _digest_files(map(Path, entry["others"])))
+        unchanged = entry.get("state") == self._compute_digest(workspace, _digest_files(map(Path, entry["others"])))
         return tuple(entry["runs"]) if unchanged else None
 
     def record_datasets(self, plans: Sequence[RunPlan]) -> None:
@@ -83,21 +83,21 @@ class ImportCache:
         """Record that the store has the current contents of these runs."""
         if self._others is None:
             return
-        state = self._state(workspace, self._outside)
+        state = self._compute_digest(workspace, self._outside)
         entry = {"state": state, "others": self._others, "runs": list(runs)}
         others = [pair for pair in read_json_object(_cache_file(workspace)).items() if pair[0] != self._key]
         entries = dict(others[1 - MAX_CACHE_ENTRIES :]) | {self._key: entry}
         with contextlib.suppress(OSError):
             write_json(_cache_file(workspace), entries)
 
-    def _state(self, workspace: Workspace, others: str) -> str:
+    def _compute_digest(self, workspace: Workspace, others: str) -> str:
         return _digest(self._inside, others, _digest_files([workspace.store, workspace.errata]))
 
 
-def _code_files() -> list[Path]:
+def _list_code_files() -> list[Path]:
     """List the source files of importers and store, because another version may import files differently."""
     return gather_files(
-        Path(options) for package in (fcreview.importers, fcreview.store) for options in package.__path__
+        Path(folder) for package in (fcreview.importers, fcreview.store) for folder in package.__path__
     ).files
 
 
@@ -108,10 +108,10 @@ def _digest_files(files: Iterable[Path]) -> str:
 def _fingerprint(file: Path) -> str:
     """Format the name, size, times and inode of a file. The ctime also changes with the permissions."""
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return f"{file} -"
-    return f"{file} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
+    return f"{file} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
 def _digest(*parts: str) -> str:
@@ -156,7 +156,7 @@ def _format_run_list(rows: Sequence[dict[str, Any]]) -> str:
     return f"{format_count(len(rows), 'run')} ({names}{' ...' if len(rows) > MAX_MESSAGES else ''})"
 
 
-def print_failures(summary: ImportSummary) -> None:
+def print_failed_imports(summary: ImportSummary) -> None:
     """Print why runs could not be imported."""
     failed = [row for row in summary.runs if row["status"] == "failed"]
     for row in failed[:MAX_MESSAGES]:
@@ -169,11 +169,11 @@ def print_failures(summary: ImportSummary) -> None:
 
 def print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
     """Print each entry of the errata file that was not applied, once for all runs."""
-    found = {(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)}
-    for line, item, what in sorted(found)[:MAX_MESSAGES]:
+    problems = {(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)}
+    for line, item, what in sorted(problems)[:MAX_MESSAGES]:
         print_message(f"fcreview: errata line {line}, {sanitize(item)}: {what}")
-    if len(found) > MAX_MESSAGES:
-        more = format_count(len(found) - MAX_MESSAGES, "more erratum", "more errata")
+    if len(problems) > MAX_MESSAGES:
+        more = format_count(len(problems) - MAX_MESSAGES, "more erratum", "more errata")
         print_message(f"fcreview: {more} not applied. Run fcreview import to list them")
 
 
@@ -279,7 +279,7 @@ class WorkspaceSession:
     def build_review_view(
         self, where: str = "", *, queue: str | None = None, seed: int = 0, run: str | None = None, blind: bool = False
     ) -> View:
-        """Build a view for review: of a queue file only the annotator's share. Arguments are those of `build_view`.
+        """Build a view for review. A queue file is limited to the annotator's share. Arguments: see `build_view`.
 
         The default queue is `failures`, or `dataset` for blind review.
         """
@@ -291,9 +291,9 @@ class WorkspaceSession:
         from fcreview.store.queues.queue_file import queue_names
         from fcreview.store.rows import BUILTIN_QUEUES
 
-        known = queue_names(self.workspace)
-        if name not in known:
-            raise UsageError(f"no queue {name!r}: choose {', '.join((*BUILTIN_QUEUES, *known))}")
+        names = queue_names(self.workspace)
+        if name not in names:
+            raise UsageError(f"no queue {name!r}: choose {', '.join((*BUILTIN_QUEUES, *names))}")
         return self.store.load_queue(name)
 
     def limit_to_share(self, view: View) -> View:
@@ -308,11 +308,11 @@ class WorkspaceSession:
 
     def find_run_number(self, name: str) -> int:
         """Return the number of the run with this number or model. CommandError unless exactly one run matches."""
-        found = [row for row in self.runs if name in (str(row.run), row.info.model)]
-        if len(found) == 1:
-            return found[0].run
-        problem = f"{name!r} matches several runs" if found else f"no run {name!r}"
-        raise CommandError(f"{problem}: choose {format_runs(found or self.runs)}")
+        matches = [row for row in self.runs if name in (str(row.run), row.info.model)]
+        if len(matches) == 1:
+            return matches[0].run
+        problem = f"{name!r} matches several runs" if matches else f"no run {name!r}"
+        raise CommandError(f"{problem}: choose {format_runs(matches or self.runs)}")
 
     def select_runs(self, name: str | None) -> list[RunRow]:
         """Return the run with this number or model, or all runs for None."""
@@ -332,8 +332,8 @@ class WorkspaceSession:
 
 def format_runs(rows: Sequence[RunRow]) -> str:
     """Format candidates for --run as `1 gpt-4o, 2 maple-8b`. The text is not sanitised."""
-    known = ", ".join(f"{row.run} {row.info.model}" for row in rows[:MAX_LISTED_RUNS])
-    return known + (f" and {len(rows) - MAX_LISTED_RUNS} more" if len(rows) > MAX_LISTED_RUNS else "")
+    names = ", ".join(f"{row.run} {row.info.model}" for row in rows[:MAX_LISTED_RUNS])
+    return names + (f" and {len(rows) - MAX_LISTED_RUNS} more" if len(rows) > MAX_LISTED_RUNS else "")
 
 
 def _print_journal_warnings(warnings: Sequence[str]) -> None:
@@ -445,7 +445,7 @@ def load_remembered_datasets(options: WorkspaceOptions) -> DatasetFolders | None
 
 
 def import_discovered_runs(
-    options: WorkspaceOptions, found: DiscoveredRuns, config: Config
+    options: WorkspaceOptions, discovered: DiscoveredRuns, config: Config
 ) -> tuple[Workspace, ImportSummary]:
     """Import new and changed runs. CommandError if there is neither a run nor a workspace."""
     from fcreview.cli.output import Progress
@@ -455,18 +455,23 @@ def import_discovered_runs(
     from fcreview.store.rows import ImportSummary
     from fcreview.store.workspace import WorkspaceError
 
-    if not found.plans:
-        summary = ImportSummary(issues=[asdict(issue) for issue in found.issues])
+    if not discovered.plans:
+        summary = ImportSummary(issues=[asdict(issue) for issue in discovered.issues])
         try:
             return locate_workspace(options, create=False), summary
         except WorkspaceError:
-            raise CommandError(explain_nothing_found(options, summary)) from None
+            raise CommandError(explain_no_runs(options, summary)) from None
     workspace = locate_workspace(options)
-    set_import_options(found.plans, options, config, workspace)
+    set_import_options(discovered.plans, options, config, workspace)
     progress, choice = Progress(), DatasetOptions(resolve_data_option(options), options.forget_data)
     try:
         return workspace, import_runs(
-            workspace, found.plans, read_items, issues=found.issues, on_progress=progress, dataset_options=choice
+            workspace,
+            discovered.plans,
+            read_items,
+            issues=discovered.issues,
+            on_progress=progress,
+            dataset_options=choice,
         )
     finally:
         progress.close()
@@ -509,20 +514,19 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
     )
     with suppress(WorkspaceError):
         workspace = locate_workspace(options, create=False)
-        runs = (
-            cache.find_unchanged_runs(workspace) if options.errata is None else None
-        )  # an errata file is always checked
-        if runs is not None:
-            return workspace, runs
-    found = discover_runs(options, config)
-    cache.record_datasets(found.plans)
-    workspace, summary = import_discovered_runs(options, found, config)
+        if options.errata is None:  # the file of --errata is always checked
+            runs = cache.find_unchanged_runs(workspace)
+            if runs is not None:
+                return workspace, runs
+    discovered = discover_runs(options, config)
+    cache.record_datasets(discovered.plans)
+    workspace, summary = import_discovered_runs(options, discovered, config)
     usable = [row for row in summary.runs if row["status"] != "failed" or row["items"]]
-    print_failures(summary)
+    print_failed_imports(summary)
     print_missing_datasets(summary)
     print_unapplied_errata(summary, workspace.errata)
     if not usable and (summary.runs or not is_workspace_path(workspace, options.paths)):
-        raise CommandError(explain_nothing_found(options, summary))
+        raise CommandError(explain_no_runs(options, summary))
     scope = select_scope(workspace, options, usable)
     if is_fully_imported(summary):
         cache.save(workspace, scope)
@@ -550,12 +554,14 @@ def is_workspace_path(workspace: Workspace, paths: Sequence[Path]) -> bool:
 
 
 def select_scope(workspace: Workspace, options: WorkspaceOptions, rows: Sequence[dict[str, Any]]) -> tuple[int, ...]:
+    """Return the run numbers of the rows, or an empty tuple if the paths select the whole workspace."""
     if is_workspace_path(workspace, options.paths):
         return ()
     return tuple(sorted(row["run"] for row in rows))
 
 
-def explain_nothing_found(options: WorkspaceOptions, summary: ImportSummary) -> str:
+def explain_no_runs(options: WorkspaceOptions, summary: ImportSummary) -> str:
+    """Explain why no run was found or imported."""
     where = ", ".join(str(path) for path in options.paths)
     if summary.runs:
         return f"no run could be imported from {where}. Run fcreview import for details"

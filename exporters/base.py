@@ -182,18 +182,28 @@ def _lazy_write_and_read(module: str) -> tuple[Callable[[], Any], Callable[[], A
 
 
 FORMATS: tuple[ExportFormat, ...] = (
-    FileFormat("jsonl", "JSON Lines: one label a line, with types and lists", "json", *_lazy_write_and_read("jsonl")),
-    FileFormat("csv", "the same as a table for spreadsheets", "text", _lazy_function("csv", "write")),
+    FileFormat("jsonl", "JSON Lines: one label per line, with types and lists", "json", *_lazy_write_and_read("jsonl")),
+    FileFormat("csv", "CSV with the same fields, for spreadsheets", "text", _lazy_function("csv", "write")),
     FileFormat(
-        "parquet", "the same as typed columns, for DuckDB and pyarrow", "binary", _lazy_function("parquet", "write")
+        "parquet",
+        "the same fields as typed columns, for DuckDB and pyarrow",
+        "binary",
+        _lazy_function("parquet", "write"),
     ),
     FileFormat(
-        "labelstudio", "tasks for Label Studio, predictions, annotations", "json", *_lazy_write_and_read("label_studio")
+        "labelstudio",
+        "Label Studio tasks with predictions and annotations",
+        "json",
+        *_lazy_write_and_read("label_studio"),
     ),
-    FolderFormat("hf", "a folder with a card that `datasets` loads", _lazy_function("hugging_face", "write")),
-    FolderFormat("native", "the benchmark's own score files as reviews have them", _lazy_function("native", "write")),
     FolderFormat(
-        "golden-patch", "golden fixes as a patch, and a text for upstream", _lazy_function("golden_patch", "write")
+        "hf", "a Hugging Face folder with a dataset card, for `datasets`", _lazy_function("hugging_face", "write")
+    ),
+    FolderFormat("native", "the benchmark's own score files with reviewed verdicts", _lazy_function("native", "write")),
+    FolderFormat(
+        "golden-patch",
+        "golden fixes as a patch, and a report for the maintainers",
+        _lazy_function("golden_patch", "write"),
     ),
 )
 """All export formats. A new format needs a module and an entry here."""

@@ -103,7 +103,7 @@ class SignalWakeup:
         self._read_end, self._write_end = socket.socketpair()
         for end in (self._read_end, self._write_end):
             end.setblocking(False)
-        self._loop.add_reader(self._read_end, self._drain)
+        self._loop.add_reader(self._read_end, self._discard_received)
         self._previous_fd = signal.set_wakeup_fd(self._write_end.fileno(), warn_on_full_buffer=False)
 
     def restore(self) -> None:
@@ -112,7 +112,7 @@ class SignalWakeup:
         for end in (self._read_end, self._write_end):
             end.close()
 
-    def _drain(self) -> None:
+    def _discard_received(self) -> None:
         """Discard what was read. Only the wake-up matters, because Python calls the handlers."""
         with contextlib.suppress(BlockingIOError):
             self._read_end.recv(4096)
@@ -125,7 +125,7 @@ PALETTE_CONTEXT_ACTIONS = ("queue.filter", "item.next")
 
 
 class TerminalTooSmallScreen(Screen[None]):
-    """Shown while the terminal is too small."""
+    """Screen that covers all others while the terminal is too small."""
 
     def compose(self) -> ComposeResult:
         yield LineBar()

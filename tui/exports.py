@@ -63,7 +63,7 @@ def write_export(store: Store, request: ExportRequest, services: ReportServices 
     path = expand_home(Path(request.path))
     try:
         counts = export(store, request.format, path, view, benchmarks=benchmarks)
-    except ExportError as error:  # the reason first, because the line may be cut
+    except ExportError as error:  # the reason comes first, because the line may be cut
         raise FcreviewError(f"not written: {str(error).removeprefix(f'{path}: ')}: {path}") from error
     summary = " and ".join(format_count(number, noun) for noun, number in counts.items()) or "nothing"
     summary += f" of {'whole runs' if has_whole_runs else 'the items shown'} in {request.path}"

@@ -37,10 +37,7 @@ MAX_CALLS, MAX_ROWS = 6, 12
 
 @workspace_command("annotator")
 def adjudicate(
-    options: WorkspaceOptions,
-    where: WhereOption = "",
-    run: RunOption = None,
-    as_json: JsonOption = False,
+    options: WorkspaceOptions, where: WhereOption = "", run: RunOption = None, as_json: JsonOption = False
 ) -> None:
     """Resolve annotator disagreements.
 
@@ -55,8 +52,8 @@ def adjudicate(
         if has_terminal() and not as_json:
             show_app(session, view, adjudicate=True)
             return
-        found = session.store.analysis.fetch_disagreements(view)
-        for each in found:
+        disagreements = session.store.analysis.fetch_disagreements(view)
+        for each in disagreements:
             detail = session.store.read_detail(each.item)
             if as_json:
                 emit_json(build_disagreement_json(detail, each.disagreement))
@@ -64,8 +61,10 @@ def adjudicate(
             for line in format_disagreement_lines(detail, each.disagreement, options, terminal_width()):
                 emit(line)
             emit()
-    if not as_json or not found:
-        print_message(f"{format_count(len(found), 'disagreement')} to resolve" if found else "no disagreements")
+    if not as_json or not disagreements:
+        print_message(
+            f"{format_count(len(disagreements), 'disagreement')} to resolve" if disagreements else "no disagreements"
+        )
 
 
 def build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> dict[str, Any]:

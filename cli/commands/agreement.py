@@ -40,12 +40,12 @@ SELF_AGREEMENT_HEADERS = ["annotator", "criterion", "targets", "same", "[95 %]",
 
 def print_self_agreement(repeats: Sequence[RepeatedRating], *, as_json: bool) -> None:
     """Print self-agreement as a table or as JSON. Prints nothing without hidden duplicates."""
-    figures = list(compute_self_agreement(repeats))
+    coefficients = list(compute_self_agreement(repeats))
     if as_json:
-        for figure in figures:
+        for figure in coefficients:
             emit_json(figure)
         return
-    if not figures:
+    if not coefficients:
         return
     emit("self-agreement on hidden duplicates")
     rows = [
@@ -56,7 +56,7 @@ def print_self_agreement(repeats: Sequence[RepeatedRating], *, as_json: bool) ->
             format_metric_value(_round_score(each.kappa), "score"),
             _format_interval(each.kappa_low, each.kappa_high, share=False),
         ]
-        for each in figures
+        for each in coefficients
     ]  # fmt: skip
     for line in format_table(SELF_AGREEMENT_HEADERS, rows, right_aligned=(2, 3, 5)):
         emit(line)
@@ -132,7 +132,9 @@ def agreement(
         )
     pools = _group_by_blind_status(ratings, given)
     for how, group in pools.items():
-        print_json(group, scopes, how) if as_json else print_text(group, scopes, how, all_tables=by is not None)
+        print_agreement_json(group, scopes, how) if as_json else print_agreement_tables(
+            group, scopes, how, all_tables=by is not None
+        )
     print_self_agreement(repeats, as_json=as_json)
     if not (pools or repeats or as_json):
         emit("no reviews to compare" + (f": none is {given}" if given and ratings else ""))
@@ -148,17 +150,19 @@ def _group_by_blind_status(ratings: Sequence[Rating], given: str | None) -> dict
 def compute_coefficients(
     ratings: Iterable[Rating], scopes: Iterable[AgreementScope], blind_status: BlindStatus
 ) -> Iterator[AgreementCoefficient]:
-    from fcreview.stats.agreement_summary import compute_agreement as figures
+    from fcreview.stats.agreement_summary import compute_agreement
 
-    return figures(ratings, scopes, blind_status)
+    return compute_agreement(ratings, scopes, blind_status)
 
 
-def print_json(ratings: Sequence[Rating], scopes: Sequence[AgreementScope], blind_status: BlindStatus) -> None:
+def print_agreement_json(
+    ratings: Sequence[Rating], scopes: Sequence[AgreementScope], blind_status: BlindStatus
+) -> None:
     for figure in compute_coefficients(ratings, scopes, blind_status):
         emit_json(figure)
 
 
-def print_text(
+def print_agreement_tables(
     ratings: Sequence[Rating], scopes: Sequence[AgreementScope], blind_status: BlindStatus, *, all_tables: bool
 ) -> None:
     """Print the tables. Unless `all_tables`, omit a table with one group, because it repeats the overall table."""
@@ -172,16 +176,18 @@ def print_text(
     emit(f"{BLIND_STATUS_LABELS[blind_status]}: {', '.join(parts)}")
     for line in NOTES:
         emit(line)
-    for scope, found in groupby(compute_coefficients(ratings, scopes, blind_status), lambda figure: figure.scope):
-        figures = list(found)
-        if all_tables or scope == "overall" or len({group_key(each)[:2] for each in figures}) > 1:
-            print_table(figures, scope)
+    for scope, scope_coefficients in groupby(
+        compute_coefficients(ratings, scopes, blind_status), lambda figure: figure.scope
+    ):
+        coefficients = list(scope_coefficients)
+        if all_tables or scope == "overall" or len({group_key(each)[:2] for each in coefficients}) > 1:
+            print_coefficients(coefficients, scope)
         if all_tables or scope == "overall":
-            print_pairs(figures, scope)
+            print_pairs(coefficients, scope)
     emit()
 
 
-def print_table(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
+def print_coefficients(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
     """Print the coefficients over all annotators. Only the first row of a group names the group and the criterion."""
     rows = []
     for _, group in groupby(coefficients, group_key):
@@ -192,7 +198,11 @@ def print_table(coefficients: Sequence[AgreementCoefficient], scope: AgreementSc
             rows.append([*place, format_coefficient_name(each), *format_value_and_interval(each), *counts])
             place = [""] * len(place)
     _print_table(
-        SCOPE_HEADINGS[scope], scope, ["figure", "value", "[95 %]", "units", "labels", "annotators"], rows, (1, 3, 4, 5)
+        SCOPE_HEADINGS[scope],
+        scope,
+        ["measure", "value", "[95 %]", "units", "labels", "annotators"],
+        rows,
+        (1, 3, 4, 5),
     )
 
 
@@ -219,7 +229,7 @@ def print_pairs(coefficients: Sequence[AgreementCoefficient], scope: AgreementSc
 
 
 def _print_table(
-    heading: str, scope: AgreementScope, heads: list[str], rows: list[list[str]], numbers: tuple[int, ...]
+    heading: str, scope: AgreementScope, headers: list[str], rows: list[list[str]], numbers: tuple[int, ...]
 ) -> None:
     """Print a table. `numbers` are the indexes of the numeric columns in `heads`."""
     first = ["criterion"] if scope == "overall" else [scope, "criterion"]
@@ -227,7 +237,7 @@ def _print_table(
     emit()
     emit(heading)
     for line in format_table(
-        [*first, *heads],
+        [*first, *headers],
         rows,
         right_aligned=right,
         max_width=max(terminal_width() - OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH),

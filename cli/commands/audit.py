@@ -26,12 +26,7 @@ INDENT = 11
 
 
 @workspace_command()
-def audit(
-    options: WorkspaceOptions,
-    item: ItemArgument,
-    run: RunOption = None,
-    as_json: JsonOption = False,
-) -> None:
+def audit(options: WorkspaceOptions, item: ItemArgument, run: RunOption = None, as_json: JsonOption = False) -> None:
     """Show an item's review history.
 
     Lists every review, adjudication and retraction in order of time. STALE marks reviews from before the prediction or

@@ -68,7 +68,7 @@ def calibrate(
         view = session.build_view(where, run=run, queue="dataset")
         cases = session.store.analysis.fetch_calibration_cases(view)
         filters = _CellFilters(session, view.where, run)
-        (print_json if as_json else print_text)(filters, cases, scopes)
+        (print_calibration_json if as_json else print_calibration_tables)(filters, cases, scopes)
 
 
 class _CellFilters:
@@ -89,11 +89,13 @@ class _CellFilters:
     ) -> str | None:
         from fcreview.store.queries.estimation import CalibrationCell
 
-        wanted = CalibrationCell(source, criterion, cell.automatic, cell.human, scope, name, cell.items)
-        return self._session.store.analysis.build_cell_filter(self._base, wanted)
+        calibration_cell = CalibrationCell(source, criterion, cell.automatic, cell.human, scope, name, cell.items)
+        return self._session.store.analysis.build_cell_filter(self._base, calibration_cell)
 
 
-def print_json(filters: _CellFilters, cases: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]) -> None:
+def print_calibration_json(
+    filters: _CellFilters, cases: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
+) -> None:
     """Print a JSON object for each group, then one for each group of errors.
 
     Groups: {kind: "calibration", scope, name, source, judge, criterion, binary, chosen, n, n_random, cells, rates},
@@ -114,7 +116,9 @@ def _build_json_fields(group: ConfusionCell | ErrorGroup) -> dict[str, Any]:
     return {_JSON_KEYS.get(name, name): value for name, value in asdict(group).items() if name != "items"}
 
 
-def print_text(filters: _CellFilters, cases: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]) -> None:
+def print_calibration_tables(
+    filters: _CellFilters, cases: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
+) -> None:
     from fcreview.stats.calibration_summary import compute_calibrations, find_error_groups
 
     if not cases:
@@ -122,8 +126,8 @@ def print_text(filters: _CellFilters, cases: Sequence[VerdictPair], scopes: Sequ
         return
     for line in (*describe_selection(cases), *NOTES):
         emit(line)
-    for scope, found in groupby(compute_calibrations(cases, scopes), lambda group: group.scope):
-        groups = list(found)
+    for scope, scope_groups in groupby(compute_calibrations(cases, scopes), lambda group: group.scope):
+        groups = list(scope_groups)
         if scope == "overall":
             print_matrices(filters, groups)
         if scope == "overall" or len({group.name for group in groups}) > 1:
@@ -138,8 +142,13 @@ def print_matrices(filters: _CellFilters, groups: Sequence[Calibration]) -> None
     for group in groups:
         first = format_source_and_criterion(group)
         for cell in group.cells:
-            said, settled = format_verdict(cell.automatic, group.criterion), format_verdict(cell.human, group.criterion)
-            rows.append([*first, said, settled, f"{cell.n:,}", cell_text(filters.build_cell_filter(group, cell) or "")])
+            automatic, human = (
+                format_verdict(cell.automatic, group.criterion),
+                format_verdict(cell.human, group.criterion),
+            )
+            rows.append(
+                [*first, automatic, human, f"{cell.n:,}", cell_text(filters.build_cell_filter(group, cell) or "")]
+            )
             first = ["", ""]
     emit()
     for line in format_table(

@@ -129,8 +129,8 @@ def print_matrix_text(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit:
         right_aligned=(0, 1, 3, 4, 5),
     ):
         emit(line)
-    print_items("hardest items first; runs from best to weakest", matrix.items, limit)
-    print_items("upsets: items that the best runs fail and weaker runs pass", matrix.upsets, limit)
+    print_matrix_items("hardest items first; runs from best to weakest", matrix.items, limit)
+    print_matrix_items("upsets: items that the best runs fail and weaker runs pass", matrix.upsets, limit)
 
 
 def _build_ranking_rows(sides: Sequence[ComparisonSide], matrix: RunMatrix) -> list[list[str]]:
@@ -143,7 +143,7 @@ def _build_ranking_rows(sides: Sequence[ComparisonSide], matrix: RunMatrix) -> l
     ]  # fmt: skip
 
 
-def print_items(heading: str, items: Sequence[MatrixItem], limit: int) -> None:
+def print_matrix_items(heading: str, items: Sequence[MatrixItem], limit: int) -> None:
     if not items or not limit:
         return
     emit()
@@ -213,17 +213,17 @@ def build_group_json(group: ComparisonGroup) -> dict[str, Any]:
 
     Rates and differences are shares from 0 to 1.
     """
-    counts, found = group.counts, group.difference
+    counts, difference = group.counts, group.difference
     return {
         "of": group.n_pairs,
         "n": counts.n,
         **asdict(counts),
         "rate_a": counts.rate_a,
         "rate_b": counts.rate_b,
-        "difference": found.value,
-        "low": found.low,
-        "high": found.high,
-        "p": found.p,
+        "difference": difference.value,
+        "low": difference.low,
+        "high": difference.high,
+        "p": difference.p,
     }
 
 
@@ -303,7 +303,7 @@ def compare(
     runs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN]...",
+            metavar="RUN",
             help="Run numbers or models. Two are compared item by item; more, or none for all runs, in a matrix.",
             show_default=False,
         ),
@@ -337,26 +337,26 @@ def compare(
 
     Example: fcreview compare result/ 1 2 --source rule
     """
-    given, other = _check_source(source), _check_source(against)
+    first_source, second_source = _check_source(source), _check_source(against)
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         view = session.build_view(where, queue="dataset")
         chosen = _select_runs(session, runs or [])
-        counts = given or choose_source(row.official_known for row in chosen)
+        default = first_source or choose_source(row.official_known for row in chosen)
         if len(chosen) == 2:
-            a, b = ComparisonSide(chosen[0], counts), ComparisonSide(chosen[1], other or counts)
+            a, b = ComparisonSide(chosen[0], default), ComparisonSide(chosen[1], second_source or default)
             if a == b:
                 raise UsageError(
                     "both sides are the same: choose another run, or two sources with --source and --against"
                 )
-            found = compare_runs(_fetch_outcomes(session, view, a), _fetch_outcomes(session, view, b))
-            print_pair((a, b), found, limit, as_json=as_json)
-        elif other:
+            comparison = compare_runs(_fetch_outcomes(session, view, a), _fetch_outcomes(session, view, b))
+            print_pair((a, b), comparison, limit, as_json=as_json)
+        elif second_source:
             raise UsageError("--against needs two runs; you can name the same run twice")
         else:
-            sides = [ComparisonSide(row, counts) for row in {row.run: row for row in chosen}.values()]
-            runs_of = session.store.analysis.fetch_outcomes(view, [side.row.run for side in sides], counts)
-            print_matrix(sides, build_run_matrix([runs_of[side.row.run] for side in sides]), limit, as_json=as_json)
+            sides = [ComparisonSide(row, default) for row in {row.run: row for row in chosen}.values()]
+            outcomes = session.store.analysis.fetch_outcomes(view, [side.row.run for side in sides], default)
+            print_matrix(sides, build_run_matrix([outcomes[side.row.run] for side in sides]), limit, as_json=as_json)
 
 
 def _check_source(name: str | None) -> VerdictSource | None:

@@ -40,7 +40,7 @@ Fact = dict[str, Any]
 
 
 OPTIONAL_PATH_ARGUMENT = (
-    Annotated[Path, typer.Argument(metavar="[PATH]", help="A run, a folder of runs, or a folder with a workspace.")],
+    Annotated[Path, typer.Argument(metavar="PATH", help="A run, a folder of runs, or a folder with a workspace.")],
     Path(),
 )
 
@@ -57,19 +57,19 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     from fcreview.store.workspace import WorkspaceError
 
     config = load_config()
-    found = discover_runs(options, config)
+    discovered = discover_runs(options, config)
     try:
-        home = locate_workspace(options, create=False)
+        workspace = locate_workspace(options, create=False)
     except WorkspaceError as error:
         facts = [_build_fact("workspace", str(error))]
     else:
-        facts = [_build_fact("workspace", str(home.root)), *_check_journals(home)]
+        facts = [_build_fact("workspace", str(workspace.root)), *_report_journals(workspace)]
     damaged = any(fact["problem"] for fact in facts)
-    facts += _check_runs(found, options)
+    facts += _report_runs(discovered, options)
     facts += [_build_fact("dataset folder", str(folder)) for folder in list_data_folders(options, config)]
     facts += [
         _build_fact("configuration", f"{config.file}{'' if config.file.exists() else ' (does not exist)'}"),
-        *_check_machine(),
+        *_report_versions_and_terminal(),
     ]
     for fact in facts if as_json else _group_facts(facts):
         if as_json:
@@ -97,11 +97,11 @@ def _group_facts(facts: Iterable[Fact]) -> list[Fact]:
     ]
 
 
-def _check_journals(home: Workspace) -> Iterator[Fact]:
+def _report_journals(workspace: Workspace) -> Iterator[Fact]:
     """Report the number of reviews in each journal, and every problem of a damaged one."""
     from fcreview.store.reviews.journal_reader import check_journals
 
-    reports = check_journals(home)
+    reports = check_journals(workspace)
     if not reports:
         yield _build_fact("journal", "no reviews yet")
     for report in reports:
@@ -114,11 +114,11 @@ def _check_journals(home: Workspace) -> Iterator[Fact]:
             yield _build_fact("journal", f"damaged end saved earlier as {torn}", report.annotator)
 
 
-def _check_runs(found: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:
+def _report_runs(discovered: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:
     from fcreview.store.importing.dataset_paths import find_missing_folder, select_dataset_folders
 
     remembered = load_remembered_datasets(options)
-    for plan in found.plans:
+    for plan in discovered.plans:
         run = plan.run
         parts = [f"{run.benchmark} {run.generation} {run.language}".strip(), plan.reason, run.path]
         counts = [
@@ -140,7 +140,7 @@ def _check_runs(found: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fa
             yield _build_fact("missing", "no dataset: pass --data DIR", run.model, problem=True)
         elif run.dataset:
             yield _build_fact("dataset", run.dataset, run.model)
-    issues = [*found.issues, *(issue for plan in found.plans for issue in plan.issues)]
+    issues = [*discovered.issues, *(issue for plan in discovered.plans for issue in plan.issues)]
     for issue in issues[:MAX_ISSUES]:
         where = f"{issue.file}:{issue.line}" if issue.line else issue.file
         yield _build_fact(issue.severity, issue.what, where, problem=issue.severity == "error")
@@ -151,7 +151,7 @@ def _check_runs(found: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fa
         )
 
 
-def _check_machine() -> Iterator[Fact]:
+def _report_versions_and_terminal() -> Iterator[Fact]:
     from importlib.metadata import PackageNotFoundError, version
 
     for package in PACKAGES:

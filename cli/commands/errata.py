@@ -24,7 +24,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 
 ErrataFileArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="Errata file from `errata create`.", show_default=False)
+    Path, typer.Argument(metavar="FILE", help="Errata file from `fcreview errata create`.", show_default=False)
 ]
 
 
@@ -53,10 +53,7 @@ def check(file: ErrataFileArgument, as_json: JsonOption = False) -> None:
 @workspace_command("policy")
 def create(
     options: WorkspaceOptions,
-    out: Annotated[
-        Path,
-        typer.Option("-o", "--output", metavar="FILE", help="Output file.", show_default=False),
-    ],
+    out: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Output file.", show_default=False)],
 ) -> None:
     """Write corrected golden answers and accepted rules to a file.
 
@@ -94,8 +91,7 @@ def create(
 def issue(
     file: ErrataFileArgument,
     out: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Output file.", show_default="standard output"),
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Output file.", show_default="standard output")
     ] = None,
 ) -> None:
     """Write an issue for the benchmark's maintainers.

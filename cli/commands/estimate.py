@@ -49,14 +49,14 @@ def estimate(
         problems: list[str] = []
         rows = session.select_runs(run)
         for row in rows:
-            known = session.store.analysis.fetch_sample_status(row.run)
-            problems += [each for each in known.problems if each not in problems]
-            found = list(estimate_run_metrics(session, row, known, half_width, seed))
-            print_estimates([row], found, half_width, as_json=as_json)
-        for several in group_combinable_runs(rows):
+            sample_status = session.store.analysis.fetch_sample_status(row.run)
+            problems += [each for each in sample_status.problems if each not in problems]
+            estimates = list(estimate_run_metrics(session, row, sample_status, half_width, seed))
+            print_estimates([row], estimates, half_width, as_json=as_json)
+        for model_runs in group_combinable_runs(rows):
             print_estimates(
-                several,
-                list(estimate_combined_metrics(session, several, half_width, seed)),
+                model_runs,
+                list(estimate_combined_metrics(session, model_runs, half_width, seed)),
                 half_width,
                 as_json=as_json,
             )
@@ -82,12 +82,12 @@ def group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
     """Group the runs of each model for which the benchmark publishes combined metrics. Single runs are omitted."""
     from fcreview.importers.registry import IMPORTERS
 
-    found: dict[tuple[str, str, str], list[RunRow]] = {}
+    runs_by_model: dict[tuple[str, str, str], list[RunRow]] = {}
     for row in rows:
         importer = IMPORTERS.get(row.info.benchmark)
         if importer is not None and importer.combines_runs:
-            found.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(row)
-    return [several for several in found.values() if len(several) > 1]
+            runs_by_model.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(row)
+    return [several for several in runs_by_model.values() if len(several) > 1]
 
 
 def estimate_combined_metrics(
@@ -97,12 +97,12 @@ def estimate_combined_metrics(
     from fcreview.importers.registry import compute_combined_metrics
     from fcreview.stats.estimation import combine_runs, estimate_metrics
 
-    def figures(items: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
+    def compute_metrics(items: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
         return compute_combined_metrics([RunItems(row.info, some) for row, some in zip(rows, items, strict=True)])
 
     parts = [build_estimation_input(session, row, session.store.analysis.fetch_sample_status(row.run)) for row in rows]
-    if figures([part.automatic_items for part in parts]):
-        yield from estimate_metrics(combine_runs(parts, figures), half_width, seed)
+    if compute_metrics([part.automatic_items for part in parts]):
+        yield from estimate_metrics(combine_runs(parts, compute_metrics), half_width, seed)
 
 
 def build_estimation_input(session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus) -> EstimationInput:
@@ -110,10 +110,10 @@ def build_estimation_input(session: WorkspaceSession, row: RunRow, sample_status
     from fcreview.importers.registry import compute_metrics
     from fcreview.stats.estimation import EstimationInput
 
-    told = session.store.analysis
-    after = told.fetch_scored_items(row.run)["corrected"]
+    analysis = session.store.analysis
+    after = analysis.fetch_scored_items(row.run)["corrected"]
     return EstimationInput(
-        told.fetch_items_before_reviews(row.run),
+        analysis.fetch_items_before_reviews(row.run),
         after,
         sample_status.items,
         lambda rows: compute_metrics(rows, row.info),
@@ -127,7 +127,7 @@ def print_estimates(
     """Print estimates of one run, or combined estimates of several runs."""
     if not as_json:
         if len(rows) == 1 or estimates:
-            print_text(rows, estimates, half_width)
+            print_estimate_tables(rows, estimates, half_width)
         return
     for each in estimates:
         emit_json(_build_estimate_json(rows, each))
@@ -152,10 +152,10 @@ def _build_estimate_json(rows: Sequence[RunRow], metric_estimate: MetricEstimate
     }  # fmt: skip
 
 
-def print_text(rows: Sequence[RunRow], estimates: Sequence[MetricEstimate], half_width: float) -> None:
+def print_estimate_tables(rows: Sequence[RunRow], estimates: Sequence[MetricEstimate], half_width: float) -> None:
     info, languages = rows[0].info, "+".join(dict.fromkeys(row.info.language for row in rows))
     words = [cell_text(name) for name in (info.benchmark, info.generation, languages, info.model)]
-    first = f"run {rows[0].run}" if len(rows) == 1 else "together"
+    first = f"run {rows[0].run}" if len(rows) == 1 else "combined"
     emit(f"{first}   {'  '.join(word for word in words if word)}   {sum(row.n_items for row in rows):,} items")
     for line in format_missing_interval_reasons(estimates):
         emit(line)

@@ -32,8 +32,7 @@ def export(
     options: WorkspaceOptions,
     format: Annotated[str, typer.Option("--format", metavar="NAME", help=FORMAT_HELP)] = "jsonl",  # noqa: A002
     out: Annotated[
-        str,
-        typer.Option("-o", "--output", metavar="FILE", help="Output file; - for standard output."),
+        str, typer.Option("-o", "--output", metavar="FILE", help="Output file; - for standard output.")
     ] = "-",
     where: WhereOption = "",
     queue: Annotated[
@@ -48,9 +47,7 @@ def export(
     only: Annotated[
         str,
         typer.Option(
-            "--only",
-            metavar="KIND",
-            help="Export all targets with a verdict, or only reviewed or adjudicated targets.",
+            "--only", metavar="KIND", help="Targets to export: all (with a verdict), reviewed or adjudicated."
         ),
     ] = "all",
     with_: Annotated[

@@ -45,8 +45,7 @@ def label(
         ),
     ] = None,
     target: Annotated[
-        str,
-        typer.Option("--target", metavar="ADDRESS", help=f"Target of the review: {ADDRESS_FORMS}."),
+        str, typer.Option("--target", metavar="ADDRESS", help=f"Target of the review: {ADDRESS_FORMS}.")
     ] = ITEM,
     criterion: Annotated[
         str,
@@ -58,19 +57,13 @@ def label(
     ] = CORRECT,
     fault: Annotated[
         str | None,
-        typer.Option(
-            "--fault",
-            metavar="NAME",
-            help=f"Cause of the error: {', '.join(FAULTS)}.",
-            show_default=False,
-        ),
+        typer.Option("--fault", metavar="NAME", help=f"Cause of the error: {', '.join(FAULTS)}.", show_default=False),
     ] = None,
     tag: Annotated[
         list[str] | None, typer.Option("--tag", metavar="TAG", help="Error tag; repeatable.", show_default=False)
     ] = None,
     reason: Annotated[
-        str | None,
-        typer.Option("--reason", "--note", metavar="TEXT", help="Note with the reason.", show_default=False),
+        str | None, typer.Option("--reason", "--note", metavar="TEXT", help="Note with the reason.", show_default=False)
     ] = None,
     golden_fix: Annotated[
         str | None,
@@ -152,8 +145,8 @@ def label(
         _print_event(event, as_json)
 
 
-def _check_fault(named: str | None) -> Fault | None:
-    return None if named is None else check_choice(FAULTS, named, "fault")
+def _check_fault(name: str | None) -> Fault | None:
+    return None if name is None else check_choice(FAULTS, name, "fault")
 
 
 def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criterion: str) -> dict[str, Any]:

@@ -63,14 +63,14 @@ def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
     from fcreview.safe_files import write_atomically
 
     raw, there, here = read_small_file(other.errata), load_errata(other.errata), load_workspace_errata(workspace)
-    found = combine_errata(here or Errata(), there)
+    combined = combine_errata(here or Errata(), there)
     kept_as = ""
-    if found.conflicts:
+    if combined.conflicts:
         kept_as = f"errata-{there.digest[:8]}.jsonl"
         write_atomically(workspace.root / kept_as, raw)
-    if found.content is not None:
-        write_atomically(workspace.errata, found.content if here is not None else raw)
-    return MergedErrata("errata", found.n_new, found.n_known, found.n_new_rules, found.conflicts, kept_as)
+    if combined.content is not None:
+        write_atomically(workspace.errata, combined.content if here is not None else raw)
+    return MergedErrata("errata", combined.n_new, combined.n_known, combined.n_new_rules, combined.conflicts, kept_as)
 
 
 def _merge_rules(workspace: Workspace, other: Workspace) -> MergedErrata:
@@ -83,25 +83,25 @@ def _merge_rules(workspace: Workspace, other: Workspace) -> MergedErrata:
     return MergedErrata("rules", len(new), len(there) - len(new))
 
 
-def print_errata(found: MergedErrata) -> None:
-    if found.why:
-        print_message(f"fcreview: {found.kind} not merged: {found.why}")
+def print_merged_errata(merged: MergedErrata) -> None:
+    if merged.why:
+        print_message(f"fcreview: {merged.kind} not merged: {merged.why}")
         return
-    known = f"{found.known:,} already here"
-    if found.kind == "rules":
-        emit(f"accepted rules: {found.new:,} new, {known}")
+    known = f"{merged.known:,} already here"
+    if merged.kind == "rules":
+        emit(f"accepted rules: {merged.new:,} new, {known}")
         return
-    emit(f"errata: {format_count(found.new, 'new golden answer')}, {known}; {format_count(found.rules, 'new rule')}")
-    if found.new or found.rules:
+    emit(f"errata: {format_count(merged.new, 'new golden answer')}, {known}; {format_count(merged.rules, 'new rule')}")
+    if merged.new or merged.rules:
         print_message("fcreview: the next command on these runs applies the errata. Pass --errata none to remove them")
-    for key in found.conflicts[:MAX_CONFLICTS]:
+    for key in merged.conflicts[:MAX_CONFLICTS]:
         print_message(
             f"fcreview: {cell_text(' '.join(filter(None, key)))}: this workspace has another correction, which is kept"
         )
-    if found.conflicts:
-        more = len(found.conflicts) - MAX_CONFLICTS
+    if merged.conflicts:
+        more = len(merged.conflicts) - MAX_CONFLICTS
         rest = f"{format_count(more, 'more conflict')}. " if more > 0 else ""
-        print_message(f"fcreview: {rest}All errata of the other workspace are saved as .fcreview/{found.kept_as}")
+        print_message(f"fcreview: {rest}All errata of the other workspace are saved as .fcreview/{merged.kept_as}")
 
 
 QUEUE_STATES = {
@@ -133,7 +133,7 @@ def merge(
     Example: fcreview merge runs/gpt4o ~/from-alice/gpt4o
     """
     from fcreview.store.queues.create import merge_queues
-    from fcreview.store.reviews.journal_merge import merge_journals as merge_journals
+    from fcreview.store.reviews.journal_merge import merge_journals
     from fcreview.store.workspace import find_workspace
 
     if not other.exists():
@@ -141,9 +141,9 @@ def merge(
     here = locate_workspace(options, create=False)
     there = find_workspace(other, other, create=False)
     steps: list[tuple[Callable[[Workspace, Workspace], Iterable[Any]], Callable[[Any], None]]] = [
-        (merge_journals, print_journal),
-        (merge_queues, print_queue),
-        (merge_errata, print_errata),
+        (merge_journals, print_merged_journal),
+        (merge_queues, print_merged_queue),
+        (merge_errata, print_merged_errata),
     ]
     empty = True
     for merge_part, print_part in steps:
@@ -154,13 +154,13 @@ def merge(
         emit("nothing to merge")
 
 
-def print_journal(merged: MergedJournal) -> None:
+def print_merged_journal(merged: MergedJournal) -> None:
     emit(f"{cell_text(merged.annotator)}: {format_count(merged.new, 'new event')}, {merged.known:,} already here")
     for warning in merged.warnings:
         print_message(f"fcreview: {warning}")
 
 
-def print_queue(merged: MergedQueue) -> None:
+def print_merged_queue(merged: MergedQueue) -> None:
     if merged.state == "unreadable":
         print_message(f"fcreview: {merged.why}")
     else:

@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 
 
 @workspace_command()
-def list_(
-    options: WorkspaceOptions,
-    as_json: JsonOption = False,
-) -> None:
+def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """List queues with the progress of each annotator.
 
     Progress is the number of reviewed items of an annotator's share.
@@ -43,11 +40,11 @@ def list_(
     from fcreview.store.queues.queue_file import QueueError, read_queues
 
     with open_workspace(options) as session:
-        found = list(read_queues(session.workspace))
-        for broken in found:
+        queue_files = list(read_queues(session.workspace))
+        for broken in queue_files:
             if isinstance(broken, QueueError):
                 print_message(f"fcreview: {broken}")
-        queues = [each for each in found if not isinstance(each, QueueError)]
+        queues = [each for each in queue_files if not isinstance(each, QueueError)]
         if as_json:
             for queue in queues:
                 emit_json(build_queue_json(session, queue))
@@ -147,8 +144,7 @@ def create(
     options: WorkspaceOptions,
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the new queue.", show_default=False)],
     annotators: Annotated[
-        str,
-        typer.Option("--annotators", metavar="A,B,C", help="Annotators, separated by commas.", show_default=False),
+        str, typer.Option("--annotators", metavar="A,B,C", help="Annotators, separated by commas.", show_default=False)
     ],
     where: WhereOption = "",
     run: RunOption = None,
@@ -188,8 +184,8 @@ def create(
     names = split_names(annotators)
     with open_workspace(options) as session:
         sharing = ShareOptions(names, overlap, repeats, seed)
-        wanted = QueueRequest(name, session.build_view(where, run=run), size, stratify, sharing)
-        queue = session.store.create_queue(wanted)
+        request = QueueRequest(name, session.build_view(where, run=run), size, stratify, sharing)
+        queue = session.store.create_queue(request)
         file = write_queue(session.workspace, queue)
         if as_json:
             emit_json(build_queue_json(session, queue))
@@ -221,7 +217,10 @@ def extend(
     annotators: Annotated[
         str,
         typer.Option(
-            "--annotators", metavar="A,B,C", help="Annotators, separated by commas.", show_default="those of the queue"
+            "--annotators",
+            metavar="A,B,C",
+            help="Annotators, separated by commas.",
+            show_default="annotators of the queue",
         ),
     ] = "",
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
@@ -241,32 +240,36 @@ def extend(
     check_half_width(half_width)
     names = split_names(annotators)
     with open_workspace(options) as session:
-        row, known, sample = _find_sampled_run(session, name, run)
-        draws, figure = _draw_target_metric(session, row, known, target)
-        points = {"share": 0.01, "percent": 1.0}.get(figure.unit)
+        row, sample_status, sample = _find_sampled_run(session, name, run)
+        draws, metric = _draw_target_metric(session, row, sample_status, target)
+        points = {"share": 0.01, "percent": 1.0}.get(metric.unit)
         if points is None:
             raise UsageError(
-                f"--target {figure.name}: choose a rate, because only rates have intervals in percentage points"
+                f"--target {metric.name}: choose a rate, because only rates have intervals in percentage points"
             )
-        ahead = undecided_positions(known, sample)
-        wanted = ExtensionGoal(figure.key, half_width * points, known.samples.index(sample), ahead, size)
-        parts = plan_extension(draws, wanted)
+        unreviewed = undecided_positions(sample_status, sample)
+        goal = ExtensionGoal(metric.key, half_width * points, sample_status.samples.index(sample), unreviewed, size)
+        parts = plan_extension(draws, goal)
         if not parts:
-            first = f" once {format_count(len(ahead), 'unreviewed item')} of the queue are reviewed" if ahead else ""
-            print_message(f"nothing to draw: the interval of {sanitize(figure.name)} is within ±{half_width:g}{first}")
+            first = (
+                f" once {format_count(len(unreviewed), 'unreviewed item')} of the queue are reviewed"
+                if unreviewed
+                else ""
+            )
+            print_message(f"nothing to draw: the interval of {sanitize(metric.name)} is within ±{half_width:g}{first}")
             return
         queue = create_extension(
-            session.workspace, known, ExtensionRequest(sample, row, figure.name, parts, names, seed)
+            session.workspace, sample_status, ExtensionRequest(sample, row, metric.name, parts, names, seed)
         )
         file = write_queue(session.workspace, queue)
         if as_json:
             emit_json(
-                build_queue_json(session, queue) | {"extends": name, "target": figure.name, "waiting": len(ahead)}
+                build_queue_json(session, queue) | {"extends": name, "target": metric.name, "waiting": len(unreviewed)}
             )
         else:
             for line in format_queue_lines(queue, session.store.measure_progress(queue.name)):
                 emit(line)
-    first = f" after {len(ahead):,} unreviewed of {sanitize(name)}" if ahead else ""
+    first = f" after {len(unreviewed):,} unreviewed of {sanitize(name)}" if unreviewed else ""
     more = format_count(len(queue.items), "item")
     print_message(f"queue {sanitize(queue.name)}: {more} more for ±{half_width:g}{first}, in {file}")
 
@@ -276,60 +279,60 @@ def _find_sampled_run(
 ) -> tuple[RunRow, RunSampleStatus, QueueSample]:
     """Find the run of a queue's items. CommandError for several runs, or if the queue is not a random sample."""
     queue = session.load_queue_file(name)
-    found = []
+    matches = []
     problems: list[str] = []
     for row in session.select_runs(run):
-        known = session.store.analysis.fetch_sample_status(row.run)
-        problems += known.problems
-        found += [(row, known, sample) for sample in known.samples if name in sample.queue_names]
-    if len(found) > 1:
-        runs = format_runs([row for row, _, _ in found])
+        sample_status = session.store.analysis.fetch_sample_status(row.run)
+        problems += sample_status.problems
+        matches += [(row, sample_status, sample) for sample in sample_status.samples if name in sample.queue_names]
+    if len(matches) > 1:
+        runs = format_runs([row for row, _, _ in matches])
         raise CommandError(f"queue {name} has items of several runs: choose --run {runs}")
-    if not found:
+    if not matches:
         why = next((each for each in problems if each.startswith(f"queue {queue.name}:")), None)
         raise CommandError(why or f"queue {name} has no items in these runs")
-    return found[0]
+    return matches[0]
 
 
 def _draw_target_metric(
-    session: WorkspaceSession, row: RunRow, known: RunSampleStatus, target: str
+    session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus, target: str
 ) -> tuple[MetricDraws, Metric]:
     from fcreview.stats.answer_model import AnswerModel
     from fcreview.stats.estimation import MetricDependencies, draw_metrics, explain_method
 
-    run = build_estimation_input(session, row, known)
-    figure = find_metric(target, run.compute_metrics(run.reviewed_items), (row.info.benchmark, row.info.title))
+    run = build_estimation_input(session, row, sample_status)
+    metric = find_metric(target, run.compute_metrics(run.reviewed_items), (row.info.benchmark, row.info.title))
     draws = draw_metrics(run)
     if draws is None:
         raise CommandError("no item of the queue is reviewed yet. Review some items first")
-    depends = MetricDependencies(
+    dependencies = MetricDependencies(
         run, [AnswerModel(run.automatic_items, run.statuses, asked) for asked in run.criterion_answers], is_sampled=True
     )
-    if criteria := depends.find_criteria(figure.key):
+    if criteria := dependencies.find_criteria(metric.key):
         raise CommandError(
-            f"{figure.name} depends on {' and '.join(criteria)}, but extend supports metrics of item verdicts only. Use"
+            f"{metric.name} depends on {' and '.join(criteria)}, but extend supports metrics of item verdicts only. Use"
             " fcreview queue create to draw more items"
         )
-    if (method := depends.choose_method(figure.key)) == "other verdicts":
-        raise CommandError(f"{figure.name} cannot be estimated: {explain_method(method)}")
-    if figure.key not in draws.values:
-        raise CommandError(f"{figure.name} cannot be estimated. Run fcreview estimate for the reason")
-    return draws, figure
+    if (method := dependencies.choose_method(metric.key)) == "other verdicts":
+        raise CommandError(f"{metric.name} cannot be estimated: {explain_method(method)}")
+    if metric.key not in draws.values:
+        raise CommandError(f"{metric.name} cannot be estimated. Run fcreview estimate for the reason")
+    return draws, metric
 
 
 def find_metric(target: str, metrics: Sequence[Metric], benchmark_titles: tuple[str, ...]) -> Metric:
     """Find a metric by name, with or without benchmark and table. UsageError unless exactly one matches."""
-    wanted = target.strip().casefold()
+    name = target.strip().casefold()
     for title in benchmark_titles:
-        if title and wanted.startswith(title.casefold()):
-            wanted = wanted[len(title) :].strip()
+        if title and name.startswith(title.casefold()):
+            name = name[len(title) :].strip()
             break
-    found = [one for one in metrics if wanted in (one.name.casefold(), f"{one.table} {one.name}".casefold())]
-    if not wanted:
-        found = list(metrics[:1])
-    if len({one.key for one in found}) == 1:
-        return found[0]
-    names = ", ".join(f"{one.table} {one.name}" for one in (found or metrics)[:8])
+    matches = [one for one in metrics if name in (one.name.casefold(), f"{one.table} {one.name}".casefold())]
+    if not name:
+        matches = list(metrics[:1])
+    if len({one.key for one in matches}) == 1:
+        return matches[0]
+    names = ", ".join(f"{one.table} {one.name}" for one in (matches or metrics)[:8])
     raise UsageError(f"--target {target!r}: choose {names}")
 
 

@@ -11,7 +11,7 @@ import typer
 from fcreview.cli.errors import UsageError
 from fcreview.cli.options import JsonOption, RunOption, workspace_command
 from fcreview.cli.output import emit, emit_data, emit_json, print_message, print_warning
-from fcreview.cli.report_data import compute_report_parts, format_metric_lines
+from fcreview.cli.report_data import build_report_page, compute_report_parts, format_metric_lines
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.exporters.report.metrics import MetricRow, present_sources
 from fcreview.model.wording import NO_DATASET_MESSAGE
@@ -45,41 +45,40 @@ def report(
         with open_workspace(options) as session:
             write_page(session, run, html)
         return
-    print_part = print_json if as_json else print_text
+    print_part = print_metrics_json if as_json else print_metrics_text
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
-        for found in compute_report_parts(session, run):
-            print_part(found.fields, found.metrics)
-            if found.row is not None and found.row.info.lacks_dataset:
-                print_warning(f"run {found.row.run}: {NO_DATASET_MESSAGE}")
+        for part in compute_report_parts(session, run):
+            print_part(part.fields, part.metrics)
+            if part.row is not None and part.row.info.lacks_dataset:
+                print_warning(f"run {part.row.run}: {NO_DATASET_MESSAGE}")
 
 
 def write_page(session: WorkspaceSession, run: str | None, html: Path | None) -> None:
     """Write the full report to an HTML file, or print it as Markdown if `html` is None."""
-    from fcreview.cli.report_data import build_report_page
-
     page = build_report_page(session, run)
     if html is None:
         from fcreview.exporters.report.markdown import render_markdown
 
         emit_data(render_markdown(page).encode())
         return
-    from fcreview.cli.report_data import write_html
+    from fcreview.exporters.export import write_file
+    from fcreview.exporters.report.html import render_html
 
-    write_html(html, page)
+    write_file(html, render_html(page).encode())
     print_message(f"fcreview: {html} written")
 
 
-def print_json(head: dict[str, Any], lines: list[MetricRow]) -> None:
-    shared = {name: value for name, value in head.items() if name != "n_items"}
-    sources = present_sources(lines)
-    for line in lines:
+def print_metrics_json(run_fields: dict[str, Any], metrics: list[MetricRow]) -> None:
+    shared = {name: value for name, value in run_fields.items() if name != "n_items"}
+    sources = present_sources(metrics)
+    for line in metrics:
         fields = asdict(line)
         values, n = fields.pop("values"), fields.pop("n")
         counts = {"n": {source: n.get(source) for source in sources}}
         emit_json(shared | fields | counts | {source: values.get(source) for source in sources})
 
 
-def print_text(head: dict[str, Any], lines: list[MetricRow]) -> None:
-    for text in format_metric_lines(head, lines):
+def print_metrics_text(run_fields: dict[str, Any], metrics: list[MetricRow]) -> None:
+    for text in format_metric_lines(run_fields, metrics):
         emit(text)

@@ -68,9 +68,9 @@ def find_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[Rul
 
 def _find_affected_plans(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RunPlan]:
     config, workspace = load_config(), locate_workspace(options, create=False)
-    found = discover_runs(options, config).plans
-    set_import_options(found, replace(options, decoder=None, errata=None), config, workspace)
-    for plan in found:
+    plans = discover_runs(options, config).plans
+    set_import_options(plans, replace(options, decoder=None, errata=None), config, workspace)
+    for plan in plans:
         if supports_equivalences(plan.importer) and rule.benchmark in ("", plan.run.benchmark):
             yield plan
 
@@ -166,19 +166,15 @@ RuleArgument = Annotated[
     str,
     typer.Argument(
         metavar="RULE",
-        help="number-equal, default-omittable, ignore-case, power-notation or 'accept VALUE for VALUE'; then"
-        " 'in ARGUMENT', 'of FUNCTION', 'on BENCHMARK'.",
+        help="number-equal, default-omittable, ignore-case, power-notation or 'accept VALUE for VALUE'. To limit the"
+        " rule, add 'in ARGUMENT', 'of FUNCTION' or 'on BENCHMARK'.",
         show_default=False,
     ),
 ]
 
 
 @workspace_command()
-def preview(
-    options: WorkspaceOptions,
-    rule: RuleArgument,
-    as_json: JsonOption = False,
-) -> None:
+def preview(options: WorkspaceOptions, rule: RuleArgument, as_json: JsonOption = False) -> None:
     """List the verdicts that a rule would change.
 
     Lists the recomputed verdicts of all runs at PATH that would change, with the first difference of each item. Nothing

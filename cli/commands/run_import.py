@@ -1,8 +1,7 @@
-"""`fcreview import` and `fcreview schema`: import runs, and print the schema of the generic format."""
+"""`fcreview import`: import runs and print an import summary."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +15,7 @@ from fcreview.cli.output import cell_text, emit, emit_json, format_table
 from fcreview.cli.workspace import (
     WorkspaceOptions,
     discover_runs,
-    explain_nothing_found,
+    explain_no_runs,
     import_discovered_runs,
     print_missing_datasets,
 )
@@ -35,8 +34,7 @@ SEVERITIES = ("error", "warning", "notice")
 def import_(
     options: WorkspaceOptions,
     forget_data: Annotated[
-        bool,
-        typer.Option("--forget-data", help="Forget the remembered dataset folders of these runs."),
+        bool, typer.Option("--forget-data", help="Forget the remembered dataset folders of these runs.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -59,19 +57,19 @@ def import_(
     elif rows or issues:
         _print_summary(rows, issues, str(home.root), summary.seconds)
     if not rows:
-        raise CommandError(explain_nothing_found(options, summary))
+        raise CommandError(explain_no_runs(options, summary))
     print_missing_datasets(summary)
     if any(row["status"] in ("failed", "outdated") for row in rows):
         raise typer.Exit(EXIT_FAILURE)
 
 
-def _fetch_official_scores(home: Workspace) -> dict[int, dict[str, int]]:
+def _fetch_official_scores(workspace: Workspace) -> dict[int, dict[str, int]]:
     """Fetch the official scores of each run: {official_pass, official_known, stated_pass, stated_of}."""
     from fcreview.store.store import Store
 
-    if not home.store.exists():
+    if not workspace.store.exists():
         return {}
-    store = Store.open(home)
+    store = Store.open(workspace)
     try:
         return {row.run: {name: getattr(row, name) for name in NO_SCORES} for row in store.fetch_runs()}
     finally:
@@ -126,15 +124,3 @@ def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
         emit(f"           {where}" + (" and others" if count > 1 else ""))
     if len(counts) > MAX_KINDS:
         emit(f"  … {len(counts) - MAX_KINDS} more kinds; use --json to list all")
-
-
-def schema() -> None:
-    """Print the JSON Schema of the generic format.
-
-    fcreview can import your own results if you write them as JSON Lines that match this schema (docs/generic.md).
-
-    Example: fcreview schema > fcreview.schema.json
-    """
-    from fcreview.importers.generic.schema import json_schema
-
-    emit(json.dumps(json_schema(), indent=2, ensure_ascii=True))

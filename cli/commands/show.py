@@ -70,18 +70,18 @@ def _write_page(session: WorkspaceSession, item: int, file: Path) -> None:
 
 def find_item(session: WorkspaceSession, item_id: str, run: str | None) -> int:
     """Return the row key of the item with this id. CommandError with candidates for an unknown or ambiguous id."""
-    found = [(row, item) for row in session.select_runs(run) for item in session.store.find_items(item_id, row.run)]
-    if len(found) == 1:
-        return found[0][1]
-    if not found:
+    matches = [(row, item) for row in session.select_runs(run) for item in session.store.find_items(item_id, row.run)]
+    if len(matches) == 1:
+        return matches[0][1]
+    if not matches:
         close = get_close_matches(item_id, _list_item_ids(session, run), n=3, cutoff=0.6)
         raise CommandError(f"no item {item_id!r} here" + (f"; did you mean {' or '.join(close)}?" if close else ""))
-    several = list({row.run: row for row, _ in found}.values())
-    if len(several) == 1:
+    runs = list({row.run: row for row, _ in matches}.values())
+    if len(runs) == 1:
         raise CommandError(
-            f"{item_id!r} occurs {len(found)} times in run {format_runs(several)}, whose files repeat ids"
+            f"{item_id!r} occurs {len(matches)} times in run {format_runs(runs)}, whose files repeat ids"
         )
-    raise CommandError(f"{item_id!r} is in {len(several)} runs: choose --run {format_runs(several)}")
+    raise CommandError(f"{item_id!r} is in {len(runs)} runs: choose --run {format_runs(runs)}")
 
 
 def _list_item_ids(session: WorkspaceSession, run: str | None) -> list[str]:

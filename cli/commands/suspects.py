@@ -51,12 +51,12 @@ def suspects(
     Example: fcreview suspects result/ --where category:live_simple
     """
     with open_workspace(options) as session:
-        found = fetch_ranked_suspects(session, where)
+        ranking = fetch_ranked_suspects(session, where)
         if as_json:
-            for rank, suspect in enumerate(found[:limit], 1):
+            for rank, suspect in enumerate(ranking[:limit], 1):
                 emit_json(build_suspect_json(rank, suspect))
         else:
-            print_suspects(found, limit or DEFAULT_LIMIT)
+            print_suspects(ranking, limit or DEFAULT_LIMIT)
         lacking = sum(run.info.lacks_dataset for run in session.runs)
         if lacking:
             print_warning(
@@ -66,11 +66,11 @@ def suspects(
 
 def fetch_ranked_suspects(session: WorkspaceSession, where: str) -> list[Suspect]:
     """Rank the items that the filter selects, most suspect first. The evidence comes from all runs."""
-    from fcreview.golden_audit.score import rank_suspects as rank
+    from fcreview.golden_audit.score import rank_suspects
 
     panel = session.store.analysis.fetch_audit_input(session.build_view(where))
-    found = rank(panel.questions, panel.run_profiles)
-    return [each for each in found if panel.selected_keys is None or each.question.key in panel.selected_keys]
+    ranking = rank_suspects(panel.questions, panel.run_profiles)
+    return [each for each in ranking if panel.selected_keys is None or each.question.key in panel.selected_keys]
 
 
 def build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:
@@ -94,18 +94,18 @@ def build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:
     }
 
 
-def print_suspects(suspects_found: Sequence[Suspect], limit: int) -> None:
-    with_reason = sum(bool(each.reasons) for each in suspects_found)
-    emit(f"{format_count(len(suspects_found), 'golden answer')}, {with_reason:,} with a reason for doubt")
-    for rank, suspect in enumerate(suspects_found[:limit], 1):
+def print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
+    with_reason = sum(bool(each.reasons) for each in ranking)
+    emit(f"{format_count(len(ranking), 'golden answer')}, {with_reason:,} with a reason for doubt")
+    for rank, suspect in enumerate(ranking[:limit], 1):
         emit()
         for line in format_suspect_lines(rank, suspect):
             emit(line)
-    if suspects_found:
+    if ranking:
         emit()
         emit(ACTION_HINT)
-    if len(suspects_found) > limit:
-        emit(f"… {format_count(len(suspects_found) - limit, 'more golden answer')}: use --limit N, or --json for all")
+    if len(ranking) > limit:
+        emit(f"… {format_count(len(ranking) - limit, 'more golden answer')}: use --limit N, or --json for all")
 
 
 def format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:

@@ -112,7 +112,7 @@ def triage(
             print_triage(session, view, TriageTable(clusters, failing, grouping, limit or MAX_GROUPS))
 
 
-def _build_cluster_json(cluster: Cluster, failing: int, by: int) -> dict[str, object]:
+def _build_cluster_json(cluster: Cluster, n_failing: int, grouping: int) -> dict[str, object]:
     """Build the JSON object {error_type, function, argument, count, share, examples, difference, where}.
 
     `share` is the share of all failing items, from 0 to 1; `difference` is the first difference of the first example;
@@ -120,18 +120,18 @@ def _build_cluster_json(cluster: Cluster, failing: int, by: int) -> dict[str, ob
     value, with golden_value, predicted_value, function and argument. Values are JSON texts; several accepted values are
     `"km" or 2 more`.
     """
-    names: dict[str, object] = {"category": cluster.category} if by == BY_CATEGORY else {}
-    if by == BY_VALUE:
+    names: dict[str, object] = {"category": cluster.category} if grouping == BY_CATEGORY else {}
+    if grouping == BY_VALUE:
         names = {"golden_value": cluster.golden, "predicted_value": cluster.predicted}
     else:
         names["error_type"] = cluster.error_type or None
     names["function"] = cluster.function
-    if by != BY_CATEGORY:
+    if grouping != BY_CATEGORY:
         names["argument"] = cluster.argument
     return {
         **names,
         "count": cluster.count,
-        "share": cluster.count / failing,
+        "share": cluster.count / n_failing,
         "examples": cluster.examples,
         "difference": cluster.difference or None,
         "where": cluster.where,
@@ -143,14 +143,14 @@ class TriageTable:
     """Clusters with the options of their table."""
 
     clusters: Sequence[Cluster]
-    failing: int
+    n_failing: int
     """Number of failing items, with or without a cluster."""
-    by: int = BY_ERROR_TYPE
+    grouping: int = BY_ERROR_TYPE
     limit: int = MAX_GROUPS
 
 
 def print_triage(session: WorkspaceSession, view: View, table: TriageTable) -> None:
-    for line in format_summary(session, view, table.failing):
+    for line in format_summary(session, view, table.n_failing):
         emit(line)
     for line in format_triage_table(table):
         emit(clip_to_terminal(line))
@@ -158,7 +158,7 @@ def print_triage(session: WorkspaceSession, view: View, table: TriageTable) -> N
 
 def format_triage_table(table: TriageTable) -> Iterator[str]:
     """Format the table as lines of sanitised text. No lines without failures."""
-    failing, by, limit = table.failing, table.by, table.limit
+    failing, by, limit = table.n_failing, table.grouping, table.limit
     groups = group_clusters(table.clusters, by)
     if not groups:
         return
@@ -175,7 +175,7 @@ def format_triage_table(table: TriageTable) -> Iterator[str]:
         yield f"… {format_count(rarer, 'item')} with rarer values"
 
 
-def format_summary(session: WorkspaceSession, view: View, failing: int) -> list[str]:
+def format_summary(session: WorkspaceSession, view: View, n_failing: int) -> list[str]:
     """Format the line above the table: items, official pass rate, failures, items with differing automatic verdicts."""
 
     def count(term: str) -> int:
@@ -188,32 +188,33 @@ def format_summary(session: WorkspaceSession, view: View, failing: int) -> list[
     parts = [format_count(total, "item") + (f" in {format_count(runs, 'run')}" if runs > 1 else "")]
     parts += [f"official {format_rate(passed, passed + failed)}" if passed + failed else "no official scores"]
     parts += [
-        f"{failing:,} failing",
+        f"{n_failing:,} failing",
         f"official and rule differ on {differ:,}" if differ else "official and rule agree",
     ]
     return [" · ".join(parts)]
 
 
-def format_group_lines(group: ClusterGroup, failing: int, by: int = BY_ERROR_TYPE) -> list[str]:
+def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_ERROR_TYPE) -> list[str]:
     """Format a group: its line, the meaning of the error type, an example, and the places of several items."""
-    name = sanitize(group.name) if group.name else UNNAMED_GROUPS[by]
-    share = f"{100 * group.count / failing:.0f} %"
+    name = sanitize(group.name) if group.name else UNNAMED_GROUPS[grouping]
+    share = f"{100 * group.count / n_failing:.0f} %"
     lines = [
         _format_group_row(
-            (f"{group.count:,}", share, draw_bar(group.count, failing, COLUMN_WIDTHS[2]), name), select_examples(group)
+            (f"{group.count:,}", share, draw_bar(group.count, n_failing, COLUMN_WIDTHS[2]), name),
+            select_examples(group),
         )
     ]
-    words, example = explain_error_type(group) if by != BY_VALUE else "", group.example
-    if by == BY_ERROR_TYPE and words:
+    words, example = explain_error_type(group) if grouping != BY_VALUE else "", group.example
+    if grouping == BY_ERROR_TYPE and words:
         words = words.removeprefix(f"{name}: ")
     if words:
         lines.append(INDENT + words)
     if example is not None:
         lines.append(f"{INDENT}{sanitize(example.examples[0])}: {sanitize(example.difference)}")
-    found = find_failing_places(group, by)
+    places = find_failing_places(group, grouping)
     return [
         *lines,
-        *(_format_group_row((f"{place.count:,}", "", "", "  " + place.where), place.examples) for place in found),
+        *(_format_group_row((f"{place.count:,}", "", "", "  " + place.where), place.examples) for place in places),
     ]
 
 
@@ -224,22 +225,22 @@ def select_examples(group: ClusterGroup) -> list[str]:
     return [*firsts, *others][:MAX_PLACES]
 
 
-def find_failing_places(group: ClusterGroup, by: int = BY_ERROR_TYPE) -> list[FailingPlace]:
+def find_failing_places(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[FailingPlace]:
     """Find the places at which two or more items of the group fail, most items first.
 
     A place is a function with an argument (or another pair of fields), or an argument in several functions.
     """
-    outer, inner = SUBDIVISIONS[by]
-    named_clusters = select_named_clusters(group.clusters, by)
-    found = [
-        FailingPlace(describe_cluster(each, by), each.count, _rotate_examples(each))
+    outer, inner = SUBDIVISIONS[grouping]
+    named_clusters = select_named_clusters(group.clusters, grouping)
+    places = [
+        FailingPlace(describe_cluster(each, grouping), each.count, _rotate_examples(each))
         for each in named_clusters
         if each.count > 1
     ]
     for name, of in group_by_shared_name((each for each in named_clusters if each.count == 1), inner).items():
         where = f"{format_count(len(of), GROUPINGS[outer])} · {sanitize(name)}"
-        found.append(FailingPlace(where, len(of), [each for cluster in of[1:] for each in cluster.examples]))
-    most = sorted(found, key=lambda place: -place.count)[:MAX_PLACES]
+        places.append(FailingPlace(where, len(of), [each for cluster in of[1:] for each in cluster.examples]))
+    most = sorted(places, key=lambda place: -place.count)[:MAX_PLACES]
     return most[:1] + [place for place in most[1:] if place.count >= MIN_SHARE * group.count]
 
 

@@ -62,8 +62,8 @@ def classify_parameter(parameter: str) -> str:
 
 
 def differing_parameters(predicted: dict[str, Any], golden: dict[str, Any]) -> list[str]:
-    """List the parameters that one side lacks or whose values differ by the evaluator's equality, the golden call's
-    first."""
+    """List the parameters that one call lacks or whose values differ by the evaluator's rules, in the order of the
+    golden call."""
     equal = {n for n in golden.keys() & predicted.keys() if is_equal_value(n, predicted[n], golden[n])}
     return [name for name in dict.fromkeys([*golden, *predicted]) if name not in equal]
 
@@ -79,7 +79,7 @@ class GoldenPath:
 
     calls: list[Call] = field(default_factory=list)
     observations: list[Any] = field(default_factory=list)
-    """Reply to each call, or None."""
+    """Recorded reply to each call, or None if the record has none."""
     steps: int = 0
     """Number of turns with calls."""
 
@@ -109,7 +109,7 @@ class PredictedPath:
 
     messages: list[Message] = field(default_factory=list)
     steps: list[list[Call]] = field(default_factory=list)
-    """Calls of each turn with calls."""
+    """Calls of each turn that contains calls."""
     replies: list[list[Any]] = field(default_factory=list)
     """Replies to the calls of each step."""
 
@@ -180,7 +180,7 @@ class CallVerdict:
     golden: Call | None
     """Golden call that the predicted call was compared with."""
     tier: str
-    """Tier that decided; see the module docstring."""
+    """Tier that decided, as listed in the module docstring."""
     ok: bool | None
     """Whether the call was accepted; None if the evaluator did not judge it or no file states the verdict."""
     error_type: str | None = None
@@ -275,7 +275,8 @@ def _verdict_from_reply(
 def _guess_partners(
     verdicts: list[CallVerdict], golden_path: GoldenPath, accepted_indexes: set[int]
 ) -> list[CallVerdict]:
-    """Assign the most similar remaining golden call of the same function to calls without a recorded one."""
+    """Assign golden calls to predicted calls without a recorded one: the most similar remaining call of the same
+    function."""
     unpaired = [each for each in verdicts if each.golden is None and each.predicted.arguments is not None]
     partner_indexes = {each.golden.index for each in verdicts if each.golden is not None}
     remaining = [call for call in golden_path.calls if call.index not in accepted_indexes | partner_indexes]
@@ -308,7 +309,7 @@ def uncovered_golden_calls(path: GoldenPath, verdicts: Sequence[CallVerdict]) ->
 
 
 def verdicts_by_address(pairs: Sequence[CallPair], verdicts: Sequence[CallVerdict]) -> dict[str, CallVerdict]:
-    """Return the verdicts by address of the predicted call."""
+    """Return the verdicts by the address of the predicted call."""
     by_predicted = {verdict.predicted.index: verdict for verdict in verdicts}
     addresses = ((call_address(0, position), pair.predicted) for position, pair in enumerate(pairs))
     return {address: by_predicted[index] for address, index in addresses if index is not None and index in by_predicted}

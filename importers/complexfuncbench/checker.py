@@ -76,8 +76,8 @@ CallError = tuple[str, str, str | None]
 
 
 def is_equal_value(parameter: str, predicted: Any, golden: Any) -> bool:
-    """Compare two values by Python equality. Values of `categories_filter` are compared as sets of comma-separated
-    parts."""
+    """Return whether two values are equal in Python. Values of `categories_filter` are compared as sets of
+    comma-separated parts."""
     if predicted == golden:
         return True
     return (
@@ -93,7 +93,7 @@ def _split_filters(text: str) -> set[str]:
 
 
 def is_rule_match(predicted: dict[str, Any], golden: dict[str, Any]) -> bool:
-    """Return whether name, parameter names and values are equal."""
+    """Return whether two calls have the same function name, parameter names and values."""
     predicted_arguments, golden_arguments = predicted.get("arguments") or {}, golden.get("arguments") or {}
     if predicted.get("name") != golden.get("name") or predicted_arguments.keys() != golden_arguments.keys():
         return False

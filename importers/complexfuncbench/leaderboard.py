@@ -1,7 +1,8 @@
 """ComplexFuncBench's metrics.
 
-They are the output of the released `print_results.py` (commit c37b284), which has fixed denominators; the same metrics
-over the records that exist; and the paper's error analysis (Figures 4 and 5) and step distribution (Figure 6).
+Three groups: the output of the released `print_results.py` (commit c37b284), whose success rates have fixed
+denominators; these metrics over the records that exist; and the paper's error analysis (Figures 4 and 5) and
+distribution of steps (Figure 6).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class SampleOutcome:
     completeness: int | None = None
     """0 to 2; None, -1 and -2 mean that there is no usable verdict."""
     correctness: int | None = None
-    """As `completeness`."""
+    """0 to 2; None, -1 and -2 mean that there is no usable verdict."""
 
 
 def compute_printed_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, float | dict[str, float]]:
@@ -64,7 +65,8 @@ def compute_printed_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, floa
 
 
 def compute_present_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, float | dict[str, float]]:
-    """Compute the same metrics with success rates over the records that exist."""
+    """Compute the metrics of `print_results.py`, with success rates over the existing records instead of fixed
+    denominators."""
     domains = list(dict.fromkeys(outcome.domain for outcome in outcomes))
     rates = {name: success_rate([outcome for outcome in outcomes if outcome.domain == name]) for name in domains}
     metrics = compute_printed_metrics(outcomes)
@@ -177,5 +179,5 @@ def _step_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _count_samples_by_steps(table: str, values: Iterable[int]) -> list[Metric]:
-    """Return Figure 6: number of samples by number of steps."""
+    """Return Figure 6: the number of samples with each number of steps."""
     return [Metric(table, f"{steps}", count, "count") for steps, count in sorted(Counter(values).items())]

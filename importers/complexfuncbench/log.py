@@ -48,7 +48,7 @@ class LoggedTurn:
 
     predicted: list[JsonCall] = field(default_factory=list)
     pending: list[JsonCall] = field(default_factory=list)
-    """Golden calls without an accepted call before this turn."""
+    """Golden calls that no call had been accepted for before this turn."""
     comparisons: list[LoggedComparison] = field(default_factory=list)
     matched: list[JsonCall] = field(default_factory=list)
     """Predicted calls that were accepted in this turn."""
@@ -111,17 +111,17 @@ def parse_log(text: str) -> EvaluationLog:
         if head.startswith("Test Example "):
             log = EvaluationLog(attempts=log.attempts + 1)
         elif head.startswith("Function Calls:"):
-            log.turns.append(LoggedTurn(predicted=_as_calls(_parse_json(body), log, "Function Calls")))
+            log.turns.append(LoggedTurn(predicted=_valid_calls(_parse_json(body), log, "Function Calls")))
         elif head.startswith("Golden Function Call:") and turn:
-            turn.pending = _as_calls(_parse_json(body), log, "Golden Function Call")
+            turn.pending = _valid_calls(_parse_json(body), log, "Golden Function Call")
         elif head.startswith("Start compare_single_call:") and turn:
             predicted, _, golden = body.partition("\n")
-            comparison = LoggedComparison(_as_call(parse_literal(predicted)), _as_call(parse_literal(golden)))
+            comparison = LoggedComparison(_call_or_none(parse_literal(predicted)), _call_or_none(parse_literal(golden)))
             turn.comparisons.append(comparison)
         elif comparison is not None and apply_outcome_line(record, comparison):
             continue
         elif head.startswith("Success matched:") and turn:
-            turn.matched = _as_calls(parse_literal(record.partition(":")[2]), log, "Success matched")
+            turn.matched = _valid_calls(parse_literal(record.partition(":")[2]), log, "Success matched")
         elif head.startswith("Observations:") and turn:
             observations = _parse_json(body)
             turn.observations = observations if isinstance(observations, list) else []
@@ -161,12 +161,12 @@ def _apply_sample_line(record: str, log: EvaluationLog) -> None:
         log.surplus_call = record.partition(":")[2].strip()
 
 
-def _as_call(value: Any) -> JsonCall | None:
+def _call_or_none(value: Any) -> JsonCall | None:
     return value if isinstance(value, dict) and isinstance(value.get("name"), str) else None
 
 
-def _as_calls(value: Any, log: EvaluationLog, record_name: str) -> list[JsonCall]:
+def _valid_calls(value: Any, log: EvaluationLog, record_name: str) -> list[JsonCall]:
     if not isinstance(value, list):
         log.problems.append(f"{record_name}: not a list of calls")
         return []
-    return [call for call in map(_as_call, value) if call]
+    return [call for call in map(_call_or_none, value) if call]

@@ -55,9 +55,9 @@ class ReviewedCall:
     golden: int | None
     """Number of its golden call, from 1; None if there is none."""
     error: str | None
-    """The evaluator's error type."""
+    """The evaluator's error type, or None."""
     wrong_parameter_types: Mapping[str, str] = field(default_factory=dict)
-    """Differing parameter -> its type."""
+    """Parameter that differs from the golden call -> the paper's parameter type."""
     override: bool | None = None
     """Reviewed verdict that contradicts the official one, or None."""
     disputed: bool = False
@@ -121,7 +121,7 @@ def count_accepted_calls(item: ScoredItem, calls: list[ReviewedCall]) -> CallCou
 
 
 def read_count(counts: Mapping[str, Any], name: str) -> int:
-    """Return a count of the record, or 0 if it is missing or not an integer."""
+    """Return a field of `count_dict`, or 0 if it is missing or not an integer."""
     value = counts.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
@@ -144,8 +144,8 @@ def list_wrong_parameter_types(calls: list[ReviewedCall]) -> Iterator[str]:
             yield from call.wrong_parameter_types.values()
 
 
-NOT_RECOMPUTED_NOTE = "not recomputed: success depends on live API responses and on an LLM judge"
-"""`Item.rule_note` of all items."""
+NOT_RECOMPUTED_NOTE = "not recomputed, because success depends on live API responses and an LLM judge"
+"""Reason, shown on every item, why there is no recomputed verdict."""
 JUDGE_NAME = "gpt-4o (as published)"
 """Name of the judge. The files do not state it; this is the one in the released code."""
 

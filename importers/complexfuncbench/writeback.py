@@ -228,7 +228,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     overridden_items = {item.id: item for item in items if item.overrides}
     samples = read_dataset(plan.data, []) if overridden_items else {}
     edits, found_ids, n_missing_calls = LineEdits(), set[str](), 0
-    for line, name, record in _iter_named_records(raw):
+    for line, name, record in _iter_records_with_ids(raw):
         item = overridden_items.get(name)
         if item is None:
             continue
@@ -248,7 +248,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         yield RewrittenFile(path, apply_edits(raw, edits))
 
 
-def _iter_named_records(raw: bytes) -> Iterator[tuple[int, str, JsonObject]]:
+def _iter_records_with_ids(raw: bytes) -> Iterator[tuple[int, str, JsonObject]]:
     """Yield (line number, item id, record)."""
     seen_ids: set[str] = set()
     for line, record in parse_numbered_records(raw):

@@ -20,7 +20,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate
@@ -50,9 +50,9 @@ def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     accuracy = sum(verdicts) / len(verdicts) if verdicts else None
     metrics = [Metric("response quality", "dialog act accuracy", accuracy)]
     pairs = Counter([pair for item in items if (pair := _get_label_pair(item)) is not None])
-    return (
-        metrics + _label_metrics(pairs) + _confusion_metrics(pairs) + _shared_label_metrics(pairs) if pairs else metrics
-    )
+    if pairs:
+        metrics += _label_metrics(pairs) + _confusion_metrics(pairs) + _shared_label_metrics(pairs)
+    return metrics
 
 
 @cached_on_item
@@ -68,9 +68,9 @@ def get_act_verdict(item: ScoredItem) -> bool | None:
 @cached_on_item
 def _get_label_pair(item: ScoredItem) -> LabelPair | None:
     predicted, golden = item.values.get(ACT_CRITERION), item.metadata.get(GOLDEN_ACTS_KEY)
-    return (
-        (frozenset(predicted), frozenset(golden)) if isinstance(predicted, list) and isinstance(golden, list) else None
-    )
+    if isinstance(predicted, list) and isinstance(golden, list):
+        return frozenset(predicted), frozenset(golden)
+    return None
 
 
 def has_common_label(predicted: Iterable[str], golden: Iterable[str]) -> bool:
@@ -98,19 +98,11 @@ def compute_label_scores(pairs: LabelPairCounts) -> dict[str, float]:
 def _confusion_metrics(pairs: LabelPairCounts) -> list[Metric]:
     counts = count_confusions(pairs)
     table, note = "dialog acts confused", "turns without a common label, once for each pair of labels"
-    return [
-        Metric(
-            table,
-            f"{SHORT_LABELS[golden]} taken for {SHORT_LABELS[predicted]}",
-            counts[golden, predicted],
-            "count",
-            1,
-            note,
-        )
-        for golden in DIALOG_ACTS
-        for predicted in DIALOG_ACTS
-        if golden != predicted
-    ]
+    metrics = []
+    for golden, predicted in permutations(DIALOG_ACTS, 2):
+        name = f"{SHORT_LABELS[golden]} taken for {SHORT_LABELS[predicted]}"
+        metrics.append(Metric(table, name, counts[golden, predicted], "count", 1, note))
+    return metrics
 
 
 def count_confusions(pairs: LabelPairCounts) -> Counter[tuple[str, str]]:
@@ -149,12 +141,8 @@ BFCL_TYPE_NAMES = {"object": "dict", "number": "float"}
 
 def make_dataset_item(item_id: str, functions: list[dict[str, Any]], golden_answer: Any) -> DatasetItem:
     """Return a call record as an item of BFCL's dataset, with adapted function docs and golden answer."""
-    return DatasetItem(
-        item_id,
-        "multiple",
-        functions=[adapt_function_doc(function_doc) for function_doc in functions],
-        ground_truth=adapt_answer(golden_answer),
-    )
+    adapted = [adapt_function_doc(function_doc) for function_doc in functions]
+    return DatasetItem(item_id, "multiple", functions=adapted, ground_truth=adapt_golden_answer(golden_answer))
 
 
 def check_call(result: Any, dataset_item: DatasetItem) -> Evaluation:
@@ -164,10 +152,8 @@ def check_call(result: Any, dataset_item: DatasetItem) -> Evaluation:
 
 def adapt_function_doc(function_doc: dict[str, Any]) -> dict[str, Any]:
     """Adapt a function doc to BFCL's checker."""
-    return {
-        **function_doc,
-        "parameters": _adapt_schema({"required": [], **get_parameters_schema(function_doc), "type": "dict"}),
-    }
+    schema = {"required": [], **get_parameters_schema(function_doc), "type": "dict"}
+    return {**function_doc, "parameters": _adapt_schema(schema)}
 
 
 def _adapt_schema(schema: Any) -> Any:
@@ -183,7 +169,7 @@ def _adapt_schema(schema: Any) -> Any:
     return adapted
 
 
-def adapt_answer(answer: Any) -> Any:
+def adapt_golden_answer(answer: Any) -> Any:
     """Adapt a golden answer `[{function: {parameter: [accepted value]}}]`: fields of objects become lists, `{"a": 1}`
     -> `{"a": [1]}`."""
     if not isinstance(answer, list):
@@ -207,10 +193,8 @@ def make_golden_calls(answer: Any, turn: int) -> list[Call]:
     calls: list[Call] = []
     for call in answer if isinstance(answer, list) else []:
         for name, arguments in call.items():
-            accepted_values = {
-                key: AcceptedValues([_make_golden_value(value) for value in accepted])
-                for key, accepted in arguments.items()
-            }
+            values = {key: [_make_golden_value(each) for each in accepted] for key, accepted in arguments.items()}
+            accepted_values = {key: AcceptedValues(accepted) for key, accepted in values.items()}
             calls.append(Call("golden", name, accepted_values, turn, 0, len(calls)))
     return calls
 
@@ -253,7 +237,7 @@ def parse_call_name(text: Any) -> str | None:
 
 
 def find_chain_positions(calls: Iterable[dict[str, Any]], acts: Iterable[dict[str, Any]]) -> dict[str, ChainPosition]:
-    """Find the chain position of call records, by id. Dialogs whose call names differ between the two files are
+    """Find the chain position of each call record, by id. Dialogs whose call names differ between the two files are
     omitted."""
     calls_by_dialog: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for call in calls:

@@ -54,17 +54,14 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
 def _make_plan(folder: Path, result_files: list[Path], dataset_folders: list[Path]) -> RunPlan:
     dataset_folder = find_dataset_folder(folder, dataset_folders)
     run = Run("confetti", "v1", "en", folder.name, str(folder), dataset=str(dataset_folder) if dataset_folder else None)
-    plan = RunPlan(
-        run, sorted(result_files), reason="BFCL_v2 files of the categories conversationsclean and dialogacts"
-    )
+    reason = "BFCL_v2 files of the categories conversationsclean and dialogacts"
+    plan = RunPlan(run, sorted(result_files), reason=reason)
     score_folder = find_score_folder(folder)
     if score_folder is not None:
         plan.scores = [score_folder / name for name in SCORE_FOLDER_FILES if (score_folder / name).is_file()]
     if dataset_folder is not None:
-        dataset_files = [
-            dataset_folder / subfolder / name for name in QUESTION_FILES for subfolder in ("", "possible_answer")
-        ]
-        plan.data = [path for path in dataset_files if path.is_file()]
+        candidates = [dataset_folder / sub / name for name in QUESTION_FILES for sub in ("", "possible_answer")]
+        plan.data = [path for path in candidates if path.is_file()]
     else:
         plan.issues.append(ImportIssue(str(folder), None, "no CONFETTI questions found. Pass --data DIR."))
     return plan
@@ -104,9 +101,9 @@ class RunRecords:
     """Category -> failures in its score file, by item id; None without a score file."""
     soft_scores: RecordsById = field(default_factory=dict)
     hallucination_flags: RecordsById = field(default_factory=dict)
-    """Judge's records about hallucinated arguments."""
+    """The judge's records about hallucinated arguments."""
     act_labels: RecordsById = field(default_factory=dict)
-    """Judge's records about dialog acts."""
+    """The judge's records about dialog acts."""
     chain_positions: dict[str, ChainPosition] = field(default_factory=dict)
     """Item id -> position of the call in its agent turn."""
 
@@ -117,19 +114,17 @@ def load_run_records(plan: RunPlan, issues: list[ImportIssue]) -> RunRecords:
     act_answers: list[dict[str, Any]] = []
     call_answers: list[dict[str, Any]] = []
     for path in plan.data:
-        records = _read_objects(path, issues)
+        records = _read_json_objects(path, issues)
         if path.parent.name == "possible_answer":
             loaded.answers.update(_index_by_id(records))
-            (call_answers if QUESTION_FILES[path.name] == CALLS_CATEGORY else act_answers).extend(
-                record for record in records if isinstance(record.get("dialog_id"), str)
-            )
+            answers = call_answers if QUESTION_FILES[path.name] == CALLS_CATEGORY else act_answers
+            answers += [record for record in records if isinstance(record.get("dialog_id"), str)]
         else:
             loaded.questions.update(_index_by_id(records))
-    loaded.chain_positions = find_chain_positions(
-        [call for call in call_answers if isinstance(call.get("id"), str)], act_answers
-    )
+    calls_with_id = [call for call in call_answers if isinstance(call.get("id"), str)]
+    loaded.chain_positions = find_chain_positions(calls_with_id, act_answers)
     for path in plan.scores:
-        records = _read_objects(path, issues)
+        records = _read_json_objects(path, issues)
         if path.name in SCORE_FILES:
             _index_failures(SCORE_FILES[path.name], path, records, loaded, plan, issues)
         elif path.name == SOFT_SCORE_FILE:
@@ -141,7 +136,7 @@ def load_run_records(plan: RunPlan, issues: list[ImportIssue]) -> RunRecords:
     return loaded
 
 
-def _read_objects(path: Path, issues: list[ImportIssue]) -> list[dict[str, Any]]:
+def _read_json_objects(path: Path, issues: list[ImportIssue]) -> list[dict[str, Any]]:
     objects = []
     for record in read_records(path):
         if not isinstance(record, JsonRecord):

@@ -58,10 +58,8 @@ def get_soft_score(item: ScoredItem) -> float | None:
     value = item.values.get(SOFT_SCORE_CRITERION)
     if not isinstance(value, (int, float)):
         return None
-    overridden_arguments = [
-        target for target, criterion in item.overrides if criterion == SOFT_SCORE_CRITERION and target != ITEM
-    ]
-    if not overridden_arguments or (ITEM, SOFT_SCORE_CRITERION) in item.overrides or FIXED_SCORE_KEY in item.metadata:
+    targets = {target for target, criterion in item.overrides if criterion == SOFT_SCORE_CRITERION}
+    if not targets or ITEM in targets or FIXED_SCORE_KEY in item.metadata:
         return float(value)
     scores = {target: score for target, criterion, score in item.part_verdicts if criterion == SOFT_SCORE_CRITERION}
     if not all(isinstance(score, (int, float)) for score in scores.values()):
@@ -86,9 +84,8 @@ def _chain_metrics(scores: Sequence[tuple[ScoredItem, float | None]]) -> list[Me
         "by user turns": lambda item: _bucket_name(item.n_turns, (5, 10), ("1-5", "6-10", "11+")),
     }
     for table, group_name in tables.items():
-        for name, summary in mean_by_group(
-            (group_name(items_by_turn[turn]), value) for turn, value in products.items()
-        ).items():
+        grouped_products = [(group_name(items_by_turn[turn]), value) for turn, value in products.items()]
+        for name, summary in mean_by_group(grouped_products).items():
             metrics.append(Metric(table, name, summary["score"], note=f"{summary['turns']:.0f} turns"))
     return metrics
 
@@ -111,12 +108,8 @@ def _count_item_arguments(item: ScoredItem) -> tuple[int, int]:
     """Return (valid, judged) arguments of the calls of the golden function."""
     flags = get_hallucination_flags(item)
     named_calls = [target for target, criterion, value in item.part_verdicts if criterion == "name_matches" and value]
-    flags_by_call = [
-        {target: value for target, value in flags.items() if enclosing_call(target) == call} for call in named_calls
-    ]
-    return count_valid_parameters(
-        (list(call_flags), [target for target, value in call_flags.items() if value]) for call_flags in flags_by_call
-    )
+    names = [[target for target in flags if enclosing_call(target) == call] for call in named_calls]
+    return count_valid_parameters((part, [target for target in part if flags[target]]) for part in names)
 
 
 def get_hallucination_flags(item: ScoredItem) -> dict[str, Any]:

@@ -96,12 +96,11 @@ def _add_soft_scores(item: Item, golden_answer: Any, score_record: dict[str, Any
     name, accepted = next(iter(golden_answer[0].items())) if golden_answer else ("", {})
     call = item.predicted[0] if len(item.predicted) == 1 and item.predicted[0].arguments is not None else None
     name_matches = call is not None and call.name == name
-    argument_scores = (
-        compute_parameter_scores(accepted, call.arguments or {}) if call is not None and name_matches else {}
-    )
-    item.verdicts.append(
-        Verdict("rule", compute_soft_score(name_matches, argument_scores), criterion="soft_score", by="token F1")
-    )
+    argument_scores: dict[str, float] = {}
+    if call is not None and name_matches:
+        argument_scores = compute_parameter_scores(accepted, call.arguments or {})
+    soft_score = compute_soft_score(name_matches, argument_scores)
+    item.verdicts.append(Verdict("rule", soft_score, criterion="soft_score", by="token F1"))
     item.verdicts += [
         Verdict("rule", score, _argument_address(turn, 0, parameter), "soft_score", by="token F1")
         for parameter, score in argument_scores.items()
@@ -140,11 +139,8 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) ->
     judge_name, recorded_rationale = str(judge_record.get("judge_model") or "judge"), judge_record.get("rationale")
     rationale = str(recorded_rationale) if recorded_rationale is not None else None
     flags = judge_record.get("hallucinated_parameters")
-    flagged_by_call = (
-        [[str(name) for name in names_of_call] if isinstance(names_of_call, list) else [] for names_of_call in flags]
-        if isinstance(flags, list)
-        else []
-    )
+    flags = flags if isinstance(flags, list) else []
+    flagged_by_call = [[str(name) for name in names] if isinstance(names, list) else [] for names in flags]
     flagged_names = [name for names_of_call in flagged_by_call for name in names_of_call]
     item.verdicts.append(Verdict("judge", flagged_names, criterion="hallucinated", rationale=rationale, by=judge_name))
     golden_name = item.golden[0].name if item.golden else None
@@ -155,22 +151,11 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) ->
         position = positions.get(call.index, call.index)
         names = list(call.arguments or {})
         unmatched -= set(names)
-        name_verdict = Verdict(
-            "judge", call.name == golden_name, call_address(turn, position), "name_matches", by=judge_name
-        )
-        item.verdicts.append(name_verdict)
-        item.verdicts += [
-            Verdict(
-                "judge",
-                name in flagged,
-                _argument_address(turn, position, name),
-                "hallucinated",
-                None,
-                rationale,
-                judge_name,
-            )
-            for name in names
-        ]
+        address, name_ok = call_address(turn, position), call.name == golden_name
+        item.verdicts.append(Verdict("judge", name_ok, address, "name_matches", by=judge_name))
+        for name in names:
+            address, flag = _argument_address(turn, position, name), name in flagged
+            item.verdicts.append(Verdict("judge", flag, address, "hallucinated", None, rationale, judge_name))
     if unmatched or len(flagged_by_call) != len(item.predicted):
         item.extra.metadata["judge's raw reply"] = judge_record.get("response")
 
@@ -181,7 +166,7 @@ PLAIN_CONTENT_TYPES = (None, "text", "function_result")
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items of a run."""
+    """Yield the items of a run: one for each result record."""
     issues: list[ImportIssue] = []
     records = load_run_records(plan, issues)
     yield from issues
@@ -196,12 +181,8 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
                 name = row.value["id"]
                 if name in seen_ids:
                     name = f"{name}#{row.line}"
-                    yield ImportIssue(
-                        str(path),
-                        row.line,
-                        f"{row.value['id']} occurs more than once. This record is imported as {name}.",
-                        item=name,
-                    )
+                    text = f"{row.value['id']} occurs more than once. This record is imported as {name}."
+                    yield ImportIssue(str(path), row.line, text, item=name)
                 seen_ids.add(row.value["id"])
                 yield _read_item(name, row, path, records)
         for name in (records.failures_by_category.get(RESULT_FILES[path.name]) or {}).keys() - seen_ids:
@@ -230,10 +211,8 @@ def _fill_item(
         item.issues.append(ImportIssue(item.file, item.line, f"{record_id} has no golden answer", item=item.id))
     item.question = last_question(item.messages)
     item.functions = read_function_docs(question.get("function"))
-    item.tokens_in, item.tokens_out = (
-        _int_or_none(record.get("input_token_count")),
-        _int_or_none(record.get("output_token_count")),
-    )
+    item.tokens_in = _int_or_none(record.get("input_token_count"))
+    item.tokens_out = _int_or_none(record.get("output_token_count"))
     item.latency = record["latency"] if isinstance(record.get("latency"), (int, float)) else None
     if category == CALLS_CATEGORY:
         fill_call_item(item, record.get("result"), answer, record_id, records)
@@ -252,7 +231,7 @@ def _fill_dialog_act_item(
     golden = answer.get("ground_truth") if answer else None
     if answer:
         item.extra.metadata[GOLDEN_ACTS_KEY] = golden
-        item.extra.golden_reply = _join_reply(answer.get("ground_truth_content"))
+        item.extra.golden_reply = _join_golden_reply(answer.get("ground_truth_content"))
         item.extra.golden_labels = [str(label) for label in golden] if isinstance(golden, list) else None
     judge_record = records.act_labels.get(record_id)
     if judge_record is None:
@@ -275,14 +254,14 @@ def _fill_dialog_act_item(
         item.first_difference = None if item.rule else reason
 
 
-def _join_reply(content: Any) -> str | None:
-    """Join the calls and texts of a golden reply, one per line."""
+def _join_golden_reply(content: Any) -> str | None:
+    """Join the calls and texts of a golden reply with line feeds."""
     parts = content if isinstance(content, list) else [content]
     return "\n".join(str(part) for part in parts if part is not None) or None
 
 
 def read_messages(question: Any) -> list[Message]:
-    """Read the dialogue. A user message begins a turn. Content that is not text becomes JSON."""
+    """Read the dialogue of a question. A user message begins a turn. Content that is not text becomes JSON."""
     messages: list[Message] = []
     turn, step = -1, 0
     for entry in question if isinstance(question, list) else []:
@@ -291,13 +270,8 @@ def read_messages(question: Any) -> list[Message]:
         role, content = entry.get("role"), entry.get("content")
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
         content_type = entry.get("content_type")
-        name = (
-            GOLDEN_CALL
-            if content_type == "function_call"
-            else str(content_type)
-            if content_type not in PLAIN_CONTENT_TYPES
-            else None
-        )
+        name = None if content_type in PLAIN_CONTENT_TYPES else str(content_type)
+        name = GOLDEN_CALL if content_type == "function_call" else name
         if role == "user":
             turn, step = turn + 1, 0
             messages.append(Message(turn, -1, "user", text, name))

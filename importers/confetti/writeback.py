@@ -76,9 +76,8 @@ def override_soft_scores(record: JsonObject, item: ScoredItem) -> JsonObject:
     if "valid" in new_record and isinstance(item.overrides.get(ITEM_CORRECT), bool):
         new_record["valid"] = item.overrides[ITEM_CORRECT]
     scores = dict(new_record["param_scores"]) if isinstance(new_record.get("param_scores"), dict) else {}
-    overridden_scores = {
-        target: value for (target, criterion), value in item.overrides.items() if criterion == SOFT_SCORE_CRITERION
-    }
+    overrides = item.overrides.items()
+    overridden_scores = {target: value for (target, each), value in overrides if each == SOFT_SCORE_CRITERION}
     for name in scores:
         for target, value in overridden_scores.items():
             address = parse_address(target)
@@ -217,7 +216,7 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
 
 
 def _files_with_verdict(item: ScoredItem, key: CriterionKey) -> Sequence[str]:
-    """Return the names of the files that contain a verdict."""
+    """Return the names of the files that contain the verdict for an override."""
     target, criterion = key
     if key == ITEM_CORRECT:
         return [name for name, category in SCORE_FILES.items() if category == item.category]
@@ -241,9 +240,8 @@ def _edit_score_file(
     category_items = [item for item in items if item.category == category]
     failures = records.failures_by_category.get(category) or {}
     positions = positions_by_name([item.id for item in category_items])
-    line_numbers = {
-        _get_item_id(record, category): line for line, record in parse_numbered_records(raw) if "id" in record
-    }
+    failure_lines = [(line, record) for line, record in parse_numbered_records(raw) if "id" in record]
+    line_numbers = {_get_failure_item_id(record, category): line for line, record in failure_lines}
     edits = LineEdits(positions={line: positions[name] for name, line in line_numbers.items() if name in positions})
     results = _read_results(plan, category)
     n_gained = 0
@@ -261,7 +259,7 @@ def _edit_score_file(
     return edits
 
 
-def _get_item_id(record: dict[str, Any], category: str) -> str:
+def _get_failure_item_id(record: dict[str, Any], category: str) -> str:
     """Return the id of a failure's item: the id in its prompt, or else the position from 1."""
     prompt, position = record.get("prompt"), record["id"]
     name = prompt.get("id") if isinstance(prompt, dict) else None

@@ -54,8 +54,8 @@ def _compute_f(predicted_sentences: Sequence[list[str]], golden_sentences: Seque
 
 
 def _longest_common_subsequence(x: list[str], y: list[str]) -> list[str]:
-    """Return the longest common subsequence, read from the ends of the table: a word of `x` is dropped only if that
-    keeps a strictly longer subsequence."""
+    """Return the longest common subsequence of words, read from the ends of the table: a word of `x` is dropped only if
+    that keeps a strictly longer subsequence."""
     lengths = [[0] * (len(y) + 1) for _ in range(len(x) + 1)]
     for i, a in enumerate(x, 1):
         row, above = lengths[i], lengths[i - 1]

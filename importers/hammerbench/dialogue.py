@@ -119,7 +119,7 @@ def parse_prediction(prediction: Any, parser: str = "default") -> ParsedCall | N
 def _parse_default(text: str) -> ParsedCall | None:
     json_object = _parse_json_object(text.strip())
     if json_object is not None and "name" in json_object and "parameters" in json_object:
-        return _make_call(json_object)
+        return _make_parsed_call(json_object)
     blocks = re.findall(r"```json(.*?)(?:```|\Z)", text, re.DOTALL) if JSON_FENCE in text else _find_unfenced_json(text)
     calls = []
     for block in blocks:
@@ -130,7 +130,7 @@ def _parse_default(text: str) -> ParsedCall | None:
         if value is None:
             return None
         calls.append(value)
-    return _make_call(calls[0]) if calls else None
+    return _make_parsed_call(calls[0]) if calls else None
 
 
 def _find_unfenced_json(text: str) -> list[str]:
@@ -146,7 +146,7 @@ def _parse_json_object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _make_call(value: dict[str, Any]) -> ParsedCall | None:
+def _make_parsed_call(value: dict[str, Any]) -> ParsedCall | None:
     name = value.get("name")
     arguments = value.get("arguments")
     if not isinstance(arguments, dict):
@@ -162,19 +162,19 @@ def _make_call(value: dict[str, Any]) -> ParsedCall | None:
 
 def _parse_ministral(text: str) -> ParsedCall | None:
     _, mark, rest = text.partition("[TOOL_CALLS]")
-    return _parse_first_call(rest[rest.find("[") :]) if mark and "[" in rest else None
+    return _parse_first_call_of_list(rest[rest.find("[") :]) if mark and "[" in rest else None
 
 
 def _parse_xlam(text: str) -> ParsedCall | None:
     _, mark, rest = text.partition('"tool_calls":')
     line = rest.split("\n")[0]
-    return _parse_first_call(line[line.rfind("[") :]) if mark and "[" in line else None
+    return _parse_first_call_of_list(line[line.rfind("[") :]) if mark and "[" in line else None
 
 
-def _parse_first_call(text: str) -> ParsedCall | None:
+def _parse_first_call_of_list(text: str) -> ParsedCall | None:
     end = text.find("]")
     value = json.loads(text[: end + 1]) if end >= 0 else None
-    return _make_call(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else None
+    return _make_parsed_call(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else None
 
 
 def _parse_toolace(text: str) -> ParsedCall | None:

@@ -12,7 +12,12 @@ from itertools import chain
 from operator import itemgetter
 
 from fcreview.importers.hammerbench.discovery import MULTI_TURN_TYPES, split_item_id
-from fcreview.importers.hammerbench.judge import DECLINE_KEY, JUDGE_CRITERION, get_snapshot_outcome, is_declined
+from fcreview.importers.hammerbench.effective_values import (
+    DECLINE_KEY,
+    JUDGE_CRITERION,
+    get_snapshot_outcome,
+    is_declined,
+)
 from fcreview.importers.hammerbench.metrics import (
     OTHER_ERRORS,
     Conversation,
@@ -25,10 +30,10 @@ from fcreview.model.item import Run
 from fcreview.model.metric import Metric, MetricUnit, ScoredItem, cached_on_item
 
 BADCASE_METRICS = ("Func_Acc", "Args_Acc", "PR", "SR")
-"""Metrics that `badcase.csv` suffices for."""
+"""Metrics that can be computed from `badcase.csv` alone."""
 BASE_TYPE = "Based"
 PROGRESS_TYPES = tuple(name for name in MULTI_TURN_TYPES if name != "IS")
-"""Types with PR and SR."""
+"""Multi-turn types for which PR and SR are computed."""
 SELECTOR_TITLES = {"all": "all snapshots", "0": "first snapshot", "-1": "last snapshot", "mid": "override moment"}
 """Snapshot selector of the script for conversations -> title."""
 END_SNAPSHOT_METRICS = ("Func_Acc", "PN_FP", "PN_FN", OTHER_ERRORS, "Args_Acc")
@@ -36,16 +41,16 @@ END_SNAPSHOT_METRICS = ("Func_Acc", "PN_FP", "PN_FN", OTHER_ERRORS, "Args_Acc")
 MOMENT_TYPES = ("SO_case1", "SO_case2", "mSv", "External")
 """Types in which a slot is overridden or a message is referred to."""
 MOMENT_METRICS = (*END_SNAPSHOT_METRICS, "PR", "SR")
-"""Metrics of these snapshots: Table 13."""
+"""Metrics of the snapshots in which a slot is overridden or a message is referred to: Table 13."""
 ABLATION_METRICS = ("Func_Acc", "PN_FP", "PN_FN", "Args_Acc", "PR", "SR")
-"""Metrics that are compared with the base type: Tables 10 and 12."""
+"""Metrics that are compared between each type and the base type: Tables 10 and 12."""
 CONVERSATION_SCRIPT_NOTE = "by the script for conversations: a wrong function in the first snapshot fails all snapshots"
 OTHER_ERRORS_NOTE = "printed by no script: correct names and a wrong value, among snapshots with the golden function"
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Compute the metrics of all types and of each type. Snapshots whose label is text (type IS) only have a rate of
-    declined requests."""
+    """Compute the metrics of all types and of each type. Type IS, whose labels are text, only has the share of declined
+    requests."""
     items_by_type: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
         items_by_type[item.category].append(item)
@@ -71,13 +76,13 @@ def _make_metric(table: str, name: str, value: float, note: str = "") -> Metric:
 
 @cached_on_item
 def _rule_outcome(item: ScoredItem) -> SnapshotOutcome | None:
-    """Return the values of a snapshot, or None if it has no verdict."""
+    """Return the effective values of a snapshot, or None if the script gives it no verdict."""
     return get_snapshot_outcome(item) if _has_verdict(item, "func_ok") and _has_verdict(item, "args_ok") else None
 
 
 @cached_on_item
 def _judge_outcome(item: ScoredItem) -> SnapshotOutcome | None:
-    """Return the values of a snapshot with the judge's verdict on the arguments, or None if it has none."""
+    """Return the effective values of a snapshot with the judge's verdict on the arguments, or None without one."""
     is_judged = _has_verdict(item, "func_ok") and _has_verdict(item, JUDGE_CRITERION)
     return get_snapshot_outcome(item, JUDGE_CRITERION) if is_judged else None
 

@@ -24,7 +24,8 @@ TALLY_CACHE_SIZE = 1 << 14
 
 
 class SnapshotOutcome(NamedTuple):
-    """The values of one snapshot that enter the metrics. A value is None, and omitted, if annotators disagree on it."""
+    """The values of one snapshot that enter the metrics. Metrics omit a value that is None, because annotators disagree
+    on it."""
 
     func_ok: bool | None
     args_ok: bool | None
@@ -50,7 +51,7 @@ Conversation = tuple[SnapshotOutcome, ...]
 
 
 def compute_flat_metrics(outcomes: Iterable[SnapshotOutcome]) -> dict[str, float]:
-    """Compute the metrics of the current script, over snapshots."""
+    """Compute the metrics of the script for flat logs, which counts each snapshot by itself."""
     all_counts = Counter(outcomes).items()
     if not all_counts:
         return {}
@@ -73,7 +74,8 @@ def _is_positive(count: int | None) -> bool | None:
 
 
 def _weighted_mean(values: Iterable[tuple[float | None, int]], added: float = 0.0) -> float:
-    """Return the mean of (value, weight) without unknown values. `added` is added to the sum of the weights."""
+    """Return the weighted mean of (value, weight), without unknown values. `added` is added to the sum of the
+    weights."""
     known_values = [(value, n) for value, n in values if value is not None]
     return _ratio(sum(value * n for value, n in known_values), sum(n for _, n in known_values), added)
 
@@ -91,9 +93,10 @@ def select_snapshots(conversation: Conversation, selector: str) -> Conversation:
 
 
 class ConversationTally(NamedTuple):
-    """The amounts that a conversation adds to the sums of the script for conversations, over the selected snapshots.
+    """Sums over the selected snapshots of a conversation, or of several conversations, for the script's metrics.
 
-    Fields that begin with `n_` and end in `_known` are the number of snapshots on which annotators do not disagree.
+    A field `n_..._known` is the number of snapshots whose value is known, which excludes those on which annotators
+    disagree.
     """
 
     n: int
@@ -121,7 +124,7 @@ class ConversationTally(NamedTuple):
     n_args_known: int
     """Number of snapshots with a verdict on the arguments, whatever the function."""
     is_undisputed: bool
-    """True if `name_ok`, and annotators disagree on no snapshot's arguments."""
+    """True if `name_ok` is true and annotators agree on the arguments of every snapshot."""
     progress: float
     """Share of the snapshots before the first wrong one."""
     success: bool

@@ -18,7 +18,7 @@ from fcreview.importers.common.jsonl import read_json
 from fcreview.importers.common.records import fill_safely, read_function_docs
 from fcreview.importers.hammerbench.dialogue import choose_parser, parse_log_input, read_dialogue
 from fcreview.importers.hammerbench.discovery import DATASET_FILE_NAME, get_folder_type, split_item_id
-from fcreview.importers.hammerbench.judge import SAME_NAMES_KEY
+from fcreview.importers.hammerbench.effective_values import SAME_NAMES_KEY
 from fcreview.importers.hammerbench.snapshot import SnapshotSource, fill_snapshot_item
 from fcreview.model.item import ImportIssue, Item, Verdict
 from fcreview.model.json_value import answer_hash
@@ -32,9 +32,9 @@ class CompanionVerdicts:
     scores: list[tuple[bool, list[bool]]] = field(default_factory=list)
     """From `badcase.csv`: `func_ok` of the first snapshot, and `args_ok` of each snapshot."""
     replies: list[list[str]] = field(default_factory=list)
-    """The judge's replies."""
+    """The judge's replies as text."""
     flags: list[list[bool]] = field(default_factory=list)
-    """The judge's flags."""
+    """The judge's flags: whether it accepts the arguments."""
 
     def add(self, item: Item, conversation: int, snapshot: int) -> None:
         """Add the official verdict and the judge verdicts of a snapshot to its item. Numbers are from 0."""

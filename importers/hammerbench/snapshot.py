@@ -10,7 +10,7 @@ import orjson
 from fcreview.importers.common.records import last_question
 from fcreview.importers.hammerbench.checker import SnapshotCheck, check_snapshot
 from fcreview.importers.hammerbench.dialogue import QUOTED_MESSAGE_NAME, parse_prediction, split_golden_reply
-from fcreview.importers.hammerbench.judge import DECLINE_KEY, MOMENT_KEY
+from fcreview.importers.hammerbench.effective_values import DECLINE_KEY, MOMENT_KEY
 from fcreview.matching.align import align
 from fcreview.matching.diff import ComparisonRules
 from fcreview.matching.first_difference import find_first_difference
@@ -38,11 +38,11 @@ class SnapshotSource:
     """Golden call as an object, or the expected refusal as text."""
     messages: list[Message]
     tools: list[dict[str, Any]]
-    """Available functions."""
+    """Function docs of the available functions."""
     language: str = "en"
     parser: str = "default"
     earlier: dict[str, Any] = field(default_factory=dict)
-    """Golden arguments of earlier snapshots of the conversation."""
+    """Golden arguments of the earlier snapshots of the conversation: the values of slots before an override."""
 
 
 def fill_snapshot_item(item: Item, source: SnapshotSource, *, first_func_ok: bool | None = None) -> bool:

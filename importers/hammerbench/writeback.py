@@ -34,7 +34,7 @@ from fcreview.importers.common.writeback import (
 from fcreview.importers.hammerbench.checker import check_snapshot
 from fcreview.importers.hammerbench.dialogue import choose_parser, parse_prediction
 from fcreview.importers.hammerbench.discovery import get_folder_type, split_item_id
-from fcreview.importers.hammerbench.judge import JUDGE_CRITERION, SAME_NAMES_KEY, get_snapshot_outcome
+from fcreview.importers.hammerbench.effective_values import JUDGE_CRITERION, SAME_NAMES_KEY, get_snapshot_outcome
 from fcreview.importers.hammerbench.read import CompanionVerdicts, read_companion_files
 from fcreview.importers.hammerbench.snapshot import should_decline
 from fcreview.model.address import ITEM
@@ -90,7 +90,9 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
     if set(golden_fix) != {"name", "arguments"}:
         return check_fix_fields(golden_fix, "name", "arguments") or "a golden call must have name and arguments"
     name, arguments = golden_fix["name"], golden_fix["arguments"]
-    error = check_golden_call(name, arguments, [each | {"parameters": _drop_required(each)} for each in item.functions])
+    error = check_golden_call(
+        name, arguments, [each | {"parameters": _parameters_without_required(each)} for each in item.functions]
+    )
     if error:
         return error
     for argument, value in arguments.items():
@@ -99,14 +101,14 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
     return None
 
 
-def _drop_required(function_doc: JsonObject) -> JsonObject:
+def _parameters_without_required(function_doc: JsonObject) -> JsonObject:
     """Return the parameters schema without `required`: HammerBench marks slots as required that a snapshot must not
     fill yet."""
     return {key: value for key, value in get_parameters_schema(function_doc).items() if key != "required"}
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """Yield the dataset files, including `MT_0.json`, and the logs with the golden fixes."""
+    """Yield the dataset files (including `MT_0.json`) and logs that golden fixes change."""
     fixes_by_key: FixesByKey = {split_item_id(item[1]): (item, golden_fix) for item, golden_fix in fixes.items()}
     applied_keys: set[SnapshotKey] = set()
     for path in dict.fromkeys([*plan.data, *plan.results]):
@@ -178,7 +180,7 @@ def _iter_log_records(path: Path, value: Any) -> Iterator[tuple[SnapshotKey, Any
 
 
 def _dump_in_style_of(value: Any, before: Any, raw: bytes) -> bytes | None:
-    """Dump a JSON value in the layout of a file. None if the layout is not one of the usual ones."""
+    """Serialize a JSON value in the layout of a file. Returns None if the layout is unknown."""
     text = raw.decode("utf-8", "replace")
     for indent in (4, 2, 1, None, 0, 3, 8):
         for escaped in (False, True):
@@ -190,7 +192,7 @@ def _dump_in_style_of(value: Any, before: Any, raw: bytes) -> bytes | None:
 
 BADCASE_FILE, JUDGE_FLAGS_FILE, JUDGE_REPLIES_FILE = "badcase.csv", "turn_flags_res.json", "LLM_check_response.json"
 JUDGE_CRITERIA = {JUDGE_CRITERION, "equivalent"}
-"""Criteria that the judge decides."""
+"""Criteria with verdicts of the judge."""
 SnapshotPosition = tuple[int, int]
 """(conversation, snapshot), both from 0."""
 
@@ -254,7 +256,7 @@ def _is_representable(item: ScoredItem, key: CriterionKey, name_ok: bool | None)
 
 
 def locate_items(path: Path, results: Sequence[Any], items: Sequence[ScoredItem]) -> dict[SnapshotPosition, ScoredItem]:
-    """Return the items of an `MT_res.json` by position."""
+    """Find the item of each snapshot in an `MT_res.json`, by its position in the file."""
     type_name = get_folder_type(path.parent) or path.parent.name
     dataset_file = path.parent / "MT_0.json"
     dataset_records = (read_json(dataset_file, [], list) or []) if dataset_file.is_file() else []
@@ -292,13 +294,13 @@ def _rewrite_folder(
         for (conversation, snapshot), reply in changed.items():
             judge_flags[conversation][snapshot] = reply
         path = folder / JUDGE_FLAGS_FILE
-        yield RewrittenFile(path, _dump_indented(judge_flags, read_file(path)))
+        yield RewrittenFile(path, _dump_with_indentation_of(judge_flags, read_file(path)))
     if changed and companions.replies:
         replies = [list(row) for row in companions.replies]
         for (conversation, snapshot), reply in changed.items():
             replies[conversation][snapshot] = f" {reply}"
         path = folder / JUDGE_REPLIES_FILE
-        yield RewrittenFile(path, _dump_indented([text for row in replies for text in row], read_file(path)))
+        yield RewrittenFile(path, _dump_with_indentation_of([text for row in replies for text in row], read_file(path)))
 
 
 def _override_flags(
@@ -318,7 +320,8 @@ def _override_flags(
 
 
 def _get_overridden_reply(item: ScoredItem) -> bool | None:
-    """Return the reply of a judge that gives the overridden verdict, or None."""
+    """Return the reply that the judge would have given for the overridden verdict, or None if overrides do not
+    determine it."""
     if not item.overrides or JUDGE_CRITERION not in item.values:
         return None
     args_ok = get_snapshot_outcome(item, JUDGE_CRITERION).args_ok
@@ -336,8 +339,8 @@ def _get_recorded_reply(companions: CompanionVerdicts, position: SnapshotPositio
     return bool(conversation_replies[snapshot]) if companions.flags else "True" in conversation_replies[snapshot]
 
 
-def _dump_indented(value: Any, old_content: bytes) -> bytes:
-    """Dump a JSON value with the indentation of a file."""
+def _dump_with_indentation_of(value: Any, old_content: bytes) -> bytes:
+    """Serialize a JSON value with the indentation of the old content of a file."""
     second_line = old_content.split(b"\n", 2)[1] if b"\n" in old_content else b""
     indent = len(second_line) - len(second_line.lstrip(b" ")) or None
     text = json.dumps(value, ensure_ascii=old_content.isascii(), indent=indent)
@@ -370,7 +373,7 @@ def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool |
 
 
 def _recover_first_func_ok(item: Item) -> bool | None:
-    """Return whether the conversation's first function was the golden one, derived from the verdict on a later
-    snapshot. None if unknown."""
+    """Derive from the verdict on a later snapshot whether the conversation's first function was the golden one. None if
+    unknown."""
     error = item.rule_error_type
     return None if error in ("text", "refused") else error not in ("wrong_function", "wrong_first_function")

@@ -133,7 +133,7 @@ def test_rules_for_calls() -> None:
 
 def test_format_errors_in_the_evaluators_order() -> None:
     documents = [{"name": "f", "parameters": {"properties": {"n": {"type": "number"}}, "required": ["n"]}}]
-    assert "not an offered" in str(find_format_error({"name": "g"}, documents))
+    assert "not an available" in str(find_format_error({"name": "g"}, documents))
     assert "missing required parameters: n" in str(find_format_error({"name": "f", "arguments": {"x": 1}}, documents))
     assert "unknown parameters: x" in str(find_format_error({"name": "f", "arguments": {"n": 1, "x": 1}}, documents))
     assert "should be a number" in str(find_format_error({"name": "f", "arguments": {"n": "1"}}, documents))

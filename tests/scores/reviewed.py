@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from fcreview.cli.report_data import RunData as RunPart
+from fcreview.cli.report_data import ScoredRun as RunPart
 from fcreview.cli.report_data import compute_combined_metrics, compute_run_metrics, load_scored_runs
 from fcreview.model.metric import MetricKey, MetricSource
 from fcreview.model.review import ITEM_CORRECT, Event, ItemKey

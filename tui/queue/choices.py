@@ -120,7 +120,7 @@ def _format_bar(number: int, failures: int) -> str:
     return ("#" * len(bar) if symbols() is ASCII_SYMBOLS else bar).ljust(BAR_CELLS)
 
 
-def describe_cluster(row: ClusterRow, grouping: int, cells: int) -> tuple[str, str]:
+def explain_cluster_row(row: ClusterRow, grouping: int, cells: int) -> tuple[str, str]:
     """Return an explanation of a line (its error type in words, or its values) and an example of a first difference.
 
     A long error type is cut so that its explanation fits into `cells`.
@@ -264,7 +264,7 @@ def insert_completion(text: str, cursor: int, completion: Completion) -> tuple[s
     return text[:start] + completion.text + text[cursor:], start + len(completion.text)
 
 
-def completions_line(completions: Sequence[Completion], first: int, limit: int = 6) -> str:
+def format_completions(completions: Sequence[Completion], first: int, limit: int = 6) -> str:
     """Format completions on one line, from the one with index `first`: ` official: pass, fail   ...   and 3 more`."""
     labels = [each.label.strip() for each in (*completions[first:], *completions[:first])[:limit]]
     more = f"   and {len(completions) - limit} more" if len(completions) > limit else ""

@@ -43,24 +43,24 @@ class QueueColumns:
     """Whether the column `difference` shows the question."""
 
     @classmethod
-    def fit(cls, cells: int, extent: ColumnWidths, *, blind: bool = False) -> QueueColumns:
+    def fit(cls, cells: int, widths: ColumnWidths, *, blind: bool = False) -> QueueColumns:
         """Choose the columns for a list that is `cells` wide.
 
         The first difference has priority over the error type. The error type is omitted if it is the same in all rows,
         the category if the ids contain it.
         """
         size = 0 if cells < 100 else 1 if cells < 140 else 2
-        omitted = {name for name, exists in (("rule", extent.has_rule), ("judge", extent.has_judge)) if not exists}
+        omitted = {name for name, exists in (("rule", widths.has_rule), ("judge", widths.has_judge)) if not exists}
         shown = [each for each in VERDICT_COLUMNS if each[0] == "you" or not (blind or each[0] in omitted)]
         verdicts = [(name, len(title)) for name, title in shown]
-        columns = [("item", min(max(extent.item, 4), (22, 30, 34)[size]))]
-        if extent.model:
+        columns = [("item", min(max(widths.item, 4), (22, 30, 34)[size]))]
+        if widths.model:
             room = cells - LEAD_CELLS - sum(size + 1 for _, size in columns + verdicts) - 1
-            columns.append(("model", min(max(extent.model, 5), (16, 24, 30)[size], max(room, MIN_COLUMN_CELLS))))
+            columns.append(("model", min(max(widths.model, 5), (16, 24, 30)[size], max(room, MIN_COLUMN_CELLS))))
         rest = cells - LEAD_CELLS - sum(size + 1 for _, size in columns + verdicts)
-        error = 0 if blind or not extent.error or extent.same_error else min(max(extent.error, 5), (18, 28, 34)[size])
-        category = min(max(extent.category, 8), (14, 20, 22)[size], rest - error - COMFORTABLE_DIFFERENCE_CELLS - 3)
-        has_category = extent.category and not extent.id_repeats_category
+        error = 0 if blind or not widths.error or widths.same_error else min(max(widths.error, 5), (18, 28, 34)[size])
+        category = min(max(widths.category, 8), (14, 20, 22)[size], rest - error - COMFORTABLE_DIFFERENCE_CELLS - 3)
+        has_category = widths.category and not widths.id_repeats_category
         if has_category and cells >= CATEGORY_MIN_CELLS and category >= MIN_COLUMN_CELLS:
             columns.append(("category", category))
             rest -= category + 1
@@ -71,7 +71,7 @@ class QueueColumns:
             rest -= error + 1
         if rest - 1 >= MIN_COLUMN_CELLS:
             columns.append(("difference", rest - 1))
-        return cls(tuple(columns), shows_question=blind or not extent.has_difference)
+        return cls(tuple(columns), shows_question=blind or not widths.has_difference)
 
 
 EMPTY_COLUMNS = QueueColumns(())
@@ -102,12 +102,12 @@ def queue_row_line(row: QueueRow, columns: QueueColumns) -> Line:
     flag: StyledText = ("i", "warn") if row.n_issues else (symbols().stale, "warn") if row.stale else (" ", "")
     parts: list[StyledText] = [flag]
     for name, size in columns.columns:
-        text, style = _cell(row, name, size, columns.shows_question)
+        text, style = _format_cell(row, name, size, columns.shows_question)
         parts.append((" " + text, style))
     return tuple(parts)
 
 
-def _cell(row: QueueRow, column: str, size: int, shows_question: bool) -> StyledText:
+def _format_cell(row: QueueRow, column: str, size: int, shows_question: bool) -> StyledText:
     match column:
         case "item":
             return pad(truncate_middle(sanitize(row.id), size), size), ""

@@ -42,20 +42,17 @@ class RateTotals:
     official: tuple[int, int]
     """(number that pass, number with a verdict) by official verdicts."""
     rule: tuple[int, int]
-    """The same by recomputed verdicts."""
+    """(number that pass, number with a verdict) by recomputed verdicts."""
     effective: tuple[int, int]
-    """The same by effective verdicts."""
+    """(number that pass, number with a verdict) by effective verdicts."""
     reviewed: int
     """Number reviewed by any annotator."""
     yours: int
     """Number reviewed by this annotator."""
     issues: int
-    """Number of import issues."""
 
 
 def sum_rates(runs: Sequence[RunRow]) -> RateTotals:
-    """Add up the counts of the runs."""
-
     def sum_counts(source: str) -> tuple[int, int]:
         passes, known = f"{source}_pass", f"{source}_known"
         return sum(getattr(run, passes) for run in runs), sum(getattr(run, known) for run in runs)

@@ -165,7 +165,7 @@ def queue_file_shares(store: Store) -> Mapping[str, bool]:
 
 
 def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
-    """Return None in blind mode, and without queue files, because no random sample exists then."""
+    """Estimate the pass rate of a run. None in blind mode and without queue files, where no random sample exists."""
     from fcreview.store.queues.queue_file import queue_names
 
     if store.blind or not queue_names(store.workspace):
@@ -252,7 +252,7 @@ class QueueNavigator:
             size = MAX_REMAINING
 
     def _has_verdict(self, row: QueueRow) -> bool:
-        """In the queue `judged`, a verdict on a part of the item counts as well."""
+        """Whether the annotator gave a verdict on the item or, in the queue `judged`, on one of its parts."""
         return row.you is not None or (self.view.queue == "judged" and row.your_parts > 0)
 
 

@@ -203,7 +203,7 @@ def _flip_cells(flip: Flip) -> list[Cell]:
 RUN_ORDERS = ("run", "official", "corrected", "model", "date", "reviewed", "yours", "items", "issues")
 """Orders of the list of runs, in the sequence of the key that selects the next one."""
 GROUPINGS = ("", *GROUP_LABELS)
-"""Groupings of the list of runs, in the sequence of the key that selects the next one. Empty for no groups."""
+"""Groupings of the list of runs, in the sequence of the key that selects the next one. "" groups no runs."""
 
 
 def available_run_orders(*, blind: bool) -> list[str]:

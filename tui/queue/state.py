@@ -259,7 +259,7 @@ class ClusterListState:
     terms: tuple[str, ...] = ()
     """Filter terms of the line under the cursor."""
     counts: dict[int, ClusterCounts] = field(default_factory=dict)
-    """Last counts by the result of `stored_grouping`. They are shown until new ones arrive."""
+    """Last counts by computed grouping (`computed_grouping`). They are shown until new ones arrive."""
 
 
 @dataclass(slots=True)

@@ -18,7 +18,6 @@ class SearchHit(NamedTuple):
     """Line of a block that contains the searched text."""
 
     key: str
-    """Key of the block."""
     row: int
     """Index among the lines of the unfolded block, or -1 if only the pager shows the text."""
 
@@ -50,7 +49,6 @@ class SearchResult:
     number: int
     """Number of the hit, from 1."""
     count: int
-    """Number of all hits."""
     row: int
     """Index among the lines of the block under the cursor, or -1 if only the pager shows the text."""
 
@@ -65,7 +63,6 @@ class Cursor:
     """Whether other verdicts are hidden until this annotator submits one."""
     options: DisplayOptions = field(default_factory=DisplayOptions)
     blocks: list[Block] = field(init=False)
-    """Blocks of the document."""
     index: int = field(init=False)
     """Index of the block under the cursor."""
     in_arguments: bool = False

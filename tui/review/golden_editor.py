@@ -62,10 +62,10 @@ def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> Checke
         problem = golden.find_problem(run, item, fix)
     except FcreviewError as error:
         problem = str(error)
-    return CheckedText(None, problem, find_position(problem, text)) if problem else CheckedText(fix)
+    return CheckedText(None, problem, find_problem_position(problem, text)) if problem else CheckedText(fix)
 
 
-def find_position(problem: str, text: str) -> int:
+def find_problem_position(problem: str, text: str) -> int:
     """Return the position of a problem in a JSON text, in characters.
 
     This is the first of the most deeply nested JSON strings that the problem mentions, or 0 if it mentions none.
@@ -123,16 +123,16 @@ async def recheck_runs(
 ) -> AsyncIterator[RecheckSummary]:
     """Recompute the verdict of an item, then of the same item in each other run. Yield a summary after each run."""
     own = decode_item(item)
-    summary = await _recheck(session, golden, own, fix, RecheckSummary())
+    summary = await _recheck_run(session, golden, own, fix, RecheckSummary())
     yield summary
     others = [other for other in await session.query(lambda store: store.find_same_question(own)) if other != own]
     for at, other in enumerate(others, 1):
-        checked = await _recheck(session, golden, other, fix, summary)
+        checked = await _recheck_run(session, golden, other, fix, summary)
         summary = replace(checked, this_verdict=summary.this_verdict, runs_left=len(others) - at)
         yield summary
 
 
-async def _recheck(
+async def _recheck_run(
     session: Session, golden: GoldenSupport, item: int, fix: dict[str, Any], summary: RecheckSummary
 ) -> RecheckSummary:
     before, after = await session.query(lambda store: _recompute_verdict(store, golden, item, fix))

@@ -50,9 +50,9 @@ def calls_text(detail: ItemDetail, target: str) -> str:
     return "\n".join(format_call(call.name, call) for call in calls)
 
 
-def diff_text(detail: ItemDetail, annotator: str, *, hidden: bool = False) -> str:
+def diff_text(detail: ItemDetail, annotator: str, *, hide_verdicts: bool = False) -> str:
     """Format the comparison of all calls, or of the response with the golden response, as on screen."""
-    options = DisplayOptions(unfold_all=True, hide_verdicts=hidden, print_hint="in full on the item screen")
+    options = DisplayOptions(unfold_all=True, hide_verdicts=hide_verdicts, print_hint="in full on the item screen")
     blocks = build_document(detail, annotator, options)
     comparisons = [block for block in blocks if _is_comparison(block.target or "")]
     return "\n".join(plain_text(line).rstrip() for block in comparisons for line in block.lines(COPY_WIDTH))
@@ -63,13 +63,13 @@ def _is_comparison(target: str) -> bool:
     return target == RESPONSE or (part is not None and part.call is not None)
 
 
-def markdown_text(detail: ItemDetail, annotator: str, command: str, *, hidden: bool = False) -> str:
+def markdown_text(detail: ItemDetail, annotator: str, command: str, *, hide_verdicts: bool = False) -> str:
     """Format the item as Markdown for an issue. Data text is escaped. `command`: command that opens the item."""
-    diff = diff_text(detail, annotator, hidden=hidden)
-    return "\n".join(_markdown(detail, annotator, diff, command))
+    diff = diff_text(detail, annotator, hide_verdicts=hide_verdicts)
+    return "\n".join(_markdown_lines(detail, annotator, diff, command))
 
 
-def _markdown(detail: ItemDetail, annotator: str, diff: str, command: str) -> Iterator[str]:
+def _markdown_lines(detail: ItemDetail, annotator: str, diff: str, command: str) -> Iterator[str]:
     row, run, item = detail.row, detail.run, detail.item
     yield f"### {code_span(row.id)}"
     yield ""
@@ -115,7 +115,7 @@ def _calls_to_json(calls: Sequence[Call]) -> list[dict[str, Any]]:
     return [{"call": call_to_json(call), "turn": call.turn, "step": call.step} for call in calls]
 
 
-def open_command(detail: ItemDetail, folder: Path | None) -> str:
+def format_open_command(detail: ItemDetail, folder: Path | None) -> str:
     """Return the command that opens the item. It names the workspace's `folder` only if the path does not imply it."""
     path = Path(detail.run.path)
     parts = ["fcreview", "open", str(path), "--item", detail.row.id, "--run", str(detail.row.run)]

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from functools import update_wrapper
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
 
 from fcreview.model.address import ITEM, describe_address
 from fcreview.model.review import Annotation, Event
@@ -201,17 +202,29 @@ class OverrideReasons:
         return [(self._key("item.why"), f"{label}:" if hints else label), *hints]
 
 
-class ItemReviewer:
-    """Records reviews of the item on an `ItemView` and moves the view through the queue.
+Params = ParamSpec("Params")
 
-    Methods without `async` add an action to the session's queue and return at once.
-    """
+
+def queued(
+    method: Callable[Concatenate[ItemReviewer, Params], Awaitable[bool]],
+) -> Callable[Concatenate[ItemReviewer, Params], None]:
+    """Turn a method into an action: calling it adds it to the session's queue and returns at once."""
+
+    def queue(self: ItemReviewer, *args: Params.args, **kwargs: Params.kwargs) -> None:
+        self.queue_action(lambda: method(self, *args, **kwargs))
+
+    update_wrapper(queue, method)
+    return queue
+
+
+class ItemReviewer:
+    """Records reviews of the item on an `ItemView` and moves the view through the queue."""
 
     def __init__(self, session: Session, prefetcher: ItemPrefetcher, view: ItemView, key: KeyLookup) -> None:
         self.recorder = ReviewRecorder(session, key)
         self.override_reasons = OverrideReasons(session.vocabulary.reasons, key)
         self.direction = 1
-        """1 if the user last moved forward, -1 if backward."""
+        """Direction of the user's last move: 1 for forward, -1 for backward."""
         self.last_completed_item: int | None = None
         """Number of the item that was completed last."""
         self.pace = Pace()
@@ -284,8 +297,8 @@ class ItemReviewer:
         self.record(subject, lambda latest: self.recorder.record_verdict(latest, key))
 
     def record(self, subject: ReviewSubject, action: RecordAction) -> None:
-        """Record a review of a subject."""
-        self._queue_action(lambda: self._record(subject, action))
+        """Add the recording of a review to the session's queue."""
+        self.queue_action(lambda: self._record(subject, action))
 
     async def _record(self, subject: ReviewSubject, action: RecordAction) -> bool:
         """Record a review of the subject's current detail, which earlier reviews may have changed meanwhile."""
@@ -330,7 +343,7 @@ class ItemReviewer:
         self._pending_item = (next_item, StatusMessage(outcome.message))
         if not self._view.is_in_front:
             self._show_message(outcome.message)
-        self._queue_action(self._show_pending_item)  # runs after the actions that were queued meanwhile
+        self.queue_action(self._show_pending_item)  # runs after the actions that were queued meanwhile
 
     async def _end_message(self) -> str:
         remaining = await self._prefetcher.find_remaining(self.displayed)
@@ -350,9 +363,9 @@ class ItemReviewer:
         elif target and needs_cursor_move(target, self._view.cursor) and self._view.text.move_to_target(target):
             self._view.show_message(score_moved_message(target, criterion))
         else:
-            self._queue_action(lambda: self._score(subject, value))
+            self.queue_action(lambda: self._record_score(subject, value))
 
-    async def _score(self, subject: ReviewSubject, value: int) -> bool:
+    async def _record_score(self, subject: ReviewSubject, value: int) -> bool:
         scored = bool(score_criteria(subject.detail))
         if scored and value not in SCORE_VALUES:
             self._show_message("scores are 0, 1 and 2", "warn")
@@ -374,21 +387,18 @@ class ItemReviewer:
             self.override_reasons.key_hints(scored=bool(score_criteria(self.displayed.detail))) if self.has_item else []
         )
 
-    def with_last_override(self, ask: Callable[[str], None]) -> None:
+    @queued
+    async def with_last_override(self, ask: Callable[[str], None]) -> bool:
         """Call `ask` with the name of the last overridden item or part, once queued verdicts are on disk."""
-
-        async def act() -> bool:
-            if self.override_reasons.override is None:
-                self._show_message(self.override_reasons.unavailable_message, "warn")
-            else:
-                ask(self.override_reasons.override.subject.name)
-            return True
-
-        self._queue_action(act)
+        if self.override_reasons.override is None:
+            self._show_message(self.override_reasons.unavailable_message, "warn")
+        else:
+            ask(self.override_reasons.override.subject.name)
+        return True
 
     def record_override_reason(self, number: int) -> None:
         """Record the reason with this number, from 1, for the last override."""
-        self._queue_action(lambda: self._record_override_reason(number))
+        self.queue_action(lambda: self._record_override_reason(number))
 
     async def _record_override_reason(self, number: int) -> bool:
         override, reason = self.override_reasons.override, self.override_reasons.reason_at(number)
@@ -400,27 +410,19 @@ class ItemReviewer:
             override.subject, lambda latest: self.recorder.record_override_reason(latest, annotation, reason)
         )
 
-    def with_last_item(self, ask: Callable[[ReviewSubject], None]) -> None:
+    @queued
+    async def with_last_item(self, ask: Callable[[ReviewSubject], None]) -> bool:
         """Call `ask` with the last completed item, once queued verdicts are on disk."""
+        item = self.last_completed_item
+        if item is None:
+            self._show_message("no item was reviewed yet", "warn")
+        else:
+            ask(ReviewSubject(item, await self._prefetcher.read_detail(item)))
+        return True
 
-        async def act() -> bool:
-            if self.last_completed_item is None:
-                self._show_message("no item was reviewed yet", "warn")
-            else:
-                ask(
-                    ReviewSubject(
-                        self.last_completed_item, await self._prefetcher.read_detail(self.last_completed_item)
-                    )
-                )
-            return True
-
-        self._queue_action(act)
-
-    def undo(self) -> None:
+    @queued
+    async def undo(self) -> bool:
         """Retract the annotator's latest review and show its item."""
-        self._queue_action(self._undo)
-
-    async def _undo(self) -> bool:
         self.override_reasons.override = None
         outcome = await self.recorder.undo()
         if outcome.undone is None:
@@ -442,35 +444,28 @@ class ItemReviewer:
 
     # -- from item to item
 
-    def open_item(self, item: int) -> None:
+    @queued
+    async def open_item(self, item: int) -> bool:
         """Show the first item."""
-        self._queue_action(lambda: self._open_item(item))
-
-    async def _open_item(self, item: int) -> bool:
         await self._session.open_journal()
         self._display(await self._prefetcher.read_item(item), NO_MESSAGE)
         self.pace.start(monotonic())
         return True
 
-    def start_pace(self) -> None:
+    @queued
+    async def start_pace(self) -> bool:
         """Start to measure the time for an item, because the user moved from the list to the item."""
-        self._queue_action(self._start_pace)
-
-    async def _start_pace(self) -> bool:
         await self._session.open_journal()
         self.pace.start(monotonic())
         return True
 
     def set_request(self, requested: RequestedItem) -> None:
-        """Set the item that `show_requested` displays. Adds no action."""
+        """Set the item that `show_requested` displays."""
         self._requested = requested
 
-    def show_requested(self) -> None:
-        """Display the last requested item."""
-        self._queue_action(self._show_requested)
-
-    async def _show_requested(self) -> bool:
-        """Display the requested item. If it is displayed already, it keeps its cursor and folds."""
+    @queued
+    async def show_requested(self) -> bool:
+        """Display the last requested item. If it is displayed already, it keeps its cursor and folds."""
         requested = self._requested
         if requested is None:
             return True
@@ -490,11 +485,9 @@ class ItemReviewer:
             self._display(displayed, NO_MESSAGE)
         return True
 
-    def step_item(self, step: int) -> None:
+    @queued
+    async def step_item(self, step: int) -> bool:
         """Show the next (1) or previous (-1) item of the queue. After the last one, show the first unreviewed item."""
-        self._queue_action(lambda: self._step_item(step))
-
-    async def _step_item(self, step: int) -> bool:
         self.direction, self._pending_item = step, None
         item, message = await self._prefetcher.find_neighbour(self.displayed, step), NO_MESSAGE
         if item is None and step > 0 and (self._is_detail_stale or self.displayed.detail.row.you is not None):
@@ -506,11 +499,9 @@ class ItemReviewer:
             await self._show_item(item, message)
         return True
 
-    def step_in_group(self, step: int) -> None:
+    @queued
+    async def step_in_group(self, step: int) -> bool:
         """Show the next (1) or previous (-1) item of the same conversation, even if it is not in the queue."""
-        self._queue_action(lambda: self._step_in_group(step))
-
-    async def _step_in_group(self, step: int) -> bool:
         group = [sibling.item for sibling in self.displayed.detail.siblings]
         if len(group) < 2:
             self._show_message("this item belongs to no group", "warn")
@@ -523,11 +514,9 @@ class ItemReviewer:
         await self._show_item(group[index], NO_MESSAGE)
         return True
 
-    def close_view(self) -> None:
+    @queued
+    async def close_view(self) -> bool:
         """Close the view after the queued actions."""
-        self._queue_action(self._close_view)
-
-    async def _close_view(self) -> bool:
         self._session.actions.clear()
         pending, self._pending_item = self._pending_item, None
         self._view.close(pending[0] if pending is not None else self.displayed.item)
@@ -536,7 +525,7 @@ class ItemReviewer:
     def show_pending_item(self) -> None:
         """Show the item that could not be shown while another screen covered the view."""
         if self._pending_item is not None:
-            self._queue_action(self._show_pending_item)
+            self.queue_action(self._show_pending_item)
 
     async def _show_pending_item(self) -> bool:
         if self._pending_item is not None and self._view.is_in_front:
@@ -560,7 +549,8 @@ class ItemReviewer:
         self._displayed, self._is_detail_stale = await self._prefetcher.reread(self.displayed), False
         self._view.refresh_item(self._displayed, StatusMessage(message))
 
-    def _queue_action(self, action: QueuedAction) -> None:
+    def queue_action(self, action: QueuedAction) -> None:
+        """Add an action to the session's queue."""
         self._runner.queue_action(action)
 
     def _show_message(self, text: str, style: str = "good") -> None:

@@ -68,7 +68,7 @@ def pending_question(item: Item, target: str) -> PendingQuestion:
 
 
 def is_answerable(verdict: Verdict) -> bool:
-    """Whether `p` and `f` can answer the verdict."""
+    """Whether the keys for pass and fail can answer the verdict."""
     if verdict.criterion in JUDGE_NOTE_CRITERIA:
         return False
     if isinstance(verdict.value, list):
@@ -264,7 +264,7 @@ class ReviewRecorder:
         return not unanswered_judge_verdicts(subject.detail, self._session.annotator, answers)
 
     async def record_fault(self, subject: ReviewSubject, fault: Fault) -> ReviewOutcome:
-        """Record who is to blame for a failure."""
+        """Record the fault."""
         return await self._save(
             subject, subject.annotation(fault=fault), lambda: f"fault: {fault}{self._missing_verdict(subject)}"
         )
@@ -298,7 +298,7 @@ class ReviewRecorder:
         """Retract the annotator's latest review."""
         try:
             event = await self._session.undo()
-        except Exception as error:  # as in _save
+        except Exception as error:  # the annotator must see that nothing was undone
             return ReviewOutcome(f"NOT UNDONE: {_error_text(error)}", style="bad")
         if event is None:
             return ReviewOutcome("nothing to undo", style="warn")

@@ -49,6 +49,7 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
     command of an earlier query.
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(COMMAND_PALETTE_ACTIONS)  # before the input has the focus
     CSS = """
     CommandPaletteScreen { background: transparent; align: left bottom; }
     CommandPaletteScreen #--container {
@@ -137,6 +138,9 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
         self._waiting_keys.clear()
         self._target.items = ()
         self._find_items(self._query)
+
+    async def action_submit(self) -> None:
+        await self._input_box.action_submit()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.prevent_default()

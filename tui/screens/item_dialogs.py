@@ -22,10 +22,10 @@ from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_actions import (
     calls_text,
     diff_text,
+    format_open_command,
     json_text,
     label_choices,
     markdown_text,
-    open_command,
     prediction_choices,
     read_predictions,
     read_raw_records,
@@ -131,12 +131,12 @@ def text_to_copy(kind: str, block_text: str, cursor: Cursor, folder: Path | None
         folder: The workspace's folder `.fcreview`.
     """
     detail, annotator = cursor.detail, cursor.annotator
-    command = open_command(detail, folder.parent if folder is not None else None)
+    command = format_open_command(detail, folder.parent if folder is not None else None)
     texts: dict[str, Callable[[], str]] = {
         "this": lambda: block_text,
         "call": lambda: calls_text(detail, cursor.target),
-        "diff": lambda: diff_text(detail, annotator, hidden=cursor.hides_verdicts),
-        "markdown": lambda: markdown_text(detail, annotator, command, hidden=cursor.hides_verdicts),
+        "diff": lambda: diff_text(detail, annotator, hide_verdicts=cursor.hides_verdicts),
+        "markdown": lambda: markdown_text(detail, annotator, command, hide_verdicts=cursor.hides_verdicts),
         "json": lambda: json_text(detail),
         "command": lambda: command,
     }

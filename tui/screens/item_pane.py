@@ -91,7 +91,7 @@ class KeyPressContext:
         """Whether list and header named different items when the key was pressed, at the time `pressed`."""
         return self._from_list and pressed is not None and pressed < self._drawn_at
 
-    def subject(self, pressed: float | None, current: ReviewSubject) -> ReviewSubject:
+    def subject_at(self, pressed: float | None, current: ReviewSubject) -> ReviewSubject:
         """Return the subject on screen when a key was pressed. `pressed`: time of the key press, if there was one."""
         return current if self._previous is None or pressed is None or pressed >= self._drawn_at else self._previous
 
@@ -126,7 +126,7 @@ class ItemPane(Vertical):
         self._opened: int | None = None
         """Number of the item that was opened or requested last."""
         self._prefetcher = ItemPrefetcher(session, view)
-        self.item_reviewer = ItemReviewer(session, self._prefetcher, self, self._key)
+        self.item_reviewer = ItemReviewer(session, self._prefetcher, self, self._key_name)
         self.is_awaiting_list = False
         """Whether the list has not requested its next item yet. No review is recorded until it has."""
         self._from_list = False
@@ -182,7 +182,6 @@ class ItemPane(Vertical):
 
     @property
     def cursor(self) -> Cursor:
-        """The cursor in the displayed item."""
         return self.text.required_reader
 
     @property
@@ -199,13 +198,13 @@ class ItemPane(Vertical):
         if self._key_press.is_ambiguous(pressed):
             self.app.bell()
             return None
-        return self._key_press.subject(pressed, self._current_subject())
+        return self._key_press.subject_at(pressed, self._current_subject())
 
     def _current_subject(self) -> ReviewSubject:
         displayed = self.item_reviewer.displayed
         return ReviewSubject(displayed.navigator.item, displayed.detail, self.target)
 
-    def _key(self, action: str) -> str:
+    def _key_name(self, action: str) -> str:
         return active_key_names(self.app).get(action, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
@@ -215,21 +214,18 @@ class ItemPane(Vertical):
 
     @property
     def is_in_front(self) -> bool:
-        """Whether nothing covers the pane, so that it may show another item."""
         # `Screen.is_current` is also true below a transparent prompt
         return not self.follows_list and self.app.screen is self.screen
 
     def run_coroutine(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine that is cancelled when the pane is removed."""
         self.run_worker(work, group="actions")
 
     def show_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
-        """Show another item."""
         self._key_press.begin_item(from_list=self._from_list)
         self._from_list, self._target.is_at_cursor, self._message = False, False, message
         if self.text.reader is None:
-            keys = " ".join(filter(None, map(self._key, ("item.group_previous", "item.group_next"))))
-            options = DisplayOptions(open_key=self._key("item.fold"), group_keys=keys)
+            keys = " ".join(filter(None, map(self._key_name, ("item.group_previous", "item.group_next"))))
+            options = DisplayOptions(open_key=self._key_name("item.fold"), group_keys=keys)
             self.text.open(Cursor(displayed.detail, self._session.annotator, self._session.blind, options))
         else:
             self.cursor.show_item(displayed.detail)
@@ -240,7 +236,6 @@ class ItemPane(Vertical):
         self.call_after_refresh(self._prefetch)
 
     def refresh_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
-        """Show the same item with its current reviews."""
         self._message = message
         self.text.update_item(displayed.detail)
         self.refresh_bindings()
@@ -261,7 +256,6 @@ class ItemPane(Vertical):
         self.draw_bars()
 
     def notify_saved(self, item: int) -> None:
-        """Notify other widgets that a review of the item is on disk."""
         self.post_message(self.ReviewSaved(item))
 
     def close(self, item: int) -> None:
@@ -315,17 +309,14 @@ class ItemPane(Vertical):
             self.item_reviewer.score(subject, value)
 
     def action_fault(self) -> None:
-        """Ask for the fault."""
         if (subject := self._subject()) is not None:
             item_dialogs.ask_fault(self, subject)
 
     def action_tag(self) -> None:
-        """Ask for error tags."""
         if (subject := self._subject()) is not None:
             item_dialogs.ask_tags(self, subject, self._session, self._prefetcher)
 
     def action_note(self) -> None:
-        """Ask for a note."""
         if (subject := self._subject()) is not None:
             item_dialogs.ask_note(self, subject)
 
@@ -350,18 +341,15 @@ class ItemPane(Vertical):
         self.show_message(self._target.toggle(self.cursor))
 
     def action_golden(self) -> None:
-        """Open the golden editor."""
         if (subject := self._subject()) is not None:
             open_golden_editor(self, self._session, subject)
 
     @work(group="dialog", exclusive=True)
     async def action_labels(self) -> None:
-        """Ask for the labels of the response."""
         if (subject := self._subject()) is not None:
             await item_dialogs.ask_labels(self, self._session, subject)
 
     def action_why(self) -> None:
-        """Ask why the last verdict overrides an automatic one."""
         item_dialogs.ask_override_reason(self, self._session)
 
     # -- navigation and details
@@ -397,7 +385,6 @@ class ItemPane(Vertical):
             await item_dialogs.show_other_runs(self, self._session, subject)
 
     def action_copy(self) -> None:
-        """Ask what to copy."""
         item_dialogs.ask_copy(self, self._session)
 
 

@@ -61,7 +61,7 @@ CLOSE_POLL_INTERVAL = 0.01
 
 @dataclass(frozen=True, slots=True)
 class PaletteCommand:
-    """A line of the palette. `label`, `help` and `key` are sanitized."""
+    """Command of the palette. `label`, `help` and `key` are sanitized."""
 
     kind: str
     label: str
@@ -154,7 +154,7 @@ class PaletteContext:
         self.app.run_worker(self._change_queue(menu_name, choice), group="change_queue", exclusive=True)
 
     async def _change_queue(self, menu_name: str, choice: Any) -> None:
-        """An item stays open if its verdict cannot be saved."""
+        """Close open items, then apply the choice. An item stays open if its verdict cannot be saved."""
         if self._queue is None:
             return
         while (pane := focused_item_pane(self.app)) is not None:
@@ -169,7 +169,7 @@ class PaletteContext:
         self.app.push_screen(PagerScreen("report", self._format_report, folder=self.session.folder))
 
     async def _format_report(self) -> PagerText:
-        """Stop after the current run when the screen is closed, so that the store is free again."""
+        """Format the report. Stop after the current run when the screen is closed, so that the store is free again."""
         services, runs, is_closed = self.session.report_services, self.state.view.runs, Event()
         if services is None:
             return PagerText("", "")

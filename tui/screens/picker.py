@@ -20,7 +20,7 @@ from fcreview.tui.queue.choices import (
     cluster_cells,
     cluster_columns,
     cluster_rows,
-    describe_cluster,
+    explain_cluster_row,
     is_unfoldable,
 )
 from fcreview.tui.queue.state import ClusterCounts, ClusterListState
@@ -183,7 +183,7 @@ class ClustersScreen(PickerScreen[tuple[str, ...]], inherit_bindings=False):
         """Draw the explanation and the example of the line under the cursor."""
         cells, texts = self.size.width, ("", "")
         if self._rows:
-            texts = describe_cluster(self._rows[self.list.cursor], self._state.grouping, cells - 2)
+            texts = explain_cluster_row(self._rows[self.list.cursor], self._state.grouping, cells - 2)
         for name, style, text in zip(("means", "difference"), ("", "dim"), texts, strict=True):
             self.query_one(f"#{name}", LineBar).show(fit_line((("  ", ""), (text, style)), cells))
 
@@ -251,7 +251,7 @@ class ClustersScreen(PickerScreen[tuple[str, ...]], inherit_bindings=False):
         self._redraw_at(self.list.cursor if unfold else group_line)
 
     def action_grouping(self) -> None:
-        """Group by the next field."""
+        """Switch to the next grouping."""
         self._state.grouping = (self._state.grouping + 1) % len(GROUPINGS)
         self._redraw_at(0)
         if self._choices is None:

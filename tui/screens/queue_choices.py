@@ -45,15 +45,17 @@ class QueueMenus:
         self._run_list: RunListState | None = None
         self.menus: dict[str, QueueMenu] = {
             "order": QueueMenu(lambda: PickerScreen(order_choices(state)), state.apply_order, adds_level=False),
-            "clusters": QueueMenu(self._open_clusters, state.apply_terms, self._blind_reason("clusters")),
-            "agreement": QueueMenu(self._open_agreement, state.apply_items, self._blind_reason("agreement")),
-            "calibration": QueueMenu(self._open_calibration, state.apply_items, self._blind_reason("calibration")),
+            "clusters": QueueMenu(self._make_clusters_screen, state.apply_terms, self._blind_reason("clusters")),
+            "agreement": QueueMenu(self._make_agreement_screen, state.apply_items, self._blind_reason("agreement")),
+            "calibration": QueueMenu(
+                self._make_calibration_screen, state.apply_items, self._blind_reason("calibration")
+            ),
             "issues": QueueMenu(
                 lambda: PickerScreen(load=self._load_issues), state.apply_issue, self._blind_reason("import issues")
             ),
             "where": QueueMenu(None, state.apply_filter),
             "file": QueueMenu(None, state.apply_queue_file),
-            "runs": QueueMenu(self._open_runs, state.apply_run, self._runs_disabled_reason),
+            "runs": QueueMenu(self._make_runs_screen, state.apply_run, self._runs_disabled_reason),
         }
 
     def apply(self, menu_name: str, choice: Any, cursor: CursorPosition, *, from_list: bool = True) -> CursorPosition:
@@ -89,18 +91,18 @@ class QueueMenus:
             return "Runs are still being read"
         return "" if len(self.runs) > 1 else "Only one run is open"
 
-    def _open_clusters(self) -> ModalScreen[Any]:
+    def _make_clusters_screen(self) -> ModalScreen[Any]:
         return ClustersScreen(self._count_clusters, self._levels.lists.clusters)
 
-    async def _count_clusters(self, by: int) -> ClusterCounts:
-        return await self._session.query(partial(count_clusters, self._state.view, by), interruptible=True)
+    async def _count_clusters(self, grouping: int) -> ClusterCounts:
+        return await self._session.query(partial(count_clusters, self._state.view, grouping), interruptible=True)
 
-    def _open_agreement(self) -> ModalScreen[Any]:
+    def _make_agreement_screen(self) -> ModalScreen[Any]:
         from fcreview.tui.screens.statistics import AgreementScreen
 
         return AgreementScreen(self._session, self._state.view)
 
-    def _open_calibration(self) -> ModalScreen[Any]:
+    def _make_calibration_screen(self) -> ModalScreen[Any]:
         from fcreview.tui.screens.statistics import CalibrationScreen
 
         return CalibrationScreen(self._session, self._state.view)
@@ -110,16 +112,16 @@ class QueueMenus:
         last = self._levels.lists.selections.get("issues")
         return replace(choices, cursor=choices.values.index(last)) if last in choices.values else choices
 
-    def _open_runs(self) -> ModalScreen[Any]:
+    def _make_runs_screen(self) -> ModalScreen[Any]:
         from fcreview.tui.queue.runs import RunListState
         from fcreview.tui.screens.compare import RunsScreen
 
-        compare = None if self._state.blind else self._compare
+        compare = None if self._state.blind else self._make_compare_screen
         if self._run_list is None:
             self._run_list = RunListState()
         return RunsScreen(self.runs or [], self._run_list, self._initial_run(), compare)
 
-    def _compare(self, a: int, b: int) -> Screen[Any]:
+    def _make_compare_screen(self, a: int, b: int) -> Screen[Any]:
         """Compare two runs on the items that the queue's filter selects."""
         from fcreview.tui.screens.compare import CompareScreen
 

@@ -138,7 +138,7 @@ class SplitView(Horizontal):
         return self._focus_when_created or is_item_opening
 
     @property
-    def _leads_list(self) -> bool:
+    def _list_follows_item(self) -> bool:
         """Whether the list follows the item pane, and not the reverse."""
         return self.is_item_focused and not self.opening
 
@@ -150,7 +150,7 @@ class SplitView(Horizontal):
 
     def _show_current_item(self, *, reread: bool = False) -> None:
         """Show the item under the list's cursor, unless the item pane has the focus."""
-        if not self.is_split or self._leads_list or self._is_adopting:
+        if not self.is_split or self._list_follows_item or self._is_adopting:
             return
         rows = self._queue.list
         row = rows.row_at(rows.cursor) if rows.total else None
@@ -190,7 +190,7 @@ class SplitView(Horizontal):
             self.item_pane.item_reviewer.show_requested()
 
     def adopt_item(self, pane: ItemPane) -> None:
-        """Continue here, with the focus, with the item of an `ItemScreen` that closed on a wide terminal."""
+        """Take over the item of an `ItemScreen` that closed on a wide terminal, and focus it."""
         self._is_adopting = True
         self._adopt_item(pane)
 
@@ -232,16 +232,16 @@ class SplitView(Horizontal):
 
     def _move_list_cursor(self, position: int | None) -> None:
         rows = self._queue.list
-        if self._leads_list and position is not None and position < rows.total:
+        if self._list_follows_item and position is not None and position < rows.total:
             rows.move_cursor(position)
 
     def on_item_pane_review_saved(self, saved: ItemPane.ReviewSaved) -> None:
         self._has_new_reviews = True
         self._queue.reload_row(saved.item)
-        self._count_later()
+        self._reload_runs_later()
 
     @work(exclusive=True, group="count")
-    async def _count_later(self) -> None:
+    async def _reload_runs_later(self) -> None:
         await asyncio.sleep(COUNT_DELAY)
         self._queue.load_runs()
 

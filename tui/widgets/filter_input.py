@@ -21,7 +21,7 @@ from fcreview.tui.queue.choices import (
     CompletionContext,
     Facets,
     complete_word,
-    completions_line,
+    format_completions,
     insert_completion,
     word_at,
 )
@@ -166,7 +166,7 @@ class FilterLine(Vertical):
         if word.startswith(SAVED_FILTER_PREFIX) and not self._completion_context.saved:
             self._read_saved_filters()
         found = complete_word(event.value, cursor, self._completion_context) if word else []
-        self._show_message(completions_line(found, 0) if found else self._hint, "dim")
+        self._show_message(format_completions(found, 0) if found else self._hint, "dim")
 
     def _read_saved_filters(self) -> None:
         self._completion_context = replace(self._completion_context, saved=self._history.usable_filters)
@@ -188,7 +188,7 @@ class FilterLine(Vertical):
             text, cursor = insert_completion(line.value, line.cursor_position, found[at])
             self._set_text(text, cursor)
             self._last_completion = (text, found, at) if len(found) > 1 else None
-        self._show_message(completions_line(found, at), "dim")
+        self._show_message(format_completions(found, at), "dim")
 
     # -- history and saved filters
 

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from fcreview.importers.bfcl.decoders.base import Calls, DecoderContext, WrongFormat, parse_json, validate_calls
-from fcreview.importers.bfcl.decoders.code import require_text
+from fcreview.importers.bfcl.decoders.call_syntax import require_text
 from fcreview.importers.bfcl.decoders.python_calls import parse_expression
 from fcreview.importers.common.python_syntax import compute_arithmetic
 from fcreview.importers.common.records import Undecodable

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fcreview.importers.bfcl.decoders import code, json_lists, native, tagged
+from fcreview.importers.bfcl.decoders import call_syntax, json_lists, native, tagged
 from fcreview.importers.bfcl.decoders.base import Calls, Decoder, DecoderContext
-from fcreview.importers.bfcl.decoders.code import text_decoder
+from fcreview.importers.bfcl.decoders.call_syntax import text_decoder
 from fcreview.importers.bfcl.decoders.models import DEFAULT_DECODERS, decoder_name
 from fcreview.importers.bfcl.decoders.python_calls import add_brackets, clean_prompt_text
 
@@ -50,18 +50,18 @@ DECODERS = (
     Decoder("PROMPT", text_decoder(clean_prompt_text)),
     Decoder("BARE", text_decoder(lambda text: text)),
     Decoder("BRACKET", text_decoder(add_brackets)),
-    Decoder("BLANK", text_decoder(code.clean_blank)),
-    Decoder("MISTRAL", text_decoder(code.clean_mistral)),
-    Decoder("LLAMA1", text_decoder(code.clean_llama1)),
-    Decoder("PHI", text_decoder(code.clean_phi)),
-    Decoder("GEMINI", text_decoder(code.clean_gemini)),
-    Decoder("GEMMA1", text_decoder(code.clean_gemma1)),
-    Decoder("CODER1", text_decoder(code.clean_coder1)),
-    Decoder("QUOTED", code.decode_quoted),
-    Decoder("DBRX", code.decode_dbrx),
-    Decoder("RAVEN", code.decode_raven),
-    Decoder("GORILLA", text_decoder(code.clean_gorilla)),
-    Decoder("NEMOTRON", text_decoder(code.clean_nemotron)),
+    Decoder("BLANK", text_decoder(call_syntax.clean_blank)),
+    Decoder("MISTRAL", text_decoder(call_syntax.clean_mistral)),
+    Decoder("LLAMA1", text_decoder(call_syntax.clean_llama1)),
+    Decoder("PHI", text_decoder(call_syntax.clean_phi)),
+    Decoder("GEMINI", text_decoder(call_syntax.clean_gemini)),
+    Decoder("GEMMA1", text_decoder(call_syntax.clean_gemma1)),
+    Decoder("CODER1", text_decoder(call_syntax.clean_coder1)),
+    Decoder("QUOTED", call_syntax.decode_quoted),
+    Decoder("DBRX", call_syntax.decode_dbrx),
+    Decoder("RAVEN", call_syntax.decode_raven),
+    Decoder("GORILLA", text_decoder(call_syntax.clean_gorilla)),
+    Decoder("NEMOTRON", text_decoder(call_syntax.clean_nemotron)),
     Decoder("MINICPM", tagged.decode_minicpm, "flat"),
     Decoder("TAGS", tagged.decode_tagged),
     Decoder("HERMES", tagged.decode_hermes, "flat"),

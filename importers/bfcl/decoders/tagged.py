@@ -16,7 +16,7 @@ from fcreview.importers.bfcl.decoders.base import (
     parse_json,
     validate_calls,
 )
-from fcreview.importers.bfcl.decoders.code import require_text
+from fcreview.importers.bfcl.decoders.call_syntax import require_text
 from fcreview.importers.bfcl.decoders.json_lists import call_from_object, calls_from_objects
 from fcreview.importers.bfcl.decoders.python_calls import read_call
 from fcreview.importers.common.records import Undecodable

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.commands.compare import print_items
+from fcreview.cli.commands.compare import print_matrix_items
 from fcreview.stats.run_matrix import build_run_matrix
 from tests.cli.conftest import ANSWERS, ERRORS, Cli, write_two
 from tests.stats.comparison_cases import run
@@ -92,7 +92,7 @@ def test_all_runs_as_a_matrix(cli: Cli, two_known_runs: Path, tmp_path: Path) ->
 
 def test_the_matrix_as_text(cli: Cli, two_known_runs: Path) -> None:
     out = cli("compare", two_known_runs, "1", "2", "2").out
-    assert "ranked over the 6 items on which every run has a verdict" in out
+    assert "ranked by the 6 items on which every run has a verdict" in out
     assert "✓✗" in out
 
 
@@ -120,7 +120,7 @@ def test_of_many_runs_the_best_and_the_weakest_have_their_marks(
     capsys: pytest.CaptureFixture[str], runs: int, marks: int
 ) -> None:
     found = build_run_matrix([run("F" if at % 3 else "P") for at in range(runs)])
-    print_items("hardest items first", found.items, 5)
+    print_matrix_items("hardest items first", found.items, 5)
     heading, _, item = capsys.readouterr().out.split("\n")[1:4]
     assert item.count("✓") + item.count("✗") == marks
     assert item.split()[-1].endswith("✗") and ("✓ … ✗" in item) == (marks < runs)

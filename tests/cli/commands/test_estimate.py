@@ -202,5 +202,5 @@ def test_both_languages_of_acebench_have_an_interval_together(cli: Cli, samples:
         if each["method"] == "posterior":
             assert each["low"] <= each["corrected"] <= each["high"] and each["low"] < each["high"]
             assert 0 < each["n_random"] <= 11
-    assert "together   acebench  v1  en+zh  maple-8b   20 items" in cli("estimate", runs).out
+    assert "combined   acebench  v1  en+zh  maple-8b   20 items" in cli("estimate", runs).out
     assert all(each["run"] == 1 for each in cli("estimate", runs, "--run", "1", "--json").objects)

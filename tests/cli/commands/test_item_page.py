@@ -63,7 +63,7 @@ def test_every_sample_item_is_a_page_with_all_its_lines(imports: Imports, sample
             page = read(render_item_page(detail, "zoe", "official fail"))
             assert page.tags <= ALLOWED
             assert page.attributes <= {"lang", "charset", "http-equiv", "content", "name", "class"}
-            options = DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="whole below")
+            options = DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="full text below")
             for block in build_document(detail, "zoe", options):
                 wide, narrow = ([plain_text(line) for line in block.lines(cells)] for cells in LAYOUT_WIDTHS.values())
                 assert all(line in page.text for line in wide)

@@ -66,7 +66,7 @@ def test_a_dataset_that_lies_elsewhere_is_told(cli: Cli, run: Path, samples: Pat
         out = tmp_path / f"out-{copied}"
         shutil.rmtree(run / "data", ignore_errors=True)
         told = cli("export", run, "--format", "native", "-o", out, "--data", data).err
-        assert ("BFCL V4, maple-8b: its dataset is not found from there; open it with --data DIR" in told) is not copied
+        assert ("BFCL V4, maple-8b: no dataset found next to the export. Open it with --data DIR" in told) is not copied
         assert bool(list(out.rglob("possible_answer"))) is copied
         assert (f"not copied, from {data}" in told) is not copied
 

@@ -52,7 +52,7 @@ def test_every_benchmark_has_a_page(cli: Cli, samples: Path, tmp_path: Path) -> 
     found = read((tmp_path / "report.html").read_text())
     assert found.faults == []
     assert {"result.xlsx", "Args_Acc"} <= set(found.texts)
-    assert any(text.startswith("together: ") for text in found.texts)
+    assert any(text.startswith("combined: ") for text in found.texts)
 
 
 def test_one_run_alone(cli: Cli, two_known_runs: Path) -> None:

@@ -196,4 +196,6 @@ def test_a_sample_that_the_dataset_lacks_has_an_issue_and_no_difference(copied: 
     whole.write_text("\n".join(kept))
     item = next(each for each in read(copied) if isinstance(each, Item) and each.id == "Hotels-1")
     assert item.first_difference is None
-    assert [issue.what for issue in item.issues] == ["Hotels-1 is not in the dataset, so its golden calls and functions are missing"]
+    assert [issue.what for issue in item.issues] == [
+        "Hotels-1 is not in the dataset, so its golden calls and functions are missing"
+    ]

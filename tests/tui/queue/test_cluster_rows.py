@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, draw_bar, format_share, group_clusters, summarize_group
-from fcreview.tui.queue.choices import ClusterRow, cluster_cells, cluster_columns, cluster_rows, describe_cluster
+from fcreview.tui.queue.choices import ClusterRow, cluster_cells, cluster_columns, cluster_rows, explain_cluster_row
 from fcreview.tui.text.lines import line_width, plain_text, table_lines
 
 
@@ -83,12 +83,12 @@ def test_a_cluster_says_what_its_error_means_and_shows_a_difference_as_it_reads(
     large = Cluster("value_error:string", "f", "city", 3, ["a_1"], "", ("e", "f", "c"), 'city "x" (golden "y")')
     small = Cluster("value_error:string", "g", "day", 1, ["a_2"], "", ("e", "g", "d"), "day 3 (golden 4)")
     (group,) = group_clusters([large, small], BY_ERROR_TYPE)
-    assert describe_cluster(ClusterRow(group), BY_ERROR_TYPE, 78) == (
+    assert explain_cluster_row(ClusterRow(group), BY_ERROR_TYPE, 78) == (
         "value_error:string: string is not an accepted value",
         'a_1: city "x" (golden "y")',
     )
-    assert describe_cluster(ClusterRow(group, small), BY_ERROR_TYPE, 78)[1] == "a_2: day 3 (golden 4)"
-    assert describe_cluster(
+    assert explain_cluster_row(ClusterRow(group, small), BY_ERROR_TYPE, 78)[1] == "a_2: day 3 (golden 4)"
+    assert explain_cluster_row(
         ClusterRow(group_clusters([Cluster("odd", None, None, 1, ["a"], "")], BY_ERROR_TYPE)[0]), BY_ERROR_TYPE, 78
     ) == (
         "",
@@ -100,8 +100,8 @@ def test_of_a_long_error_type_the_words_are_kept() -> None:
     kind = "parallel_function_checker_no_order:cannot_find_match"
     (group,) = group_clusters([Cluster(kind, "f", "city", 3, ["a_1"], "", ("e", "f", "c"), "x")], BY_ERROR_TYPE)
     whole, cut = (
-        describe_cluster(ClusterRow(group), BY_ERROR_TYPE, 200)[0],
-        describe_cluster(ClusterRow(group), BY_ERROR_TYPE, 78)[0],
+        explain_cluster_row(ClusterRow(group), BY_ERROR_TYPE, 200)[0],
+        explain_cluster_row(ClusterRow(group), BY_ERROR_TYPE, 78)[0],
     )
     words = whole.removeprefix(f"{kind}: ")
     assert len(whole) > 78 and cut.endswith(words) and ":cannot_find_match: " in cut
@@ -136,6 +136,6 @@ def test_both_values_are_seen_where_there_is_little_room(cells: int) -> None:
     assert '"Eif' in plain_text(lines[0]) and ' -> "Eif' in plain_text(lines[0])
     assert "\x1b" not in plain_text(lines[0])
     assert "(no value differs)" in plain_text(lines[2])
-    assert describe_cluster(ClusterRow(groups[0]), 4, 78)[0].startswith(
+    assert explain_cluster_row(ClusterRow(groups[0]), 4, 78)[0].startswith(
         'golden -> predicted: "Eiffel Tower" -> "Eiffel Tower, 5'
     )

@@ -11,7 +11,7 @@ import pytest
 
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
-from fcreview.tui.review.item_actions import calls_text, diff_text, json_text, markdown_text, open_command
+from fcreview.tui.review.item_actions import calls_text, diff_text, format_open_command, json_text, markdown_text
 from tests.sharing import Imports
 from tests.store.factory import make_item
 
@@ -31,7 +31,7 @@ def test_every_sample_item_can_be_copied_in_every_form(details: list[ItemDetail]
         whole = json.loads(json_text(detail))
         assert whole["id"] == detail.row.id
         assert len(whole["predicted"]) == len(detail.item.predicted)
-        text = markdown_text(detail, "zoe", open_command(detail, None))
+        text = markdown_text(detail, "zoe", format_open_command(detail, None))
         assert text.startswith("### `") and text.rstrip().endswith("```")
         if detail.item.pairs:
             assert diff_text(detail, "zoe")
@@ -70,6 +70,6 @@ def test_nothing_in_markdown_is_markup(details: list[ItemDetail]) -> None:
 def test_the_command_opens_it_again(details: list[ItemDetail], tmp_path: Path) -> None:
     detail = of(details, "simple_python_5")
     detail.run.path = str(tmp_path / "a folder")
-    said = shlex.split(open_command(detail, tmp_path))
+    said = shlex.split(format_open_command(detail, tmp_path))
     assert said == ["fcreview", "open", detail.run.path, "--item", detail.row.id, "--run", str(detail.row.run)]
-    assert shlex.split(open_command(detail, tmp_path / "other"))[-2:] == ["--workspace", str(tmp_path / "other")]
+    assert shlex.split(format_open_command(detail, tmp_path / "other"))[-2:] == ["--workspace", str(tmp_path / "other")]

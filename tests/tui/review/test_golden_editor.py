@@ -9,7 +9,13 @@ import pytest
 
 from fcreview.errors import FcreviewError
 from fcreview.model.item import Item, Run
-from fcreview.tui.review.golden_editor import EMPTY_GOLDEN, check_text, find_position, initial_text, line_and_column
+from fcreview.tui.review.golden_editor import (
+    EMPTY_GOLDEN,
+    check_text,
+    find_problem_position,
+    initial_text,
+    line_and_column,
+)
 from fcreview.tui.session import GoldenSupport
 from fcreview.tui.text.lines import format_json
 
@@ -32,7 +38,7 @@ def golden(problem: str | None = None, draft: Any = None) -> GoldenSupport:
     ],
 )
 def test_a_problem_stands_at_the_deepest_name_it_mentions(problem: str, there: str) -> None:
-    assert TEXT[find_position(problem, TEXT) :].startswith(there)
+    assert TEXT[find_problem_position(problem, TEXT) :].startswith(there)
 
 
 def test_json_errors_have_their_place() -> None:

@@ -20,8 +20,6 @@ round, because the scripts compute each independently.
 
 from __future__ import annotations
 
-from typing import Any
-
 from fcreview.importers.hammerbench.metrics import SnapshotOutcome
 from fcreview.model.address import ITEM
 from fcreview.model.metric import ScoredItem
@@ -39,31 +37,30 @@ DECLINE_KEY = "expected"
 
 
 def get_snapshot_outcome(item: ScoredItem, criterion: str = "args_ok") -> SnapshotOutcome:
-    """Return the effective values of a snapshot. `criterion` is `args_ok`, or `args_ok_llm` for metrics of the
-    judge."""
-    values = item.values
+    """Return the effective values of a snapshot. Its `args_ok` is that of `criterion`: `args_ok`, or `args_ok_llm` for
+    metrics of the judge."""
     item_verdict = None if DECLINE_KEY in item.metadata else item.overrides.get(ITEM_CORRECT)
-    func_ok = True if item_verdict is True and not _is_overridden(item, "func_ok") else _get_flag(item, "func_ok")
-    is_name_reviewed = _is_overridden(item, "func_ok") or item_verdict is True
-    rejected = (
-        False if is_name_reviewed and func_ok and not _is_overridden(item, "rejected") else _get_flag(item, "rejected")
-    )
+    is_name_overridden = _is_overridden(item, "func_ok")
+    func_ok = _get_effective_flag(item, "func_ok") if is_name_overridden or item_verdict is not True else True
+    rejected = _get_effective_flag(item, "rejected")
+    if (is_name_overridden or item_verdict is True) and func_ok and not _is_overridden(item, "rejected"):
+        rejected = False
     return SnapshotOutcome(
         func_ok,
-        _get_arguments_flag(item, criterion),
-        _get_flag(item, "is_text"),
+        _get_effective_arguments_flag(item, criterion),
+        _get_effective_flag(item, "is_text"),
         rejected,
-        _get_count(item, "hallucinated", values.get("hallucinated")),
-        _get_count(item, "missing", values.get("missing")),
+        _get_effective_count(item, "hallucinated"),
+        _get_effective_count(item, "missing"),
         MOMENT_KEY in item.metadata,
     )
 
 
 def is_declined(item: ScoredItem) -> bool | None:
-    """Return whether an item that should be declined was declined: the verdict on the item, unless only `rejected` is
-    overridden."""
+    """Return whether the model declined, for items that it should decline: the verdict on the item, unless only
+    `rejected` is overridden."""
     if _is_overridden(item, "rejected") and ITEM_CORRECT not in item.overrides:
-        return _get_flag(item, "rejected")
+        return _get_effective_flag(item, "rejected")
     return item.valid
 
 
@@ -71,26 +68,28 @@ def _is_overridden(item: ScoredItem, criterion: str) -> bool:
     return (ITEM, criterion) in item.overrides
 
 
-def _get_flag(item: ScoredItem, criterion: str) -> bool | None:
-    """Return the effective flag; None only if annotators disagree."""
+def _get_effective_flag(item: ScoredItem, criterion: str) -> bool | None:
+    """Return the effective value of a boolean criterion. It is None only if annotators disagree."""
     value = item.values.get(criterion)
     return None if value is None and _is_overridden(item, criterion) else bool(value)
 
 
-def _get_arguments_flag(item: ScoredItem, criterion: str) -> bool | None:
+def _get_effective_arguments_flag(item: ScoredItem, criterion: str) -> bool | None:
     if _is_overridden(item, criterion):
-        return _get_flag(item, criterion)
+        return _get_effective_flag(item, criterion)
     if criterion == JUDGE_CRITERION and _is_overridden(item, "equivalent"):
-        judge_reply = _get_flag(item, "equivalent")
+        judge_reply = _get_effective_flag(item, "equivalent")
         return None if judge_reply is None else judge_reply and bool(item.metadata.get(SAME_NAMES_KEY))
     if ITEM_CORRECT in item.overrides and DECLINE_KEY not in item.metadata:
         item_verdict = item.overrides[ITEM_CORRECT]
         return item_verdict if isinstance(item_verdict, bool) else None
-    return _get_flag(item, criterion)
+    return _get_effective_flag(item, criterion)
 
 
-def _get_count(item: ScoredItem, criterion: str, value: Any) -> int | None:
-    """Return the number of names. True counts as one name."""
+def _get_effective_count(item: ScoredItem, criterion: str) -> int | None:
+    """Return the number of names in the effective value of a criterion. True counts as one name; None if annotators
+    disagree."""
+    value = item.values.get(criterion)
     if value is None and _is_overridden(item, criterion):
         return None
     return len(value) if isinstance(value, list) else int(value is True)

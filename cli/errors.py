@@ -37,7 +37,7 @@ class OutputClosedError(Exception):
 
 
 def check_choice(choices: Collection[Name], value: str, noun: str) -> Name:
-    """Return `named` if it is one of the `known` names. Otherwise raise a UsageError that lists them."""
+    """Return `value` if it is one of `choices`. Otherwise raise a UsageError that lists the choices."""
     found = next((each for each in choices if each == value), None)
     if found is None:
         raise UsageError(f"invalid {noun} {value!r}: choose {', '.join(choices)}")
@@ -45,7 +45,8 @@ def check_choice(choices: Collection[Name], value: str, noun: str) -> Name:
 
 
 def describe_error(error: Exception) -> tuple[int, list[str]]:
-    """Return the exit code and the message lines for an exception. Unexpected ones become an internal error."""
+    """Return the exit code and the message lines for an exception. An unexpected exception becomes an internal
+    error."""
     if isinstance(error, FcreviewError):
         return error.exit_code, error.message_lines()
     if isinstance(error, OSError):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Folders = tuple[Path, ...]
 RunSearch = Callable[[Folders], "DiscoveredRuns"]
-"""Function that finds the runs with their datasets, searching these folders first."""
+"""Function that finds the runs with their datasets. It searches the given folders first."""
 RunId = tuple[str, str, str, str, str]
 """Benchmark, version, language, model and path of a run."""
 
@@ -82,7 +82,7 @@ DEFAULT_DECODER = "model"
 
 
 def check_decoder(name: str | None) -> str | None:
-    """Return the decoder's name in the importer's spelling. UsageError for an unknown decoder."""
+    """Return the decoder's name in the importer's spelling. Raises UsageError for an unknown decoder."""
     if name is None or name == DEFAULT_DECODER:
         return name
     from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
@@ -151,7 +151,7 @@ def set_errata(plans: Iterable[RunPlan], errata_option: str | None, workspace: W
 
 
 def select_errata(errata: Errata | None, importer: str) -> Errata | None:
-    """Select the errata that apply to the runs of an importer. None if it supports no errata."""
+    """Select the errata that apply to the runs of an importer. None if the importer supports no errata."""
     if errata is None or not supports_errata(importer):
         return None
     return errata.for_benchmark(importer, rules=supports_equivalences(importer))
@@ -163,14 +163,14 @@ def load_workspace_errata(workspace: Workspace) -> Errata | None:
 
 
 def load_errata(path: Path) -> Errata:
-    """Load an errata file. ErrataError if it is invalid, CommandError if it cannot be read."""
+    """Load an errata file. Raises ErrataError if it is invalid, CommandError if it cannot be read."""
     from fcreview.corrections.errata_file import parse_errata
 
     return parse_errata(read_small_file(path), str(path))
 
 
 def read_small_file(path: Path) -> bytes:
-    """Read a small file. CommandError with the path if it cannot be read."""
+    """Read a small file. Raises CommandError with the path if it cannot be read."""
     from fcreview import safe_files
 
     try:

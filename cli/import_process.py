@@ -51,7 +51,7 @@ def import_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
     """Import new and changed files and return the answer as a JSON object.
 
     Args:
-        fields: fields of `WorkspaceOptions` with paths as strings.
+        option_fields: fields of `WorkspaceOptions` with paths as strings.
     """
     from fcreview.cli.config import load_config
     from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, update_workspace

@@ -47,7 +47,8 @@ _json_escapes = _JsonEscapes()
 
 
 def format_json_line(value: Any) -> bytes:
-    """Serialise a value as a line of JSON that is safe on a terminal. It may contain dataclasses and named tuples."""
+    """Serialise a value as a line of JSON that is safe on a terminal. The value may contain dataclasses and named
+    tuples."""
     try:
         line = orjson.dumps(value, default=_to_plain_fields)
     except TypeError:
@@ -85,7 +86,7 @@ def emit_json(value: Any) -> None:
 
 
 def emit_bytes(chunk: bytes) -> None:
-    """Print bytes unchanged. OutputClosedError if the reader has closed the pipe."""
+    """Print bytes unchanged. Raises OutputClosedError if the reader has closed the pipe."""
     try:
         sys.stdout.buffer.write(chunk)
     except BrokenPipeError as error:
@@ -107,7 +108,7 @@ class StdoutWriter:
 
 
 def create_stdout_writer(content: Content) -> StdoutWriter:
-    """Create a writer to stdout for a kind of content. UsageError for binary content on a terminal."""
+    """Create a writer to stdout for a kind of content. Raises UsageError for binary content on a terminal."""
     if content == "binary" and sys.stdout.isatty():
         raise UsageError("This format cannot be printed to a terminal. Use -o FILE.")
     return StdoutWriter(
@@ -147,7 +148,7 @@ def has_terminal() -> bool:
 
 
 def terminal_width() -> int:
-    """Return the width of the terminal in cells, at least 40, or `PIPED_CELLS` without a terminal."""
+    """Return the width of the terminal in cells, at least 40, or `DEFAULT_WIDTH` without a terminal."""
     return max(shutil.get_terminal_size().columns, 40) if sys.stdout.isatty() else DEFAULT_WIDTH
 
 
@@ -176,8 +177,8 @@ def format_table(
     """Format rows as lines with aligned columns. The last column is not padded.
 
     Args:
-        right: indexes of columns to align right, such as numbers.
-        widest: width limit in cells of every column but the last.
+        right_aligned: indexes of the columns to align right, such as columns of numbers.
+        max_width: maximum width in cells of every column but the last.
         unclipped: keep lines that are wider than the terminal.
     """
     body = [list(row) for row in rows]

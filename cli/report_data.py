@@ -157,7 +157,8 @@ def build_run_fields(row: RunRow) -> dict[str, Any]:
 
 
 def build_combined_fields(parts: list[ScoredRun]) -> dict[str, Any]:
-    """Build the JSON fields that identify several runs of one model: `run` is None, and languages are joined by `+`."""
+    """Build the JSON fields that identify several runs of one model: the field `run` is None, and languages are joined
+    by `+`."""
     languages = "+".join(dict.fromkeys(part.row.info.language for part in parts))
     return build_run_fields(parts[0].row) | {
         "run": None,
@@ -176,7 +177,7 @@ SOURCES_NOTE = (
 
 
 def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:
-    """Build the report page for one run (by number or model) or all. StoreError during a blind review."""
+    """Build the report page for one run (by number or model) or all. Raises StoreError during a blind review."""
     parts = list(compute_report_parts(session, run))
     rows = [each.row for each in parts if each.row is not None]
     view = session.build_view(queue="dataset", run=run)
@@ -258,7 +259,7 @@ def collect_failures_by_dataset(session: WorkspaceSession, view: View, rows: Seq
 
 
 def _fetch_cluster_example(session: WorkspaceSession, cluster: View) -> ClusterExample:
-    """Fetch the first item of a cluster, which has at least one."""
+    """Fetch the first item of a cluster. Every cluster has an item."""
     row = session.store.fetch_page(cluster, 0, 1)[0]
     return ClusterExample(row.id, row.question, row.first_difference)
 
@@ -277,7 +278,7 @@ def build_calibration_section(session: WorkspaceSession, view: View) -> Section:
 
 
 def build_agreement_section(session: WorkspaceSession, view: View) -> Section:
-    """Build the section on inter-annotator agreement. Empty for fewer than two annotators."""
+    """Build the section on inter-annotator agreement, which is empty for fewer than two annotators."""
     ratings = session.store.analysis.fetch_ratings(view)
     if len({rating.annotator for rating in ratings}) < 2:
         return agreement_section({})

@@ -50,7 +50,7 @@ MAX_CACHE_ENTRIES = 32
 class ImportCache:
     """Cache of the runs at the paths, valid until a file changes.
 
-    Create it before the search for runs, so that the next command notices files that change during the import.
+    Create the cache before the search for runs, so that the next command notices files that change during the import.
     """
 
     def __init__(self, paths: Sequence[Path], data: Sequence[Path], settings: str) -> None:
@@ -287,17 +287,17 @@ class WorkspaceSession:
         return self.limit_to_share(self.build_view(where, queue=queue or default, seed=seed, run=run, blind=blind))
 
     def load_queue_file(self, name: str) -> QueueFile:
-        """Load a queue file into the store, so that a `View` can refer to it. UsageError for an unknown name."""
+        """Load a queue file into the store, so that a `View` can refer to it. Raises UsageError for an unknown name."""
         from fcreview.store.queues.queue_file import queue_names
         from fcreview.store.rows import BUILTIN_QUEUES
 
         names = queue_names(self.workspace)
         if name not in names:
-            raise UsageError(f"no queue {name!r}: choose {', '.join((*BUILTIN_QUEUES, *names))}")
+            raise UsageError(f"queue not found: {name!a}. Available queues: {', '.join((*BUILTIN_QUEUES, *names))}")
         return self.store.load_queue(name)
 
     def limit_to_share(self, view: View) -> View:
-        """Limit a view of a queue file to the annotator's share. CommandError if the annotator has no share."""
+        """Limit a view of a queue file to the annotator's share. Raises CommandError if the annotator has no share."""
         if view.queue_file is None:
             return view
         queue = self.load_queue_file(view.queue_file)
@@ -351,7 +351,7 @@ MAX_INPUT_BYTES = 1 << 30
 
 
 def read_input_file(path: Path) -> bytes:
-    """Read a file or pipe. OSError above `MAX_INPUT_BYTES`, because a device may never end."""
+    """Read a file or pipe. Raises OSError above `MAX_INPUT_BYTES`, because a device may never end."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         content = file.read(MAX_INPUT_BYTES + 1) if size <= MAX_INPUT_BYTES else b""
@@ -379,7 +379,7 @@ class WorkspaceOptions:
 
 
 def resolve_data_option(options: WorkspaceOptions) -> tuple[Path, ...]:
-    """Return the folders of --data as absolute paths. CommandError if one does not exist."""
+    """Return the folders of --data as absolute paths. Raises CommandError if one does not exist."""
     for folder in options.data or ():
         if not os.path.exists(folder):  # noqa: PTH110 - Path.exists raises OSError for a name that is too long
             raise CommandError(f"no such folder: --data {folder}")
@@ -417,7 +417,7 @@ def resolve_search_paths(options: WorkspaceOptions) -> list[Path]:
 
 
 def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
-    """Find the runs at the paths, each with its dataset. CommandError for a missing path."""
+    """Find the runs at the paths, each with its dataset. Raises CommandError for a missing path."""
     from fcreview.cli.import_options import Folders, assign_datasets
     from fcreview.importers.registry import IMPORTERS, discover
 
@@ -447,7 +447,7 @@ def load_remembered_datasets(options: WorkspaceOptions) -> DatasetFolders | None
 def import_discovered_runs(
     options: WorkspaceOptions, discovered: DiscoveredRuns, config: Config
 ) -> tuple[Workspace, ImportSummary]:
-    """Import new and changed runs. CommandError if there is neither a run nor a workspace."""
+    """Import new and changed runs. Raises CommandError if there is neither a run nor a workspace."""
     from fcreview.cli.output import Progress
     from fcreview.importers.registry import read_items
     from fcreview.store.importing.dataset_paths import DatasetOptions
@@ -489,7 +489,7 @@ def set_import_options(
 
 @contextmanager
 def open_workspace(options: WorkspaceOptions) -> Iterator[WorkspaceSession]:
-    """Import new and changed runs and open their workspace. CommandError if no run could be imported."""
+    """Import new and changed runs and open their workspace. Raises CommandError if no run could be imported."""
     policy = check_choice(POLICIES, options.policy, "policy")
     config = load_config()
     workspace, scope = update_workspace(options, config)

@@ -58,7 +58,7 @@ class BenchmarkServices:
     """Find the files of a run. Raises FcreviewError if they no longer exist."""
     rewrite: Callable[[RunPlan, Sequence[ScoredItem]], Iterator[RewrittenFile | Unrepresentable]]
     summaries: Callable[[RunPlan], list[Path]]
-    """Files with metrics that the benchmark's own program computes from the score files."""
+    """Return the files with metrics that the benchmark's own program computes from the score files."""
     golden_problem: Callable[[Run, Item, dict[str, Any]], str | None]
     """Describe the error in a golden fix for an item, or return None if it is valid."""
     rewrite_golden: Callable[
@@ -97,7 +97,7 @@ ExportFormat = FileFormat | FolderFormat
 
 
 class ExportSource:
-    """The items and labels of a view, as an export reads them. Each can be read more than once.
+    """The items and labels of a view, as an export reads them. Items and labels can be read more than once.
 
     Reading raises StoreError in blind mode and FilterError for an invalid filter.
     """
@@ -140,19 +140,19 @@ class ExportSource:
         return label_field_types(with_content=self.selection.with_content)
 
     def labels(self) -> Iterator[list[Label]]:
-        """Labels by item, the label of the item itself first. A chunk never splits an item."""
+        """Yield labels by item, the label of the item itself first. A chunk never splits an item."""
         return ([orjson.loads(line) for line in lines] for lines in _prefetch(self.label_lines()))
 
     def label_lines(self) -> Iterator[list[str]]:
-        """The labels as JSON text, which is faster to write than parsed labels."""
+        """Yield the labels as JSON text, which is faster to write than parsed labels."""
         return self._count_rows("label", self.store.iter_label_lines(self.view, self.selection))
 
     def items(self) -> Iterator[list[ItemDetail]]:
-        """Items by run, in dataset order, with messages, calls, verdicts, function docs and reviews."""
+        """Yield the items by run, in dataset order, with messages, calls, verdicts, function docs and reviews."""
         return self._count_rows("item", self.store.iter_details(self.view))
 
     def _count_rows(self, noun: str, chunks: Iterator[list[T]]) -> Iterator[list[T]]:
-        # a generator would keep a chunk in memory while the next one is read
+        # A generator would keep a chunk in memory while the next one is read.
         self.counts[noun] = 0
 
         def count(chunk: list[T]) -> list[T]:

@@ -45,7 +45,7 @@ def _format_column(name: str, shape: DuckDBType, labels: list[Label]) -> list[st
 
 
 def format_cell(value: Any) -> str:
-    """Text of a cell, with formulas disabled."""
+    """Return the text of a cell. Text that a spreadsheet would read as a formula gets a leading apostrophe."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -92,7 +92,7 @@ _FIELD_FORMATTERS: dict[str, Callable[[Label], list[str]]] = {
     "automatic": _format_automatic_verdicts,
     "opinions": _format_opinions,
 }
-"""Fields that are written as text instead of JSON."""
+"""Formatters of the fields that are written as text instead of JSON, by field name."""
 
 
 def _encode_rows(rows: Iterable[Iterable[str]]) -> bytes:

@@ -80,7 +80,8 @@ def write_file(path: Path, content: bytes) -> None:
 def new_folder(path: Path) -> Iterator[Path]:
     """Write to a temporary folder and rename it to `path` on success.
 
-    Raises ExportError unless `path` is absent or an empty folder, so that no existing file is mixed in or deleted.
+    Raises ExportError unless `path` is absent or an empty folder, so that existing files are neither mixed with new
+    ones nor deleted.
     """
     if path.exists() and not path.is_dir():
         raise ExportError(f"{path} is a file, but this format writes a folder")
@@ -104,12 +105,12 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def _temporary_prefix(target: Path, process: int | str) -> str:
-    """Start of a temporary name. Host and process id let a later export recognize leftovers."""
+    """Return the start of a temporary name. It has host and process id, so that later exports recognise leftovers."""
     return f".{target.name.encode()[:80].decode(errors='ignore')}.fcreview.{_host_name()}.{process}."
 
 
 def _host_name() -> str:
-    """Name of this machine, which may share the folder with others whose processes cannot be checked."""
+    """Return the name of this machine. A shared folder may have temporary files of other machines."""
     return re.sub("[^A-Za-z0-9]", "-", platform.node())[:40] or "here"
 
 
@@ -130,7 +131,7 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def _is_process_running(process: int) -> bool:
-    """Whether a process has this id. An unrelated process counts too: keeping a leftover is the safer error."""
+    """Whether a process with this id is running, which may be unrelated to the export: keeping a leftover is safer."""
     if os.name != "posix":
         return True  # os.kill would terminate the process
     try:
@@ -151,7 +152,7 @@ def _fsync_path(path: Path) -> None:
 
 
 def _file_mode(target: Path, fresh: int) -> int:
-    """Permissions of the existing target, else those of a new file."""
+    """Return the permissions of the existing target, or `fresh` if the target does not exist."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0o022)
@@ -174,12 +175,12 @@ def standard_output(content: Content) -> Sink:  # noqa: ARG001 - terminals pass 
 
 @dataclass(frozen=True, slots=True)
 class ExportOutput:
-    """Where standard output goes, and who is told the progress."""
+    """The receivers of standard output and of progress reports."""
 
     stdout: Callable[[Content], Sink] = standard_output
     """Returns the receiver of bytes written to standard output."""
     on_progress: ProgressCallback | None = None
-    """Called with the progress, or None."""
+    """Function to call with the progress. None if progress is not reported."""
 
 
 QUIET_OUTPUT = ExportOutput()

@@ -34,7 +34,10 @@ MAX_NAMED_MODELS = 12
 
 
 def issue_text(entries: Sequence[ErrataEntry], *, patch: bool) -> str:
-    """Markdown report for the benchmark's maintainers. `patch`: whether a patch of the dataset accompanies it."""
+    """Return a Markdown report for the benchmark's maintainers.
+
+    `patch` is true if a patch of the dataset accompanies the report.
+    """
     categories: dict[tuple[str, str], list[ErrataEntry]] = {}
     for entry in entries:
         categories.setdefault((entry.title or entry.benchmark, entry.category), []).append(entry)
@@ -77,9 +80,9 @@ def _pretty_json(value: Any) -> str:
 
 
 ItemName = tuple[str, str]
-"""(category, id)"""
+"""(category, id) of an item."""
 DatasetKey = tuple[str, str, str, str]
-"""(benchmark, generation, language, folder) of a dataset. Its runs share golden answers."""
+"""(benchmark, version, language, folder) of a dataset. All runs of a dataset share golden answers."""
 
 
 @dataclass(slots=True)
@@ -89,12 +92,12 @@ class _DatasetRuns:
     runs: list[RunRow] = field(default_factory=list)
     plans: list[RunPlan] = field(default_factory=list)
     fixes: dict[ItemName, Label] = field(default_factory=dict)
-    """Label with the fix, by item."""
+    """Label that contains the golden fix, by item."""
 
 
 @dataclass(slots=True)
 class RewrittenFiles:
-    """New file contents by path: of the dataset, and of golden answers copied into run files."""
+    """New contents of dataset files, and of run files with copies of golden answers, by path."""
 
     dataset: dict[Path, bytes] = field(default_factory=dict)
     copies: dict[Path, bytes] = field(default_factory=dict)
@@ -108,7 +111,7 @@ class ResolvedFix:
     label: Label
     applied: AppliedGoldenFix
     rows: Sequence[QueueRow]
-    """The item in each run of the dataset."""
+    """Row of the item in each run of the dataset."""
 
     def to_errata_entry(self) -> ErrataEntry:
         """Convert the fix to an errata entry."""
@@ -133,7 +136,8 @@ class ResolvedFix:
         )
 
     def as_json(self, root: Path) -> dict[str, Any]:
-        """`{"benchmark", "generation", "language", "category", "id", "file", "old", "new", "decided_by", "settled_by",
+        """Return `{"benchmark",
+        "generation", "language", "category", "id", "file", "old", "new", "decided_by", "settled_by",
         "reasons", "runs", "runs_passed"}`. `runs_passed` counts official verdicts, else recomputed ones."""
         key = {name: self.label[name] for name in ("benchmark", "generation", "language", "category", "id")}
         return key | {
@@ -153,7 +157,7 @@ def _benchmark_verdict(row: QueueRow) -> bool | None:
 
 
 def fix_authors(label: Label) -> list[str]:
-    """Names of the adjudicators who gave the label's fix, or of the annotators if no adjudicator did."""
+    """Return the adjudicators who gave the label's fix or, if there are none, the annotators who gave it."""
     same = [said for said in label["opinions"] if said["golden_fix"] == label["golden_fix"]]
     rulers = [said for said in same if said["act"] == "adjudicate"]
     return sorted({said["annotator"] for said in rulers or same})
@@ -205,7 +209,7 @@ def _group_fixes(source: ExportSource) -> list[_DatasetRuns]:
 
 
 def _rejection_reason(source: ExportSource, label: Label) -> str | None:
-    """Why the label's fix is rejected, or None."""
+    """Return why the label's fix is rejected, or None if the fix is accepted."""
     fix = label["golden_fix"]
     if label["target"] != ITEM:
         return "given for a part of the item"
@@ -270,7 +274,10 @@ NO_NEWLINE_MARK = b"\\ No newline at end of file\n"
 
 @dataclass(frozen=True, slots=True)
 class ChangedLines:
-    """Lines `start` to `end` (from 0, exclusive) of the old file that lines of the new file replace."""
+    """A change: lines `new_start` to `new_end` of the new file replace lines `start` to `end` of the old file.
+
+    Lines count from 0, and the end line is exclusive.
+    """
 
     start: int
     end: int
@@ -279,7 +286,7 @@ class ChangedLines:
 
 
 def unified_diff(name: str, old: bytes, new: bytes) -> bytes:
-    """Unified diff for `git apply` and `patch -p1`; empty if the contents are equal.
+    """Return a unified diff for `git apply` and `patch -p1`; empty if the contents are equal.
 
     Lines stay bytes and end at line feeds only. `name` uses `/`.
     """
@@ -303,12 +310,12 @@ def _quote_name(name: str) -> str:
 
 
 def _name_terminator(name: str) -> str:
-    """A tab after a name with spaces, by which `patch` finds its end."""
+    """Return a tab for a name with spaces, so that `patch` finds the end of the name; else an empty string."""
     return "\t" if " " in name else ""
 
 
 def _split_lines(raw: bytes) -> list[bytes]:
-    """Split after line feeds, which the lines keep."""
+    """Split a file into lines that keep their line feeds."""
     parts = raw.split(b"\n")
     last = parts.pop()
     return [part + b"\n" for part in parts] + ([last] if last else [])
@@ -326,8 +333,10 @@ def _find_changes(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Change
 
 
 def _find_sync(old: Sequence[bytes], new: Sequence[bytes], at: int, there: int) -> tuple[int, int]:
-    """Positions after the difference at which both files continue equally. Files with equally many lines are compared
-    line by line."""
+    """Return the positions (old, new) after the difference, from which both files continue with equal lines.
+
+    Files with equally many lines are compared line by line.
+    """
     if len(old) == len(new) and at == there:
         end = at
         while end < len(old) and old[end] != new[end]:
@@ -371,7 +380,7 @@ def _format_hunk(group: Sequence[ChangedLines], old: Sequence[bytes], new: Seque
 
 
 def _format_range(start: int, end: int) -> str:
-    """Line range as in a diff header: counted from 1, or the line before an empty range."""
+    """Format a line range for a diff header. Lines count from 1; an empty range is given as the line before it."""
     return f"{start + (end > start)},{end - start}"
 
 
@@ -386,7 +395,7 @@ def write(source: ExportSource, folder: Path) -> None:
     if files.copies:
         _write_patch(folder / "run.patch", _patch_root(files.copies), files.copies)
         source.benchmarks.print_message(
-            f"run.patch applies to copies of golden answers in the run files, in {_patch_root(files.copies)}"
+            f"run.patch corrects the golden answers in the run files; it applies in {_patch_root(files.copies)}"
         )
     lines = (orjson.dumps(each.as_json(root), option=orjson.OPT_APPEND_NEWLINE) for each in fixes)
     (folder / "changed.jsonl").write_bytes(b"".join(lines))
@@ -396,7 +405,8 @@ def write(source: ExportSource, folder: Path) -> None:
 
 
 def _patch_root(paths: Iterable[Path]) -> Path:
-    """Folder in which the patch applies: the common parent, above a folder `possible_answer`."""
+    """Return the folder in which to apply the patch: the common parent of the paths, above a folder
+    `possible_answer`."""
     folders = [path.parent.parent if path.parent.name == "possible_answer" else path.parent for path in paths]
     return Path(os.path.commonpath([os.fspath(folder) for folder in folders]))
 

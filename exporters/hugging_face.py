@@ -26,7 +26,8 @@ def write(source: ExportSource, folder: Path) -> None:
 
 
 def dataset_card(source: ExportSource) -> str:
-    """Content of the dataset card. Call it after the labels are written, because it states their number."""
+    """Return the content of the dataset card. Call this after the labels are written, because the card has their
+    number."""
     runs = source.runs
     lines = [
         "---",
@@ -59,7 +60,7 @@ def dataset_card(source: ExportSource) -> str:
 
 
 def _struct_features(shapes: Mapping[str, DuckDBType]) -> Iterator[str]:
-    """YAML lines of named features."""
+    """Yield the YAML lines of named features."""
     for name, shape in shapes.items():
         yield f"- name: {name}"
         yield from (f"  {line}" for line in _type_feature(shape))

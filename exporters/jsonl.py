@@ -45,7 +45,7 @@ def _read_line(number: int, line: bytes) -> Iterator[ImportedReview | InvalidRec
         return
     opinions: Any = label.get("opinions", [label])
     if not isinstance(opinions, list) or not all(isinstance(each, dict) for each in opinions):
-        yield InvalidRecord(number, "opinions is not a list of objects")
+        yield InvalidRecord(number, "`opinions` must be a list of objects")
         return
     if "opinions" not in label and all(label.get(name) is None for name in OPINION_FIELDS):
         yield InvalidRecord(number, f"no review: expected one of {', '.join(OPINION_FIELDS)}")

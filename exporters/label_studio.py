@@ -25,11 +25,11 @@ from fcreview.model.wording import format_answer, parse_answer, scale_words
 from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord, parse_review
 
 CONTROL_TYPES = {"verdict": "choices", "labels": "choices", "fault": "choices"}
-"""Control types by name. Other controls are text areas."""
+"""Types of the controls by name. All other controls are text areas."""
 META_FIELDS = ("annotator", "act", "time", "blind", "overrules", "prediction_hash", "golden_hash")
 OPINION_FIELDS = ("value", "fault", "tags", "note", "golden_fix")
 OWN_DATA_FIELDS = {"text", "choices", "labels"}
-"""Of `data`, besides the label's fields."""
+"""Keys of a task's `data` that are not fields of the label."""
 
 
 def write(source: ExportSource, out: Sink) -> None:
@@ -73,18 +73,18 @@ def label_to_task(label: Label) -> dict[str, Any]:
 
 
 def _choice_options(words: Iterable[str]) -> list[dict[str, str]]:
-    """Options of a control that takes its choices from the task."""
+    """Return the options of a control that takes its choices from the task."""
     return [{"value": word} for word in words]
 
 
 def _all_given_labels(label: Label) -> list[str]:
-    """All labels that an automatic verdict or an annotator gave, sorted."""
+    """Return all labels that an automatic verdict or an annotator gave, sorted."""
     values = [said["value"] for said in [*label["automatic"], *label["opinions"]]]
     return sorted({str(each) for value in values if isinstance(value, list) for each in value})
 
 
 def _task_text(label: Label) -> str:
-    """Text that the annotator sees: the item, and its exported content."""
+    """Return the text that the annotator sees: the item, and its exported content."""
     lines = [f"{label['category']} {label['id']}, {label['target']}: {label['criterion']}"]
     for name in ("messages", "golden_calls", "predicted_calls"):
         lines += [f"{name}:", *(orjson.dumps(each).decode() for each in label.get(name) or [])] if name in label else []

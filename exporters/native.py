@@ -38,7 +38,7 @@ class _RewrittenRun:
 
 
 def write(source: ExportSource, folder: Path) -> None:
-    """Write the runs of the source.
+    """Write the benchmark files of the source's runs to the folder.
 
     Raises:
         ExportError: the benchmark's files cannot be written.
@@ -88,8 +88,10 @@ def _copy_file(path: Path, target: Path, content: bytes | None) -> None:
 
 
 def common_folder(plans: Sequence[RunPlan]) -> Path:
-    """Folder to copy: the common parent of all results, scores, logs and nearby datasets, including the folders whose
-    names identify the runs."""
+    """Return the folder to copy: the common parent of all results, scores, logs and nearby datasets.
+
+    It includes the folders whose names identify the runs.
+    """
     own = _common_parent(
         path for plan in plans for path in [*plan.results, *plan.scores, *plan.logs, _naming_folder(plan)]
     )
@@ -113,7 +115,7 @@ def _common_parent(paths: Iterable[Path]) -> Path:
 
 
 def _run_messages(run: _RewrittenRun, root: Path) -> list[str]:
-    """Messages about verdicts that the files cannot represent, and about datasets that were not copied."""
+    """Return messages about verdicts that the files cannot represent, and about datasets that were not copied."""
     name = f"{run.plan.run.full_title}, {run.plan.run.model}"
     said = [f"{each.description} ({each.count:,})" for each in run.unrepresentable]
     found = [f"{name}: cannot be written to its files: {'; '.join(said)}"] if said else []

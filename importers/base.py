@@ -46,8 +46,8 @@ class Importer:
     """Whether `compute_metrics` accepts equal items as one `ScoredItem` with `n_items` above 1. If so, it must depend
     only on category, setting, verdicts, error type, tokens and seconds, and not on the order of the items."""
     needs_part_verdicts: bool = False
-    """Whether `compute_metrics` also uses other criteria and the verdicts on parts. Items that have such verdicts are
-    then not aggregated."""
+    """Whether `compute_metrics` also uses criteria other than `correct` and verdicts on parts of items. If so, items
+    with such verdicts are not aggregated."""
     applies_errata: bool = False
     """Whether `read_items` applies the golden answers of `RunPlan.errata`."""
     applies_equivalences: bool = False
@@ -56,26 +56,27 @@ class Importer:
     """Error tags of the benchmark's own taxonomy, offered to annotators."""
 
     def find_runs(self, files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
-        """Find the runs among `files`, absolute paths in a stable order. Reads only file names and first lines.
+        """Find the runs among `files`. Reads only file names and first lines.
 
-        `dataset_folders` are from `--data`, FCREVIEW_DATA and the configuration file.
+        `files` are absolute paths in a stable order. `dataset_folders` are from `--data`, FCREVIEW_DATA and the
+        configuration file.
         """
         return cast(DiscoveredRuns, self._load_module("discovery").find_runs(files, dataset_folders))
 
     def read_items(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
         """Yield the items of a run with imported and recomputed verdicts, call pairs and hashes.
 
-        Bad content raises nothing: an unreadable line gives an `ImportIssue` with file and line. May add official
-        metrics and the dataset to `plan.run` while reading.
+        Never raises for bad content: an unreadable line gives an `ImportIssue` with file and line. While reading, the
+        method may add official metrics and the dataset to `plan.run`.
         """
         return cast("Iterator[Item | ImportIssue]", self._load_module("read").read_items(plan))
 
     def compute_metrics(self, items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-        """Compute the benchmark's published metrics from the items of a run, scored by one source. Pure."""
+        """Compute the benchmark's published metrics from the items of a run, scored by one source."""
         return cast("list[Metric]", self._load_module("leaderboard").compute_metrics(items, run))
 
     def compute_combined_metrics(self, runs: Sequence[RunItems]) -> list[Metric]:
-        """Compute metrics over several runs with the same model and version, scored by one source. Pure.
+        """Compute metrics over several runs with the same model and version, scored by one source.
 
         Returns an empty list if the benchmark publishes no such metrics or a run that they need is missing.
         """
@@ -86,7 +87,7 @@ class Importer:
     def rewrite_scores(self, plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
         """Yield the score files that reviews change, and the kinds of reviews that the files cannot represent.
 
-        `items` are all items of the run, scored by the corrected source.
+        `items` are all items of the run with their effective verdicts (the metric source `corrected`).
         """
         return cast(
             "Iterator[RewrittenFile | Unrepresentable]", self._writeback_function("rewrite_scores")(plan, items)
@@ -110,7 +111,7 @@ class Importer:
     def recheck(self, run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bool | None:
         """Recompute the item's verdict with another golden answer. Returns None if it cannot be recomputed.
 
-        `golden_fix` has no errors by `check_golden_fix`. `record` is the item's record in the result file, or None.
+        `check_golden_fix` found no error in `golden_fix`. `record` is the item's record in the result file, or None.
         """
         return cast("bool | None", self._writeback_function("recheck")(run, item, golden_fix, record))
 
@@ -119,7 +120,7 @@ class Importer:
     ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
         """Yield the dataset files that golden fixes change, each applied fix, and the number of fixes without a record.
 
-        `fixes` has a golden fix by (category, item id).
+        `fixes` maps (category, item id) to golden fixes.
         """
         return cast(
             "Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]",

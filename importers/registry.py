@@ -197,7 +197,7 @@ def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
     importer = IMPORTERS.get(runs[0].run.benchmark) if runs else None
     try:
         return importer.compute_combined_metrics(runs) if importer is not None else []
-    except MALFORMED_DATA:  # the metrics of each run report the error
+    except MALFORMED_DATA:  # `compute_metrics` reports the error for each run
         return []
 
 

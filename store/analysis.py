@@ -39,7 +39,10 @@ class UnblindedAnalysis:
         self._connection, self._lock, self._workspace, self._reviews = connection, lock, workspace, reviews
 
     def fetch_judge_verdicts(self, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-        """Return the judge verdicts on each item and its parts: target, criterion, value and by (the judge)."""
+        """Return the judge verdicts on each item and its parts, by item number.
+
+        Each verdict is a dict with the keys `target`, `criterion`, `value` and `by` (the name of the judge).
+        """
         return self._query(lambda: scored_items.fetch_judge_verdicts(self._connection, items))
 
     def fetch_scored_items(self, run: int, *, with_errata: bool = False) -> dict[MetricSource, list[ScoredItem]]:
@@ -50,13 +53,14 @@ class UnblindedAnalysis:
         return self._query(lambda: scored_items.fetch_scored_items(self._connection, run, with_errata=with_errata))
 
     def fetch_outcomes(self, view: View, runs: Sequence[int], source: VerdictSource) -> dict[int, list[ItemOutcome]]:
-        """Return the view's items in each run with the verdicts of one source, to compare runs."""
+        """Return the view's items with the verdicts of one source, by run number, to compare runs."""
         return self._query(lambda: scored_items.fetch_outcomes(self._connection, view, runs, source))
 
     def fetch_aggregated_items(
         self, runs: Sequence[int], part_verdict_runs: Collection[int] = ()
     ) -> Iterator[tuple[int, dict[MetricSource, list[ScoredItem]]]]:
-        """Yield each run with its items by verdict source. Equal items of a run are one row with a count.
+        """Yield each run with its items by verdict source. Items that all sources score alike are combined, with a
+        count.
 
         Used for benchmarks whose metrics only count items (`Importer.aggregates_rows`). In `part_verdict_runs`, items
         with verdicts on parts are not aggregated. Other threads can use the store between two runs.
@@ -78,7 +82,8 @@ class UnblindedAnalysis:
         return self._query(lambda: fetch_calibration_cases(self._connection, self._workspace, self._reviews, view))
 
     def build_cell_filter(self, base: str, cell: CalibrationCell) -> str | None:
-        """Return a filter for the items of one calibration cell, within the filter `base`. None if it has too many."""
+        """Return a filter for the items of one calibration cell, within the filter `base`. None if the cell has too
+        many items."""
         from fcreview.store.queries.estimation import build_cell_filter
 
         return self._query(lambda: build_cell_filter(self._connection, base, cell))

@@ -12,16 +12,16 @@ from fcreview.model.sanitize import display_width
 from fcreview.store.rows import ColumnWidths
 
 _ERROR_TYPE = "coalesce(nullif(i.error_type, ''), CASE WHEN i.rule = false THEN i.rule_error_type END)"
-"""SQL of the error type that a row of the queue displays."""
+"""SQL expression for the error type that a row of the queue displays."""
 _CELLS = "least(strlen({0}), 2 * length({0}))"
-"""SQL of the width in terminal cells, or a little more: a wide character is two cells and three bytes."""
+"""SQL template for the maximum width of a text in terminal cells. A wide character has two cells and three bytes."""
 _BLIND_COLUMNS = {
     "item": f"max({_CELLS.format('i.id')})",
     "category": f"max({_CELLS.format('i.category')})",
     "id_repeats_category": "bool_and(starts_with(i.id, i.category))",
     "runs": "list(DISTINCT i.run)",
 }
-"""SQL of the values that do not depend on verdicts."""
+"""SQL expressions that do not depend on verdicts, by name."""
 _VERDICT_COLUMNS = {
     "error": f"max({_CELLS.format(_ERROR_TYPE)})",
     "same_error": f"count(*) > 1 AND count(DISTINCT {_ERROR_TYPE}) = 1 AND count({_ERROR_TYPE}) = count(*)",
@@ -32,9 +32,10 @@ _VERDICT_COLUMNS = {
 
 
 def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
-    """Return a display name for each run: the model, and what distinguishes the run from others of that model.
+    """Return a display name for each run: the model, and a suffix that distinguishes several runs of the model.
 
-    This is the version or the language of the benchmark, else the run number. Runs of different benchmarks can have
+    The suffix is the version or the language of the benchmark, else the run
+    number. Runs of different benchmarks can have
     the same name.
     """
     names = {run: info.model for run, info in runs.items()}

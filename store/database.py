@@ -92,7 +92,7 @@ def lock_configuration(connection: duckdb.DuckDBPyConnection) -> None:
 def retry_with_more_memory(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
     """Call `work`. If DuckDB runs out of memory, call it again with `MAX_MEMORY_LIMIT`.
 
-    Raises: StoreError if it runs out of memory again.
+    Raises: StoreError if DuckDB runs out of memory again.
     """
     try:
         return work()
@@ -118,15 +118,15 @@ _abandoned: list[Future[Any]] = []
 
 
 class QueryTimeoutError(Exception):
-    """Raised when a query was interrupted because its time was up."""
+    """Raised when a query was interrupted because it exceeded its time limit."""
 
 
 def run_with_timeout(connection: duckdb.DuckDBPyConnection, work: Callable[[], T], timeout: float | None) -> T:
-    """Call `work` and return its result. Interrupts its queries on `connection` after `timeout` seconds.
+    """Call `work` and return its result. After `timeout` seconds, interrupt the queries of `work` on `connection`.
 
     `work` runs in another thread, because Python handles no signal while DuckDB runs a query in the main thread.
 
-    Raises: QueryTimeoutError if the time was up.
+    Raises: QueryTimeoutError if `work` takes more than `timeout` seconds.
     """
     done: Future[T] = Future()
 
@@ -138,7 +138,7 @@ def run_with_timeout(connection: duckdb.DuckDBPyConnection, work: Callable[[], T
 
     threading.Thread(target=run, daemon=True).start()
     try:
-        wait([done], timeout)  # not Thread.join: after a signal, it treats the thread as ended
+        wait([done], timeout)  # Thread.join would treat the thread as ended after a signal
     finally:
         late = not done.done()
         end = time.monotonic() + INTERRUPT_TIMEOUT
@@ -168,7 +168,7 @@ def has_running_query() -> bool:
 _READ_STATEMENTS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
 MAX_SQL_ROWS = 2_000_000
-"""Maximum number of rows of an SQL result. All rows are in memory."""
+"""Maximum number of rows of an SQL result, because all rows are held in memory."""
 SQL_TIMEOUT = 60.0
 """Default time limit for an SQL statement, in seconds."""
 

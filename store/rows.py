@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
 
 _REPETITION_BIT = 1 << 62
-"""Bit that marks the second showing of an item. It is far above every `items.item` (run * 2^32 + seq)."""
+"""Bit of an item number that marks a hidden duplicate. It is higher than every bit of `items.item` (run * 2^32 +
+seq)."""
 
 
 def encode_repetition(item: int, repetition: int) -> int:
-    """Return the item number for the first (1) or second (2) showing of an item to one annotator.
+    """Return the item number of an item (`repetition` 1) or of its hidden duplicate (`repetition` 2).
 
-    The first showing has the number of the item itself. Lists, screens and reviews pass item numbers, so that they can
+    The number of the item itself stays the same. Lists, screens and reviews pass item numbers, so that they can
     distinguish a hidden duplicate from the item.
     """
     return item | _REPETITION_BIT if repetition > 1 else item
@@ -82,7 +83,7 @@ class View:
 
     @property
     def runs_key(self) -> str:
-        """The runs as text, in ascending order: `1,2,5`; empty for all runs."""
+        """The run numbers as text, in ascending order: `1,2,5`; empty for all runs."""
         return ",".join(str(int(run)) for run in sorted(self.runs))
 
     @property
@@ -134,7 +135,7 @@ class QueueRow:
     """Verdict of all annotators: true, false, "unsure", "disputed" or None."""
     parts: int = field(default=0, metadata=row_column("coalesce(h.n_parts, 0)"))
     """Number of reviewed parts and additional criteria of the item. A blind annotator who has not reviewed the item
-    gets the number of their own."""
+    gets the number that they reviewed."""
     your_parts: int = field(default=0, metadata=row_column("coalesce(h.your_parts, 0)"))
     """Number of parts and additional criteria that this annotator reviewed."""
     effective: bool | None = field(default=None, metadata=row_column(EFFECTIVE_VERDICT, shows_verdict=True))
@@ -210,7 +211,7 @@ class RunRow:
     """Number of passing items according to the headers of score files, in categories without result files. Items of
     these categories are not part of the official, recomputed and effective counts."""
     stated_of: int = 0
-    """Number of items according to the same headers."""
+    """Number of items according to the headers of score files, in categories without result files."""
 
     @property
     def official_rate(self) -> str:
@@ -282,7 +283,7 @@ class ImportSummary:
     * `unchanged`
     * `failed`: the items of the last import are kept
     * `kept`: the dataset is missing, and the last import is kept
-    * `outdated`: the same, and result files have changed
+    * `outdated`: the dataset is missing, the last import is kept, and result files have changed
 
     `missing_dataset` is the folder given for the dataset, now or in an earlier import, if the dataset is no longer
     there; else null.

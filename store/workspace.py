@@ -64,7 +64,8 @@ def is_same_filename(one: str, other: str) -> bool:
 class AnnotatorState:
     """The files that the program writes for one annotator, such as saved filters and the last position in a queue.
 
-    Each kind of state is a JSON object in `.fcreview/<kind>/<annotator>.json`. Reviews are not part of it.
+    Each kind of state is a JSON object in `.fcreview/<kind>/<annotator>.json`. Reviews are stored in the journals
+    instead.
     """
 
     root: Path | None

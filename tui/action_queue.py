@@ -10,13 +10,14 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 QueuedAction = Callable[[], Awaitable[bool]]
-"""Action of a key press. Returns False if it failed and has shown an error."""
+"""Action that a key press starts. Returns False if the action failed and has shown its error."""
 
 
 class ActionQueue:
-    """Runs actions in the order in which they were added.
+    """Queue that runs actions in the order in which they were added.
 
-    When an action fails, later ones are dropped, because the user pressed their keys expecting it to succeed.
+    When an action fails, the queue drops all later actions, because the user pressed their keys expecting the failed
+    action to succeed.
     """
 
     def __init__(self) -> None:
@@ -25,15 +26,16 @@ class ActionQueue:
         self._idle.set()
         self._failed = False
         self.added_count = 0
-        """Number of actions added so far. Callers compare two values to detect a new action."""
+        """Number of actions added so far. A caller that sees a higher number than before knows that an action was
+        added."""
 
     @property
     def is_idle(self) -> bool:
-        """Whether no action runs or waits."""
+        """Whether no action is running or waiting."""
         return self._idle.is_set()
 
     def add(self, action: QueuedAction) -> bool:
-        """Append an action. Return True if the queue was idle, so that the caller must call `run`."""
+        """Append an action. Return True if the queue was idle: the caller must then call `run`."""
         self._waiting.append(action)
         self.added_count += 1
         was_idle = self.is_idle
@@ -41,7 +43,7 @@ class ActionQueue:
         return was_idle
 
     async def run(self) -> int:
-        """Run actions until none waits. Return the number of actions dropped because an earlier one failed."""
+        """Run actions until none is waiting. Return the number of actions dropped because an earlier action failed."""
         dropped = 0
         try:
             while self._waiting:
@@ -60,7 +62,7 @@ class ActionQueue:
         return dropped
 
     async def wait_until_idle(self) -> bool:
-        """Wait until the queue is idle. Return True if no action failed since this was called."""
+        """Wait until the queue is idle. Return False if an action failed in the meantime."""
         self._failed = False
         await self._idle.wait()
         return not self._failed

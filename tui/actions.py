@@ -1,13 +1,14 @@
-"""Every action that has a key, with its id, default keys, label and help text, one table for each screen or widget.
+"""All actions that have a key, in one table for each screen or widget.
 
-The module does not import Textual, so that a configuration file can be checked against the tables quickly:
+Each action has an id, default keys, a label and a help text. The module does not import Textual, so that a
+configuration file can be checked against the tables quickly:
 
     [keys]
     "queue.open" = "enter,l"
     "item.pass" = "y"
 
-Default keys are mostly letters, digits, arrows, Enter, Space and Tab, because many combinations with Ctrl or Alt clash
-with tmux, flow control or the terminal.
+Default keys are mostly letters, digits, arrows, Enter, Space and Tab, because many combinations with Ctrl or Alt
+conflict with tmux or with the flow control of the terminal.
 """
 
 from __future__ import annotations
@@ -18,22 +19,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Action that keys run."""
+    """Action that one or more keys start."""
 
     id: str
-    """Name in a configuration file, `group.name`. The help screen shows one section for each group."""
+    """Id of the action in a configuration file: `group.name`. The help screen shows one section for each group."""
     keys: str
     """Default keys in Textual's notation, separated by commas: `p`, `j,down`."""
     action: str
-    """Textual action that the key runs: a method name with arguments, such as `verdict('pass')`."""
+    """Textual action that the keys run: a method name, with arguments if needed, such as `verdict('pass')`."""
     label: str
-    """Label in the key line and the palette."""
+    """Label of the action in the key line and in the command palette."""
     has_hint: bool = True
-    """Whether the key line shows the action. The help screen shows all actions."""
+    """Whether the key line shows the action. The help screen shows every action."""
     help: str = ""
-    """Text on the help screen where the label alone would be unclear."""
+    """Text on the help screen, set where the label alone would be unclear. If empty, the help screen shows the
+    label."""
     priority: bool = False
-    """Whether the key works whatever widget has the focus, before keys that were pressed earlier are processed."""
+    """Whether the key works with the focus on any widget. Such a key is handled before keys that were pressed
+    earlier."""
 
 
 COMMAND_PALETTE_ACTIONS = [
@@ -45,7 +48,7 @@ COMMAND_PALETTE_ACTIONS = [
     Action("palette.page_up", "pageup", "screen.page(-1)", "page up", has_hint=False),
     Action("palette.close", "escape", "screen.escape", "back"),
 ]
-"""Keys of the palette. All other keys type text."""
+"""Keys of the command palette. All other keys type text into its input."""
 
 PICKER_ACTIONS = [
     Action("picker.take", "enter", "take", "show"),
@@ -69,7 +72,7 @@ RUN_SEARCH_ACTIONS = [
     Action("find.up", "up", "screen.move(-1)", "move up", has_hint=False),
     Action("find.cancel", "escape", "screen.end_search(False)", "show all runs"),
 ]
-"""Keys of the search box above the list of runs. All other keys type text."""
+"""Keys of the search box of the list of runs. All other keys type text into the box."""
 
 APP_ACTIONS = [
     Action("app.help", "question_mark", "app.help", "help"),
@@ -78,7 +81,7 @@ APP_ACTIONS = [
 ]
 
 MODAL_HELP_ACTIONS = APP_ACTIONS[:1]
-"""Actions of the app that modal lists need to bind themselves, because Textual disables the app's keys there."""
+"""Actions of the app that modal lists bind themselves, because Textual disables the keys of the app there."""
 
 LIST_ACTIONS = [
     Action("list.down", "j,down", "move(1)", "move to the next line", has_hint=False),
@@ -238,7 +241,7 @@ ADJUDICATION_ACTIONS = [
     Action("adjudication.other", "o", "other", "enter value"),
     Action("adjudication.answers", "v", "answers", "show the answers in full", has_hint=False),
 ]
-"""Keys of the adjudication screen. Keys of the item screen mean the same here."""
+"""Keys of the adjudication screen. A key that the item screen also has does the same on both screens."""
 
 PAGER_ACTIONS = [
     Action("pager.close", "q,escape", "close", "back"),
@@ -269,7 +272,7 @@ GOLDEN_EDITOR_ACTIONS = [
 GOLDEN_TEXT_ACTIONS = [
     Action("golden.keys", "tab,escape", "screen.keys", "leave the text: save, $EDITOR, reason, cancel"),
 ]
-"""Keys of the golden answer's text box. All other keys type text."""
+"""Keys of the text box with the golden answer. All other keys type text into the box."""
 
 COPY_ACTIONS = [
     Action("copy.this", "y,enter", "take('this')", "selection"),
@@ -333,7 +336,7 @@ KEY_SCOPES: tuple[Sequence[Action], ...] = (
     *([*table, *APP_ACTIONS] for table in (PAGER_ACTIONS, FLIP_ACTIONS, RUN_SEARCH_ACTIONS)),
     COMMAND_PALETTE_ACTIONS,
 )
-"""Groups of actions that are active at the same time, so that each key may belong to one of them only."""
+"""Groups of actions that are active at the same time. Within a group, no two actions may have the same key."""
 ACTIONS: dict[str, Action] = {action.id: action for scope in KEY_SCOPES for action in scope}
 SHARED_GROUPS = ("list", "app")
-"""Groups of actions that many screens share. The help screen shows them last."""
+"""Id groups of actions that many screens share. The help screen shows these groups last."""

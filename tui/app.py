@@ -1,7 +1,7 @@
-"""The Textual application: first screen, actions that every screen has, and shutdown.
+"""The Textual application: the first screen, the actions available on every screen, and shutdown.
 
-SIGTERM and SIGHUP (a dropped connection) end the app as quitting does: reviews are written and the terminal is
-restored, but no errors are shown.
+SIGTERM and SIGHUP (a dropped connection) end the app like quitting: fcreview writes the reviews and restores the
+terminal, but shows no errors.
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ if TYPE_CHECKING:
 
 SHUTDOWN_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 SHUTDOWN_TIMEOUT = 10.0
-"""Seconds after a signal until the process ends even if the app does not. All confirmed reviews are on disk then."""
+"""Seconds after a signal until the process exits, even if the app is still running. By then, all reviews whose
+confirmation was shown are on disk."""
 
 
 class SignalShutdown:
-    """Handlers of SIGTERM and SIGHUP while the app runs."""
+    """Installs handlers of SIGTERM and SIGHUP for as long as the app runs."""
 
     def __init__(self, quit_app: Callable[[int], object]) -> None:
         """Install the handlers. `quit_app` is called on the event loop with the exit code."""
@@ -55,11 +56,12 @@ class SignalShutdown:
         self._signalled = False
         self._previous_handlers = {each: signal.getsignal(each) for each in SHUTDOWN_SIGNALS}
         for each in SHUTDOWN_SIGNALS:
-            if self._previous_handlers[each] is not signal.SIG_IGN:  # a program started with nohup ignores SIGHUP
+            if self._previous_handlers[each] is not signal.SIG_IGN:  # a program started with nohup must keep ignoring SIGHUP
                 signal.signal(each, self._on_signal)
 
     def restore(self) -> None:
-        """Restore the previous handlers. After a signal it stays ignored, so that nothing interrupts the shutdown."""
+        """Restore the previous handlers. If a signal arrived, ignore further signals, so that nothing interrupts the
+        shutdown."""
         if not self._signalled:
             for each, handler in self._previous_handlers.items():
                 signal.signal(each, handler)
@@ -76,7 +78,7 @@ class SignalShutdown:
 
 
 def _detach_lost_terminal() -> None:
-    """Redirect the standard streams to the null device if the terminal is gone. Drawing to them could block or fail."""
+    """Redirect the standard streams to the null device if the terminal is gone, because writing could block or fail."""
     for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
         if stream is None:
             continue
@@ -92,10 +94,10 @@ def _detach_lost_terminal() -> None:
 
 
 class SignalWakeup:
-    """Socket that wakes the event loop on each signal until `restore` is called. Only for the main thread.
+    """Socket that wakes the event loop on each signal until `restore` is called. Usable only in the main thread.
 
-    A signal may arrive in any thread, but Python handles it in the main thread, which waits for keys. Without this,
-    an app that continues after `fg` on a busy machine may stay blank until the window is resized.
+    A signal may arrive in any thread, but Python runs its handler in the main thread, which waits for keys. Without the
+    wake-up, an app that continues after `fg` on a busy machine may stay blank until the window is resized.
     """
 
     def __init__(self) -> None:
@@ -113,7 +115,8 @@ class SignalWakeup:
             end.close()
 
     def _discard_received(self) -> None:
-        """Discard what was read. Only the wake-up matters, because Python calls the handlers."""
+        """Discard the received signal numbers. Only the wake-up matters, because Python calls the signal handlers
+        itself."""
         with contextlib.suppress(BlockingIOError):
             self._read_end.recv(4096)
 
@@ -121,11 +124,12 @@ class SignalWakeup:
 MIN_TERMINAL_SIZE = (60, 15)
 """Smallest supported terminal, in columns and rows."""
 PALETTE_CONTEXT_ACTIONS = ("queue.filter", "item.next")
-"""Actions of the queue and of an item. The palette is available where one of them is."""
+"""Ids of an action of the queue and an action of the item. The palette is available on screens that have either
+action."""
 
 
 class TerminalTooSmallScreen(Screen[None]):
-    """Screen that covers all others while the terminal is too small."""
+    """Screen that covers all other screens while the terminal is too small."""
 
     def compose(self) -> ComposeResult:
         yield LineBar()
@@ -143,9 +147,9 @@ class FcreviewApp(App[int]):
 
     Args:
         open_item: Id or number of an item to open over the queue.
-        key_names: Keys by action, as in the configuration file.
+        key_names: Configured keys by action id.
         adjudicate: Show the disagreements of the view instead of the queue.
-        resume: Open the queue where the annotator left it.
+        resume: Restore the filters, order and cursor with which the annotator left the queue.
         run_watcher: Imports changed files while the app is open.
     """
 
@@ -242,7 +246,8 @@ class FcreviewApp(App[int]):
         self.push_screen(CommandPaletteScreen(PaletteContext(self, self.session, self._state)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Allow the palette only where keys of the queue or of an item are active."""
+        """Allow the action `palette` only where keys of the queue or of an item are active. Allow every other
+        action."""
         if action != "palette":
             return True
         if isinstance(self.focused, Input):
@@ -251,7 +256,7 @@ class FcreviewApp(App[int]):
         return any(getattr(each, "id", "") in PALETTE_CONTEXT_ACTIONS for node in nodes for each in type(node).BINDINGS)
 
     def on_key(self, event: events.Key) -> None:
-        """Ring the bell for keys pressed while a screen opens, or let the screen explain (`no_key`) an unbound key."""
+        """Handle a key without an action: ring the bell while a screen opens, else call `no_key` of the screen."""
         self.last_key_time = event.time
         is_opening, explain = getattr(self.screen, "opening", False), getattr(self.screen, "no_key", None)
         if not is_opening and explain is None:
@@ -264,11 +269,13 @@ class FcreviewApp(App[int]):
             explain(event.key)
 
     async def action_quit(self) -> None:
-        """Quit after all reviews are on disk. If one cannot be saved, show the error. The next attempt then quits."""
+        """Quit after all reviews are on disk. If a review cannot be saved, show the error; the next attempt then
+        quits."""
         self._quit_after_keys(list((self.focused or self.screen).ancestors_with_self))
 
     def _quit_after_keys(self, nodes: list[DOMNode]) -> None:
-        """Quit after the keys pressed earlier are handled. Textual passes a key from node to node."""
+        """Quit after the keys pressed earlier are handled. `nodes`: the focused widget and its ancestors, which get
+        these keys."""
         if nodes:
             nodes[0].call_later(self._quit_after_keys, nodes[1:])
         else:
@@ -280,7 +287,7 @@ class FcreviewApp(App[int]):
             self.exit(self.session.reviewed_count)
 
     async def _quit_on_signal(self, code: int) -> None:
-        """Quit without showing errors."""
+        """Quit with the exit code `code` after a signal. Errors are not shown."""
         await self.session.finish_actions()
         self._save_position()
         self.exit(self.session.reviewed_count, return_code=code)

@@ -1,4 +1,4 @@
-"""Report and exports for the screens. Without Textual."""
+"""Report and exports for the screens. The module does not import Textual."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ WHOLE_RUN_FORMATS = ("native", "golden-patch")
 
 @dataclass(frozen=True, slots=True)
 class ReportServices:
-    """Functions of the command line that screens call, because screens must not import importers."""
+    """Report and benchmark functions that the command line passes to the screens, which must not import importers."""
 
     format_report: Callable[[Store, Sequence[int], Callable[[], bool]], str]
-    """Formats the report of runs, given by number, or of all runs if there are none.
+    """Formats the report of the runs with these numbers, or of all runs if the sequence is empty.
 
-    Once the last argument returns true, it stops with the tables made so far. Raises: StoreError in blind mode.
+    The last argument is a function that returns true to cancel; the report then contains the tables made so far.
+    Raises: StoreError in blind mode.
     """
     open_benchmarks: Callable[[Callable[[str], None]], BenchmarkServices]
-    """Gives access to the benchmarks' own files. The argument is called with each warning about an omitted value."""
+    """Opens the benchmarks' own files. The argument is a function that receives each warning about an omitted value."""
 
 
 @dataclass(frozen=True, slots=True)

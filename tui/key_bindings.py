@@ -27,9 +27,9 @@ def make_bindings(*tables: Sequence[Action]) -> list[BindingType]:
 
 
 def _active_bindings(screen: Screen[Any]) -> list[Binding]:
-    """Return the enabled bindings, the focused widget's first.
+    """Return the enabled bindings of a screen, those of the focused widget first.
 
-    Actions in the screen's `idle_keys` are omitted: they would only explain why there is nothing to do.
+    Actions in the screen's `idle_keys` are omitted, because their keys would only explain why there is nothing to do.
     """
     idle: frozenset[str] = getattr(screen, "idle_keys", frozenset())
     enabled = [active.binding for active in screen.active_bindings.values() if active.enabled]
@@ -62,11 +62,11 @@ class AvailableAction:
 
     @property
     def is_shared(self) -> bool:
-        """Whether many screens have the action."""
+        """Whether the action is in one of the `SHARED_GROUPS`, which many screens have."""
         return self.id.partition(".")[0] in SHARED_GROUPS
 
     def run(self) -> None:
-        """Run the action as its key would, after the keys that were pressed before."""
+        """Run the action as its key would, after the keys that were pressed earlier."""
         self.node.call_later(self.node.app.run_action, self.action, self.node)
 
 
@@ -83,19 +83,19 @@ def available_actions(screen: Screen[Any]) -> list[AvailableAction]:
 
 
 def active_key_names(app: App[Any]) -> Mapping[str, str]:
-    """Return the first active key of each action by action id. See `keymap.first_key_names`."""
+    """Return the first active key of each action, by action id. `keymap.first_key_names` describes the key names."""
     return first_key_names(frozenset(app._keymap.items()))
 
 
 def keys_for(app: App[Any], actions: Sequence[Action]) -> set[str]:
-    """Return all keys of these actions in Textual's notation, configured keys included."""
+    """Return all keys of these actions in Textual's notation, including configured keys."""
     return {key for action in actions for key in split_keys(app._keymap.get(action.id, action.keys))}
 
 
 def unavailable_key_message(app: App[Any], key: str) -> str:
-    """Return the message for a key (in Textual's notation) that does nothing here.
+    """Return the message for a key (in Textual's notation) that has no action on the current screen.
 
-    If the key works in the queue or on an item, the message says so.
+    If the key has an action in the queue or on an item, the message says so.
     """
     name, help_key = format_key(key), active_key_names(app).get("app.help", "")
     help_hint = f"; press {help_key} for help" if help_key else ""

@@ -1,4 +1,4 @@
-"""Key assignments from a configuration file, and keys as people write them. The module does not import Textual."""
+"""Key assignments from a configuration file, and key names for the reader. The module does not import Textual."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import lru_cache
 from fcreview.tui.actions import ACTIONS, KEY_SCOPES
 
 NO_KEY = "no_key"
-"""Key name that no terminal sends, for an action that lost its only key to another action."""
+"""Key name that no terminal sends, for an action whose only key was assigned to another action."""
 TEXTUAL_NAMES = {
     "solidus": "slash",
     "reverse_solidus": "backslash",
@@ -20,7 +20,7 @@ TEXTUAL_NAMES = {
     "plus_sign": "plus",
     "low_line": "underscore",
 }
-"""Textual's names of characters where they differ from the Unicode names."""
+"""Textual's names of characters that differ from the Unicode names."""
 NAMED_KEYS = {
     *("enter", "escape", "space", "tab", "backspace", "delete", "insert", "up", "down", "left", "right"),
     *("home", "end", "pageup", "pagedown", *(f"f{number}" for number in range(1, 25))),
@@ -30,7 +30,7 @@ DISPLAY_NAMES = {"pagedown": "PgDn", "pageup": "PgUp", "escape": "Esc", "home": 
 
 
 class KeymapError(Exception):
-    """Raised when the configured keys cannot be used. The text gives the reason in one line."""
+    """Raised when the configured keys are invalid. The message is one line."""
 
 
 def _textual_name(char: str) -> str:
@@ -39,13 +39,13 @@ def _textual_name(char: str) -> str:
 
 
 PUNCTUATION = {_textual_name(char): char for char in string.punctuation}
-"""Punctuation characters by Textual's names for them: `question_mark` -> `?`."""
+"""Maps Textual's name of a punctuation character to the character: `question_mark` to `?`."""
 
 
 def validate_keymap(configured: Mapping[str, str]) -> dict[str, str]:
     """Validate the `[keys]` section of a configuration file and return `{action id: "key,key"}`.
 
-    An id may omit its group if the rest is unique: `pass` for `item.pass`.
+    An id may be given without its group if the name is unique: `pass` for `item.pass`.
 
     Raises:
         KeymapError: An id is unknown or ambiguous, a key is empty or invalid, or two actions that are active at the
@@ -68,7 +68,7 @@ def validate_keymap(configured: Mapping[str, str]) -> dict[str, str]:
 
 
 def resolve_keymap(configured: Mapping[str, str]) -> dict[str, str]:
-    """Return the keys that differ from the defaults: the configured ones, and those of actions that lost a default key.
+    """Return the changed keys by action id: configured keys, and the remaining keys of actions that lost a default key.
 
     `configured` is the result of `validate_keymap`.
     """
@@ -89,7 +89,7 @@ def split_keys(keys: str) -> list[str]:
 
 
 def format_key(key: str) -> str:
-    """Return a key as people write it, `?`, `PgDn` or `^q`. Upper-case letters keep their case."""
+    """Return the name of a key for the reader, such as `?`, `PgDn` or `^q`. Upper-case letters keep their case."""
     *modifiers, last = key.split("+")
     last = last[6:].upper() if last.startswith("upper_") else last
     name = PUNCTUATION.get(last) or DISPLAY_NAMES.get(last, last)
@@ -98,9 +98,10 @@ def format_key(key: str) -> str:
 
 @lru_cache(maxsize=4)
 def first_key_names(changed_keys: frozenset[tuple[str, str]] = frozenset()) -> Mapping[str, str]:
-    """Return the first key of each action by action id, as people write it, for messages that mention a key.
+    """Return the first key of each action by action id, formatted with `format_key`, for messages that name a key.
 
-    `changed_keys` holds the items of the mapping that `resolve_keymap` returned. Actions without a key are omitted.
+    `changed_keys` has the (action id, keys) pairs of the mapping that `resolve_keymap` returned. Actions without a key are
+    omitted.
     """
     keys_by_action = {action.id: action.keys for action in ACTIONS.values()} | dict(changed_keys)
     first = {name: split_keys(keys)[0] for name, keys in keys_by_action.items()}
@@ -124,7 +125,7 @@ def _resolve_action_id(name: str) -> str:
 
 
 def _suggest_actions(name: str) -> str:
-    """Return a hint for an unknown id: ids spelled similarly, the actions of its group, or an id of each group."""
+    """Return a hint for an unknown id: similar ids, else the actions of its group, else one id of each group."""
     if similar := get_close_matches(name, ACTIONS, n=3, cutoff=0.8):
         return f"Did you mean {' or '.join(similar)}?"
     groups: dict[str, list[str]] = {}

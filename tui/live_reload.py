@@ -1,9 +1,9 @@
 """Live reload of runs while the app is open (`open --follow`).
 
-A `RunWatcher` finds changed files and imports them in another process. The app then opens the new store and finds its
-current items there by run, category and id. It exchanges the stores in one step, so that the cursor, the item on screen
-and its folds stay. A reload waits while a key press is handled or a dialog is open, because both use item numbers,
-which an import changes.
+A `RunWatcher` finds changed files and imports them in another process. The app then opens the new store and finds the
+items on screen there by run, category and id. It exchanges the two stores in one step, so that the cursor, the
+displayed item and its folds stay. A reload waits while a key press is handled or a dialog is open, because both use
+item numbers, which an import changes.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
 RETRY_DELAY = 0.25
-"""Seconds until the next attempt if the stores cannot be exchanged now."""
+"""Seconds until the next attempt to exchange the stores if the exchange is not possible now."""
 MESSAGE_DURATION = 8.0
 """Seconds for which the summary of an import is shown."""
 PAUSE_FACTOR = 3
-"""Shortest pause after a check, as a multiple of the duration of the check and its import."""
+"""Shortest pause after a check, as a multiple of the time that the check and its import took."""
 FAILURE_PAUSE = 6
-"""Pause after a failed import, in check intervals."""
+"""Pause after a failed import, as a multiple of the check interval."""
 FOLLOWERS = 5
-"""Number of items after a removed one that are tried to find its position in the new order."""
+"""Number of following items that are tried to find the position of a removed item in the new order."""
 
 ShowReload = Callable[[str], None]
-"""Function that shows the data read from the new store, with a message, after the stores were exchanged."""
+"""Function that shows the data from the new store. It is called with a message after the stores were exchanged."""
 
 
 class ReloadError(FcreviewError):
@@ -62,7 +62,7 @@ class ReloadResult:
 
     news: ImportChanges
     runs: tuple[int, ...] = ()
-    """Numbers of the runs at the opened paths. Empty for all runs of the workspace."""
+    """Numbers of the runs at the opened paths after the import. Empty if all runs of the workspace are open."""
     previous_runs: tuple[int, ...] = ()
     """Numbers of the runs at the opened paths before the import."""
     warning: str = ""
@@ -70,7 +70,7 @@ class ReloadResult:
 
     @property
     def summary(self) -> str:
-        """Numbers of changed items, such as `3 new items, 1 changed`. Empty if no item changed."""
+        """Counts of changed items, such as `3 new items, 1 changed`. Empty if no item changed."""
         counts = (("new", self.news.new), ("changed", self.news.changed), ("removed", self.news.gone))
         parts: list[str] = []
         for kind, count in counts:
@@ -80,7 +80,7 @@ class ReloadResult:
 
 
 class RunWatcher(Protocol):
-    """Finds and imports changed files. All methods except `close` are called in a thread."""
+    """Watcher that finds and imports changed files. All methods except `close` are called in a thread."""
 
     interval: float
     """Seconds between two checks."""
@@ -99,21 +99,27 @@ class RunWatcher(Protocol):
 
 
 def find_same_item(row: QueueRow, store: Store) -> int | None:
-    """Return the number of a row's item in another store, or None if the store does not contain the item."""
+    """Return the number in `store` of the item that `row` shows. None if `store` does not contain the item."""
     candidates = store.fetch_rows(store.find_items(row.id, row.run))
     item = next((each.item for each in candidates if each.category == row.category), None)
     return None if item is None else encode_repetition(item, decode_repetition(row.item))
 
 
 def find_same_items(items: Sequence[int], before: Store, now: Store) -> tuple[int, ...]:
-    """Return the numbers of items in the new store. If it contains none of them, (0,), because () selects all items."""
+    """Return the numbers that the items have in the new store `now`. Removed items are omitted.
+
+    If all items were removed, the result is (0,), which selects no item. An empty tuple would select every item.
+    """
     rows = before.fetch_rows(list(items)) if items else []
     numbers = tuple(decode_item(number) for row in rows if (number := find_same_item(row, now)) is not None)
     return numbers or (0,) * bool(items)
 
 
 def renumber_filter(where: str, before: Store, now: Store) -> str:
-    """Replace item numbers in a filter by those of the new store, and by 0, which no item has, if the item is gone."""
+    """Replace the item numbers in a filter by the numbers in the new store `now`.
+
+    The number of a removed item becomes 0, which no item has.
+    """
     values = [
         value
         for word in tokenize(where)
@@ -129,7 +135,10 @@ def renumber_filter(where: str, before: Store, now: Store) -> str:
 
 
 def prepare_queue_reload(queue: QueueScreen, runs: tuple[int, ...], before: Store, now: Store) -> ShowReload:
-    """Read the queue's rows from the new store. The cursor stays on its item and on its line of the screen."""
+    """Read the queue's rows from the new store and return the function that shows them.
+
+    The cursor stays on its item and on its line of the screen.
+    """
     state, levels, rows = queue.state, queue.position.levels, queue.list
 
     def renumber(settings: QueueSettings) -> QueueSettings:
@@ -154,7 +163,10 @@ def prepare_queue_reload(queue: QueueScreen, runs: tuple[int, ...], before: Stor
 
 
 def prepare_item_reload(pane: ItemPane, view: View, before: Store, now: Store) -> ShowReload:
-    """Read the pane's item from the new store. Cursor and folds stay. An item that is gone stays on screen."""
+    """Read the pane's item from the new store and return the function that shows it.
+
+    Cursor and folds stay. An item that is no longer in the results stays on screen.
+    """
     reviewer = pane.item_reviewer
     old = reviewer.displayed
     view = replace(view, where=renumber_filter(view.where, before, now), items=find_same_items(view.items, before, now))
@@ -177,7 +189,8 @@ def prepare_item_reload(pane: ItemPane, view: View, before: Store, now: Store) -
 
 
 def _locate_after_reload(old: QueueNavigator, view: View, item: int, before: Store, now: Store) -> QueueNavigator:
-    """Return the item's position in the new order, or that of the first later item if it has none."""
+    """Return the item's position in the new order, or the position of the first following item if it has no
+    position."""
     count = now.count_items(view)
     position = None if item == GONE_ITEM else now.find_position(view, item)
     if position is not None:
@@ -189,7 +202,7 @@ def _locate_after_reload(old: QueueNavigator, view: View, item: int, before: Sto
 
 
 def _describe_changes(before: ItemDetail, shown: DisplayedItem) -> str:
-    """Return a message about the differences between the old and the new item, or an empty string.
+    """Return a message about the changes of the displayed item, or an empty string if it has not changed.
 
     Only verdicts that the annotator may see are compared.
     """
@@ -209,7 +222,7 @@ def _describe_changes(before: ItemDetail, shown: DisplayedItem) -> str:
 
 
 class LiveReload:
-    """Task on the app's event loop that checks for changed files, has them imported and shows the result."""
+    """Task on the app's event loop that checks for changed files, imports them and shows the result."""
 
     def __init__(self, app: App[Any], session: Session, watcher: RunWatcher) -> None:
         self._app, self._session, self._watcher = app, session, watcher
@@ -260,7 +273,7 @@ class LiveReload:
                 store.close()
 
     async def _swap(self, result: ReloadResult, store: Store) -> bool:
-        """Exchange the stores and show the new one. Return False if the screen changed while the store was read."""
+        """Exchange the stores and show the new store. Return False if the screen changed while the store was read."""
         snapshot = self._snapshot()
         if snapshot is None:
             return False
@@ -295,24 +308,26 @@ class LiveReload:
 
     @property
     def _items(self) -> list[ItemPane]:
-        """Item panes, the topmost last."""
+        """Return the item panes on the screen stack. The topmost pane is last."""
         return [pane for screen in self._app.screen_stack for pane in screen.query(ItemPane)]
 
     def _runs_to_show(self, result: ReloadResult) -> tuple[int, ...]:
-        """Return the numbers of the runs to show. A run that was opened alone stays the only one."""
+        """Return the numbers of the runs to show. A run that was opened alone stays the only run on screen."""
         scope = self._queue.state.scope
         return result.runs if scope == result.previous_runs else scope
 
     def _views_to_show(self, result: ReloadResult) -> list[View]:
-        """Return the views of the list and of each item, with the runs of the new store and old item numbers."""
+        """Return the views of the list and of each item. They have the runs of the new store but still the old item
+        numbers."""
         views = [self._queue.state.view, *(pane.item_reviewer.displayed.navigator.view for pane in self._items)]
         scope, runs = self._queue.state.scope, self._runs_to_show(result)
         return [replace(view, runs=runs) if view.runs == scope else view for view in views]
 
     def _snapshot(self) -> tuple[object, ...] | None:
-        """Return the state on which a reload depends, so that a change during the reload is detected.
+        """Return the state on which a reload depends. A different state after the reload reveals a change in between.
 
-        None while a key press is handled, rows or an item are loading, or a screen other than an item covers the queue.
+        Returns None if no reload is possible: while a key press is handled, rows or an item are loading, or a screen without
+        an item covers the queue.
         """
         screens, items, actions = self._app.screen_stack, self._items, self._session.actions
         if not all(isinstance(screen, ItemScreen) for screen in screens[1:]) or not actions.is_idle:
@@ -337,7 +352,7 @@ class LiveReload:
             await asyncio.sleep(RETRY_DELAY)
 
     def _warn(self, message: str) -> None:
-        """Show a warning on the topmost item, or on the list if no item is open."""
+        """Show a warning on the topmost item pane, or above the list if no item is open."""
         if items := self._items:
             items[-1].show_message(StatusMessage(sanitize(message), "warn"))
         else:
@@ -352,5 +367,6 @@ class LiveReload:
 
 
 def is_pane_settled(pane: ItemPane) -> bool:
-    """Whether the pane shows its item and loads no other. A pane beside the list may be without the focus."""
+    """Whether the pane shows its item and is not loading another item. A pane beside the list need not have the
+    focus."""
     return pane.item_reviewer.is_settled and not (pane.opening and isinstance(pane.screen, ItemScreen))

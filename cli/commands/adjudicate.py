@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LABEL_WIDTH = 13
 """Width of the label column, in cells."""
 MAX_CALLS, MAX_ROWS = 6, 12
-"""Limits of printed calls on each side, and of printed lines of each text."""
+"""Maximum number of printed calls on each side, and maximum number of printed lines of each text."""
 
 
 @workspace_command("annotator")
@@ -160,7 +160,7 @@ def build_label_command(detail: ItemDetail, disagreement: Disagreement, options:
 
 
 def format_labelled_lines(label: str, text: str, width: int) -> Iterator[str]:
-    """Wrap a text into lines with the label before the first one. No lines for an empty text."""
+    """Wrap a text into lines with the label before the first line. An empty text has no lines."""
     from fcreview.tui.text.lines import wrap_head
 
     rows, more = wrap_head(text, width - LABEL_WIDTH, MAX_ROWS) if text else ([], False)

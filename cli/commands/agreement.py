@@ -141,7 +141,7 @@ def agreement(
 
 
 def _group_by_blind_status(ratings: Sequence[Rating], given: str | None) -> dict[BlindStatus, Sequence[Rating]]:
-    """Group the reviews that are compared with each other, without empty groups."""
+    """Group ratings by blind status, without empty groups. Only ratings in the same group are compared."""
     if given == "all":
         return {"all": ratings} if ratings else {}
     return {how: group for how, group in split_by_blind_status(ratings).items() if given in (None, how)}
@@ -231,7 +231,7 @@ def print_pairs(coefficients: Sequence[AgreementCoefficient], scope: AgreementSc
 def _print_table(
     heading: str, scope: AgreementScope, headers: list[str], rows: list[list[str]], numbers: tuple[int, ...]
 ) -> None:
-    """Print a table. `numbers` are the indexes of the numeric columns in `heads`."""
+    """Print a table. `numbers` are the indexes of the numeric columns in `headers`."""
     first = ["criterion"] if scope == "overall" else [scope, "criterion"]
     right = [len(first) + at for at in numbers]
     emit()

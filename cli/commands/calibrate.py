@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fcreview.stats.calibration import Calibration, ConfusionCell, ErrorGroup
 
 _JSON_KEYS = {"automatic": "said", "human": "settled"}
-"""JSON keys of fields whose key differs from their name."""
+"""JSON keys of the fields that have another key than their name."""
 
 
 @workspace_command("policy")
@@ -72,7 +72,7 @@ def calibrate(
 
 
 class _CellFilters:
-    """Builder of filters that select the items of table cells."""
+    """Builds filters that select the items of one cell or error group of the calibration tables."""
 
     def __init__(self, session: WorkspaceSession, where: str, run: str | None) -> None:
         self._session = session

@@ -90,7 +90,7 @@ def record_labels(
     if as_json:
         emit_json(asdict(result) | {"written": len(result.written)})
         return
-    emit(f"{format_count(len(result.written), 'review')} by {session.annotator} written")
+    emit(f"wrote {format_count(len(result.written), 'review')} by {session.annotator}")
     if result.already:
         emit(f"{result.already:,} already recorded, skipped")
     if result.older:

@@ -40,7 +40,8 @@ class MergedErrata:
     rules: int = 0
     """Number of new rules in `errata`."""
     conflicts: Sequence[ErrataKey] = field(default_factory=list)
-    """Keys [benchmark, generation, language, category, id] of items whose correction differs. The one here is kept."""
+    """Keys [benchmark, generation, language, category, id] of items that both workspaces correct differently. This
+    workspace keeps its own correction."""
     kept_as: str = ""
     """Name of the file in .fcreview with all errata of the other workspace; empty without conflicts."""
     why: str = ""

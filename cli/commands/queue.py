@@ -277,7 +277,7 @@ def extend(
 def _find_sampled_run(
     session: WorkspaceSession, name: str, run: str | None
 ) -> tuple[RunRow, RunSampleStatus, QueueSample]:
-    """Find the run of a queue's items. CommandError for several runs, or if the queue is not a random sample."""
+    """Find the run of a queue's items. Raises CommandError for several runs, or if the queue is not a random sample."""
     queue = session.load_queue_file(name)
     matches = []
     problems: list[str] = []
@@ -321,7 +321,7 @@ def _draw_target_metric(
 
 
 def find_metric(target: str, metrics: Sequence[Metric], benchmark_titles: tuple[str, ...]) -> Metric:
-    """Find a metric by name, with or without benchmark and table. UsageError unless exactly one matches."""
+    """Find a metric by name, with or without benchmark and table. Raises UsageError unless exactly one matches."""
     name = target.strip().casefold()
     for title in benchmark_titles:
         if title and name.startswith(title.casefold()):

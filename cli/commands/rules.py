@@ -44,7 +44,7 @@ class RuleFlip:
     passes: bool
     """Whether the item passes with the rule."""
     difference: str
-    """First difference between the golden answer and the prediction, under the failing verdict."""
+    """First difference between the golden answer and the prediction, as it is where the item fails."""
 
     def as_json(self) -> dict[str, Any]:
         """Build the JSON object {benchmark, generation, language, model, category, id, flip, difference}."""
@@ -58,7 +58,8 @@ class RuleFlip:
 
 
 def find_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
-    """Find the verdicts that a rule changes on top of the workspace's errata. CommandError if it applies to no run."""
+    """Find the verdicts that a rule changes on top of the workspace's errata. CommandError if the rule applies to no
+    run."""
     plans = list(_find_affected_plans(options, rule))
     if not plans:
         raise CommandError(f"the rule changes nothing: no {rule.benchmark or 'BFCL'} run here")
@@ -121,7 +122,7 @@ def print_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
 
 
 def load_rules(workspace: Workspace) -> list[EquivalenceRule]:
-    """Load the accepted rules of the workspace, oldest first. ErrataError for an invalid line."""
+    """Load the accepted rules of the workspace, oldest first. Raises ErrataError for an invalid line."""
     from fcreview.cli.import_options import read_small_file
 
     return parse_rules(read_small_file(workspace.rules), str(workspace.rules)) if workspace.rules.exists() else []

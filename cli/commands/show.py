@@ -58,7 +58,7 @@ def show(
 
 
 def _write_page(session: WorkspaceSession, item: int, file: Path) -> None:
-    """Write the item as an HTML page. ExportError if the file cannot be written."""
+    """Write the item as an HTML page. Raises ExportError if the file cannot be written."""
     from fcreview.cli.item_page import render_item_page
     from fcreview.exporters.export import write_file
 
@@ -90,7 +90,7 @@ def _list_item_ids(session: WorkspaceSession, run: str | None) -> list[str]:
 
 
 def build_item_json(detail: ItemDetail) -> dict[str, Any]:
-    """Build the JSON object of an item. `item.extra` is flat: fields that only this benchmark has are not nested."""
+    """Build the JSON object of an item. `item.extra` is flat: benchmark-specific fields are not nested."""
     extra = detail.item.extra.as_json()
     if "state_differences" in extra:
         sides = extra["state_differences"].items()

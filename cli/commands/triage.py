@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 MAX_GROUPS = 10
 MAX_PLACES = 3
-"""Limit of places listed below a group."""
+"""Maximum number of failing places that are listed below a group."""
 MIN_SHARE = 0.1
-"""Minimum share of the group's items for a place to be listed, except the most frequent one."""
+"""Minimum share of a group's items, 0 to 1, for listing a place. The most frequent place is always listed."""
 COLUMN_WIDTHS = (6, 5, 5, 29, 27)
 """Widths of the columns count, share, bar, name and examples, in cells. With gaps, a line has 80 cells."""
 NAME_COLUMN, ID_COLUMN = 3, 4
@@ -189,13 +189,14 @@ def format_summary(session: WorkspaceSession, view: View, n_failing: int) -> lis
     parts += [f"official {format_rate(passed, passed + failed)}" if passed + failed else "no official scores"]
     parts += [
         f"{n_failing:,} failing",
-        f"official and rule differ on {differ:,}" if differ else "official and rule agree",
+        f"official and recomputed differ on {differ:,}" if differ else "official and recomputed agree",
     ]
     return [" · ".join(parts)]
 
 
 def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_ERROR_TYPE) -> list[str]:
-    """Format a group: its line, the meaning of the error type, an example, and the places of several items."""
+    """Format a group: its line, the meaning of the error type, an example, and the places at which several items
+    fail."""
     name = sanitize(group.name) if group.name else UNNAMED_GROUPS[grouping]
     share = f"{100 * group.count / n_failing:.0f} %"
     lines = [
@@ -228,7 +229,7 @@ def select_examples(group: ClusterGroup) -> list[str]:
 def find_failing_places(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[FailingPlace]:
     """Find the places at which two or more items of the group fail, most items first.
 
-    A place is a function with an argument (or another pair of fields), or an argument in several functions.
+    With the default grouping, a place is an argument of one function, or an argument in several functions.
     """
     outer, inner = SUBDIVISIONS[grouping]
     named_clusters = select_named_clusters(group.clusters, grouping)

@@ -81,13 +81,13 @@ td:last-child:not(.right) { font-size: .9em; }
 
 
 BAR_SPACING = 6
-"""Height of a bar and the gap below it, in units of 1/100 of its width."""
+"""Height of a bar plus the gap below it, in hundredths of the width of the drawing."""
 BAR_HEIGHT = 5
 SOURCE_COLORS: dict[MetricSource, str] = {"official": "#8a8f98", "rule": "#4f8fd0", "corrected": "#2e9e6b"}
 
 
 def bars_svg(found: Sequence[Bar]) -> str:
-    """Draw shares as an `svg` element, with intervals as whiskers; empty without shares."""
+    """Draw bars as an `svg` element, with confidence intervals as whiskers. Empty without bars."""
     if not found:
         return ""
     said = escape(", ".join(map(_bar_label, found)), quote=True)
@@ -201,12 +201,12 @@ def _render_cells(block: Table, row: TableRow) -> Iterator[str]:
 
 
 def _is_small_number_table(block: Table) -> bool:
-    """Whether all columns but the first are numbers, and few enough for a phone."""
+    """Whether all columns but the first are numbers, and the table has at most `MAX_PHONE_COLUMNS` columns."""
     return len(block.heads) <= MAX_PHONE_COLUMNS and block.right >= {*range(1, len(block.heads))}
 
 
 def _format_number(cell: str) -> str:
-    """Allow line breaks only before and after an interval."""
+    """Format a number with line breaks allowed only before and after an interval."""
     return _escape_text(cell).replace(" ", "\u00a0").replace("\u00a0[", " [").replace("],\u00a0", "], ")
 
 

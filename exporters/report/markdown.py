@@ -12,13 +12,13 @@ TICKS = re.compile(r"`+")
 
 
 def code_block(text: str, language: str = "") -> list[str]:
-    """Fenced code block, with a fence longer than any run of backticks in the text."""
+    """Return a fenced code block, with a fence longer than any run of backticks in the text."""
     fence = "`" * max(3, 1 + _longest_backticks(text))
     return [fence + language, *sanitize_lines(text), fence]
 
 
 def code_span(text: str) -> str:
-    """Code span on one line."""
+    """Return a code span on one line."""
     shown = " ".join(sanitize(text).split()) or "(none)"
     ticks = "`" * (1 + _longest_backticks(shown))
     pad = " " if shown.startswith("`") or shown.endswith("`") else ""
@@ -26,7 +26,7 @@ def code_span(text: str) -> str:
 
 
 def titled_lines(title: str, lines: Sequence[str]) -> Iterator[str]:
-    """Lines below a bold title. `title` must be Markdown."""
+    """Yield a bold title and the lines below it. `title` must be Markdown."""
     yield f"**{title}**"
     yield ""
     yield from lines
@@ -34,16 +34,16 @@ def titled_lines(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _longest_backticks(text: str) -> int:
-    """Length of the longest run of backticks."""
+    """Return the length of the longest run of backticks."""
     return max(map(len, TICKS.findall(text)), default=0)
 
 
 _PLAIN = re.compile(r"(?:[^\W_]|(?<=[^\W_])_(?=[^\W_])|[] .,;:()%/·…+='?[-])*")
-"""Text without Markdown markup, if brackets are escaped."""
+"""Pattern of text that contains no Markdown markup once brackets are escaped."""
 _BRACKET = re.compile(r"[][]")
 _LINK = re.compile(r"://|www\.", re.IGNORECASE)
 INDENT = "\u2003"
-"""An em space, because Markdown drops leading spaces."""
+"""Em space that indents a cell, because Markdown drops leading spaces."""
 
 
 def render_markdown(page: ReportPage) -> str:
@@ -56,7 +56,7 @@ def render_markdown(page: ReportPage) -> str:
 
 
 def inline_text(text: str) -> str:
-    """Plain text if it contains no markup, else a code span."""
+    """Return the text unchanged if it contains no markup, else as a code span."""
     shown = sanitize(text)
     if _PLAIN.fullmatch(shown) and not _LINK.search(shown):
         return _BRACKET.sub(r"\\\g<0>", shown)

@@ -17,7 +17,7 @@ from fcreview.model.metric import (
 from fcreview.model.wording import format_count, format_metric_value
 
 _BAR_MAXIMUM: dict[MetricUnit, float] = {"share": 1.0, "percent": 100.0}
-"""Value of a full bar, for units that are drawn as bars."""
+"""Value of a full bar, for each unit that is drawn as bars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class MetricRow:
     digits: int
     counted: str
     of: int | None = None
-    """Number of verdicts if every item had one."""
+    """Number of verdicts that a source has if it decided every item; None if the metric counts no verdicts."""
     n: dict[MetricSource, int | None] = field(default_factory=dict)
     """Number of verdicts by source."""
     values: dict[MetricSource, float | None] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class MetricRow:
 
 
 Intervals = dict[MetricKey, Interval]
-"""Estimates by metric. Metrics without a random sample are absent."""
+"""Estimates by metric. A metric without a random sample has no entry."""
 
 
 def collect_metric_rows(
@@ -75,19 +75,20 @@ def collect_metric_rows(
 
 
 def present_sources(lines: Sequence[MetricRow]) -> tuple[MetricSource, ...]:
-    """Sources with a column: official, recomputed, errata if applied, corrected."""
+    """Return the sources that have a column: official, recomputed, errata if applied, corrected."""
     return METRIC_SOURCES_WITH_ERRATA if any("errata" in line.values for line in lines) else METRIC_SOURCES
 
 
 def shown_value(line: MetricRow, source: MetricSource) -> float | None:
-    """Value to display. None if only part of the items could be recomputed, because that part is not representative."""
+    """Return the value to display. None if only some items could be recomputed, because these are not
+    representative."""
     n = line.n.get(source)
     partial = source in ("rule", "errata") and n is not None and line.of is not None and n < line.of
     return None if partial else line.values.get(source)
 
 
 def basis(line: MetricRow) -> str:
-    """Denominator of a metric, with the sources that have fewer verdicts: `400 items (rule 380)`."""
+    """Return the denominator of a metric, with the sources that have fewer verdicts: `400 items (rule 380)`."""
     if line.of is None:
         return ""
     fewer = [f"{source} {n:,}" for source, n in line.n.items() if n is not None and n < line.of]
@@ -95,7 +96,7 @@ def basis(line: MetricRow) -> str:
 
 
 def figure_table(title: str, lines: Sequence[MetricRow], intervals: Intervals) -> Table:
-    """Table of published metrics, with a column of estimates if there are any."""
+    """Return a table of published metrics, with a column of estimates if there are any."""
     estimated = any(line.key in intervals for line in lines)
     sources = present_sources(lines)
     heads = [title, *sources, *(["estimate [95 %]"] if estimated else []), "over"]

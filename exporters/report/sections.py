@@ -54,7 +54,7 @@ class Bar:
 
     source: MetricSource
     value: float
-    """0 to 1."""
+    """The share, from 0 to 1."""
     low: float | None = None
     high: float | None = None
 
@@ -98,13 +98,14 @@ class ReportPage:
 
 CALIBRATION_TITLE = "Calibration of automatic verdicts"
 MAX_CALIBRATION_GROUPS = 40
-"""Maximum number of rows of a table, the largest groups first. `fcreview calibrate` lists all."""
+"""Maximum number of groups in a table, the largest groups first. `fcreview calibrate` lists all groups."""
 GROUP_MEASURES: tuple[MeasureName, ...] = ("tpr", "tnr", "kappa", "agreement")
 """Measures shown for groups, limited by the page width."""
 MAX_MATRIX_LABELS = 4
-"""Maximum number of labels of a confusion matrix. Larger ones are listed pair by pair."""
+"""Maximum number of labels of a confusion matrix. A larger matrix is written as a list of (automatic verdict, human
+label) pairs."""
 MAX_PAIRS = 20
-"""Maximum number of listed pairs, the most frequent first."""
+"""Maximum number of (automatic verdict, human label) pairs in a list, the most frequent first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class CalibrationResult:
     basis: Sequence[str] = ()
     """Paragraphs about the data behind the measures."""
     calibrations: Sequence[Calibration] = ()
-    """Ordered by scope, overall first."""
+    """Calibrations ordered by scope, the overall calibrations first."""
     error_groups: Sequence[ErrorGroup] = field(default=())
     scopes: Sequence[CalibrationScope] = ()
     """Groupings shown besides the overall measures."""
@@ -146,7 +147,10 @@ def _source_section(of: Calibration) -> Section:
 
 
 def _confusion_table(of: Calibration) -> Table:
-    """Confusion matrix with automatic verdicts as rows and human labels as columns; a list of pairs for many labels."""
+    """Return the confusion matrix: a row for each automatic verdict, a column for each human label.
+
+    For more than `MAX_MATRIX_LABELS` labels, returns a list of pairs instead.
+    """
     if of.binary or len({str(each) for cell in of.cells for each in (cell.automatic, cell.human)}) <= MAX_MATRIX_LABELS:
         pairs = {
             (format_verdict(cell.automatic, of.criterion), format_verdict(cell.human, of.criterion)): cell.n
@@ -167,7 +171,7 @@ def _confusion_table(of: Calibration) -> Table:
 
 
 def _scope_section(scope: CalibrationScope, figures: Sequence[Calibration]) -> Section | None:
-    """Section of one grouping, or None if it has a single group, which equals the overall measures."""
+    """Return the section of one grouping, or None for a single group, which repeats the overall measures."""
     if len({each.name for each in figures}) < 2:
         return None
     kept = {id(each) for each in sorted(figures, key=lambda each: -each.n)[:MAX_CALIBRATION_GROUPS]}
@@ -276,11 +280,11 @@ class RunPassCounts:
     """Dataset of the run: `bfcl V1 en`."""
     items: int
     official: tuple[int, int]
-    """Number of items that pass, and number with a verdict."""
+    """(number of items that pass, number of items with an official verdict)."""
     rule: tuple[int, int]
     corrected: tuple[int, int]
     stated: tuple[int, int] = (0, 0)
-    """Counts in the headers of score files, if the results are missing."""
+    """(passing items, all items) according to the headers of score files, in categories without result files."""
 
 
 def run_ranking_section(runs: Sequence[RunPassCounts]) -> Section:
@@ -341,7 +345,7 @@ class QueueSample:
 
 
 def agreement_section(found: Mapping[BlindStatus, Sequence[AgreementCoefficient]]) -> Section:
-    """Overall inter-annotator agreement, separately for blind and other reviews."""
+    """Return the section on overall inter-annotator agreement, separately for blind and other reviews."""
     title = "Inter-annotator agreement"
     if not found:
         return Section(title, [Paragraph("No item has reviews by two or more annotators.")])
@@ -393,7 +397,7 @@ MAX_QUESTION_LENGTH = 400
 
 
 def suspects_section(found: Sequence[Suspect]) -> Section:
-    """Suspect golden answers, the most suspect first. Answers without a reason are omitted."""
+    """Return the section on suspect golden answers, the most suspect first. Answers without a reason are omitted."""
     title = "Golden answers that look wrong"
     telling = [suspect for suspect in found if suspect.reasons]
     if not telling:

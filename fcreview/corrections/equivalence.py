@@ -92,9 +92,9 @@ class EquivalenceRule:
             raise ErrataError(f"unknown rule {kind!r} (known: {', '.join(RULE_KINDS)})")
         texts = {name: raw.get(name, "") for name in (*_SCOPE_FIELDS.values(), "who", "date")}
         if not all(isinstance(text, str) for text in texts.values()):
-            raise ErrataError("benchmark, function, argument, who and date of a rule must be strings")
+            raise ErrataError("`benchmark`, `function`, `argument`, `who` and `date` of a rule must be strings")
         if kind == "accept" and not {"given", "wanted"} <= raw.keys():
-            raise ErrataError("an accept rule needs given and wanted")
+            raise ErrataError("an accept rule needs `given` and `wanted`")
         return cls(kind, **texts, given=raw.get("given"), wanted=raw.get("wanted"))
 
 

@@ -162,8 +162,8 @@ def _check_omission(argument: GoldenArgument) -> Iterable[Reason]:
     elif default is not NO_DEFAULT and not any(
         is_documented_default(value, default) or describe_equivalence(value, default) for value in accept.any_of
     ):
-        values = f"which means {abbreviate(default, 30)}, but otherwise accepts {abbreviate(accept.any_of[0], 30)}"
-        yield Reason("omission", 1.0, f"golden answer allows omitting {argument.label}, {values}")
+        values = f"(default {abbreviate(default, 30)}) but requires {abbreviate(accept.any_of[0], 30)} if it is present"
+        yield Reason("omission", 1.0, f"golden answer allows omitting {argument.label} {values}")
 
 
 def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:

@@ -31,7 +31,7 @@ def confusable_skeleton(text: str) -> str:
 def describe_hidden_difference(golden: str, predicted: str) -> str | None:
     """Describe the first difference of strings that look equal. Returns None for any other strings.
 
-    Example: `looks equal: U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A at character 5`.
+    Example: `texts look alike: U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A at character 5`.
     """
     if golden == predicted or max(len(golden), len(predicted)) > MAX_TEXT_LENGTH:
         return None
@@ -44,7 +44,7 @@ def describe_hidden_difference(golden: str, predicted: str) -> str | None:
         change = f"{found} instead of {expected}"
     else:
         change = f"extra {found}" if found else f"missing {expected}"
-    return f"looks equal: {change} at character {start + 1}"
+    return f"texts look alike: {change} at character {start + 1}"
 
 
 def _name_characters(text: str) -> str:

@@ -1,7 +1,7 @@
 """Items of ACEBench's agent categories: conversation, milestones beside the predicted calls, and end states.
 
-The milestones are matched by the rule of the released process scorer (revision e6db74b): each is searched after the
-call that met the one before it, and the first that is not found ends the search.
+Milestones are matched as in the released process scorer (revision e6db74b). The search for a milestone starts after the
+call that met the previous milestone. It ends at the first milestone that no call meets.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _SPACED_ERROR = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
 SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
 """`Message.name` of the instruction that the simulated user gets and the model does not see."""
 MAX_STATE_DIFFERENCES = 40
-"""Maximum number of listed values of an end state that differ. The others are counted."""
+"""Maximum number of differing values of an end state that are listed. Further differences are only counted."""
 MAX_STATE_DEPTH = 12
-"""Maximum depth at which values of an end state are compared separately."""
+"""Maximum depth to which an end state is compared value by value. Deeper values are compared as a whole."""
 
 
 @dataclass(slots=True)
@@ -56,10 +56,11 @@ class HistoryMessage:
 
 
 def parse_history(text: str) -> tuple[list[HistoryMessage], list[int]]:
-    """Parse a dialogue history: a table of text, which is the only record of what the calls returned.
+    """Parse a dialogue history, a text table that is the only record of what the calls returned.
 
-    A long content continues on rows whose other columns are blank. It was cut at a fixed width, so the parts are joined
-    without a blank. Returns the messages, and the numbers (from 1) of the lines that are not part of the table.
+    A message too long for one row continues on rows whose other columns are blank. The official runner cuts it at a
+    fixed width, so its parts are joined without a space. Returns the messages, and the numbers (from 1) of the lines
+    that are not part of the table.
     """
     messages: list[HistoryMessage] = []
     odd_lines: list[int] = []
@@ -94,7 +95,7 @@ def _split_row(line: str) -> list[str] | None:
 
 
 def _repair_spaced_error(content: str) -> str:
-    """Remove the blanks that the official runner puts between the letters of an error message."""
+    """Remove the spaces that the official runner puts between the letters of an error message."""
     if _SPACED_ERROR.match(content):
         return re.sub(r"(.) ", r"\1", content + " ").rstrip()
     return content
@@ -115,8 +116,8 @@ def choose_milestone_sequence(process: Sequence[Any], milestones: Any) -> tuple[
 def pair_milestones(golden: Sequence[Call], predicted: Sequence[Call], met: Sequence[int]) -> list[CallPair]:
     """Pair the milestones with the predicted calls.
 
-    Each milestone that was met is paired with the call that met it. `met` has the indices of these calls. The missed
-    milestones are aligned with the later calls.
+    `met` contains the index in `predicted` of the call that met each of the first milestones. These milestones are
+    paired with these calls. The missed milestones are aligned with the calls after the last index in `met`.
     """
     start = met[-1] + 1 if met else 0
     met_pairs = [
@@ -139,10 +140,11 @@ def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
 
 
 def find_state_differences(states: Any, golden: Any) -> dict[str, StateDifference] | None:
-    """Find the values of the end state that the evaluator rejects, and the classes that only one side has.
+    """Find the values of the end state that the evaluator rejects, and the classes missing in one of the two states.
 
-    Returns the differences by path, such as `FoodPlatform.users.Eve.balance`, or None if there are none or a state is
-    not a list. A class whose name differs in case only is not reported, because the evaluator never compares it.
+    Returns the differences by path, such as `FoodPlatform.users.Eve.balance`. Returns None if there are no differences
+    or a state is not a list. A class whose name differs in case only is not reported, because the evaluator never
+    compares it.
     """
     if not isinstance(states, list) or not isinstance(golden, list):
         return None
@@ -168,7 +170,7 @@ def find_state_differences(states: Any, golden: Any) -> dict[str, StateDifferenc
 
 
 def _attributes_by_class(states: list[Any]) -> dict[str, dict[str, Any]]:
-    """Return class name -> attributes, from a list of objects with one class each."""
+    """Return a mapping from class name to attributes, from a list of objects with one class each."""
     found: dict[str, dict[str, Any]] = {}
     for state in states:
         if isinstance(state, dict):
@@ -179,7 +181,7 @@ def _attributes_by_class(states: list[Any]) -> dict[str, dict[str, Any]]:
 def _find_value_differences(
     path: str, golden: Any, predicted: Any, depth: int
 ) -> Iterator[tuple[str, StateDifference]]:
-    """Yield (path, difference) of two values: by key in objects, by index in lists of equal length."""
+    """Yield (path, difference) where two values differ. Compares objects by key and lists of equal length by index."""
     if golden == predicted:
         return
     if depth < MAX_STATE_DEPTH and isinstance(golden, dict) and isinstance(predicted, dict):

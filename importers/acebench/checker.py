@@ -64,7 +64,7 @@ PASSED = CheckOutcome(True)
 
 
 class EnumType:
-    """Python type of the declared type `enum`. No value has it."""
+    """Placeholder for the Python type of the declared type `enum`. No value is an instance of it."""
 
 
 def normalise(text: str) -> str:
@@ -77,15 +77,15 @@ COMPARISON_RULES = ComparisonRules(normalise=normalise)
 
 
 def python_type(declared: Any) -> type:
-    """Return the Python type of a declared type. Raises KeyError for an unknown type, at which the evaluator stops."""
+    """Return the Python type of a declared type. Raises KeyError for an unknown type, where the evaluator crashes."""
     return EnumType if declared == "enum" else PYTHON_TYPES[declared]
 
 
 def check_type(value: Any, golden: Any, declared: str, items: Any) -> tuple[bool, bool]:
     """Check the type of a predicted value against the declared type and the `items` of the parameter's schema.
 
-    Returns whether the type is accepted, and whether the value must not be compared because the golden type is not the
-    declared type.
+    Returns (whether the type is accepted, whether to skip the comparison of the values). The values are not compared
+    if the type of the golden value is not the declared type.
     """
     expected = python_type(declared)
     skip = golden != "" and type(golden) is not expected
@@ -102,7 +102,7 @@ def check_type(value: Any, golden: Any, declared: str, items: Any) -> tuple[bool
 
 
 def _element_type(declared: str, items: Any) -> tuple[str, Any]:
-    """Return the declared type of the elements, and `items` of their schema."""
+    """Return the declared type of the elements, and the `items` of the elements' own schema."""
     if isinstance(items, dict) and "type" in items:
         return items["type"], items.get("items")
     return next((word for word in ("string", "enum") if word in declared), "dict"), None
@@ -171,8 +171,8 @@ def check_object(name: str, value: Any, golden: Any) -> CheckFailure:
 def check_calls(calls: list[DecodedCall], golden: Any, functions: list[dict[str, Any]]) -> CheckOutcome:
     """Check the predicted calls of a normal reply.
 
-    `golden` is `{name or name_N: {argument: value}}`, or a list of such alternatives. If none passes, the outcome is
-    that of the first.
+    `golden` is `{name or name_N: {argument: value}}`, or a list of such alternatives. If the calls match no
+    alternative, the outcome of the first alternative is returned.
     """
     first_failure = None
     for alternative in golden if isinstance(golden, list) else [golden]:
@@ -192,7 +192,7 @@ def _check_alternative(
     ours, theirs = Counter(name for name, _ in calls), Counter(name for _, name, _ in expected)
     if ours != theirs:
         odd = next((n for n in ours if n not in theirs), None) or next((n for n in theirs if n not in ours), None)
-        text = f"{odd} is called on one side only" if odd else "a function is called a different number of times"
+        text = f"{odd} is called on one side only" if odd else "a function is called more or less often than in the golden answer"
         return CheckOutcome(False, "function_mismatch", text, odd)
     for key, name, golden_arguments in expected:
         function = next((each for each in functions if each["name"] in key), None)
@@ -328,9 +328,10 @@ def attribute_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[
 
 
 def compute_process_accuracy(process: Any, milestones: Any, is_end_state_correct: bool) -> tuple[float, float]:
-    """Return the process accuracy of an agent item that counts in the mean, and the one that the process file states.
+    """Return two process accuracies of an agent item: the value that enters the mean, and the one in the process file.
 
-    Both are from 0 to 1. With alternative milestone sequences, the best one counts, and the file states the last one.
+    Both are from 0 to 1. With alternative milestone sequences, the mean uses the value of the best sequence, and the
+    process file has the value of the last one.
     """
     if is_end_state_correct or not milestones:
         return 1.0, 1.0

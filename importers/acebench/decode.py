@@ -13,7 +13,7 @@ from fcreview.importers.common.python_syntax import compute_arithmetic, dotted_n
 from fcreview.importers.common.records import Undecodable
 
 DecodedCall = tuple[str, dict[Any, Any]]
-"""(function, arguments)"""
+"""(function name, arguments) of a decoded call."""
 MAX_LENGTH = 200_000
 """Maximum number of characters of a reply."""
 MAX_DEPTH = 80
@@ -28,7 +28,8 @@ def remove_whitespace(reply: str) -> str:
 def decode_reply(reply: Any, *, keep_whitespace: bool = False) -> list[DecodedCall]:
     """Decode the calls of a reply such as `[f(a=1), g(b='x')]`. Raises Undecodable if it is not a list of calls.
 
-    Only calls that are displayed keep the white space in strings.
+    With `keep_whitespace`, strings keep their white space. It is only used for display, because the evaluator removes
+    all white space.
     """
     if not isinstance(reply, str):
         raise Undecodable("the reply is not text")
@@ -40,7 +41,7 @@ def decode_reply(reply: Any, *, keep_whitespace: bool = False) -> list[DecodedCa
 
 
 def parse_expression(text: str) -> ast.expr:
-    """Parse one Python expression. Raises Undecodable, also if parsing the text could exhaust the memory."""
+    """Parse one Python expression. Raises Undecodable for invalid text and for text that could exhaust the memory."""
     if len(text) > MAX_LENGTH or has_brackets_deeper_than(text, MAX_DEPTH):
         raise Undecodable("too long or too deeply nested to decode")
     try:
@@ -51,7 +52,10 @@ def parse_expression(text: str) -> ast.expr:
 
 
 def decode_for_display(reply: str) -> list[DecodedCall]:
-    """Decode the calls of a reply with the white space in strings, or without it if that fails with Undecodable."""
+    """Decode the calls of a reply and keep the white space in strings.
+
+    If the reply cannot be decoded with its white space, decode it without.
+    """
     try:
         return decode_reply(reply, keep_whitespace=True)
     except Undecodable:

@@ -29,7 +29,7 @@ CATEGORY_ORDER = {name: position for position, name in enumerate(CATEGORIES)}
 
 
 def parse_file_name(path: Path) -> tuple[str, str] | None:
-    """Return (category, kind) of a file; the kind is `result`, `score` or `process`. None if it has another name."""
+    """Return (category, kind) of a file; the kind is `result`, `score` or `process`. None for any other name."""
     match = FILE_NAME.fullmatch(path.name)
     return (match[1], match[2]) if match and match[1] in CATEGORY_ORDER else None
 

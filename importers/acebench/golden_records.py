@@ -49,7 +49,7 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
 
 
 def _check_alternative(truth: Any, item: Item) -> str | None:
-    """Check one golden answer, `{"f": {"a": 1}}`."""
+    """Return the first error of one golden alternative, such as `{"f": {"a": 1}}`, or None if it is valid."""
     if not isinstance(truth, dict) or not truth:
         return f'{GROUND_TRUTH} must be {{"function": {{"argument": value}}}}, or a list of such alternatives'
     available = function_names(item.functions)

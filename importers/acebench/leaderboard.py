@@ -2,7 +2,7 @@
 
 Sources: `eval_main.py` and `generate_result` of the released evaluator (revision e6db74b), and tables 2 and 5, figure 6
 and appendix E of the paper. Official metrics keep two known faults of the program: the columns object_short and
-object_deep are swapped, and an item that passes only a later golden alternative is counted as right but listed as
+object_deep are swapped, and an item that passes only a later golden alternative is counted as passing but listed as
 failing.
 """
 
@@ -21,7 +21,7 @@ from fcreview.model.review import ITEM_CORRECT
 PROCESS_ACCURACY = "process_accuracy"
 """Criterion of agent items: share of milestones that were met, or 1 if the end state is right."""
 MILESTONES_MET = "milestones met"
-"""Metadata of agent items: the process accuracy that the item has, or would have, if its end state is wrong."""
+"""Metadata key of agent items. The value is the process accuracy that applies if the end state is wrong."""
 
 ATOM_TYPES = ("bool", "enum", "number", "list", "object_short", "object_deep")
 MULTI_TURN_CATEGORIES = ("normal_multi_turn_user_switch", "normal_multi_turn_user_adjust")
@@ -52,7 +52,7 @@ ERROR_CLASSES = {
     "other": (),
 }
 """Class of the paper's figure 6 -> prefixes of the checker's error types, from the examples in appendix G.1. Error
-types without an example are in `other`."""
+types without an example belong to the class `other`."""
 ERROR_CLASS_NOTE = "classes as in the paper's figure 6; fcreview assigns the error types to them"
 NO_ERROR_TYPE = "no error type"
 """Displayed error type of an item that annotators fail and the checker passes."""
@@ -125,7 +125,7 @@ def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
 
 
 def error_type_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Count the failures by error type, those of normal categories also by class."""
+    """Count the failures by error type. Failures of normal categories are also counted by the classes of figure 6."""
     failing = [item for item in items if item.valid is False]
     counts = {
         kind: Counter(item.error_type or NO_ERROR_TYPE for item in failing if item.category.startswith(kind))
@@ -149,7 +149,10 @@ def error_class(error_type: str) -> str:
 
 
 def compute_accuracy(verdicts: Sequence[bool | None], digits: int | None = 3) -> CategoryRate:
-    """Compute the accuracy of a category from the verdicts on its items, printed with this number of decimals."""
+    """Compute the accuracy of a category from the verdicts on its items.
+
+    The printed rate is rounded to `digits` decimals, or not rounded if `digits` is None.
+    """
     known = [verdict for verdict in verdicts if verdict is not None]
     exact = sum(known) / len(known) if known else None
     return CategoryRate(_round(exact, digits), exact, len(known), len(verdicts))
@@ -158,9 +161,10 @@ def compute_accuracy(verdicts: Sequence[bool | None], digits: int | None = 3) ->
 def compute_dialogue_accuracies(steps: Sequence[tuple[str, bool | None]]) -> tuple[CategoryRate, CategoryRate]:
     """Compute accuracy and process accuracy of a multi-turn category.
 
-    Accuracy is the share of dialogues in which every step passes, and process accuracy the mean share of steps that
-    pass. A dialogue in which a step has no verdict has no share, and fails only if another step does. `steps` has
-    (dialogue, verdict) of each step in file order.
+    Accuracy is the share of dialogues in which every step passes. Process accuracy is the mean share of passing steps
+    in a dialogue. A dialogue with a step without a verdict is omitted from process accuracy. In accuracy, it counts as
+    failing if another step fails, and is omitted otherwise. `steps` contains (dialogue, verdict) of each step in file
+    order.
     """
     dialogues: list[tuple[str, list[bool | None]]] = []
     for name, verdict in steps:
@@ -179,7 +183,10 @@ def compute_dialogue_accuracies(steps: Sequence[tuple[str, bool | None]]) -> tup
 
 
 def mean_process_accuracy(items: Sequence[ScoredItem]) -> CategoryRate:
-    """Compute the mean process accuracy of an agent category, over 0 items if this source has no such verdicts."""
+    """Compute the mean process accuracy of an agent category.
+
+    The rate covers 0 items if this source has no verdicts on process accuracy.
+    """
     if all(PROCESS_ACCURACY not in item.values for item in items):
         return CategoryRate(None, None, 0, 0)
     shares = [share for item in items if (share := item_process_accuracy(item)) is not None]
@@ -199,7 +206,7 @@ def item_process_accuracy(item: ScoredItem) -> float | None:
         return value
     met = item.metadata.get(MILESTONES_MET)
     share = float(met) if isinstance(met, (int, float)) else None
-    if ITEM_CORRECT not in item.overrides:  # the process file rounds a value that counts exactly in the mean
+    if ITEM_CORRECT not in item.overrides:  # the process file has the rounded value, the mean uses the exact one
         return share if share is not None and value == round(share, 3) else value
     if item.overrides[ITEM_CORRECT] is True:
         return 1.0
@@ -227,8 +234,8 @@ def summary_row(
 ) -> dict[str, float | None]:
     """Compute the row of `result.xlsx` by column name from the accuracy and process accuracy of the categories.
 
-    A category that was not run counts as 0, also in means. A category without a value makes the columns that depend on
-    it None. `weights` are those of the normal, special and agent means in the column `Summary`.
+    A category that was not run counts as 0, also in means. If a category has no value, the columns that depend on it
+    are None. `weights` are the weights of the normal, special and agent means in the column `Summary`.
     """
     atom = {name: scores.get(f"normal_atom_{name}", 0.0) for name in ATOM_TYPES}
     row = dict(atom)
@@ -280,7 +287,7 @@ def _items_by_category(items: Sequence[ScoredItem]) -> dict[str, list[ScoredItem
 def _category_rates(
     by_category: Mapping[str, Sequence[ScoredItem]],
 ) -> tuple[dict[str, CategoryRate], dict[str, CategoryRate]]:
-    """Return the accuracy and the process accuracy of each category that has one."""
+    """Return two mappings from category to rate: the accuracies, and the process accuracies where they are known."""
     scores: dict[str, CategoryRate] = {}
     process: dict[str, CategoryRate] = {}
     for name, items in by_category.items():

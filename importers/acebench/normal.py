@@ -18,7 +18,7 @@ from fcreview.model.item import AcceptedValues, Call, Item, Message, Verdict
 _SPEAKER = re.compile(r"^(user|system):[ ]?", re.MULTILINE)
 """Beginning of a message in a transcript. `system` is the assistant."""
 OTHER_ANSWERS = "other accepted answers"
-"""Metadata of an item: its golden answers after the first one."""
+"""Metadata key for the golden answers of an item after the first one."""
 
 
 def fill_item(
@@ -26,7 +26,8 @@ def fill_item(
 ) -> None:
     """Fill an item of a normal or special category from its golden answer, result record and question record.
 
-    Without a dataset the golden answer may come from the score file. The verdict can then not be recomputed.
+    `can_recompute` is False without the question and golden records of a dataset. The golden answer may then come from
+    the score file, and the verdict is not recomputed.
     """
     reply = result.get("result")
     item.messages = dialogue_messages(question)
@@ -127,8 +128,8 @@ def _add_recomputed_verdict(item: Item, outcome: CheckOutcome) -> None:
 def parse_transcript(transcript: str, *, time: str = "", profile: str = "") -> list[Message]:
     """Split a transcript whose messages begin with `user:` or `system:` at the beginning of a line.
 
-    A turn begins with each user message. Time and profile come first, as the model got them. A transcript without
-    speakers is one user message.
+    Each user message begins a turn. The time and the user profile become system messages before the transcript, as in
+    the model's prompt. A transcript without speakers becomes one user message.
     """
     messages = [Message(0, -1, "system", text, name) for text, name in ((time, "time"), (profile, "profile")) if text]
     speakers = list(_SPEAKER.finditer(transcript))

@@ -28,7 +28,7 @@ AGENT_NOT_CORRECTED = "errata do not apply to agent items"
 
 @dataclass(slots=True)
 class CategoryInputs:
-    """The content of all files about one category of a run, except the results, which are read one by one."""
+    """The content of all files about one category of a run, except the result records, which are read one by one."""
 
     category: str
     result_file: Path
@@ -226,7 +226,10 @@ def _correct_golden(
 
 
 def _reject_agent_erratum(item: Item, item_id: str, corrections: CategoryCorrections | None) -> None:
-    """Reject an erratum for an agent item: it does not state whether it corrects the end state or the milestones."""
+    """Reject an erratum for an agent item.
+
+    Such an erratum does not state whether it corrects the end state or the milestones.
+    """
     entry = corrections.entries.get(item_id) if corrections else None
     if corrections is not None and entry is not None:
         item.extra.erratum = corrections.reject_entry(entry, AGENT_NOT_CORRECTED).erratum
@@ -256,7 +259,7 @@ def _add_process_verdict(item: Item, inputs: CategoryInputs, position: int) -> N
 def _counted_process_accuracy(entry: dict[str, Any]) -> tuple[Any, str | None]:
     """Return the process accuracy that counts in the category's mean, and a note if the entry states another value.
 
-    With alternative milestone sequences, the entry states the value for the last sequence, but the mean counts the best
+    With alternative milestone sequences, the entry states the value for the last sequence, but the mean uses the best
     value.
     """
     stated, milestones = entry.get("process_accuracy"), entry.get("call_process")

@@ -192,7 +192,7 @@ def _update_header(
 ) -> JsonObject:
     """Update the header of a score file with the evaluator's arithmetic.
 
-    The accuracy of multi-turn categories is by dialogue, and that of special categories is not rounded.
+    Multi-turn accuracy is the share of dialogues that pass. The accuracy of special categories is not rounded.
     """
     if category.startswith("agent_"):
         updated = update_score_header(header, gained, digits=3, rate_field="end_to_end_accuracy")
@@ -206,7 +206,10 @@ def _update_header(
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    """Return the golden answer as a golden fix; None for agent and special items, of which only a part is stored."""
+    """Return the golden answer as a golden fix.
+
+    Returns None for agent and special items, because fcreview stores only a part of their golden answer.
+    """
     if not item.category.startswith("normal") or not has_decoded_calls(item.golden):
         return None
     first = key_by_function_name(item.golden, [first_accepted_arguments(call) for call in item.golden])

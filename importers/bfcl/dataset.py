@@ -64,9 +64,9 @@ class DatasetItem:
 
 
 MAX_LOADED_ITEMS = 10_000
-"""Largest number of items that are all kept in memory. No published dataset has more."""
+"""Number of items up to which a whole dataset is kept in memory. No published dataset is larger."""
 LOADED_ITEMS_OF_LARGE_DATASET = 500
-"""Number of items of a larger dataset in memory. Runs use items in order, so a larger cache would save nothing."""
+"""Number of items of a larger dataset that are kept in memory. Runs use items in order, so more would save nothing."""
 _NO_POSITION = (-1, -1, -1)
 ReloadItem = Callable[[str, JsonRecord, JsonRecord | None], DatasetItem]
 """Loads an item from the positions of its question and answer records. Raises KeyError if the files have changed."""
@@ -75,7 +75,7 @@ ReloadItem = Callable[[str, JsonRecord, JsonRecord | None], DatasetItem]
 class DatasetItems(Mapping[str, DatasetItem]):
     """Items of a dataset by id, in dataset order.
 
-    Not all items of a large dataset are in memory, where 500,000 would take gigabytes. They are loaded when used.
+    The items of a large dataset are loaded when they are used, because 500,000 items would take gigabytes of memory.
     """
 
     def __init__(self, reload_item: ReloadItem | None = None) -> None:
@@ -121,7 +121,7 @@ class DatasetItems(Mapping[str, DatasetItem]):
         return self._reload_item(item_id, question, answer if with_answer else None)
 
     def _evict(self) -> None:
-        """Remove the items that were loaded first until the others fit the limit."""
+        """Remove the items that were loaded first until the number of items in memory is within the limit."""
         limit = min(LOADED_ITEMS_OF_LARGE_DATASET, MAX_LOADED_ITEMS)
         while self._reload_item is not None and len(self._loaded) > limit:
             self._loaded.popitem(last=False)
@@ -144,7 +144,7 @@ _REPEAT_SUFFIX = re.compile(r"[_ ]\d+\Z")
 
 
 def parse_golden_calls(ground_truth: Any, category: str, functions: Sequence[dict[str, Any]]) -> list[Call]:
-    """Parse `ground_truth` of any BFCL version into golden calls. Agentic answers, which are texts, have none."""
+    """Parse `ground_truth` of any BFCL version into golden calls. Agentic answers are texts and give no calls."""
     if "memory" in category or "web_search" in category:
         return []
     if isinstance(ground_truth, str):
@@ -208,7 +208,7 @@ def parse_accepted_values(alternatives: Any) -> AcceptedValues:
 
 
 def _parse_accepted_value(value: Any) -> Any:
-    """Parse one accepted value. The fields of an object have lists of accepted values again."""
+    """Parse one accepted value. In an object, each field has its own list of accepted values."""
     if isinstance(value, dict):
         return GoldenObject({key: parse_accepted_values(field) for key, field in value.items()})
     if isinstance(value, list):
@@ -301,7 +301,7 @@ class _DatasetLoader:
         return dataset
 
     def _assign_item_id(self, record_id: str) -> tuple[str, int]:
-        """Return the item id for the next record with this id, and how many records before it have the same id."""
+        """Return the item id for the next record with this id, and the number of earlier records with the same id."""
         if record_id not in self._dataset.items:
             return record_id, 0
         ids = self._dataset.repeated_ids.setdefault(record_id, [record_id])
@@ -330,7 +330,7 @@ class _DatasetLoader:
             raise KeyError(item_id) from error
 
     def _report_malformed(self, item_id: str, error: Exception) -> None:
-        """Add an issue, once for each item."""
+        """Add an issue for a malformed item, unless the item already has one."""
         if item_id not in self._reported_ids:
             self._reported_ids.add(item_id)
             what = f"{item_id} of the dataset could not be interpreted: {type(error).__name__}: {error}"
@@ -341,7 +341,7 @@ class _DatasetLoader:
 def _read_answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[JsonRecord], dict[str, tuple[int, ...]]]:
     """Return the answer records and a mapping from record id to positions in that list.
 
-    Records after the first `MAX_LOADED_ITEMS` have no values.
+    Records after the first `MAX_LOADED_ITEMS` are returned without their values.
     """
     answers: list[JsonRecord] = []
     positions: dict[str, tuple[int, ...]] = {}
@@ -406,7 +406,7 @@ def repeated_id(record_id: str, occurrence: int) -> str:
 
 
 def _ground_truth_without_key(answer: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the golden answer of an answer record without `ground_truth`; None for a record of another form.
+    """Return the golden answer of a record that has no field `ground_truth`; None for a record of another form.
 
     In V1 before 2024-07-24 the record itself was the golden answer, `{function: {parameter: [values]}}`.
     """
@@ -428,7 +428,8 @@ def parse_turns(question: Any) -> list[list[dict[str, Any]]]:
 def make_opening_messages(item: DatasetItem) -> list[Message]:
     """Return the messages at the start of each turn.
 
-    A turn without messages makes functions available that were withheld before it, and gets a log message.
+    In a turn without messages, BFCL makes functions available that were withheld before. Such a turn gets a log
+    message that says so.
     """
     messages = []
     withheld = item.extra.get("missed_function")
@@ -499,7 +500,7 @@ def load_function_docs(folder: Path, stems: tuple[str, ...]) -> list[dict[str, A
 
 
 def merge_datasets(datasets: Iterable[Dataset]) -> Dataset:
-    """Merge the datasets of several categories into one, as format sensitivity requires."""
+    """Merge the datasets of several categories into one. Format sensitivity uses items of several categories."""
     merged = Dataset()
     for dataset in datasets:
         for item in dataset.items.values():

@@ -32,9 +32,9 @@ from fcreview.safe_files import open_file
 
 BENCHMARK = "bfcl"
 MAX_SUBFOLDERS = 500
-"""Number of folders beside a model folder that are searched."""
+"""Maximum number of folders beside a model folder that are searched."""
 MAX_GROUP_DEPTH = 4
-"""Levels of group folders below a model folder."""
+"""Maximum number of levels of group folders below a model folder."""
 _SUFFIXES = (".json", ".jsonl", ".csv")
 
 FilesByRun = dict[tuple[Path, str], list[ClassifiedFile]]
@@ -48,7 +48,7 @@ class CategoryFiles:
     results: list[Path] = field(default_factory=list)
     scores: list[Path] = field(default_factory=list)
     dataset_files: list[DatasetFiles] = field(default_factory=list)
-    """Files of the dataset, more than one only for format sensitivity."""
+    """Dataset files of the category. The list has more than one element only for format sensitivity."""
 
 
 FilesByCategory = dict[str, CategoryFiles]
@@ -107,7 +107,7 @@ def _pair_files(results: FilesByRun, scores: FilesByRun, peek: Peek) -> Iterator
         model = filenames.model_folder(found[0].path) if found else folder
         if found and (model, version) in results:
             if used.isdisjoint(paths):
-                what = "these scores are imported without results, because the results beside them have other scores"
+                what = "these scores have no results: the result files in this folder belong to other score files"
                 yield _make_plan(folder, folder, version, [], files, [ImportIssue(str(folder), None, what)])
             continue
         yield _make_plan(model if is_whole else _common_path(found or files), model, version, found, files, issues)

@@ -158,7 +158,7 @@ def _ignored_reason(path: Path) -> str | None:
     ):
         return "leaderboard tables (rates are recomputed from the score files)"
     if path.parent.name in ("multi_turn_func_doc", "memory_prereq_conversation"):
-        return ""  # parts of a dataset
+        return ""  # dataset files need no notice
     return None
 
 
@@ -212,7 +212,7 @@ def resolve_category_and_config(item_id: str, category: str) -> tuple[str, str |
 
 @lru_cache(maxsize=16_384)
 def item_number(item_id: str) -> int | None:
-    """Return the number after the last `_` of an id, or of the first part of a format-sensitivity id."""
+    """Return the number after the last `_` of an id, in format sensitivity of the id's first part; None without one."""
     number = item_id.partition(":")[0].rpartition("_")[2].partition("-")[0]
     return int(number) if number.isdecimal() and len(number) < 18 else None
 

@@ -38,7 +38,7 @@ from fcreview.model.json_value import answer_hash
 DECODER_FIELD = "decoder"
 """Name of the metadata field with the decoder's name."""
 CHECKER, CHECKER_WITH_ERRATA = "checker", "checker with errata"
-"""`Verdict.by` of recomputed verdicts."""
+"""Values of `Verdict.by` for recomputed verdicts, without and with errata."""
 WHOLE_ITEM_ERRORS = frozenset({"multi_turn:inference_error", "multi_turn:force_terminated"})
 """Error types of multi-turn items that no single call causes."""
 KNOWN_FIELDS = frozenset(
@@ -280,7 +280,7 @@ def make_degraded_item(context: CategoryContext, inputs: ItemInputs, reason: str
 
 
 def _sum_numbers(value: Any) -> float | None:
-    """Sum the numbers in nested lists. None if there are none."""
+    """Sum the numbers in nested lists. None if the lists contain no numbers."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, (int, float)):
@@ -297,7 +297,10 @@ def _sum_integers(value: Any) -> int | None:
 
 
 def _step_latencies(value: list[Any]) -> list[float] | None:
-    """Return the latency of each step, in seconds, from `[turn][step]`. The leaderboard counts no other form: None."""
+    """Return the latency of each step, in seconds, from nested lists `[turn][step]`.
+
+    None for any other form, which the leaderboard does not count.
+    """
     if not all(isinstance(turn, list) for turn in value):
         return None
     numbers = [each for turn in value for each in turn if isinstance(each, (int, float)) and not isinstance(each, bool)]
@@ -305,5 +308,5 @@ def _step_latencies(value: list[Any]) -> list[float] | None:
 
 
 def turn_address(turn: int) -> str:
-    """Return the address of a turn. Addresses count turns from 1, the benchmark from 0."""
+    """Return the address of a turn. `turn` counts from 0, as in the benchmark. Addresses count from 1."""
     return f"turn:{turn + 1}"

@@ -39,7 +39,7 @@ def is_same_answer(ours: Any, theirs: Any) -> bool:
 
 
 def is_same_reply(quoted: Any, result: Any) -> bool:
-    """Whether a score entry quotes this result. A result of the wrong format is quoted as Python's `str` of it."""
+    """Whether a score entry quotes this result. Score entries quote wrongly formatted results as `str(result)`."""
     if quoted == result:
         return True
     if isinstance(quoted, str) and not isinstance(result, str):
@@ -67,7 +67,7 @@ MAX_PERMUTED_REPLIES = 4
 def match_replies(replies: Sequence[Any], items: Sequence[DatasetItem]) -> list[int]:
     """Assign each reply to an item, so that as many replies as possible name a function of their item.
 
-    Returns the position of the item of each reply. Of equally good assignments, the dataset's order is used.
+    Returns the position of the item of each reply. Of equally good assignments, the one in dataset order is chosen.
     """
     positions = range(len(replies))
     if len(replies) != len(items) or len(replies) > MAX_PERMUTED_REPLIES:

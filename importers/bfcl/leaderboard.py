@@ -24,7 +24,7 @@ from fcreview.model.wording import read_header_accuracy
 
 
 def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Compute all metrics of the run's BFCL version. Without any verdict there are none."""
+    """Compute all metrics of the run's BFCL version. Returns an empty list if no row has a verdict."""
     if all(row.valid is None for row in rows):
         return []
     return [
@@ -35,7 +35,7 @@ def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
 
 
 class CategoryRate(NamedTuple):
-    """Passes, verdicts and items of one category."""
+    """Numbers of passes, verdicts and items of one category."""
 
     passed: int
     n_verdicts: int
@@ -52,7 +52,7 @@ class MeanRate(NamedTuple):
     """Pass rate over one or more categories."""
 
     value: float | None
-    """0 to 1; None if a category has no verdict or all are missing."""
+    """Pass rate from 0 to 1; None if one of the categories has no verdict or all categories are missing."""
     n_verdicts: int
     n_items: int
     """Number of items, 0 if all categories are missing."""
@@ -205,7 +205,7 @@ def accuracy_table(version: str, rates: RatesByCategory) -> Sequence[Metric]:
     return _cached_accuracy_table(version, tuple(rates.items()))
 
 
-@lru_cache(maxsize=2)  # several sources have the same counts and are asked one after the other
+@lru_cache(maxsize=2)  # metrics of several sources with equal counts are computed one after the other
 def _cached_accuracy_table(version: str, category_rates: tuple[tuple[str, CategoryRate], ...]) -> Sequence[Metric]:
     rates = dict(category_rates)
     if version in ("V1", "V2", "V3"):
@@ -226,7 +226,10 @@ def _cached_accuracy_table(version: str, category_rates: tuple[tuple[str, Catego
 
 
 def _groups_v4(rates: RatesByCategory) -> list[CategoryGroup]:
-    """Return the groups of V4. The leaderboard shows 0 for a group that was not run, and N/A for such a part of one."""
+    """Return the groups of V4.
+
+    The leaderboard shows 0 for a group that was not run, and N/A for a part of a group that was not run.
+    """
 
     def group(name: str, categories: Sequence[str]) -> CategoryGroup:
         return unweighted_group(name, category_groups(rates, categories), missing_as_zero=True)
@@ -301,7 +304,7 @@ OverallAndGroups = tuple[CategoryGroup, list[CategoryGroup]]
 def overall_and_groups_v2(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
     """Return the groups of `data_combined.csv`. The overall accuracy is the mean of ten columns.
 
-    Four of them combine live and non-live calls.
+    Four of these columns combine live and non-live calls.
     """
     by_name = {group.name: group for group in groups}
     pairs = zip(by_name["ast"].parts, category_groups(rates, LIVE_AST_CATEGORIES), strict=True)
@@ -424,7 +427,7 @@ Models that are not listed are served locally.
 GPU_HOUR_PRICE = 23.92
 """Price of an hour of the machine that serves local models, in dollars."""
 CONCURRENT_REQUESTS = 100
-"""Number of requests that this machine serves at once."""
+"""Number of requests that the machine for local models serves at once."""
 COST_TABLE = "cost and latency"
 
 
@@ -442,7 +445,7 @@ class StepTimes:
 
 
 def cost_and_latency_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Return tokens, cost in dollars and latency in seconds, as far as the files state them. Verdicts do not matter."""
+    """Return tokens, cost in dollars and latency in seconds, as far as the files state them, regardless of verdicts."""
     used = [row for row in rows if row.category not in UNSCORED_CATEGORIES]
     times = _step_times(tuple(row.seconds for row in used))
     tokens_in, tokens_out = sum(row.tokens_in or 0 for row in used), sum(row.tokens_out or 0 for row in used)
@@ -460,9 +463,9 @@ def cost_and_latency_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metri
     ]
 
 
-@lru_cache(maxsize=1)  # all sources of a run have the same latencies and are asked one after the other
+@lru_cache(maxsize=1)  # all sources of a run have the same latencies and are computed one after the other
 def _step_times(seconds_by_row: tuple[tuple[float, ...], ...]) -> StepTimes | None:
-    """Return None if no step has a latency."""
+    """Compute the times from the latencies, in seconds, of the steps of each row. None if no step has a latency."""
     seconds = sorted(filter(None, chain.from_iterable(seconds_by_row)))
     if not seconds:
         return None

@@ -74,7 +74,7 @@ def choose_dataset_item(
     line: int | None,
     issues: list[ImportIssue],
 ) -> DatasetItem:
-    """Return the dataset's item or, if the score entry shows that another one was scored, the quoted one.
+    """Return the dataset's item or, if the score entry quotes another question or golden answer, an item made from it.
 
     Adds the issues of the item to `issues`. `path` and `line` are the position of its record.
     """
@@ -104,7 +104,7 @@ def choose_dataset_item(
 def _make_quoted_item(
     category: JoinedCategory, dataset_id: str, entry: scores.ScoreEntry | None, item: DatasetItem | None
 ) -> DatasetItem:
-    """Make a dataset item from what the score entry quotes; an empty one without an entry.
+    """Make a dataset item from what the score entry quotes. Without an entry, the dataset item is empty.
 
     Function docs that the entry does not quote are those of `item`, the dataset's own item.
     """
@@ -254,7 +254,7 @@ def _check_counts(category: JoinedCategory, scored: scores.ScoreFile) -> None:
 def _check_questions(category: JoinedCategory, scored: scores.ScoreFile) -> None:
     """Do not join the dataset if more than one, and more than half, of the quoted questions differ from its questions.
 
-    Fewer differences concern only these items.
+    If fewer questions differ, only the items with these questions are not joined.
     """
     compared = different = 0
     for item_id, entry in scored.failing.items():

@@ -59,9 +59,9 @@ class ScoreFile:
     path: Path
     header: dict[str, Any] = field(default_factory=dict)
     failing: dict[str, ScoreEntry] = field(default_factory=dict)
-    """Item id -> its first entry."""
+    """Item id -> first score entry of the item."""
     further_entries: dict[str, list[ScoreEntry]] = field(default_factory=dict)
-    """Item id -> its other entries, for errors after the first one."""
+    """Item id -> further score entries of the item, for errors after the first one."""
     issues: list[ImportIssue] = field(default_factory=list)
 
     @property
@@ -150,9 +150,10 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
 
 
 def item_id_of_entry(entry: ScoreEntry, category: str, ids_by_position: IdsByPosition) -> str | None:
-    """Return the item id of an entry: its own or, if that is a position, the one at this position.
+    """Return the item id of a score entry; None if the entry has no valid id.
 
-    The number in the id of the quoted question takes precedence over the entry's position.
+    The entry may state the item id itself or the item's position in the dataset. The number in the id of the question
+    that the entry quotes takes precedence over the position.
     """
     if isinstance(entry.id, str):
         return entry.id or None
@@ -253,7 +254,7 @@ def add_turn_details(record: dict[str, Any], into: Extra) -> None:
 
 
 def _add_state_differences(found: Any, into: Extra) -> None:
-    """Add `{attribute: {"model": value, "ground_truth": value}}`. Values of any other form go to the metadata."""
+    """Add state differences `{attribute: {"model": value, "ground_truth": value}}`. Other values become metadata."""
     if isinstance(found, dict):
         sides = {"model", "ground_truth"}
         good = {name: both for name, both in found.items() if isinstance(both, dict) and both.keys() >= sides}

@@ -17,7 +17,7 @@ from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.model.item import Call, Message
 
 DecodedCalls = Sequence[tuple[str, dict[str, Any] | None]]
-"""(name, arguments) of each call; arguments are None where they are no object."""
+"""(name, arguments) of each call; None for arguments that are not an object."""
 DecodeStep = Callable[[Any], DecodedCalls | None]
 """Decodes the raw reply of a step. Returns None if it is not a call."""
 StepStart = tuple[int, int, int]
@@ -33,7 +33,7 @@ class Trajectory:
     n_turns: int = 0
     n_steps: int = 0
     final_answer: str | None = None
-    """Last step that is not a call, by which agentic items are scored."""
+    """Text of the last step without a call. The benchmark scores agentic items by this text."""
 
     def add_calls(self, calls: list[Call], raw: Any) -> None:
         """Add the calls of a step. A reply without calls becomes the final answer."""
@@ -226,7 +226,7 @@ def _add_reasoning(content: Any, found: Trajectory) -> None:
 
 
 def single_turn_messages(record: dict[str, Any], opening: list[Message]) -> list[Message]:
-    """Return the messages of a single-turn record: `opening` itself, which is shared, if the reply has no text."""
+    """Return the messages of a single-turn record. If the reply has no text, this is the shared list `opening`."""
     result = record["result"]
     added: list[Message] = []
     if record.get("reasoning_content"):

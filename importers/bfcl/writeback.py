@@ -1,4 +1,4 @@
-"""BFCL's own files with the annotators' verdicts and golden answers.
+"""Writing of the annotators' verdicts and golden answers to BFCL's own files.
 
 In score files, entries of items that now pass are removed and entries of items that now fail are added, in the order of
 the results; the header is updated. Leaderboard tables cover all models, so only the official program can rewrite them.
@@ -72,7 +72,7 @@ def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[Rewrit
             yield Unrepresentable(f"items of {name}, whose score file has no header", len(overridden))
             continue
         n_passes = sum(item_override(row) is True for row in overridden)
-        if n_passes and not category.knows_passes:  # without complete entries, an item without one is not a pass
+        if n_passes and not category.knows_passes:  # an item without an entry may have failed if entries are missing
             what = f"passes of {name}, whose score file's counts do not agree with its entries or results"
             yield Unrepresentable(what, n_passes)
         path = files.scores[0]
@@ -114,7 +114,7 @@ def _updated_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) ->
         stated = header[name]
         if isinstance(stated, (int, float)) and abs(stated - before[name]) < 0.01:
             updated[name] = round(after[name], 2) if stated == round(stated, 2) else after[name]
-        else:  # computed by an unknown formula; no value is better than a wrong one
+        else:  # the value has an unknown formula, and no value is better than a wrong one
             updated.pop(name)
     return updated
 
@@ -166,7 +166,10 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: ScoredItem)
 
 
 def _score_entry_id(category: JoinedCategory, item_id: str) -> str | int:
-    """Return the id of a new score entry in the form of the others: record id, or position in the dataset from 1."""
+    """Return the id for a new score entry: the record id, or the position in the dataset, from 1.
+
+    The form is that of the existing entries. Without entries, V1 and V2 have positions and later versions record ids.
+    """
     known = [entry.id for entry in (category.scores.failing if category.scores else {}).values()]
     is_position = isinstance(known[0], int) if known else category.context.version in ("V1", "V2")
     number = filenames.item_number(item_id)
@@ -208,7 +211,7 @@ def _record_id(category: str, position: int, record: JsonObject) -> str:
 
 
 def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:
-    """Return what is wrong with a golden fix of an item; None if it is valid."""
+    """Return the first error of a golden fix of an item; None if the fix is valid."""
     problem = check_fix_fields(fix, GROUND_TRUTH)
     if problem:
         return problem
@@ -227,7 +230,7 @@ def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:
 
 
 def _check_accepted_values(ground_truth: Any, item: Item, *, v1: bool) -> str | None:
-    """Check `[{"f": {"a": [1, 2]}}]` or, in V1, `{"f_1": {"a": [1, 2]}}`."""
+    """Return the first error of `[{"f": {"a": [1, 2]}}]` or, in V1, of `{"f_1": {"a": [1, 2]}}`; None if valid."""
     if v1:
         names = function_names(item.functions)
         parts: list[Any] = list(ground_truth.items()) if isinstance(ground_truth, dict) else []

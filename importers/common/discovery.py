@@ -60,7 +60,7 @@ class _FolderWalk:
     max_depth: int
     files: dict[Path, None] = field(default_factory=dict)
     entered: set[tuple[int, int]] = field(default_factory=set)
-    """(device, inode) of the folders."""
+    """(device, inode) of the folders that were entered."""
     issues: list[ImportIssue] = field(default_factory=list)
 
     @property

@@ -1,7 +1,7 @@
 """Reading of JSON Lines files and of JSON files, with an `ImportIssue` for all content that cannot be read.
 
 Lines end at byte 0x0A only, because other line separators such as U+2028 are part of JSON strings. An issue names file
-and line and quotes the beginning of the line. The lines after it are read as well.
+and line and quotes the beginning of the line. Reading continues with the next line.
 """
 
 from __future__ import annotations

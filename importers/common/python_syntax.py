@@ -1,8 +1,8 @@
 """Helpers for decoders of Python calls: bounded arithmetic, bracket depth and dotted names.
 
 Official evaluators evaluate an argument such as `2*3`, `1/6` or `'x'+'y'` as Python. fcreview computes the same value
-from the syntax tree without evaluating any text. Expressions with names fail in both. Expressions with a huge value
-fail only here.
+from the syntax tree without evaluating any text. Expressions with names fail in the official evaluators and in
+fcreview. Expressions with a huge value fail only in fcreview.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def compute_arithmetic(node: ast.expr) -> Any:
 
 
 def _compute_node(node: ast.expr, budget: list[int]) -> Any:
-    """Compute a node. `budget` has one number, how many more nodes may be computed."""
+    """Compute a node. `budget` is a list of one number: how many more nodes may be computed."""
     budget[0] -= 1
     if budget[0] < 0:
         raise UnsupportedArithmetic("arithmetic with too many terms")

@@ -27,7 +27,7 @@ GoldenFixes = Mapping[tuple[str, str], JsonObject]
 FixesByRecord = Mapping[str, tuple[tuple[str, str], JsonObject]]
 """Record name -> ((category, item id), fields to replace)."""
 CriterionKey = tuple[str, str]
-"""(target, criterion)"""
+"""(target, criterion) of a verdict."""
 
 JSON_STYLES: tuple[dict[str, Any], ...] = tuple(
     {"ensure_ascii": escaped, "separators": separators}
@@ -88,7 +88,7 @@ class LineEdits:
     removed: set[int] = field(default_factory=set)
     """Numbers of the removed lines."""
     added: list[tuple[int, Any]] = field(default_factory=list)
-    """(position, record). Each is inserted before the first remaining line with a higher position."""
+    """(position, record) of each added record. It is inserted before the first remaining line with a higher position."""
     positions: Mapping[int, int] = field(default_factory=dict)
     """Line number -> position, a sort key among the file's records."""
 
@@ -168,7 +168,10 @@ def dump_in_style_of(line: bytes, old_record: Any, record: Any) -> str:
 
 
 def fixes_by_record(fixes: GoldenFixes, category: str | None = None) -> FixesByRecord:
-    """Return the fixes, all or those of one category, for a dataset whose records have the ids of the items."""
+    """Return the fixes by record name, for a dataset whose records have the ids of the items.
+
+    `category` selects the fixes of one category; None selects all fixes.
+    """
     return {key[1]: (key, fix) for key, fix in fixes.items() if category in (None, key[0])}
 
 
@@ -190,7 +193,7 @@ def rewrite_answer_files(
 def replace_fields(record: JsonObject, fix: JsonObject) -> tuple[Any, Any, JsonObject]:
     """Apply a golden fix to a record with separate fields for golden answers, such as `ground_truth`.
 
-    Returns old golden answer, new golden answer and new record. A golden answer of several fields is an object.
+    Returns (old golden answer, new golden answer, new record). A golden answer of several fields is an object.
     """
     old, new = {name: record.get(name) for name in fix}, record | fix
     if len(fix) == 1:
@@ -233,7 +236,7 @@ def rewrite_golden_file(
 
 
 def check_fix_fields(fix: JsonObject, *names: str) -> str | None:
-    """Return an error if a golden fix is empty or has other fields than these, else None."""
+    """Return an error if a golden fix is empty or has fields other than `names`, else None."""
     unknown = [name for name in fix if name not in names]
     if unknown or not fix:
         return f"a golden fix has the fields {', '.join(names)}" + (f", not {unknown[0]}" if unknown else "")

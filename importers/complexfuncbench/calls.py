@@ -50,7 +50,7 @@ _PARAMETER_TYPE_WORDS: dict[str, frozenset[str]] = {
 `sort_option_id` has the type `sort_by`. The paper's Table 4 names 13 types with an example each, but does not publish
 the type of every parameter, so the words of its name decide."""
 OTHER_TYPE = "other"
-"""Type of a parameter whose name contains none of the words."""
+"""Type of a parameter whose name contains no word of any parameter type of the paper."""
 PARAMETER_TYPES = (*_PARAMETER_TYPE_WORDS, OTHER_TYPE)
 """Parameter types of the paper's Figure 5."""
 
@@ -62,8 +62,10 @@ def classify_parameter(parameter: str) -> str:
 
 
 def differing_parameters(predicted: dict[str, Any], golden: dict[str, Any]) -> list[str]:
-    """List the parameters that one call lacks or whose values differ by the evaluator's rules, in the order of the
-    golden call."""
+    """List the parameters that only one of the calls has or whose values differ, in the order of the golden call.
+
+    The values are compared by the evaluator's rules.
+    """
     equal = {n for n in golden.keys() & predicted.keys() if is_equal_value(n, predicted[n], golden[n])}
     return [name for name in dict.fromkeys([*golden, *predicted]) if name not in equal]
 
@@ -105,7 +107,7 @@ def read_golden_path(record: dict[str, Any] | None) -> GoldenPath:
 
 @dataclass(slots=True)
 class PredictedPath:
-    """The model's dialogue and calls."""
+    """Messages and predicted calls of a sample."""
 
     messages: list[Message] = field(default_factory=list)
     steps: list[list[Call]] = field(default_factory=list)
@@ -115,10 +117,10 @@ class PredictedPath:
 
 
 def read_predicted_path(record: dict[str, Any]) -> PredictedPath:
-    """Read the predicted path from the `gen_convs` of a result record, for all runners.
+    """Read the predicted path from `gen_convs` of a result record, which every runner writes in its own form.
 
-    Replies are one list, or one JSON text for each call. The GLM runner repeats the system prompt for every model call:
-    it is kept once.
+    Replies are one list, or one JSON text for each call. The GLM runner repeats the system prompt for every model call;
+    the predicted path contains the prompt once.
     """
     path = PredictedPath()
     n_system_prompts = 0
@@ -275,8 +277,10 @@ def _verdict_from_reply(
 def _guess_partners(
     verdicts: list[CallVerdict], golden_path: GoldenPath, accepted_indexes: set[int]
 ) -> list[CallVerdict]:
-    """Assign golden calls to predicted calls without a recorded one: the most similar remaining call of the same
-    function."""
+    """Assign golden calls to the predicted calls for which no file states the golden call.
+
+    Each gets the most similar remaining golden call of the same function.
+    """
     unpaired = [each for each in verdicts if each.golden is None and each.predicted.arguments is not None]
     partner_indexes = {each.golden.index for each in verdicts if each.golden is not None}
     remaining = [call for call in golden_path.calls if call.index not in accepted_indexes | partner_indexes]
@@ -295,7 +299,7 @@ def _guess_partners(
 
 
 def is_free_call(call: Call) -> bool:
-    """Return whether a golden call is optional: omitting or repeating it is not an error."""
+    """Return whether a golden call is optional, so that omitting or repeating the call is not an error."""
     if call.name in FREE_FUNCTIONS:
         return True
     search_type = (call.arguments or {}).get("search_type")
@@ -303,7 +307,7 @@ def is_free_call(call: Call) -> bool:
 
 
 def uncovered_golden_calls(path: GoldenPath, verdicts: Sequence[CallVerdict]) -> list[Call]:
-    """List the golden calls that no accepted call answers, except optional ones."""
+    """List the golden calls for which no predicted call was accepted, without optional golden calls."""
     covered = {each.golden.index for each in verdicts if each.ok and each.golden is not None}
     return [call for call in path.calls if call.index not in covered and not is_free_call(call)]
 
@@ -316,7 +320,7 @@ def verdicts_by_address(pairs: Sequence[CallPair], verdicts: Sequence[CallVerdic
 
 
 def summarize_calls(verdicts: Mapping[str, CallVerdict]) -> dict[str, dict[str, Any]]:
-    """Return what the metrics need of every predicted call, for `Extra.metadata`.
+    """Summarize every predicted call for the metrics. The summary is stored in `Extra.metadata`.
 
     `{address: {"accepted": true, "golden": 4, "error": "value_error", "wrong": {"legs": "legs"}}}`
 
@@ -341,7 +345,7 @@ def _summarize_call(verdict: CallVerdict) -> dict[str, Any]:
 
 
 def _has_compared_values(verdict: CallVerdict) -> bool:
-    """Return whether the evaluator compared the arguments: not those of malformed calls or another function."""
+    """Return whether the evaluator compared the arguments. False for malformed calls and calls of another function."""
     return verdict.golden is not None and verdict.tier != "format" and verdict.golden.name == verdict.predicted.name
 
 
@@ -352,7 +356,7 @@ def _differing_parameters(verdict: CallVerdict) -> list[str]:
 
 
 def count_compared_parameters(verdicts: Sequence[CallVerdict]) -> dict[str, int]:
-    """Count the compared parameters by type."""
+    """Count the compared parameters of the calls by parameter type of the paper."""
     names = [
         name
         for verdict in verdicts
@@ -363,11 +367,13 @@ def count_compared_parameters(verdicts: Sequence[CallVerdict]) -> dict[str, int]
 
 
 def find_required_calls(golden_path: GoldenPath, verdicts: Mapping[str, CallVerdict], success: bool) -> list[list[str]]:
-    """Return the value of `Extra.needs`: for each golden call that counts, the addresses of the calls that answer it.
+    """Return the value of `Extra.needs`: for each required golden call, the addresses of its predicted calls.
 
-    An optional golden call counts only if an accepted call answers it: it may be omitted, but an accepted call that
-    turns out to be wrong is an error. If the sample succeeded, only golden calls with an accepted answer count. If it
-    failed although all of them have one, the result contains an empty list, so that no verdict on a call makes it pass.
+    The predicted calls of a golden call are those that were compared with it. An optional golden call is required only
+    if one of its predicted calls was accepted, because an accepted call that turns out to be wrong is an error. If the
+    sample succeeded, the result contains only golden calls with an accepted call. If the sample failed although all
+    required golden calls have an accepted call, the result ends with an empty list, so that no verdict on a call makes
+    the sample pass.
     """
     required: list[list[str]] = []
     answered: list[list[str]] = []

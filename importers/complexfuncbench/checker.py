@@ -60,7 +60,7 @@ Search_Flights: currency_code toId fromId returnDate departDate sort
 Search_Taxi: currency_code languagecode drop_off_place_id pick_up_place_id pick_up_time pick_up_date
 Search_Hotel_Destination Location_to_Lat_Long Get_Exchange_Rates Get_Currency Get_Languages:
 """
-"""Function names, a colon, their parameters. An indented line continues the line above it."""
+"""Lines of function names, a colon, and the parameters of these functions. An indented line continues the one above."""
 
 EXACT_PARAMETERS: dict[str, frozenset[str]] = {
     function: frozenset(parameters.split())
@@ -72,7 +72,7 @@ EXACT_PARAMETERS: dict[str, frozenset[str]] = {
 """Function name -> parameters whose values must be equal. If one differs, the judge is not asked."""
 
 CallError = tuple[str, str, str | None]
-"""(error type, message, parameter or None)."""
+"""(error type, message, name of the parameter or None)."""
 
 
 def is_equal_value(parameter: str, predicted: Any, golden: Any) -> bool:

@@ -1,8 +1,8 @@
 """ComplexFuncBench's metrics.
 
 Three groups: the output of the released `print_results.py` (commit c37b284), whose success rates have fixed
-denominators; these metrics over the records that exist; and the paper's error analysis (Figures 4 and 5) and
-distribution of steps (Figure 6).
+denominators; the same metrics with success rates over the existing records; and the paper's error analysis (Figures 4
+and 5) and distribution of steps (Figure 6).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fcreview.model.metric import Metric, ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 
 SAMPLES_PER_DOMAIN = {"Hotels": 150, "Flights": 150, "Car-Rental": 150, "Attraction": 150, "Cross": 400}
-"""Denominators of the printed success rates, whatever the number of records."""
+"""Domain -> number of samples, the fixed denominator of the printed success rate even if records are missing."""
 N_SAMPLES = sum(SAMPLES_PER_DOMAIN.values())
 """Denominator of the printed overall success rate."""
 
@@ -37,19 +37,21 @@ class SampleOutcome:
 
     domain: str
     success: bool | None
-    """None if annotators disagree: the sample then enters no success rate."""
+    """Whether the sample succeeded; None if annotators disagree, which omits the sample from success rates."""
     correct_calls: int
     """Number of accepted predicted calls."""
     golden_calls: int
     completeness: int | None = None
-    """0 to 2; None, -1 and -2 mean that there is no usable verdict."""
+    """Score of the judge, 0 to 2; None, -1 and -2 mean that there is no usable score."""
     correctness: int | None = None
-    """0 to 2; None, -1 and -2 mean that there is no usable verdict."""
+    """Score of the judge, 0 to 2; None, -1 and -2 mean that there is no usable score."""
 
 
 def compute_printed_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, float | dict[str, float]]:
-    """Compute the metrics of `print_results.py` under its names, in percent. A domain without a success has no success
-    rate."""
+    """Compute the metrics that `print_results.py` prints, with the same names.
+
+    Rates are in percent, and response scores are from 0 to 2. A domain without a success has no success rate.
+    """
     successes: dict[str, int] = defaultdict(int)
     for outcome in outcomes:
         if outcome.success:
@@ -74,7 +76,7 @@ def compute_present_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, floa
 
 
 def success_rate(outcomes: Sequence[SampleOutcome]) -> float:
-    """Return the share of successful samples in percent, without disputed ones."""
+    """Return the share of successful samples in percent. Samples on which annotators disagree are omitted."""
     successes = [outcome.success for outcome in outcomes if outcome.success is not None]
     return sum(successes) / len(successes) * 100 if successes else 0.0
 
@@ -99,7 +101,7 @@ def mean_score(scores: Sequence[int | None]) -> float:
 
 FIXED_DENOMINATOR_NOTE = "divided by 150 samples a domain (Cross 400, overall 1000), whatever the number of records"
 PAPER_ERROR_TYPES = ("func_error", "param_missing", "param_hallucination", "value_error", "stop_early")
-"""Error types of the paper's Figure 4, which calls the third one hallucination."""
+"""Error types of the paper's Figure 4. The paper calls `param_hallucination` just hallucination."""
 ReviewedSample = tuple[ScoredItem, list[ReviewedCall]]
 """An item and its predicted calls."""
 

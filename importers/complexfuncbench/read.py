@@ -2,10 +2,10 @@
 
 The effect of an override on a call (criterion `equivalent`, or `correct` of the call):
 
-| override | call accuracy | sample (rolls up by `Extra.needs`) |
+| override | effect on call accuracy | effect on the sample (by `Extra.needs`) |
 |---|---|---|
-| an accepted call is wrong | one call less | fails, unless another accepted call answers its golden call |
-| a rejected call is correct | one more, unless another call answers the golden call | succeeds if none is missing |
+| accepted call is wrong | one accepted call less | fails if its golden call has no other accepted call |
+| rejected call is correct | one more if its golden call had none | passes if each required golden call has one |
 | annotators disagree | neither the call nor its golden call counts | decided by the other overrides |
 
 A verdict on the item changes the success rate and the error types. `completeness` and `correctness` of the response
@@ -53,7 +53,7 @@ class ReviewedCall:
     officially_accepted: bool | None
     """Whether the evaluator accepted the call; None if it did not judge the call."""
     golden: int | None
-    """Number of its golden call, from 1; None if there is none."""
+    """Number of the golden call that the call was compared with, from 1; None without a golden call."""
     error: str | None
     """The evaluator's error type, or None."""
     wrong_parameter_types: Mapping[str, str] = field(default_factory=dict)
@@ -99,8 +99,8 @@ class CallCounts:
 def count_accepted_calls(item: ScoredItem, calls: list[ReviewedCall]) -> CallCounts:
     """Return the recorded counts, updated by the overrides on calls.
 
-    The evaluator may count a repeated optional call twice: this is kept. A call that an override accepts counts only if
-    no other accepted call answers its golden call.
+    The evaluator may count a repeated optional call twice, and the returned counts keep this. A call that an override
+    accepts is counted only if its golden call has no other accepted call.
     """
     recorded_counts = item.metadata.get("counts")
     recorded_counts = recorded_counts if isinstance(recorded_counts, dict) else {}
@@ -301,7 +301,10 @@ def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[Cal
 
 
 def _compared_golden_calls(pairs: list[CallPair], verdicts: dict[str, CallVerdict]) -> dict[str, int] | None:
-    """Return the golden calls of rejected calls that another call answered later, by address of the rejected call."""
+    """Return a mapping from the address of each rejected call without a pair to the index of its golden call.
+
+    Such a golden call is paired with another predicted call. None if there are no such calls.
+    """
     unpaired = {call_address(0, position) for position, pair in enumerate(pairs) if pair.golden is None}
     compared = {address: each.golden.index for address, each in verdicts.items() if each.golden and address in unpaired}
     return compared or None

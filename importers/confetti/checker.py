@@ -74,7 +74,7 @@ def _get_label_pair(item: ScoredItem) -> LabelPair | None:
 
 
 def has_common_label(predicted: Iterable[str], golden: Iterable[str]) -> bool:
-    """Return whether the labels have at least one in common."""
+    """Return whether the predicted and the golden labels have at least one label in common."""
     return bool(set(predicted) & set(golden))
 
 
@@ -84,7 +84,7 @@ def _label_metrics(pairs: LabelPairCounts) -> list[Metric]:
 
 
 def compute_label_scores(pairs: LabelPairCounts) -> dict[str, float]:
-    """Compute precision, recall and F1 of single labels over all turns, from 0 to 1."""
+    """Compute precision, recall and F1 over all labels of all turns, from 0 to 1."""
     counts = list(count_shared_labels(pairs).values())
     both = sum(count["both"] for count in counts)
     predicted = both + sum(count["only_predicted"] for count in counts)
@@ -224,14 +224,18 @@ class ChainPosition:
 
 
 def get_dialog_id(dialog_id: str) -> str:
-    """Return the dialog of a `dialog_id`, whose suffix is the number of a call in one file and of an agent turn in the
-    other."""
+    """Return a `dialog_id` without its suffix.
+
+    The suffix is the number of a call in the call records, and the number of an agent turn in the dialog act records.
+    """
     return dialog_id.rpartition("_")[0]
 
 
 def parse_call_name(text: Any) -> str | None:
-    """Return the function name of a call: `Api_find` for `Api.find(class=['x'])`. None for text. The call is not parsed
-    as Python, because its parameter names may be Python keywords."""
+    """Return the function name of a call: `Api_find` for `Api.find(class=['x'])`. None for text that is not a call.
+
+    The call is not parsed as Python, because its parameter names may be Python keywords.
+    """
     match = CALL_START.match(text) if isinstance(text, str) else None
     return match[1].replace(".", "_") if match else None
 

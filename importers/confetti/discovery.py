@@ -18,11 +18,11 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan
 
 CALLS_CATEGORY, ACTS_CATEGORY = "conversationsclean", "dialogacts"
 RESULT_FILES = {f"BFCL_v2_{name}_result.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
-"""File name -> category."""
+"""Name of a result file -> category."""
 SCORE_FILES = {f"BFCL_v2_{name}_score.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
-"""File name -> category."""
+"""Name of a score file -> category."""
 QUESTION_FILES = {f"BFCL_v2_{name}.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
-"""File name -> category, of questions and of golden answers in `possible_answer/`."""
+"""Name of a question file -> category. Files of golden answers in `possible_answer/` have the same names."""
 SOFT_SCORE_FILE = "BFCL_v2_conversationsclean_soft.json"
 HALLUCINATION_FILE = "parameter_hallucination_judge.json"
 ACT_JUDGE_FILE = "dialog_act_judge.json"
@@ -68,8 +68,10 @@ def _make_plan(folder: Path, result_files: list[Path], dataset_folders: list[Pat
 
 
 def find_score_folder(result_folder: Path) -> Path | None:
-    """Return `score/MODEL` for `result/MODEL`, or the folder itself if it contains score files. None if there are
-    none."""
+    """Return the folder with the score files of a result folder, or None if there are no score files.
+
+    It is `score/MODEL` for `result/MODEL`, or the result folder itself.
+    """
     for folder in (result_folder, result_folder.parent.parent / "score" / result_folder.name):
         if any((folder / name).is_file() for name in SCORE_FOLDER_FILES):
             return folder
@@ -77,7 +79,7 @@ def find_score_folder(result_folder: Path) -> Path | None:
 
 
 def find_dataset_folder(result_folder: Path, dataset_folders: list[Path]) -> Path | None:
-    """Return the folder with questions: one of `dataset_folders`, or else one near the run. None if there is none."""
+    """Return the folder with questions: one of `dataset_folders`, or else one near the run. None if none is found."""
     nearby_folders = [root / subfolder for root in list(result_folder.parents)[:4] for subfolder in ("data", "")]
     for folder in [*dataset_folders, *(root / "data" for root in dataset_folders), *nearby_folders]:
         if any((folder / name).is_file() for name in QUESTION_FILES):
@@ -160,8 +162,11 @@ def _index_failures(
     plan: RunPlan,
     issues: list[ImportIssue],
 ) -> None:
-    """Index the failures by item id. Their own id is a line number from 1; the prompt inside contains the id of the
-    item, which counts if the two differ."""
+    """Index the failures in a score file by item id.
+
+    The `id` of a failure is the item's line number in the dataset, from 1. If the prompt in the failure contains the id
+    of another item, that id is used.
+    """
     failures: RecordsById = {}
     for record in records:
         if "id" not in record:

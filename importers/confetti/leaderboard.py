@@ -1,10 +1,10 @@
 """CONFETTI's metrics.
 
-Source: the paper's metrics section (ACL 2025). It defines soft accuracy per call, the product of each chain of calls
-per agent turn, parameter validity over calls of the golden function, and dialog act accuracy as at least one label in
-common.
+Source: the paper's metrics section (ACL 2025). It defines soft accuracy per call, and per agent turn as the
+product of the scores of the turn's calls. Parameter validity covers the calls of the golden function. In dialog act
+accuracy, a turn is correct if it has at least one predicted label that is golden.
 
-The effect of an override. An override on a whole takes precedence over overrides on its parts.
+The table shows the effects of an override. An override on an item or call takes precedence over overrides on its parts.
 
 | override | changes |
 |---|---|
@@ -53,8 +53,10 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
 @cached_on_item
 def get_soft_score(item: ScoredItem) -> float | None:
-    """Return the effective soft score of a call item: as recorded, as overridden, or recomputed from overridden scores
-    of its arguments. None if annotators disagree."""
+    """Return the effective soft score of a call item, or None if annotators disagree.
+
+    The score is the overridden one, else recomputed from overridden scores of the arguments, else the recorded one.
+    """
     value = item.values.get(SOFT_SCORE_CRITERION)
     if not isinstance(value, (int, float)):
         return None
@@ -105,7 +107,7 @@ def _validity_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 @cached_on_item
 def _count_item_arguments(item: ScoredItem) -> tuple[int, int]:
-    """Return (valid, judged) arguments of the calls of the golden function."""
+    """Return the numbers of (valid, judged) arguments in the predicted calls of the golden function."""
     flags = get_hallucination_flags(item)
     named_calls = [target for target, criterion, value in item.part_verdicts if criterion == "name_matches" and value]
     names = [[target for target in flags if enclosing_call(target) == call] for call in named_calls]
@@ -113,8 +115,10 @@ def _count_item_arguments(item: ScoredItem) -> tuple[int, int]:
 
 
 def get_hallucination_flags(item: ScoredItem) -> dict[str, Any]:
-    """Return the effective flag of each argument, by address. An override with names for the item applies to all its
-    calls."""
+    """Return the effective hallucination flag of each argument, by address.
+
+    An override of the item's list of hallucinated names applies to all calls of the item.
+    """
     flags = {target: value for target, criterion, value in item.part_verdicts if criterion == HALLUCINATED_CRITERION}
     names = item.overrides.get((ITEM, HALLUCINATED_CRITERION))
     if isinstance(names, list):
@@ -139,7 +143,7 @@ def chain_length_group(length: int) -> str:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean, or 0 without values."""
+    """Return the mean of the values, or 0 without values."""
     return sum(values) / len(values) if values else 0.0
 
 

@@ -74,8 +74,10 @@ def fill_call_item(item: Item, result: Any, answer: dict[str, Any] | None, recor
 
 
 def _note_stored_values(item: Item) -> None:
-    """Note how a golden argument with several values is stored. It may be meant as one list, but the rules accept any
-    of its elements."""
+    """Add a note on how a golden argument with several values is stored.
+
+    The values may be meant as one list, but the rules accept each of them as an alternative.
+    """
     for pair in item.pairs:
         golden_arguments = item.golden[pair.golden].arguments if pair.golden is not None else None
         predicted_arguments = item.predicted[pair.predicted].arguments if pair.predicted is not None else None
@@ -132,8 +134,10 @@ def _argument_address(turn: int, position: int, name: str) -> str:
 
 
 def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) -> None:
-    """Add the judge's flags as verdicts on the arguments of the predicted calls. If a flag matches no argument, the
-    metadata gets the judge's raw reply."""
+    """Add the judge's flags of hallucinated parameters as verdicts on the arguments of the predicted calls.
+
+    If a flag matches no argument, the judge's raw reply is added to the metadata.
+    """
     if judge_record is None:
         return
     judge_name, recorded_rationale = str(judge_record.get("judge_model") or "judge"), judge_record.get("rationale")

@@ -1,7 +1,7 @@
 """Export of reviews and golden fixes to CONFETTI's own files.
 
-Overrides change the score files, the soft scores and the judge's files. `metrics.json` has metrics derived from them
-and is not changed.
+Overrides change the score files, the soft scores and the judge's files. `metrics.json`, whose metrics are derived
+from these files, is not changed.
 
 A golden fix is `{"ground_truth": ...}`: one call as `[{function: {parameter: [accepted values]}}]`, or the labels of a
 dialog act item.
@@ -92,8 +92,10 @@ def override_soft_scores(record: JsonObject, item: ScoredItem) -> JsonObject:
 
 
 def override_hallucination_flags(record: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return a judge's record with the effective `hallucinated_parameters`, a list of names for each predicted call in
-    order. Names that are no arguments of their call are kept."""
+    """Return a judge's record with the effective `hallucinated_parameters`.
+
+    The field has one list of names for each predicted call, in order. Names that are not arguments of the call are kept.
+    """
     old_lists = record.get("hallucinated_parameters")
     is_overridden = any(criterion == HALLUCINATED_CRITERION for _, criterion in item.overrides)
     if not isinstance(old_lists, list) or not is_overridden:
@@ -118,7 +120,7 @@ def override_hallucination_flags(record: JsonObject, item: ScoredItem) -> JsonOb
 
 
 def _argument_names_by_path(action: Any) -> dict[str, str]:
-    """Return the argument names by path, given `{function: {argument: value}}`."""
+    """Return a mapping from argument path to argument name, given a call `{function: {argument: value}}`."""
     arguments = next(iter(action.values()), None) if isinstance(action, dict) else None
     return {child_path("", str(name)): str(name) for name in arguments} if isinstance(arguments, dict) else {}
 
@@ -236,7 +238,7 @@ def get_overridden_verdict(item: ScoredItem) -> bool | None:
 def _edit_score_file(
     plan: RunPlan, category: str, raw: bytes, records: RunRecords, items: Sequence[ScoredItem]
 ) -> LineEdits:
-    """Remove the items that pass now from the failures of a category, and add those that fail now."""
+    """Remove the items that pass now from the failures of a category, and add the items that fail now."""
     category_items = [item for item in items if item.category == category]
     failures = records.failures_by_category.get(category) or {}
     positions = positions_by_name([item.id for item in category_items])
@@ -316,7 +318,7 @@ def _make_fix_value(value: Any) -> Any:
 
 
 def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
-    """Recompute the verdict with a golden fix. None if there is nothing to compare with."""
+    """Recompute the verdict with a golden fix. None if the verdict cannot be recomputed."""
     golden_answer = golden_fix.get(FIX_FIELD)
     if item.category != CALLS_CATEGORY:
         labels = next(

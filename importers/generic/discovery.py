@@ -21,7 +21,7 @@ RECORD_FIELDS = frozenset({
 DISTINCTIVE_FIELDS = RECORD_FIELDS - {"id", "messages", "tools"}
 """Fields that chat logs do not have. A line with one of them is a record, even if it has other fields too."""
 CHAT_LOG_FIELDS = frozenset({"id", "custom_id", "messages", "tools", "request", "body", "response", "choices"})
-"""Fields of a chat log that become part of the item. All others become metadata."""
+"""Fields of a chat log that become part of the item. All other fields become metadata."""
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (no datasets)
@@ -60,7 +60,7 @@ def _make_plan(path: Path, first: Any) -> RunPlan | None:
 
 
 def chat_log_to_record(value: Any, line_number: int) -> Any:
-    """Convert a line of a chat log to a record. Any other value is returned itself.
+    """Convert a line of a chat log to a record. Any other value is returned unchanged.
 
     A chat log is `{"messages": [...]}` or `{"request": {"messages": [...]}, "response": {"choices": [...]}}`.
     """

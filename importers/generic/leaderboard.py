@@ -10,7 +10,7 @@ from fcreview.model.metric import Metric, ScoredItem, metrics_by_category
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    """Compute pass rates and means. In a mean, yes counts as 1 and no as 0. Labels have no mean."""
+    """Compute pass rates and means. In a mean, true counts as 1 and false as 0. Verdicts that are text have no mean."""
     of_items = [pair for item in items for pair in item.values.items()]
     of_parts = [(criterion, value) for item in items for _, criterion, value in item.part_verdicts]
     return [

@@ -89,7 +89,7 @@ class RecordVerdict(_StrictModel):
 
     source: Literal["official", "rule", "judge"] = Field(description="`rule` is a verdict recomputed from rules.")
     value: bool | int | float | str | list[str] | None
-    target: str = Field(ITEM, description=f"{ADDRESS_FORMS}. Numbers count from 1.")
+    target: str = Field(ITEM, description=f"{ADDRESS_FORMS}. Turn and call numbers start at 1.")
     criterion: str = CORRECT
     error_type: str | None = None
     rationale: str | None = None

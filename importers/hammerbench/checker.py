@@ -34,13 +34,15 @@ def _normalize(text: str, language: str) -> str:
 
 
 def _split_sentences(text: str) -> list[list[str]]:
-    """Split at full stops into sentences, and these into words. Empty sentences are dropped before blanks are
-    collapsed."""
+    """Split a text at full stops into sentences, and each sentence into words.
+
+    Empty sentences are dropped before spaces are collapsed, so a sentence of spaces only remains.
+    """
     return [" ".join(part.split()).split(" ") for part in text.split(".") if part]
 
 
 def _compute_f(predicted_sentences: Sequence[list[str]], golden_sentences: Sequence[list[str]]) -> float:
-    """Compute F over distinct words. A word that several pairs of sentences have in common is one hit."""
+    """Compute the F value over distinct words. A word that several pairs of sentences have in common counts once."""
     golden_words = {word for sentence in golden_sentences for word in sentence}
     predicted_words = {word for sentence in predicted_sentences for word in sentence}
     hits = {
@@ -54,8 +56,11 @@ def _compute_f(predicted_sentences: Sequence[list[str]], golden_sentences: Seque
 
 
 def _longest_common_subsequence(x: list[str], y: list[str]) -> list[str]:
-    """Return the longest common subsequence of words, read from the ends of the table: a word of `x` is dropped only if
-    that keeps a strictly longer subsequence."""
+    """Return the longest common subsequence of two lists of words.
+
+    If there are several, the choice is that of the package `rouge`: going back from the ends of both lists, a word of
+    `x` is skipped only if skipping a word of `y` instead would give a shorter subsequence.
+    """
     lengths = [[0] * (len(y) + 1) for _ in range(len(x) + 1)]
     for i, a in enumerate(x, 1):
         row, above = lengths[i], lengths[i - 1]
@@ -88,13 +93,13 @@ class SnapshotCheck:
     args_ok: bool
     """True if the arguments are equal or similar enough. The function name does not matter."""
     rejected: bool
-    """True if the prediction is a refusal: not `func_ok`, and it contains "sorry"."""
+    """True if the prediction is a refusal: `func_ok` is false and the text contains "sorry"."""
     hallucinated: list[str]
     """Names of the predicted arguments that the golden call does not have."""
     missing: list[str]
     """Names of the golden arguments that the prediction does not have."""
     lowest_similarity: float | None = None
-    """Lowest similarity of an argument, or None if the arguments were decided without similarities."""
+    """Lowest similarity of an argument, from 0 to 1. None if the check needed no similarities."""
     lowest_argument: str | None = None
     """Argument with the lowest similarity."""
 

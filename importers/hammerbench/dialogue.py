@@ -1,7 +1,7 @@
 """Dialogues and predictions of HammerBench snapshots.
 
 A dialogue is read from the dataset, or else from the text `input` of a flat log. A prediction is parsed by one of four
-parsers, which the path of the log decides, not its content.
+parsers, which is chosen by the path of the log, not by the content.
 
 Source of the rules: the released `evaluate.py` and `utils` (March 2025).
 """
@@ -92,13 +92,14 @@ def parse_user_message(content: str, turn: int) -> list[Message]:
 JSON_FENCE = "```json"
 """Beginning of a fenced JSON block."""
 ParsedCall = dict[str, Any]
-"""`{"name": str, "arguments": {...}}`, with `"blank"` for the names of arguments that were dropped because they are
-empty."""
+"""`{"name": str, "arguments": {...}}`. The optional key `"blank"` lists the arguments that were dropped as empty."""
 
 
 def choose_parser(log_path: str) -> str:
-    """Choose the parser by the path of the log, ignoring case: `ministral`, `xlam`, `toolace` or `default`, in this
-    order."""
+    """Return the name of the parser for a log: `ministral`, `xlam` or `toolace` if the path contains it, else `default`.
+
+    Case is ignored. If the path contains several of the names, the first in this order is chosen.
+    """
     lower_path = log_path.lower()
     return next((name for name in ("ministral", "xlam", "toolace") if name in lower_path), "default")
 

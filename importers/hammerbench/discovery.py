@@ -1,6 +1,6 @@
 """Recognition of HammerBench files, and the parts of item ids.
 
-A flat log is a run. The folders with one file of conversations each that belong to one model are also a run.
+A run is either one flat log, or all folders of conversations that belong to one model.
 """
 
 from __future__ import annotations
@@ -80,8 +80,10 @@ def find_dataset_files(run_path: Path, language: str, dataset_folders: Iterable[
 
 
 def _has_dataset(folder: Path) -> bool:
-    """Return whether a folder contains a dataset. The search is limited, because `data` above the run may be a whole
-    disk."""
+    """Return whether a folder contains a dataset.
+
+    The search is limited, because a folder `data` above the run may contain a whole disk.
+    """
     if not folder.is_dir():
         return False
     names = (path.name for path in gather_files([folder], max_files=2000, max_depth=3).files)
@@ -89,7 +91,7 @@ def _has_dataset(folder: Path) -> bool:
 
 
 def detect_language(path: Path, text: str) -> str:
-    """Return the language of the nearest folder `en` or `zh`, or else that of the text."""
+    """Return the language that the nearest folder `en` or `zh` names, or else the language of the text."""
     folder_language = next((part for part in reversed(path.parts[:-1]) if part in ("en", "zh")), None)
     return folder_language or ("zh" if re.search(r"[\u4e00-\u9fff]", text) else "en")
 

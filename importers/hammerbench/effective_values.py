@@ -1,4 +1,6 @@
-"""The effective values of a snapshot: the effects of an override, by the rules of the evaluation scripts.
+"""Effective values of a snapshot: its verdicts after overrides, by the rules of the evaluation scripts.
+
+The table lists what an override of each criterion implies for other criteria, and which metrics it changes.
 
 | override | implies | changes |
 |---|---|---|

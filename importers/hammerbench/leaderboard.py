@@ -39,18 +39,23 @@ SELECTOR_TITLES = {"all": "all snapshots", "0": "first snapshot", "-1": "last sn
 END_SNAPSHOT_METRICS = ("Func_Acc", "PN_FP", "PN_FN", OTHER_ERRORS, "Args_Acc")
 """Metrics of first and last snapshots: the paper's Table 6."""
 MOMENT_TYPES = ("SO_case1", "SO_case2", "mSv", "External")
-"""Types in which a slot is overridden or a message is referred to."""
+"""Multi-turn types in which a slot is overridden or the user refers to an attached message."""
 MOMENT_METRICS = (*END_SNAPSHOT_METRICS, "PR", "SR")
-"""Metrics of the snapshots in which a slot is overridden or a message is referred to: Table 13."""
+"""Metrics of the snapshots in which a slot is overridden or the user refers to an attached message: Table 13."""
 ABLATION_METRICS = ("Func_Acc", "PN_FP", "PN_FN", "Args_Acc", "PR", "SR")
 """Metrics that are compared between each type and the base type: Tables 10 and 12."""
 CONVERSATION_SCRIPT_NOTE = "by the script for conversations: a wrong function in the first snapshot fails all snapshots"
-OTHER_ERRORS_NOTE = "printed by no script: correct names and a wrong value, among snapshots with the golden function"
+OTHER_ERRORS_NOTE = (
+    "correct argument names with a wrong value, among snapshots with the golden function; "
+    "not printed by the official scripts"
+)
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Compute the metrics of all types and of each type. Type IS, whose labels are text, only has the share of declined
-    requests."""
+    """Compute the metrics over all types and of each type.
+
+    The golden answers of type IS are text, so its only metric is the share of declined requests.
+    """
     items_by_type: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
         items_by_type[item.category].append(item)
@@ -167,8 +172,10 @@ def _conversation_and_number(item: ScoredItem) -> tuple[str | None, int]:
 
 
 def _base_comparison_metrics(items_by_type: dict[str, list[ScoredItem]], *, from_flat_log: bool) -> list[Metric]:
-    """Return the metrics of the base type on the same conversations and the difference of each type (Tables 10 and
-    12)."""
+    """Compare each type with the base type on the same conversations (Tables 10 and 12).
+
+    Returns the metrics of the base type and the differences from them.
+    """
     metrics = []
     base_conversations = _group_by_conversation(items_by_type.get(BASE_TYPE, []))
     for type_name in PROGRESS_TYPES if base_conversations else ():

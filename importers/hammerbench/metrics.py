@@ -74,8 +74,10 @@ def _is_positive(count: int | None) -> bool | None:
 
 
 def _weighted_mean(values: Iterable[tuple[float | None, int]], added: float = 0.0) -> float:
-    """Return the weighted mean of (value, weight), without unknown values. `added` is added to the sum of the
-    weights."""
+    """Return the weighted mean of (value, weight) pairs. Pairs without a value are omitted.
+
+    `added` is added to the sum of the weights.
+    """
     known_values = [(value, n) for value, n in values if value is not None]
     return _ratio(sum(value * n for value, n in known_values), sum(n for _, n in known_values), added)
 
@@ -122,7 +124,7 @@ class ConversationTally(NamedTuple):
     right_arguments: int
     """Number of snapshots with correct arguments."""
     n_args_known: int
-    """Number of snapshots with a verdict on the arguments, whatever the function."""
+    """Number of snapshots with a verdict on the arguments, regardless of the function."""
     is_undisputed: bool
     """True if `name_ok` is true and annotators agree on the arguments of every snapshot."""
     progress: float

@@ -30,11 +30,11 @@ class CompanionVerdicts:
     """Verdicts from the files next to `MT_res.json`, by conversation and snapshot."""
 
     scores: list[tuple[bool, list[bool]]] = field(default_factory=list)
-    """From `badcase.csv`: `func_ok` of the first snapshot, and `args_ok` of each snapshot."""
+    """(`func_ok` of the first snapshot, `args_ok` of each snapshot) of each conversation, from `badcase.csv`."""
     replies: list[list[str]] = field(default_factory=list)
-    """The judge's replies as text."""
+    """The judge's reply to each snapshot, as text, in a list for each conversation."""
     flags: list[list[bool]] = field(default_factory=list)
-    """The judge's flags: whether it accepts the arguments."""
+    """Whether the judge accepts the arguments of each snapshot, in a list for each conversation."""
 
     def add(self, item: Item, conversation: int, snapshot: int) -> None:
         """Add the official verdict and the judge verdicts of a snapshot to its item. Numbers are from 0."""
@@ -97,7 +97,7 @@ def read_companion_files(folder: Path, results: list[Any], issues: list[ImportIs
         if [len(row) for row in rows] == snapshot_counts:
             companions.replies = rows
         else:
-            text = "replies do not match the snapshots (a filtered copy), so only turn_flags_res.json is used"
+            text = "replies do not match the snapshots. Only turn_flags_res.json is used."
             issues.append(ImportIssue(str(folder / "LLM_check_response.json"), None, text))
     return companions
 
@@ -181,7 +181,7 @@ def _get_arguments(label: Any) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class ConversationState:
-    """A conversation of a folder of conversations, while its snapshots are read."""
+    """State of a conversation in a folder of conversations while its snapshots are read."""
 
     number: int
     """Index in `MT_res.json` and in the files next to it."""

@@ -102,8 +102,10 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
 
 
 def _parameters_without_required(function_doc: JsonObject) -> JsonObject:
-    """Return the parameters schema without `required`: HammerBench marks slots as required that a snapshot must not
-    fill yet."""
+    """Return the parameters schema of a function doc without `required`.
+
+    HammerBench marks slots as required that a snapshot must not fill yet.
+    """
     return {key: value for key, value in get_parameters_schema(function_doc).items() if key != "required"}
 
 
@@ -320,8 +322,7 @@ def _override_flags(
 
 
 def _get_overridden_reply(item: ScoredItem) -> bool | None:
-    """Return the reply that the judge would have given for the overridden verdict, or None if overrides do not
-    determine it."""
+    """Return the judge's reply (accepted or not) that agrees with the overrides, or None if they do not determine it."""
     if not item.overrides or JUDGE_CRITERION not in item.values:
         return None
     args_ok = get_snapshot_outcome(item, JUDGE_CRITERION).args_ok
@@ -373,7 +374,9 @@ def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool |
 
 
 def _recover_first_func_ok(item: Item) -> bool | None:
-    """Derive from the verdict on a later snapshot whether the conversation's first function was the golden one. None if
-    unknown."""
+    """Derive from the verdict on a later snapshot whether the first snapshot's function was the golden one.
+
+    None if the verdict does not show this.
+    """
     error = item.rule_error_type
     return None if error in ("text", "refused") else error not in ("wrong_function", "wrong_first_function")

@@ -1,4 +1,4 @@
-"""Filters that the program generates: short, and unambiguous for the parser."""
+"""Generate filters that are short and unambiguous for the parser."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def build_exact_term(key: str, value: str | None, other_values: Iterable[str | N
 
 
 def add_terms(base: str, *terms: str) -> str:
-    """Add terms to a filter, except those that it already contains. Raises: FilterError if `base` is invalid."""
+    """Add terms to a filter, except terms that the filter already
+    contains. Raises: FilterError if `base` is invalid."""
     if not base.strip():
         return " ".join(terms)
     if any(isinstance(token, FilterOperator) and token.text == "OR" for token in tokenize(base)):

@@ -37,12 +37,13 @@ _VALUE = 'CAST(v."value" AS VARCHAR)'
 
 
 def _any_verdict_sql(condition: str) -> str:
-    """SQL for: the condition is true for an automatic verdict `v` of the item."""
+    """Return SQL that is true if `condition` is true for any automatic verdict `v` of the item."""
     return f"len([v FOR v IN coalesce(i.verdicts, []) IF {condition}]) > 0"
 
 
 def _judge_verdict_sql(value: str, inverse_value: str) -> str:
-    """SQL for: a judge verdict is `value` or, where true means a failure, `inverse_value`."""
+    """Return SQL that is true if a judge verdict is `value` or, in criteria where true is a failure,
+    `inverse_value`."""
     regular = f"v.criterion IN ({_TRUE_MEANS_PASS}) AND {_VALUE} = '{value}'"
     inverse = f"v.criterion IN ({_TRUE_MEANS_FAILURE}) AND {_VALUE} = '{inverse_value}'"
     return _any_verdict_sql(f"v.source = 'judge' AND (({regular}) OR ({inverse}))")
@@ -52,7 +53,7 @@ HAS_JUDGE_VERDICT = _any_verdict_sql(
     f"v.source = 'judge' AND v.criterion NOT IN ({_JUDGE_NOTES})"
     f" AND (v.target <> '{ITEM}' OR v.criterion = '{CORRECT}')"
 )
-"""Whether the item has a judge verdict that annotators can review: on the item, or on a part of it."""
+"""SQL condition: annotators can review a judge verdict on the item or on a part of the item."""
 _JUDGE_FAILED_PART = _judge_verdict_sql("false", "true")
 _JUDGE_PASSED_PART = _judge_verdict_sql("true", "false")
 JUDGE_CONDITIONS = {
@@ -62,26 +63,30 @@ JUDGE_CONDITIONS = {
     "none": f"(i.judge IS NULL AND NOT {HAS_JUDGE_VERDICT})",
     "any": f"(i.judge IS NOT NULL OR {HAS_JUDGE_VERDICT})",
 }
-"""Judge verdicts on the item or its parts. One part that fails or is hallucinated means `fail`."""
+"""SQL condition for each value of the key `judge`, over judge verdicts on the item or its parts. One part that fails or
+is hallucinated means `fail`."""
 
 _N_DIFFERENCES = (
     "list_sum([CASE WHEN p.golden IS NULL OR p.predicted IS NULL THEN 2"
     " ELSE len([d FOR d IN coalesce(p.diff, []) IF d.state IN ('!', '-', '+')]) END"
     " FOR p IN coalesce(i.pairs, [])])"
 )
-"""Number of arguments that differ. A call without a counterpart counts as two."""
+"""SQL for the number of arguments that differ. A call without a counterpart counts as two arguments."""
 _HAS_MIDDLE_SCORE = _any_verdict_sql(f"v.source = 'judge' AND v.criterion IN ({_ZERO_TO_TWO}) AND {_VALUE} = '1'")
 NEAR_MISS = f"(({AUTOMATIC_VERDICT} = false AND {_N_DIFFERENCES} = 1) OR {_HAS_MIDDLE_SCORE})"
-"""Items of the queue `uncertain`: the automatic verdict is fail although every call has its counterpart and only one
+"""SQL condition for the items of the queue `uncertain`: the automatic verdict is
+fail although every call has its counterpart and only one
 argument differs, or a judge gave the score 1 of 0 to 2."""
 
 ERROR_TYPE_SQL = "coalesce(nullif(i.error_type, ''), CASE WHEN i.official IS NOT TRUE THEN i.rule_error_type END)"
-"""The official error type. If there is none and the official verdict is not pass, the recomputed error type."""
+"""SQL for the official error type or, if it is missing and the official verdict is not pass, the recomputed error
+type."""
 AUTOMATIC_DISAGREEMENT_SQL = (
     "((i.official IS NOT NULL AND i.rule IS NOT NULL AND i.official <> i.rule)"
     " OR (i.judge IS NOT NULL AND i.judge <> coalesce(i.official, i.rule)))"
 )
-"""Whether the automatic verdicts differ."""
+"""SQL condition: the recomputed or the judge verdict differs from the official verdict, or from each other without
+one."""
 
 MAX_SEARCH_LENGTH = 10_000
 """Maximum length in characters of a text to search for. DuckDB rejects expressions of a million characters."""
@@ -113,7 +118,7 @@ class FilterKey:
     shows_verdict: bool = False
     """Whether the key reveals verdicts. It is then not allowed in blind mode."""
     depends_on_reviews: bool = False
-    """Whether the result changes while annotators work."""
+    """Whether the key selects by reviews, so that its result changes while annotators review items."""
     choices: tuple[str, ...] = ()
     """Allowed values; empty if any value is allowed."""
 
@@ -170,12 +175,13 @@ def combine_values(term: FilterTerm, compare: Callable[[FilterValue], SqlConditi
 
 
 def match_text(column: str, compare: Callable[[str, FilterValue], SqlCondition] = compare_text) -> ConditionBuilder:
-    """Compare a column with the values of a term."""
+    """Return a condition builder that compares a column with the values of a term."""
     return lambda term: combine_values(term, partial(compare, column))
 
 
 def match_json(column: str) -> ConditionBuilder:
-    """Compare with JSON text. An unquoted value also matches a JSON string: `golden_value:km` matches `"km"`."""
+    """Return a condition builder that compares a column of JSON text. An unquoted value also
+    matches a JSON string: `golden_value:km` matches `"km"`."""
     without_quotes = f"trim({column}, '\"')"
 
     def compare(value: FilterValue) -> SqlCondition:
@@ -185,7 +191,7 @@ def match_json(column: str) -> ConditionBuilder:
 
 
 def match_subquery(sql: str, build: ConditionBuilder) -> ConditionBuilder:
-    """Insert the condition that `build` returns in a subquery, at `{}` in `sql`."""
+    """Return a condition builder that inserts the condition of `build` into the subquery `sql`, at `{}`."""
 
     def build_subquery(term: FilterTerm) -> SqlCondition:
         condition, params = build(term)
@@ -219,7 +225,7 @@ def match_item(term: FilterTerm) -> SqlCondition:
 IS_DISPUTED = "h.decided_by = 'disputed'"
 _AUTOMATIC_CONDITIONS = {"pass": "{} = true", "fail": "{} = false", "unknown": "{} IS NULL", "none": "{} IS NULL"}
 _N_PARTS = "h.n_parts"
-"""Number of parts and additional criteria of the item that have a review."""
+"""SQL for the number of parts and additional criteria of the item that have a review."""
 _HUMAN_CONDITIONS = {
     **{word: f"{{}} = '{json.dumps(value)}'" for word, value in PASS_FAIL.items()},
     "disputed": IS_DISPUTED,
@@ -232,7 +238,10 @@ _OWN_CONDITIONS = {word: text.replace(_N_PARTS, "h.your_parts") for word, text i
 
 
 def match_choice(column: str, conditions: dict[str, str]) -> ConditionBuilder:
-    """Accept the words of `conditions` as values. `{}` in a condition is replaced with the column."""
+    """Return a condition builder for a key whose values are the keys of `conditions`.
+
+    `{}` in a condition is replaced with the column.
+    """
 
     def compare(value: FilterValue) -> SqlCondition:
         condition = conditions.get(value.text.lower())
@@ -259,7 +268,7 @@ def match_number(column: str) -> ConditionBuilder:
 
 
 def search_texts(columns: str, list_column: str = "") -> ConditionBuilder:
-    """Search for a text in columns, ignoring case.
+    """Return a condition builder that searches columns for a text, ignoring case.
 
     Args:
         columns: names, separated by blanks.
@@ -312,7 +321,7 @@ def _verdict_key(build: ConditionBuilder, help_text: str) -> FilterKey:
 
 
 def _review_key(subquery: str, column: str, help_text: str) -> FilterKey:
-    """Select items by a column of the reviews of the item and its parts."""
+    """Return a key that selects items by a column of the reviews of the item and its parts."""
     build = match_subquery(f"i.item IN (SELECT item FROM {subquery} WHERE {{}})", match_text(column))
     return FilterKey(build, help_text, shows_verdict=True, depends_on_reviews=True)
 
@@ -323,7 +332,7 @@ _IN_VERDICTS = "i.item IN (SELECT item FROM verdicts v WHERE {})"
 _TAGS = "(SELECT item, unnest(tags) AS tag FROM human_labels)"
 _ANNOTATORS = "(SELECT item, unnest(annotators) AS annotator FROM human_labels)"
 _NUMERIC_VALUE = f"TRY_CAST({_VALUE} AS DOUBLE)"
-"""Value of a verdict, or null if it is true or false: their JSON cannot be cast to a number."""
+"""SQL for the value of a verdict as a number; null for true and false, whose JSON cannot be cast to a number."""
 _TOKENS = "(coalesce(i.tokens_in, 0) + coalesce(i.tokens_out, 0))"
 
 FILTER_KEYS: dict[str, FilterKey] = {

@@ -140,7 +140,7 @@ class _Parser:
         return isinstance(token, FilterOperator) and token.text in operators
 
     def _position(self) -> int:
-        """Offset of the next token in the text."""
+        """Offset of the next token in the filter, in characters."""
         return self._tokens[self._index].position if self._index < len(self._tokens) else len(self._text)
 
     def _error(self, message: str, position: int) -> FilterError:

@@ -67,7 +67,7 @@ def _write(state: AnnotatorState, filters: dict[str, str]) -> None:
 
 
 def find_filter_problem(text: str, *, blind: bool = False) -> str:
-    """Return why a filter is invalid, or not allowed in blind mode; empty if it is valid."""
+    """Return why a filter is invalid, or not allowed in blind mode. Empty if the filter is valid."""
     try:
         parse_filter(text, blind=blind)
     except FilterError as error:

@@ -123,15 +123,14 @@ def quote(text: str) -> str:
 
 
 def quote_or_hash(text: str) -> str:
-    """Write a value in quotation marks; a long one as `md5:` and 32 hex digits, so that the filter does not get too
-    long."""
+    """Write a value in quotation marks, or a long value as `md5:` and 32 hex digits to keep the filter short."""
     if len(text) <= MAX_LITERAL_LENGTH:
         return quote(text)
     return f"md5:{md5(text.encode(), usedforsecurity=False).hexdigest()}"
 
 
 def _read_term(text: str, start: int) -> tuple[FilterTerm | FilterOperator, int]:
-    """Return the term or `OR` at `start`, and the offset behind it."""
+    """Return the term or `OR` at `start`, and the offset of its end."""
     key = _KEY.match(text, start)
     if key is None:
         value, end = _read_value(text, start, _BARE_WORD)
@@ -152,7 +151,7 @@ def _read_term(text: str, start: int) -> tuple[FilterTerm | FilterOperator, int]
 
 
 def _read_value(text: str, start: int, unquoted: re.Pattern[str], key: str = "") -> tuple[FilterValue, int]:
-    """Return the value at `start`, and the offset behind it."""
+    """Return the value at `start`, and the offset of its end."""
     if text[start : start + 1] == '"':
         match = _QUOTED.match(text, start)
         if match is None:

@@ -33,8 +33,8 @@ MAX_LOADING_MEMORY_LIMIT = "2GB"
 ROW_GROUP_SIZE = 16_384
 """Rows in a row group of the file. DuckDB's default of 122,880 rows takes too much memory, because items are large."""
 _ATTACH_OPTIONS = f"ROW_GROUP_SIZE {ROW_GROUP_SIZE}, STORAGE_VERSION 'v1.2.0', RECOVERY_MODE no_wal_writes"
-"""The oldest storage version with zstd compression, so that every supported DuckDB version can read the file. A log for
-recovery is not needed, because an incomplete file is deleted."""
+"""Options of the new database file. Its storage version is the oldest one with zstd compression, so that every
+supported DuckDB version can read the file. A recovery log is not needed, because an incomplete file is deleted."""
 
 _CALLS_TYPE = (
     'STRUCT(side VARCHAR, turn INTEGER, step INTEGER, "index" INTEGER, name VARCHAR, arguments JSON, raw VARCHAR,'
@@ -224,7 +224,10 @@ class StoreBuilder:
         os.replace(path, self._workspace.store)  # noqa: PTH105 - atomic
 
     def _compact(self) -> Path | None:
-        """Copy the file without unused blocks, if they are more than half of the file. None if it was not copied."""
+        """Copy the database file without its unused blocks, if most of its blocks are unused.
+
+        Returns the path of the copy, or None if no copy was made.
+        """
         used, free = self._execute(
             "SELECT used_blocks, free_blocks FROM pragma_database_size() WHERE database_name = 'store'"
         ).fetchall()[0]
@@ -251,7 +254,8 @@ class StoreBuilder:
 
 
 def read_json_sql(columns: dict[str, str], max_line_bytes: int, *, omit_invalid: bool = False) -> str:
-    """Return a `read_json` table function of newline-delimited JSON, with the list of files as a parameter."""
+    """Return an SQL call of `read_json` for newline-delimited JSON. The list of files is a parameter of the
+    statement."""
     types = ", ".join(f"{quote_literal(name)}: {quote_literal(kind)}" for name, kind in columns.items())
     return (
         f"read_json(?, format='newline_delimited', columns={{{types}}}, maximum_object_size={max_line_bytes},"
@@ -261,11 +265,11 @@ def read_json_sql(columns: dict[str, str], max_line_bytes: int, *, omit_invalid:
 
 @dataclass(slots=True)
 class StoredRun:
-    """A run in the store, with what is needed to detect changes."""
+    """A run in the store, with the data for detecting changes of its files and import options."""
 
     run_number: int
     import_fingerprint: int
-    """`RunPlan.import_fingerprint` of the import."""
+    """Value of `RunPlan.import_fingerprint` when the run was imported."""
     n_items: int
     n_issues: int
     dataset: str | None
@@ -277,7 +281,7 @@ class StoreIndex:
     """The runs in the store."""
 
     runs: dict[str, StoredRun] = field(default_factory=dict)
-    """Runs by `build_run_key`."""
+    """Runs by run key (see `build_run_key`)."""
     usable: bool = False
     """Whether the workspace has a store that runs can be added to."""
     rebuild_reason: str | None = None

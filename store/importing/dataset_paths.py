@@ -47,12 +47,12 @@ class DatasetFolders:
 
     @property
     def most_common(self) -> tuple[Path, ...]:
-        """The folders that most runs have; empty if no run has any."""
+        """The remembered folders that most runs share; empty if no run has remembered folders."""
         ((folders, _),) = Counter(self._folders.values()).most_common(1) or [((), 0)]
         return tuple(folder.locate(self._workspace) for folder in folders)
 
     def set_folders(self, run: Run, folders: Sequence[Path]) -> None:
-        """Remember the folders of a run, replacing earlier ones. An empty list forgets them."""
+        """Remember the folders of a run, replacing earlier ones. With an empty list, forget the folders of the run."""
         key = build_run_key(self._workspace, run)
         remembered = tuple(_RememberedFolder.from_path(path, self._workspace) for path in folders)
         if self._folders.get(key, ()) != remembered:
@@ -119,8 +119,8 @@ def find_lost_dataset(
     lost = []
     for path in map(workspace.to_absolute_path, sorted(before - now.keys())):
         if path.is_file():
-            # The file exists and the plan does not need it, because results were deleted. But if the plan has no data
-            # and no folder is remembered, the import did not know where to look.
+            # The plan does not need an existing dataset file whose results were deleted. But if the plan has no dataset
+            # and no folder is remembered, the import did not know where to search, so the dataset is lost.
             is_needed = not plan.data and not remembered
         else:  # a dataset in the folder of a result may have been deleted together with the result
             is_needed = path.parent not in result_folders or path.parent.is_dir()

@@ -47,7 +47,8 @@ _ITEM_HASHES = (
 
 
 class ItemSnapshot:
-    """The items before an import, to count the changes after it. It stores two hashes of each item in memory.
+    """State of the items before an import, to count the changes after the import. Two hashes of each item are in
+    memory.
 
     Use it as a context manager.
     """
@@ -82,7 +83,7 @@ class ItemSnapshot:
 
 @dataclass(slots=True)
 class ImportPlan:
-    """What an import does with each run."""
+    """The runs of one import, divided by what the import does with them."""
 
     summary_rows: dict[int, dict[str, Any]] = field(default_factory=dict)
     """Objects of `ImportSummary.runs` by run number."""
@@ -125,7 +126,8 @@ class ImportPlanner:
         return result
 
     def save_dataset_folders(self, import_plan: ImportPlan) -> None:
-        """Remember the dataset folders of the runs that are up to date. A new run gets those that most runs have."""
+        """Remember the dataset folders of the runs that are up to date. A new run gets the folders that most runs
+        have."""
         most_common = () if self._options.forget else self._dataset_folders.most_common
         for number, plan in import_plan.plans.items():
             if import_plan.summary_rows[number]["status"] in ("imported", "unchanged"):
@@ -175,7 +177,10 @@ def _stored_fields(stored: StoredRun) -> dict[str, Any]:
 
 
 def _copy_hashes(job: ReadJob, stored: StoredRun) -> bool:
-    """Add the stored hashes to the unchanged files of a job. False if no file has a new modification time."""
+    """Copy the stored hashes to the files of a job, whose content has not changed since the last import.
+
+    Returns False if no file has a new modification time, so that the store needs no update.
+    """
     old = {(source.path, source.kind): source for source in stored.sources}
     if all(source.mtime_ns == old[source.path, source.kind].mtime_ns for source in job.sources):
         return False
@@ -219,8 +224,8 @@ def import_runs(
 
     Args:
         read: reads the items of a plan. It must be a top-level function, so that worker processes can call it.
-        issues: issues of the search for runs.
-        on_progress: called in this thread.
+        issues: issues that the search for runs has found.
+        on_progress: called with the progress, in the calling thread.
         n_workers: number of processes; None to choose by the size of the files.
         dataset_options: by default, a run whose dataset is missing keeps its last import.
 
@@ -264,7 +269,7 @@ class _Import:
     _index: StoreIndex = field(init=False)
     _plan: ImportPlan = field(default_factory=ImportPlan)
     _all_issues: list[dict[str, Any]] = field(default_factory=list)
-    """Issues as in `ImportSummary.issues`, with `run` if they belong to a run."""
+    """Issues as in `ImportSummary.issues`. An issue of a run also has the key `run`."""
 
     def __post_init__(self) -> None:
         self._index = read_store_index(self.workspace)
@@ -317,7 +322,10 @@ class _Import:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _load(self, builder: StoreBuilder, outcomes: Iterable[ReadOutcome]) -> list[StagedRun]:
-        """Load runs in batches while others are read. Returns all runs that were read, for their function docs."""
+        """Load runs in batches while worker processes read further runs.
+
+        Returns all runs that were read, so that their function docs can be loaded.
+        """
         staged_runs: list[StagedRun] = []
         batch: list[ReadOutcome] = []
         for outcome in outcomes:
@@ -333,7 +341,10 @@ class _Import:
         return staged_runs
 
     def _load_batch(self, builder: StoreBuilder, outcomes: Sequence[ReadOutcome]) -> None:
-        """Load the runs together. If that fails, load each alone, and a failing one without its invalid values."""
+        """Load the runs together. If that fails, load each run alone.
+
+        A run that fails again is loaded without its invalid values.
+        """
         staged_runs = [outcome.staged for outcome in outcomes if outcome.staged]
         try:
             builder.load_runs(staged_runs)
@@ -402,7 +413,8 @@ class _Import:
         return [plan for plan in self.plans if not any(plan is each for each in skipped)]
 
     def _examined_files(self) -> set[str]:
-        """Files whose issues of earlier imports, if they belong to no run, are replaced by those of this import."""
+        """Return the files that this import examined. Older issues of these files are replaced if they belong to no
+        run."""
         plans = self._examined_plans()
         files = {os.fspath(path) for plan in plans for _, path in iter_files(plan)}
         return files | {issue["file"] for issue in self._all_issues} | {plan.run.path for plan in plans}
@@ -410,7 +422,7 @@ class _Import:
 
 @contextlib.contextmanager
 def _import_lock(workspace: Workspace) -> Iterator[None]:
-    """Wait until no other import runs in the workspace, and delete the files that a crashed one left."""
+    """Wait until no other import runs in the workspace, and delete the files that a crashed import left."""
     is_new = not workspace.lock.exists()
     with workspace.lock.open("a") as handle:
         if is_new:

@@ -12,7 +12,7 @@ from fcreview.run_plan import RunPlan
 from fcreview.safe_files import open_file
 
 _CHUNK_SIZE = 1 << 20
-"""Bytes that are read and hashed at a time."""
+"""Number of bytes that are read and hashed at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,8 @@ def hash_source(source: SourceFile, path: Path, known_hash: str | None = None) -
 
 
 def is_unchanged(now: list[SourceFile], stored: list[SourceFile], to_absolute_path: Callable[[str], Path]) -> bool:
-    """Whether the files have the content that was imported. Reads only files with the same size and another time."""
+    """Whether the files still have the imported content. Reads a file only if its modification time alone has
+    changed."""
     before = {(source.path, source.kind): source for source in stored}
     if len(before) != len(now) or any((source.path, source.kind) not in before for source in now):
         return False

@@ -1,6 +1,6 @@
 """Staging files of an import: the items and function docs of one run as newline-delimited JSON, for DuckDB to load.
 
-Verdicts and differences are computed before, from the original values. API keys are redacted here, in every item.
+Importers have computed verdicts and differences from the original values. Staging redacts API keys in every item.
 Content that many items share (`SharedContent`, `SharedList`) is serialised and redacted only once.
 """
 
@@ -37,14 +37,14 @@ _get_lists = attrgetter(*_LIST_FIELDS)
 
 
 class FunctionCache:
-    """The function docs of all runs that are already staged, by content hash."""
+    """Content hashes of all function docs that are already staged."""
 
     def __init__(self) -> None:
         self.written_hashes: set[str] = set()
         """Hashes of the function docs that a staging file contains."""
         self.hash_lists: dict[int, tuple[Callable[[], list[dict[str, Any]] | None], bytes]] = {}
-        """By `id` of a list of function docs: a reference to the list, and its hashes as JSON. The reference is weak
-        for a `SharedList`, because a large dataset has thousands of them."""
+        """For each list of function docs, by its `id`: a reference to the list, and the hashes of the docs as JSON. The
+        reference is weak for a `SharedList`, because a large dataset has thousands of such lists."""
 
     def clear(self) -> None:
         """Forget all function docs, so that they are written again. Used when a staging file is discarded."""
@@ -62,7 +62,7 @@ class FunctionWriter:
         self._cache = cache
 
     def write(self, functions: list[dict[str, Any]]) -> bytes:
-        """Write the function docs that are not staged yet. Returns the hashes of all as a JSON list."""
+        """Write the function docs that are not staged yet. Returns the hashes of all `functions` as a JSON list."""
         cache = self._cache.hash_lists
         cached = cache.get(id(functions))
         if cached is None or cached[0]() is not functions:
@@ -188,8 +188,8 @@ def stage_run(
     """Write the items and function docs of a run to `stem`.items and `stem`.functions.
 
     Args:
-        records: what the importer reads from the run's files. Its exceptions are passed on.
-        to_stored_path: converts paths as `Workspace.to_stored_path`.
+        records: items and issues that the importer reads from the run's files. Its exceptions are passed on.
+        to_stored_path: converts paths as `Workspace.to_stored_path` does.
         on_progress: called with the number of bytes of result files that have been read.
     """
     staged = StagedRun(run_number, stem.with_suffix(".items"), stem.with_suffix(".functions"))
@@ -221,7 +221,7 @@ def stage_run(
 
 
 def read_staged_item(staged: StagedRun, line_number: int) -> dict[str, Any] | None:
-    """Read the item in a line of `staged.items`, from 1; None if the file has no such line."""
+    """Read the item in line `line_number` (from 1) of the file `staged.items`. None if the file has no such line."""
     with staged.items.open("rb") as lines:
         for line in itertools.islice(lines, line_number - 1, line_number):
             fields_of_item: dict[str, Any] = orjson.loads(line)

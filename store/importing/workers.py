@@ -26,15 +26,15 @@ from fcreview.store.importing.staging import FunctionCache, StagedRun, stage_run
 from fcreview.store.workspace import Workspace
 
 _PR_SET_PDEATHSIG = 1
-"""Constant of Linux's prctl.h."""
+"""Value of `PR_SET_PDEATHSIG` in Linux's prctl.h. The option sends a process a signal when its parent ends."""
 
 
 class ParentWatchdog:
     """Ends the worker processes of a pool when the parent process ends, even if it is killed.
 
     Only the parent has the writing end of a pipe open. A thread in each worker waits for the pipe to close and then
-    exits the worker. On Linux, the kernel also kills the workers, even one that no thread can interrupt. Use it as a
-    context manager, and pass `initializer` and `initargs` to the pool.
+    exits the worker. On Linux, the kernel also kills the workers, even a worker that no thread can interrupt. Use the
+    watchdog as a context manager, and pass `initializer` and `initargs` to the pool.
     """
 
     def __init__(self, context: BaseContext) -> None:
@@ -44,7 +44,7 @@ class ParentWatchdog:
 
     @staticmethod
     def initializer(parent: int, reading_end: Connection, writing_end: Connection | None) -> None:
-        """Start the watchdog thread. Runs in a worker; a forked one closes its copy of the writing end."""
+        """Start the watchdog thread in a worker. A forked worker closes its copy of the pipe's writing end."""
         if writing_end is not None:
             writing_end.close()
         for each in (signal.SIGHUP, signal.SIGTERM):  # forked workers inherit the parent's handlers
@@ -121,7 +121,7 @@ class ReadOutcome:
 
     job: ReadJob
     info: Run
-    """The run with what reading added: official metrics and the dataset."""
+    """The run, with the official metrics and the dataset that were found while reading."""
     sources: list[SourceFile] = field(default_factory=list)
     """State of the files, with hashes."""
     staged: StagedRun | None = None
@@ -132,9 +132,10 @@ class ReadOutcome:
 
 
 _function_caches: dict[Path, FunctionCache] = {}
-"""Cache of each import that this process works for, by the folder of its staging files."""
+"""Cache for each import that this process works for, by the folder of the import's staging files."""
 _known_hashes: dict[tuple[Path, str, int, int], str] = {}
-"""Hash by folder of staging files, stored path, size and modification time."""
+"""Hashes of dataset files by (folder of staging files, stored path, size in bytes, modification time in
+nanoseconds)."""
 
 
 def read_runs(
@@ -150,7 +151,7 @@ def read_runs(
     The first `next` starts the processes. Call it before this process starts threads, so that forking is safe.
 
     Args:
-        n_workers: number of processes; 1 for this process; None to choose by the size of the files.
+        n_workers: number of worker processes; 1 to read in this process; None to choose by the size of the files.
     """
     if n_workers is None:
         n_workers = (os.cpu_count() or 1) if sum(job.size for job in jobs) > MIN_PARALLEL_BYTES else 1
@@ -193,7 +194,7 @@ def read_run(
 
 @contextlib.contextmanager
 def _infrequent_gc() -> Iterator[None]:
-    """Collect garbage rarely. Records and items have no reference cycles, and the collection takes 14 % of the time."""
+    """Collect garbage rarely. Items have no reference cycles, and collection would take 14 % of the reading time."""
     thresholds = gc.get_threshold()
     gc.set_threshold(50_000, *thresholds[1:])
     try:
@@ -252,7 +253,8 @@ def _read_in_workers(
 
 
 def _can_fork() -> bool:
-    """Whether this process has only one thread, native ones included, so that forking is safe. False if unknown."""
+    """Whether this process has only one thread, native ones included, so that forking is safe. False if the number of
+    threads is unknown."""
     if not sys.platform.startswith("linux"):
         return False
     try:

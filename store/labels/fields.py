@@ -1,7 +1,7 @@
 """Fields of an exported label, and the SQL that reads labels from the database.
 
-A label is one row for one target and criterion of an item. Every item has a label for its own verdict; other targets
-have one if an automatic source gave a verdict on them or an annotator reviewed them. All export formats take their
+A label is one row for one target and criterion of an item. Every item has a label for its own verdict; another target
+has a label if an automatic source gave a verdict on it or an annotator reviewed it. All export formats take their
 fields from `LABEL_FIELDS`.
 """
 
@@ -151,7 +151,7 @@ _DECISION_COLUMNS = ", ".join(f"d.{name}" for name in DECISION_COLUMNS if name n
 def labels_sql(policy: Policy, where: str = "true") -> str:
     """Return a SELECT of `item` and the `LABEL_FIELDS` that have SQL. Verdicts are JSON text.
 
-    `where` is a condition on `item`. It is applied before lists are unnested, the slowest part of the query.
+    `where` is a condition on `item`. It is applied before lists are unnested, which is the slowest part of the query.
     """
     columns = ", ".join(f"{field.sql} AS {name}" for name, field in LABEL_FIELDS.items() if field.sql)
     # `other_verdicts` unnests only verdicts on parts and in other criteria, because most runs have none.

@@ -53,10 +53,11 @@ class ImportedReview:
     line: int
     """Line number in the file, from 1; in a Label Studio file the number of the task."""
     key_fields: dict[str, str]
-    """Fields of `ItemKey` that the file gives: `id`, and as many others as are needed to identify the item."""
+    """Fields of `ItemKey` that the file gives: `id`, and as many other fields as are needed to identify the item."""
     annotation: Annotation
     annotator: str | None = None
-    """Annotator that the file names. None if it names none; then the review counts for the importing annotator."""
+    """Annotator that the file names. None if the file names no annotator; the review then belongs to the importing
+    annotator."""
     time: str | None = None
     """Time of the review, UTC, ISO 8601 with milliseconds. None stands for the time of the import."""
     blind: bool | None = None
@@ -118,7 +119,7 @@ def to_adjudication(record: ImportedReview | InvalidRecord) -> ImportedReview | 
 
 
 def mark_not_blind(record: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
-    """Set `blind` to False in a review that is given now, that is, without a time or a value of `blind` in the file."""
+    """Set `blind` to False in a review for which the file has neither a time nor a value of `blind`."""
     if isinstance(record, InvalidRecord) or record.time is not None or record.blind is not None:
         return record
     return replace(record, blind=False)
@@ -151,7 +152,7 @@ def _get_optional_text(record: Mapping[str, Any], name: str) -> str:
 
 @dataclass(slots=True)
 class LabelImportResult:
-    """The events that an import wrote, and counts of the others."""
+    """The events that an import wrote, and the numbers of reviews that it did not write."""
 
     written: list[Event] = field(default_factory=list)
     already: int = 0
@@ -177,7 +178,9 @@ class ReviewFile:
 def import_reviews(
     store: Store, journal: Journal, file: ReviewFile, name_in_file: str | None = None
 ) -> LabelImportResult:
-    """Write the reviews of the journal's annotator, called `name_in_file` in the file if that differs, to the journal.
+    """Write the reviews of the journal's annotator to the journal.
+
+    `name_in_file` is the annotator's name in the file, if it differs from the name of the journal.
 
     Raises LabelImportError, without writing anything, if a record is invalid or no review is by this annotator.
     """
@@ -212,7 +215,7 @@ def import_reviews(
 
 
 def _select_new_events(store: Store, events: Iterable[tuple[ImportedReview, Event]]) -> LabelImportResult:
-    """Return the events to write as `written`, and counts of the others."""
+    """Select the events to write. The result has these events as `written`, and the numbers of events not to write."""
     result = LabelImportResult()
     existing = _ExistingReviews(store)
     for review, event in events:
@@ -236,8 +239,10 @@ class _ExistingReviews:
         self._opinions: dict[tuple[ItemKey, str, str], dict[tuple[str, ...], Opinion]] = {}
 
     def find_existing(self, event: Event) -> tuple[set[str], Opinion | None]:
-        """Return the ids of all events on the item (callers may add to the set), and the annotator's opinion on the
-        same target and criterion."""
+        """Return the ids of all events on the item, and the annotator's opinion on the same target and criterion.
+
+        The caller may add ids to the set.
+        """
         key, hashes = event.key, (event.prediction_hash, event.golden_hash)
         if key not in self._event_ids:
             self._event_ids[key] = {each.event for each in self._store.reviews.events.history_of(key)}
@@ -254,8 +259,10 @@ def _opinion_key(review: Event | Opinion) -> tuple[str, ...]:
 
 
 def _leaves_unchanged(opinion: Opinion, event: Event) -> bool:
-    """Return whether the event would leave the opinion as it is. An event with a verdict also sets or clears the
-    fault."""
+    """Return whether the event would leave the opinion unchanged.
+
+    An event with a verdict also sets or clears the fault.
+    """
     if event.verdict is not None and not same_verdict(opinion.verdict, event.verdict):
         return False
     for name in ANNOTATION_FIELDS:
@@ -285,8 +292,10 @@ class _ItemFinder:
             self._by_id.setdefault(name, []).append(found)
 
     def find(self, review: ImportedReview) -> _StoredItem:
-        """Return the item of a review. Raises ValueError if the item or the target does not exist, or if several items
-        match."""
+        """Return the item of a review.
+
+        Raises ValueError if the item or the target does not exist, or if several items match.
+        """
         item = self._find_item(review)
         if item.matches_hashes_of(review):
             item.check_target(review.annotation.target)
@@ -321,7 +330,8 @@ class _StoredItem:
     """Number of call pairs by turn; turns count from 0."""
 
     def matches_hashes_of(self, review: ImportedReview) -> bool:
-        """Return whether the item has the reviewed prediction and golden answer. Hashes that the review lacks match."""
+        """Return whether the item has the reviewed prediction and golden answer. A hash that the review lacks counts as
+        equal."""
         return review.prediction_hash in ("", self.prediction_hash) and review.golden_hash in ("", self.golden_hash)
 
     def check_target(self, target: str) -> None:
@@ -330,7 +340,7 @@ class _StoredItem:
 
 
 def check_target(target: str, item_id: str, n_turns: int, pairs: Counter[int]) -> None:
-    """Raise ValueError if an item with these turns and call pairs (number by turn, from 0) does not have the target."""
+    """Raise ValueError if an item with these turns and call pairs (number by turn, from 0) lacks the target."""
     part = parse_address(target)
     if part is None:
         return
@@ -345,7 +355,7 @@ def check_target(target: str, item_id: str, n_turns: int, pairs: Counter[int]) -
 def _record_overridden_verdicts(
     store: Store, located: Sequence[tuple[ImportedReview, _StoredItem]]
 ) -> Iterator[tuple[ImportedReview, _StoredItem]]:
-    """Add the overridden automatic verdict to each review that is given now, as the review screens do."""
+    """Yield the located reviews. A review that is given now gets the automatic verdict that it overrides."""
     annotations = [
         (item.item, each.annotation if _is_given_now(each, item) else Annotation()) for each, item in located
     ]

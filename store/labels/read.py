@@ -103,7 +103,7 @@ LABEL_SUBSETS: dict[LabelSubset, str] = {
     "reviewed": "n_annotators > 0",
     "adjudicated": "decided_by = 'adjudication'",
 }
-"""Subsets of the labels and their SQL conditions: all, those with a current review, those that were adjudicated."""
+"""SQL condition of each subset of the labels. `reviewed` selects labels with a current review."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ class ReviewedItem:
     item: int
     key: ItemKey
     hashes: tuple[str, str]
-    """Hash of the prediction, hash of the golden answer."""
+    """(hash of the prediction, hash of the golden answer) of the item."""
     opinions: list[Opinion]
 
 

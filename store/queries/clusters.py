@@ -39,13 +39,14 @@ _COLUMNS = {
     BY_ARGUMENT: ("argument", "i.diff_argument"),
     BY_CATEGORY: ("category", "i.category"),
 }
-"""Field of `Cluster` and SQL expression of each grouping other than by value."""
+"""(field of `Cluster`, SQL expression) of each grouping except `BY_VALUE`."""
 _SHARED_GROUPINGS = {
     BY_ERROR_TYPE: (BY_ERROR_TYPE, BY_FUNCTION, BY_ARGUMENT),
     BY_CATEGORY: (BY_CATEGORY, BY_ERROR_TYPE, BY_FUNCTION),
     BY_VALUE: (BY_FUNCTION, BY_ARGUMENT),
 }
-"""Groupings whose names all items of a cluster share. The items of a cluster by value also share both values."""
+"""For each grouping of a table of clusters: the groupings by which all items of one cluster belong together. The items
+of a cluster by value also share the golden and the predicted value."""
 _FILTER_KEYS = {BY_ERROR_TYPE: "error", BY_FUNCTION: "function", BY_ARGUMENT: "argument", BY_CATEGORY: "category"}
 _VALUE_COLUMNS = {"golden": "i.diff_golden", "predicted": "i.diff_predicted"}
 # Where all values differ, counting the values instead of their hashes takes a hundred times as long.
@@ -116,9 +117,9 @@ def _fetch_cluster_rows(connection: DuckDBPyConnection, view: View, grouping: in
 
 
 def _build_filter_term(by: int, grouping: int, row: _ClusterRow, all_names: dict[int, set[str | None]]) -> str:
-    """Return the filter term for one grouping `by` of a cluster; empty if the items of the cluster do not share it."""
+    """Return the term that selects a cluster's value in the grouping `by`; empty if its items have different values."""
     if by == BY_VALUE == grouping:
-        # The values of other clusters are not all known, so these terms always match the exact value.
+        # Only the most frequent values are known, so these terms always match the exact value.
         values = [(side, row.names[side]) for side in ("golden", "predicted")]
         return " ".join(f"{side}_value:{'none' if value is None else quote_or_hash(value)}" for side, value in values)
     if by not in _SHARED_GROUPINGS[grouping]:
@@ -137,6 +138,6 @@ _LABEL_CRITERIA = (
 def fetch_label_criteria(connection: DuckDBPyConnection, item: int) -> list[str]:
     """Return the criteria in which responses have lists of labels (such as dialog acts) instead of pass or fail.
 
-    They depend on the category and run of the item and not on its own verdicts, so a blind annotator may see them.
+    The criteria depend on the item's category and run, not on its verdicts, so a blind annotator may see them.
     """
     return [row[0] for row in connection.execute(_LABEL_CRITERIA, {"run": item >> 32, "item": item}).fetchall()]

@@ -53,7 +53,7 @@ class QueueSample:
     strata: dict[ContentKey, str]
     """Stratum of every item of the population."""
     content_keys_by_queue: dict[str, set[ContentKey]]
-    """Sampled items by name of the queue file, for the queue and each extension."""
+    """Content keys of the sampled items, by name of the queue file, for the queue and each extension."""
     extensions: list[QueueFile] = field(default_factory=list)
 
     @property
@@ -69,7 +69,8 @@ class QueueSample:
     def inclusion_probability(self, content_key: ContentKey, automatic: bool | None) -> float:
         """Return the probability, 0 to 1, that the queue or an extension draws an item of the population.
 
-        Extensions have strata by automatic verdict, so the probability depends on that of the item, `automatic`.
+        Extensions have strata by automatic verdict, so the probability depends on the item's automatic verdict
+        (`automatic`).
         """
         stratum = self.strata[content_key]
         probabilities = {each.name: each.probability for each in self.queue.strata}
@@ -82,7 +83,7 @@ class QueueSample:
         return 1.0 - not_drawn
 
     def add_queue(self, queue: QueueFile) -> None:
-        """Add an extension."""
+        """Add an extension of the queue to the sample."""
         self.content_keys_by_queue[queue.name] = _sampled_keys(queue)
         self.extensions.append(queue)
 
@@ -233,7 +234,7 @@ _COLUMN_SOURCES = ("official", "rule")
 _SCOPE_KEYS = {
     "overall": "", "benchmark": "benchmark", "category": "category", "error": "error", "function": "function",
 }  # fmt: skip
-"""Scopes of calibration that have a key in the filter language."""
+"""Key of the filter language for each calibration scope that has one; empty for the scope `overall`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +254,8 @@ class CalibrationCell:
 def build_cell_filter(connection: DuckDBPyConnection, base: str, cell: CalibrationCell) -> str | None:
     """Return a filter that selects exactly the items of a cell among those that the filter `base` selects.
 
-    The filter names verdicts where the filter language can, and ids otherwise. Returns None if that would take more
-    than `MAX_IDS_IN_FILTER` ids.
+    The filter selects by verdict where the filter language allows it, and by item id otherwise. Returns None if the
+    filter would need more than `MAX_IDS_IN_FILTER` ids.
     """
     has_terms = cell.criterion == CORRECT and cell.source in _COLUMN_SOURCES and cell.scope in _SCOPE_KEYS
     if has_terms and isinstance(cell.automatic_verdict, bool) and isinstance(cell.human_verdict, bool):
@@ -280,8 +281,8 @@ class _ReviewSelection:
     random: set[ContentKey]
     """Items that were reviewed as part of a random sample."""
     unknown: set[ContentKey]
-    """Items that were reviewed outside a sample whose reviews do not name their queue. Nobody can tell which sampled
-    items were selected in the same way, so the sample also represents these items."""
+    """Reviewed items that are not in `random`, if some reviews of the sample do not name their queue. Those sampled
+    items may have been selected in the same way as these items, so the sample also represents these items."""
 
 
 def _classify_selection(
@@ -304,8 +305,8 @@ def _classify_in_sample(
 ) -> _ReviewSelection:
     """Determine how the items of one sample were selected for review.
 
-    Items that were reviewed in one of its queues are random. So are all items of a completely reviewed queue, because
-    no item was left out.
+    Items that were reviewed in a queue of the sample are random. All items of a completely reviewed queue are also
+    random, because no item was left out.
     """
     resolved = sample.strata.keys() & queues_by_key.keys()
     in_queue = {key for key in resolved & sample.content_keys if not sample.queue_names.isdisjoint(queues_by_key[key])}
@@ -418,7 +419,7 @@ def fetch_sample_status(
 def _fetch_criterion_answers(
     connection: DuckDBPyConnection, run: int, key_of_item: Mapping[int, ContentKey]
 ) -> dict[str, dict[ContentKey, Any]]:
-    """Return the human verdict on each reviewed item, None if it is not resolved, by criterion and content key."""
+    """Return the human verdict on each reviewed item by criterion and content key. The value is None if unresolved."""
     answers: dict[str, dict[ContentKey, Any]] = {}
     for item, criterion, text in connection.execute(_CRITERION_ANSWERS, [run]).fetchall():
         answers.setdefault(criterion, {})[key_of_item[item]] = parse_json(text)

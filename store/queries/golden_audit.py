@@ -85,7 +85,7 @@ class _AnswerRow:
     id: str
     golden_hash: str
     items: list[int]
-    """Item of each run of `runs`."""
+    """Item number in each run of `runs`, in the same order."""
     runs: list[int]
     differs: bool | None
     """Whether a call differs from its golden call."""
@@ -95,7 +95,7 @@ class _AnswerRow:
 
     @property
     def item(self) -> int:
-        """One of the items. All have the same calls and the same golden answer."""
+        """The first item number. All items have the same calls and the same golden answer."""
         return self.items[0]
 
     @property
@@ -177,7 +177,7 @@ def _fetch_calls(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[i
 
 
 def _fetch_faults(connection: DuckDBPyConnection) -> dict[QuestionKey, Counter[str]]:
-    """Return how many answers to each question have each fault. Only faults that are not disputed count."""
+    """Count the answers to each question by fault. Disputed faults are omitted."""
     found: defaultdict[QuestionKey, Counter[str]] = defaultdict(Counter)
     for *key, fault, count in connection.execute(_FAULTS).fetchall():
         found[QuestionKey(*key)][fault] = count
@@ -223,7 +223,7 @@ class SuspectTable:
         self._loaded: set[str] = set()
 
     def load_suspects(self, view: View) -> None:
-        """Compute the rows for the view's runs, unless the table has them. The view's filter is ignored."""
+        """Compute the rows for the view's runs, unless the table already has the rows. The view's filter is ignored."""
         if view.runs_key in self._loaded:
             return
         from fcreview.golden_audit.score import rank_suspects

@@ -42,7 +42,8 @@ class Prediction:
 
 
 def find_same_question(connection: DuckDBPyConnection, item: int) -> list[int]:
-    """Return the item and the items with its id and category in all runs of its benchmark, generation and language."""
+    """Return the item and the items with its id and category in all runs of the same benchmark, version and
+    language."""
     return [row[0] for row in connection.execute(_SAME_QUESTION, {"item": item}).fetchall()]
 
 
@@ -85,8 +86,10 @@ def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
 
 
 def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[int, Item]:
-    """Return imported items by number, without the numbers that do not exist. Items share the objects of their function
-    docs."""
+    """Return imported items by number. Numbers without an item are omitted.
+
+    The items share the objects of their function docs.
+    """
     if not numbers:
         return {}
     # DuckDB uses the index for `=` only. For several items, the range limits how many rows are read.
@@ -196,7 +199,7 @@ def read_score_record(connection: DuckDBPyConnection, workspace: Workspace, numb
 
 
 def _decode_record(data: bytes, extra: Extra) -> str:
-    """Decode a raw record and remove API keys, and what the importer redacted in the item."""
+    """Decode a raw record. Remove API keys and the values that the importer redacted in the item."""
     text = redact_keys(data).decode("utf-8", "replace")
     return redact(text) if extra.redacted else text
 
@@ -208,9 +211,10 @@ def _read_record(
     location: RecordLocation,
     item_id: str | None = None,
 ) -> bytes:
-    """Read the bytes of a record. If the file has changed, they must still be a JSON object, with `item_id` if given.
+    """Read the bytes of a record.
 
-    Raises StoreError if that fails.
+    If the file has changed since the import, the bytes must still be a JSON object, with the id `item_id` if given.
+    Raises StoreError if the bytes are not such a record or cannot be read.
     """
     path = workspace.to_absolute_path(location.file)
     try:

@@ -44,12 +44,12 @@ _ORDERS = {
     SUSPECTS_QUEUE: "q.rank",
 }
 _PARTIAL_CONDITIONS = {"judged": HAS_JUDGE_VERDICT, "uncertain": NEAR_MISS}
-"""SQL conditions of partial queues."""
+"""SQL conditions of the partial queues, except `suspects`."""
 _IS_SUSPECT = "i.item IN (SELECT item FROM suspect_places WHERE scope = '{scope}')"
-"""SQL condition on the table of `golden_audit.SuspectTable`."""
+"""SQL condition for the queue `suspects`, on the table of `golden_audit.SuspectTable`."""
 _IN_SHARE = "q.item = i.item AND q.queue = ? AND q.annotator = ?"
 _IN_QUEUE_FILE = "i.item IN (SELECT item FROM queue_places WHERE queue = ?)"
-"""SQL condition on the table of `queue_file.QueueItemTable`."""
+"""SQL condition for a queue file, on the table of `queue_file.QueueItemTable`."""
 _COLUMNS = {field.name: field.metadata for field in fields(QueueRow) if field.metadata}
 _ROW_COLUMNS_SQL = ", ".join(str(column["sql"]) for column in _COLUMNS.values())
 _JSON_COLUMNS = [name for name, column in _COLUMNS.items() if column["is_json"]]
@@ -109,7 +109,7 @@ class ViewOrders:
         return [row[0] for row in rows.fetchall()]
 
     def find_position(self, view: View, item: int) -> int | None:
-        """Return the position of an item number in the view, from 0, or None."""
+        """Return the position of an item number in the view, from 0. None if the view does not contain the item."""
         table = self.order_of(view).table
         row = self._connection.execute(f"SELECT rowid FROM {table} WHERE item = ?", [item]).fetchone()
         return None if row is None else int(row[0])
@@ -184,7 +184,8 @@ def fetch_rows(
 
 
 def hide_row_verdicts(row: QueueRow) -> None:
-    """Remove verdicts and other reviews from a row, unless this annotator has reviewed the item. For blind mode."""
+    """Hide verdicts and other annotators' reviews in a row (blind mode), unless this annotator has reviewed the
+    item."""
     if row.you is None:
         for name in _VERDICT_COLUMNS:
             setattr(row, name, None)
@@ -213,7 +214,7 @@ class ItemChunk:
 
     first: int
     last: int
-    """Number of the last item; the chunk is the range from `first` to `last`, or the part of it in `items`."""
+    """Number of the last item. The chunk has the items from `first` to `last`, or only those listed in `items`."""
     items: list[int] | None
     """Item numbers; None for every item of the range."""
 

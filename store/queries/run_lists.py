@@ -1,4 +1,4 @@
-"""Sorting, grouping and searching lists of runs, for screens and commands. Needs no database."""
+"""Sort, group and search lists of runs, for screens and commands. These functions need no database."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ SORT_KEYS: dict[str, SortKey] = {
     "yours": lambda row: -row.yours,
     "issues": lambda row: -row.n_issues,
 }
-"""Sort key of each order. Orders by a number put the highest first."""
+"""Function that returns the sort key of a run, for each order. Orders by a rate or count begin with the highest
+value."""
 RATE_ORDERS = ("official", "rule", "corrected")
 """Orders by a pass rate, which a run may not have."""
 VERDICT_ORDERS = (*RATE_ORDERS, "reviewed", "issues")

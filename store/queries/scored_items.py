@@ -37,7 +37,7 @@ _OUTCOME_COLUMNS: dict[VerdictSource, tuple[str, str]] = {
     "rule": ("i.rule", "coalesce(i.rule_error_type, i.rule_note)"),
     "effective": (EFFECTIVE_VERDICT, "coalesce(i.error_type, i.rule_error_type)"),
 }
-"""SQL expressions of the verdict and the error type."""
+"""(SQL expression of the verdict, SQL expression of the error type) for each verdict source."""
 
 
 def fetch_outcomes(
@@ -77,12 +77,15 @@ FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}))
 def find_overrides(
     connection: DuckDBPyConnection, annotations: Sequence[tuple[int, Annotation]]
 ) -> list[dict[str, Any] | None]:
-    """Return {source, by, value} of the automatic verdict that each (item, annotation) contradicts, or None."""
+    """For each (item, annotation), return the automatic verdict that the annotation contradicts.
+
+    A verdict is a dict {source, by, value}. The result is None for an annotation that contradicts no verdict.
+    """
     items = list({item for item, annotation in annotations if decides(annotation.verdict)})
     if not items:
         return [None] * len(annotations)
     verdicts: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
-    # The index finds the one item of a key press several times as fast as a join with a list of items.
+    # For a single item, as after a key press, the index is several times as fast as a join with a list of items.
     where, value = ("item = $1", items[0]) if len(items) == 1 else ("item IN (SELECT unnest($1::BIGINT[]))", items)
     for item, *columns, listed in connection.execute(_SELECT_VERDICTS + where, [value]).fetchall():
         verdicts[item, *ITEM_CORRECT] = {
@@ -113,10 +116,11 @@ SOURCE_PRECEDENCE: dict[MetricSource, tuple[SourceName, ...]] = {
     "errata": ("judge", "rule"),
     "corrected": ("judge", "rule", "official"),
 }
-"""Automatic sources that each metric source uses; a later one replaces an earlier one. Judge verdicts belong to the
+"""Automatic sources that each metric source uses; the verdict of a later source replaces that of an earlier
+source. Judge verdicts belong to the
 official and to the recomputed metrics. In `corrected`, human verdicts replace all automatic ones."""
 _OTHER_VERDICTS = f"i.verdicts, lambda v: v.target <> '{ITEM}' OR v.criterion <> '{CORRECT}'"
-"""Arguments of `list_filter` that select the verdicts that are not in a column."""
+"""Arguments of DuckDB's `list_filter` that select the verdicts that have no column of their own."""
 _ITEMS = f"""
 SELECT i.item, i.run, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type,
        i.extra->'$.more', i.extra->'$.without_errata', i.n_golden, i.n_predicted, i.n_turns,
@@ -148,7 +152,8 @@ FROM human_labels h JOIN item_rows i USING (item)
 WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND len(h.tags) > 0 GROUP BY h.item
 """
 RUNS_PER_QUERY = 200
-"""Limit of runs for one call of `fetch_aggregated_items`, which holds the seconds of all their steps in memory."""
+"""Limit of runs for one call of `fetch_aggregated_items`, because the call holds the durations of all steps of these
+runs in memory."""
 ScoredBySource = dict[MetricSource, list[ScoredItem]]
 
 
@@ -241,7 +246,7 @@ def _score_by_source(
 
 
 def fetch_items_before_reviews(connection: DuckDBPyConnection, run: int) -> list[ScoredItem]:
-    """Return the items of a run in dataset order as the source `corrected` would have them without any review."""
+    """Return the items of a run in dataset order, with the verdicts that `corrected` would have without any review."""
     rows = connection.execute(_ITEMS.format(condition="true"), [[run]]).fetchall()
     return [_to_scored_item(_ItemRow(*row), "corrected", []) for row in rows]
 
@@ -297,7 +302,7 @@ def _to_scored_item(row: _ItemRow, source: MetricSource, human_verdicts: list[_H
 def _find_effective_overrides(
     automatic: Mapping[TargetCriterion, Any], human_verdicts: list[_HumanVerdict]
 ) -> dict[TargetCriterion, Any]:
-    """Return the effective verdicts that differ from the automatic ones; None if annotators disagree."""
+    """Return the effective verdicts that differ from automatic ones. The value is None where annotators disagree."""
     overrides: dict[TargetCriterion, Any] = {}
     for human in human_verdicts:
         own = automatic.get((human.target, human.criterion))

@@ -27,7 +27,7 @@ _FACETS = {
     "function": "i.diff_function",
     "run": "i.run",
 }
-"""Filter keys with counts, and their SQL expressions."""
+"""SQL expression of each facet. A facet is a filter key whose values are counted."""
 _BLIND_FACETS = ("category", "run")
 """Facets that do not depend on verdicts."""
 _RUN_COUNTS = {

@@ -51,7 +51,8 @@ def undecided_positions(status: RunSampleStatus, sample: QueueSample) -> list[in
 def create_extension(workspace: Workspace, status: RunSampleStatus, request: ExtensionRequest) -> QueueFile:
     """Draw an extension and return it as a queue file, without writing it.
 
-    Its name is that of the extended queue with the next free number. The `probability` of an item is its probability
+    The name is the name of the extended queue with the next free
+    number. The `probability` of an item is its probability
     among the items of its stratum that no earlier queue has drawn. Raises AnnotatorError for an invalid name.
     """
     queue = request.sample.queue

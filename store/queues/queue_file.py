@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 """Format version, the value of `fcreview_queue` in the file."""
-# A field that only a later version knows would be lost when the queue is merged.
+# Fields of later versions are rejected, because a merge would lose them.
 _FORBID_UNKNOWN_FIELDS: ConfigDict = {"extra": "forbid"}
 
 
@@ -52,7 +52,7 @@ class QueueItem:
     __pydantic_config__ = _FORBID_UNKNOWN_FIELDS
 
     key: ItemKey
-    """In JSON an object with the names of the fields."""
+    """Key of the item. In JSON, the key is an object with the field names of `ItemKey`."""
     prediction_hash: str
     golden_hash: str
     """Hash of the golden answer when the sample was drawn. If it or `prediction_hash` changes, the item stays in the
@@ -250,8 +250,8 @@ CREATE TEMP TABLE IF NOT EXISTS queue_places
 class QueueItemTable:
     """The temporary table `queue_places`, which holds the shares of the queue files that are in use.
 
-    `place` is the position in the annotator's share, from 0. `number` is the item number under which the share shows
-    the item, another one for a hidden duplicate (see `fcreview.store.rows`). Not thread-safe.
+    `place` is the position in the annotator's share, from 0. `number` is the item number that the share uses for the
+    item; a hidden duplicate has an item number of its own (see `fcreview.store.rows`). Not thread-safe.
     """
 
     def __init__(self, connection: DuckDBPyConnection, workspace: Workspace) -> None:
@@ -260,7 +260,8 @@ class QueueItemTable:
         self._items: dict[str, list[int | None]] = {}
 
     def load_queue(self, name: str) -> QueueFile:
-        """Return a queue, with its rows in the table. Raises QueueError if it does not exist or is invalid."""
+        """Load the rows of a queue into the table, and return the
+        queue. Raises QueueError if it does not exist or is invalid."""
         if name not in self._queues:
             queue = read_queue(self._workspace, name)
             items = self._items[name] = self._find_sampled_items(queue)
@@ -281,12 +282,14 @@ class QueueItemTable:
         return self._queues[name]
 
     def item_numbers(self, name: str) -> list[int | None]:
-        """Return the item number of each `QueueFile.items`, None for an item that is no longer in the database."""
+        """Return the item number of each item in `QueueFile.items`; None for an item that is no longer in the
+        database."""
         self.load_queue(name)
         return self._items[name]
 
     def _find_sampled_items(self, queue: QueueFile) -> list[int | None]:
-        """Look up the sampled items. If several runs of a model have the item, the one with the sampled hashes wins."""
+        """Look up the sampled items. If several runs of a model have an item, return the item with the sampled
+        hashes."""
         index = ItemIndex(self._connection)
         index.load_keys(list(dict.fromkeys(item.key for item in queue.items)))
         numbers: list[int | None] = []
@@ -317,8 +320,10 @@ class ShareProgress:
 def measure_progress(
     name: str, table: QueueItemTable, reviews: ReviewTables, annotator: str | None = None
 ) -> list[ShareProgress]:
-    """Return the progress of every annotator of a queue, or of one. An item is done once it has a verdict that is not
-    stale."""
+    """Return the progress of every annotator of a queue, or of one annotator.
+
+    An item is done once it has a verdict that is not stale.
+    """
     queue, items = table.load_queue(name), table.item_numbers(name)
     progress = []
     for share in queue.shares:

@@ -35,7 +35,7 @@ MIN_EVENTS = 5_000
 def describe_cache_inputs(
     connection: duckdb.DuckDBPyConnection, annotator: str | None, policy: str
 ) -> dict[str, Any] | None:
-    """Return what the rows depend on apart from the journals. None if the database has no build id."""
+    """Return the inputs, besides the journals, that the cached rows depend on. None if the database has no build id."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'build'").fetchone()
     if row is None:
         return None

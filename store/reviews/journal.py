@@ -64,7 +64,8 @@ class Journal:
     """Writes one annotator's journal."""
 
     def __init__(self, workspace: Workspace, annotator: str) -> None:
-        """Raises AnnotatorError for an invalid name, JournalError for one that differs from another's only in case."""
+        """Raises AnnotatorError for an invalid name, JournalError for a name that differs from another annotator's name
+        only in case."""
         self.workspace = workspace
         self.annotator = check_annotator(annotator)
         self.path = Path(workspace.reviews) / f"{self.annotator}.jsonl"
@@ -113,7 +114,7 @@ class Journal:
         return sealed
 
     def append_lines(self, lines: Sequence[bytes]) -> int:
-        """Append lines of another copy of this journal unchanged, except lines whose event is here already.
+        """Append lines of another copy of this journal unchanged, except lines whose event this journal already has.
 
         Returns the number of written lines, which are then on disk. Raises JournalError like `extend`.
         """
@@ -242,7 +243,7 @@ def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"
 
 
 def _count_complete_lines(lines: Sequence[bytes], n_bytes: int) -> int:
-    """Return how many lines the first `n_bytes` of them contain. The last newline may be missing."""
+    """Return how many of the lines their first `n_bytes` bytes contain. The last newline may be missing."""
     complete = end = 0
     for line in lines:
         end += len(line)
@@ -260,8 +261,10 @@ def _sync(descriptor: int) -> None:
 
 
 def _lock(descriptor: int) -> None:
-    """Wait for other processes of this annotator. Continue without the lock after `LOCK_TIMEOUT`, or if the file system
-    has no locks."""
+    """Acquire the journal's lock, waiting for other processes of this annotator.
+
+    Continues without the lock after `LOCK_TIMEOUT` seconds, or if the file system has no locks.
+    """
     deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
         try:

@@ -86,7 +86,7 @@ def parse_verified_line(line: bytes) -> Event:
 def read_stated_hash(line: bytes) -> str | None:
     """Return the `hash` field of a line that may be invalid.
 
-    With it, the event after an altered line does not count as a break of the chain.
+    With this hash, the event after an altered line does not count as a break of the chain.
     """
     try:
         content = orjson.loads(line)
@@ -99,7 +99,7 @@ def read_stated_hash(line: bytes) -> str | None:
 def sort_by_chain(events: Sequence[Event]) -> list[Event]:
     """Sort each event after its `previous` event, and otherwise by time.
 
-    So the union of two copies of a journal has the same order in every workspace.
+    With this order, the union of two copies of a journal is the same in every workspace.
     """
     if all(after.previous == before.hash for before, after in pairwise(events)):
         return list(events)

@@ -74,7 +74,7 @@ def merge_journals(workspace: Workspace, other: Workspace) -> list[MergedJournal
         copies.append(copy)
     for copy in copies:
         copy.result.new = copy.target.append_lines(list(copy.lines.values()))
-        # Another process has written the other lines meanwhile.
+        # Another process has written the remaining lines meanwhile.
         copy.result.known += len(copy.lines) - copy.result.new
     return [copy.result for copy in copies]
 
@@ -87,7 +87,7 @@ class _JournalLine:
 
 
 def _read_lines(path: Path, warnings: list[str]) -> list[_JournalLine]:
-    """Return the valid lines of a journal, and add a warning for each of the others."""
+    """Return the valid lines of a journal, and add a warning for each invalid line."""
     try:
         lines = read_file(path, MAX_JOURNAL_BYTES).split(b"\n")
     except OSError as error:
@@ -104,7 +104,7 @@ def _read_lines(path: Path, warnings: list[str]) -> list[_JournalLine]:
 
 
 def _select_new_lines(name: str, lines: list[_JournalLine], existing: dict[str, str], copy: _JournalCopy) -> None:
-    """Add new events to `copy.lines`, and to `existing`, which has the hash of each event by its id."""
+    """Add the lines of new events to `copy.lines`, and their hashes to `existing` (event id -> hash)."""
     known_hashes = {*existing.values(), *(each.event.hash for each in lines)}
     for each in lines:
         event, place = each.event, f"{name} line {each.number}"

@@ -35,7 +35,7 @@ class JournalPrefix:
 
     size: int
     digest: str
-    """blake2b-32 of the bytes, in hex."""
+    """BLAKE2b hash (32 bytes, in hex) of these first bytes of the journal."""
 
 
 def start_digest(data: bytes = b"") -> blake2b:
@@ -95,10 +95,10 @@ class JournalReader:
     """Reads all journals of a workspace, and then what this and other processes append."""
 
     def __init__(self, workspace: Workspace, only: Path | None = None) -> None:
-        """With `only`, reads a single journal."""
+        """Create a reader of all journals, or of the single journal `only`."""
         self.replaced = False
-        """True after `read` found a journal replaced (by git or rsync) or merged, so that its result has all events
-        again, and earlier results must be discarded."""
+        """Whether the last `read` found a journal that was replaced (by git or rsync) or merged. `read` then returned
+        all events again, and the caller must discard earlier results."""
         self._workspace = workspace
         self._only = only
         self._files: dict[Path, _JournalFile] = {}
@@ -135,7 +135,8 @@ class JournalReader:
         return events
 
     def read_verified(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
-        """Return the events in journal prefixes, by file name, without verifying them. Replaces the first `read`.
+        """Return the events in journal prefixes, by file name, without verifying them. Call it instead of the first
+        `read`.
 
         Returns None, without reading anything, if a file does not begin with its prefix.
         """
@@ -171,7 +172,7 @@ class JournalReader:
         return list_journals(self._workspace) if self._only is None else [self._only]
 
     def _drop_known_events(self, file: _JournalFile, events: list[Event]) -> list[Event]:
-        """Remove events that another copy of a journal has, and warn of different events with the same id."""
+        """Remove events that were already read from another file, and warn of different events with the same id."""
         new = []
         for event in events:
             known_hash = self._hashes.get(event.event)

@@ -56,7 +56,7 @@ class ItemIndex:
             self._runs_by_key.setdefault(self._run_keys[run], []).append(run)
 
     def items_with(self, key: ItemKey) -> list[ItemReference]:
-        """Return the items with a loaded key: several if runs of the same model have it, none if it was not loaded."""
+        """Return the items with a key: several if several runs of the model have it, none if the key was not loaded."""
         return self._references.get(key, [])
 
     def roll_up_context(self, item: int) -> RollUpContext:
@@ -159,13 +159,14 @@ class EventIndex:
         return new
 
     def sort_events_on(self, key: ItemKey) -> None:
-        """Restore the order of the events on a key after some were added."""
+        """Restore the order of the events on a key after events were added."""
         self.by_key[key].sort(key=lambda event: f"{event.annotator}.jsonl")
 
     def events_on(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
         """Return the events on an item, including stale ones.
 
-        If several runs of a model have the key, an event on the answer of another run is left out: it is not stale.
+        If several runs of a model have the key, events on the answers of the other runs are omitted. Such events are
+        not stale.
         """
         events = self.by_key.get(key, [])
         references = self._items.items_with(key)
@@ -232,7 +233,10 @@ class EventIndex:
     def first_and_second_opinions(
         self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str
     ) -> tuple[list[Opinion], list[Opinion]]:
-        """Return the opinions that an annotator had before the hidden duplicate, and those on it; no stale ones."""
+        """Return an annotator's opinions before the hidden duplicate was shown, and those on the duplicate.
+
+        Stale opinions are omitted.
+        """
         # Journal order decides what came before the duplicate, because clocks can go back.
         own = [event for event in self.events_on(key, prediction_hash, golden_hash) if event.annotator == annotator]
         shown_again = next((at for at, event in enumerate(own) if event.presentation), len(own))

@@ -6,7 +6,7 @@ Rows are inserted as bound JSON text, which also works after the connection has 
 * `review_events`: every event as JSON, once for each item that it is about (`item` is null if there is none)
 * `review_retracted`: ids of retracted events
 * `review_acts`: a view of the events with their fields, including retractions and retracted events
-* `reviews`: a view of the events that are neither
+* `reviews`: a view of the events that are neither retractions nor retracted
 * `human_labels`: one row for each (item, target, criterion) that an annotator reviewed; values are JSON text
 * `human`: a view of `human_labels` for the items' own verdicts: item, you, human, decided_by, verdict (`human` as a
   boolean), stale, your_stale, n_opinions, n_parts, your_parts
@@ -62,7 +62,8 @@ def open_review_tables(
 
 @contextlib.contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection while events are created. It would find nothing and take 25 % more time."""
+    """Disable garbage collection while events are created. The collection would find nothing and take 25 % more
+    time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -136,7 +137,7 @@ class ReviewTables:
             self._events_without_rows = []
 
     def rebuild(self, events: Iterable[Event]) -> None:
-        """Replace all rows by those of the given events."""
+        """Replace all rows by the rows of the given events."""
         self._create_tables()
         self._decide_all(events)
 
@@ -155,7 +156,7 @@ class ReviewTables:
             self._connection.execute(statement)
 
     def _read_cached_events(self) -> None:
-        """Read the events whose decisions came from the cache, if that has not happened."""
+        """Read the events whose decisions came from the cache, unless they have been read."""
         if not self._unread or self.reader is None:
             return
         unread, self._unread = self._unread, {}

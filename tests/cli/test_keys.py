@@ -89,7 +89,7 @@ def test_a_key_of_the_file_passes_an_item_and_the_old_one_does_nothing(
     with terminal("open", str(one_run), environ=environ | {"FCREVIEW_CONFIG": str(config)}) as screen:
         screen.wait_for("simple_python_1", " l open")
         screen.press("l")
-        screen.wait_for("verdict on: item", " y pass f fail")
+        screen.wait_for("verdict on: item", " y pass  f fail")
         screen.press("p")
         screen.press("?")
         text = "\n".join(screen.wait_for("keys: item", "golden wrong", "raw records", "back to the queue"))
@@ -175,7 +175,7 @@ def test_tags_and_reasons_of_the_file_have_digits_and_reach_the_export(
         screen.press("p")
         screen.wait_for("saved: pass", "1 too lax")
         screen.press("1")
-        screen.wait_for("saved: overruled: too lax")
+        screen.wait_for("saved: override reason: too lax")
     exported = [json.loads(line) for line in cli("export", one_run, "--only", "reviewed").out.splitlines()]
     ((opinion,),) = [label["opinions"] for label in exported if label["opinions"]]
     assert (opinion["tags"], opinion["overrules"]["reason"]) == (["ambiguous"], "too lax")

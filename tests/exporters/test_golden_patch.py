@@ -70,10 +70,10 @@ class Fixed:
 
     def applied(self) -> Item:
         """The item after the patches, where the old scores are gone: they were made with the old answers."""
-        for name, told in (("golden.patch", "golden.patch is for "), ("run.patch", "in ")):
+        for name, told in (("golden.patch", "golden.patch applies in "), ("run.patch", "it applies in ")):
             if (self.out / name).is_file():
                 (line,) = [each for each in self.told if each.startswith(name)]
-                place = line.partition(told)[2].partition(": git apply")[0]
+                place = line.partition(told)[2].partition(", with git apply")[0]
                 with (self.out / name).open("rb") as patch:
                     subprocess.run(["patch", "-p1", "-s"], cwd=place, stdin=patch, check=True)
         for folder in self.runs.glob("score*"):

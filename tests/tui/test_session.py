@@ -108,6 +108,6 @@ async def test_what_cannot_be_opened_is_told_by_the_question(tmp_path: Path) -> 
 async def test_a_journal_that_cannot_be_written_to_is_told_before_anything_is_said(workspace: Workspace) -> None:
     (workspace.reviews / "Alice.jsonl").write_text("")
     session = Session(workspace, "alice")
-    with pytest.raises(SessionError, match="there is an annotator 'Alice' already"):
+    with pytest.raises(SessionError, match="annotator 'Alice' already exists"):
         await session.open_journal()
     session.close()

@@ -1,4 +1,4 @@
-"""A golden and a predicted call side by side: heading, table of arguments, and the differences inside long values."""
+"""Golden and predicted call side by side: heading, table of arguments, and the differences inside long values."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ from fcreview.tui.text.lines import (
 from fcreview.tui.text.theme import STATE_STYLES, symbols
 
 Span = tuple[int, int]
-"""(start, end) of a piece of the predicted text, as character offsets."""
+"""(start, end) of a piece of the predicted text, as character offsets. `end` is exclusive."""
 WORD_PATTERN = re.compile(r"\s+|\w+|[^\w\s]")
 MIN_WORD_DIFF_CHARS = 40
-"""Length of a difference, in characters, from which texts are compared word by word."""
+"""Smallest length of a difference, in characters, that is compared word by word."""
 MAX_WORD_DIFF_WORDS = 600
-"""Number of words above which a comparison word by word would take too long."""
+"""Largest number of words that are compared word by word. Comparing more words would take too long."""
 MAX_ALTERNATIVES = 50
-"""Number of accepted golden values that are compared with the predicted text."""
+"""Largest number of accepted golden values that are compared with the predicted text."""
 
 
 def changed_spans(golden: str, predicted: str) -> list[Span]:
     """Find the spans of the predicted text that differ from the golden text.
 
-    Of several accepted values (`"a" or "b"`), the one with the longest common beginning is used. A short difference is
-    one span; a long one is compared word by word. The span is empty where the predicted text only lacks words.
+    If the golden text lists accepted values (`"a" or "b"`), the predicted text is compared with the value that has the
+    longest common beginning. A short difference is one span; a long difference is compared word by word. A span is empty
+    where the predicted text only lacks words.
     """
     start, end, closest = _changed_span(golden, predicted)
     if end - start < MIN_WORD_DIFF_CHARS:
@@ -62,7 +63,7 @@ def changed_spans(golden: str, predicted: str) -> list[Span]:
 
 
 def _changed_span(golden: str, predicted: str) -> tuple[int, int, str]:
-    """The span between the common beginning and the common end, and the accepted value that was compared."""
+    """Return (start, end, accepted value): the differing span of the predicted text, and the value compared with it."""
     candidates = [golden]
     at = golden.find(" or ")
     while at >= 0 and len(candidates) < MAX_ALTERNATIVES:
@@ -77,7 +78,8 @@ def _changed_span(golden: str, predicted: str) -> tuple[int, int, str]:
 
 
 def common_prefix_length(a: str, b: str) -> int:
-    """Length of the common beginning of two texts, found by bisection because both can be megabytes long."""
+    """Return the length, in characters, of the common beginning of two texts. Bisection keeps this fast for
+    megabytes."""
     low, high = 0, min(len(a), len(b))
     if a[:high] == b[:high]:
         return high
@@ -91,7 +93,7 @@ def common_prefix_length(a: str, b: str) -> int:
 
 
 def mark_spans(piece: str, offset: int, spans: Sequence[Span], style: str, mark_style: str = "diff") -> Line:
-    """Split a piece of a text so that the spans in it have `mark_style`.
+    """Split a piece of a text into styled parts, in which the spans have the style `mark_style`.
 
     `offset` is the position of the piece in the text. Blanks at the edges of a span are drawn as `␣`, because they
     would be invisible.
@@ -116,24 +118,24 @@ def _mark_edge_blanks(text: str) -> str:
 
 
 MAX_COLUMN_ROWS = 3
-"""Number of rows up to which a value stays in its column. A longer value is shown below the name of its argument."""
+"""Largest number of rows of a value in its column. A longer value is shown below the name of its argument."""
 GOLDEN_COLUMN_CELLS = 44
-"""Width of the golden column, in cells, on wide screens. Only longer values make it wider."""
+"""Width of the golden column, in cells, on wide screens. The column is wider only for longer values."""
 MIN_NAME_CELLS = 24
-"""Width, in cells, that a function name keeps in a heading before the remarks on the call are cut."""
+"""Smallest width, in cells, of a function name in a heading. The remarks on the call are cut before the name is."""
 ONE_SIDED_LABELS = {"-": "missing", "+": "extra"}
 UNDECODED_ROWS = 8
 OBVIOUS_REASON = re.compile(r"value differs: |function differs: |(one|[0-9,]+) places? inside differs?$")
-"""Matches reasons that only repeat what the table shows."""
+"""Pattern of reasons that only repeat the content of the table."""
 SIDE_LABEL_CELLS = 15
 """Width, in cells, of the label `golden` or `predicted` before a value that does not fit its column."""
 STACKED_ROWS = 2
-"""Number of rows of a value that does not fit its column. A longer value is cut around its first difference."""
+"""Largest number of rows of a value that does not fit its column. A longer value is cut around its first difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Widths of an argument table's columns, in cells. The state symbol and a blank come before the first column."""
+    """Widths, in cells, of the columns of an argument table. The state symbol and a blank precede the first column."""
 
     name: int
     golden: int
@@ -155,7 +157,7 @@ def measure_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float =
     )
     half = rest // 2
     if needed_golden + needed_predicted <= rest:
-        # Stay near fixed widths, so that the columns do not move from item to item.
+        # Widths stay near fixed values, so that the columns do not move from item to item.
         golden = min(max(half, needed_golden), rest - needed_predicted, max(needed_golden, GOLDEN_COLUMN_CELLS))
     elif needed_golden < half:
         golden = needed_golden
@@ -169,7 +171,8 @@ def _widest_cells(heading: str, texts: Iterable[str]) -> int:
 
 
 def row_label(row: ArgumentRow) -> str:
-    """Name of an argument, or the path inside it, such as `.price` or `[2].name`, if the row shows a nested value."""
+    """Return the name of the argument in a row, or the path inside it, such as `.price`, if the row shows a nested
+    value."""
     if row.depth == 0:
         return sanitize(row.path or "function")
     inside = re.search(r"[.\[]", row.path[1:])
@@ -177,7 +180,7 @@ def row_label(row: ArgumentRow) -> str:
 
 
 def column_headings(widths: Columns, name: str = "argument") -> Line:
-    """The line above an argument table. `name` is the heading of the first column."""
+    """Return the heading line of an argument table. `name` is the heading of the first column."""
     return (
         ("  ", ""),
         pad_text(name, widths.name + 2, "dim"),
@@ -187,7 +190,8 @@ def column_headings(widths: Columns, name: str = "argument") -> Line:
 
 
 def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
-    """Render one argument: golden and predicted value side by side, or below each other if one is too long."""
+    """Render one argument: golden and predicted value side by side, or stacked if a value is too long for its
+    column."""
     golden, predicted = sanitize(row.golden or ""), sanitize(row.predicted or "")
     left = wrap_visible(golden, widths.golden, MAX_COLUMN_ROWS + 1)
     right = wrap_visible(predicted, widths.predicted, MAX_COLUMN_ROWS + 1)
@@ -204,13 +208,15 @@ def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
 
 
 def missing_value_labels(row: ArgumentRow) -> tuple[str, str]:
-    """(golden, predicted) labels shown instead of a missing value; empty for a side that has a value."""
+    """Return the (golden, predicted) labels that replace missing values. The label is empty for a side that has a
+    value."""
     omitted = "(optional, omitted)" if row.optional and not row.is_required_by_function else "(missing)"
     return "" if row.golden is not None else "(none)", "" if row.predicted is not None else omitted
 
 
 def row_reasons(row: ArgumentRow) -> list[str]:
-    """Explanations below a row: the reason for the difference, unless it is obvious, and any invisible difference."""
+    """Return the lines below a row: the reason for the difference, unless it is obvious, and any invisible
+    difference."""
     if row.state not in "!~" and not row.is_required_by_function:
         return []
     reasons = [sanitize(row.reason)] if row.reason and not OBVIOUS_REASON.match(row.reason) else []
@@ -220,7 +226,7 @@ def row_reasons(row: ArgumentRow) -> list[str]:
 
 
 def _difference_style(row: ArgumentRow) -> str:
-    """Style of a difference, which is an error only if the benchmark does not normalise it away."""
+    """Return the style of a difference: an error only if the difference remains after the benchmark's normalisation."""
     return "near" if row.state == "~" else "diff"
 
 
@@ -277,14 +283,15 @@ def _stacked_lines(row: ArgumentRow, golden: str, predicted: str, spans: list[Sp
 
 
 def _side_label(side: Side, row: int) -> str:
-    """`golden` or `predicted` before the first row of a value, blanks before the others."""
+    """Return the label `golden` or `predicted` for row 0 of a value, and blanks of the same width for the other
+    rows."""
     return f"    {side if row == 0 else '':<{SIDE_LABEL_CELLS - 4}}"
 
 
 def window_around(text: str, position: int, cells: int) -> tuple[str, int]:
-    """Cut a text to a window that contains `position`, with `…` where it was cut.
+    """Cut a text to a window of at most `cells` that contains `position`, with `…` at each cut.
 
-    Returns the window and its offset: `window[i]` is `text[i + offset]`.
+    Returns (window, offset): `window[i]` is `text[i + offset]`.
     """
     if display_width(text) <= cells:
         return text, 0
@@ -297,7 +304,7 @@ def window_around(text: str, position: int, cells: int) -> tuple[str, int]:
 
 
 def pair_heading(pair: CallPair, number: int, count: int, cells: int, remarks: Sequence[str] = ()) -> Line:
-    """Heading of an unfolded pair, with remarks at its end: `── turn 1 · call 1 of 2 · get_weather · - missing ──`."""
+    """Return the heading of an unfolded pair, with remarks at its end: `── turn 1 · call 1 of 2 · get_weather ──`."""
     place = f"turn {pair.turn + 1} · call {number} of {count} · "
     state: list[StyledText] = []
     if pair.state in ONE_SIDED_LABELS:
@@ -311,7 +318,7 @@ def pair_heading(pair: CallPair, number: int, count: int, cells: int, remarks: S
 
 
 def format_call(name: str, call: Call | None) -> str:
-    """Format a call as `cd(folder="a")`. Without a call it is `name`, and an undecoded call is its raw text."""
+    """Format a call as `cd(folder="a")`. Return `name` if there is no call, and the raw text of an undecoded call."""
     if call is None:
         return name
     if call.arguments is None:
@@ -328,7 +335,10 @@ def format_call(name: str, call: Call | None) -> str:
 def folded_pair_lines(
     pair: CallPair, number: int, count: int, call: Call | None, ending: Line, inside_turn: bool, cells: int
 ) -> list[Line]:
-    """Render a folded pair on one line. `ending` is never cut. Inside a turn, the turn's number is left out."""
+    """Render a folded pair on one line that ends with `ending`, which is never cut.
+
+    If `inside_turn`, the line omits the number of the turn.
+    """
     label = ONE_SIDED_LABELS.get(pair.state)
     summary = fit_line(
         (
@@ -344,7 +354,7 @@ def folded_pair_lines(
 
 
 def labelled_side_lines(side: Side, rows: Sequence[str]) -> list[Line]:
-    """Rows of text behind the label `golden` or `predicted`."""
+    """Return the rows as lines, with the label `golden` or `predicted` before them."""
     return [((_side_label(side, at), "dim"), (row, side)) for at, row in enumerate(rows)]
 
 

@@ -1,4 +1,5 @@
-"""Blocks for pairs of a golden and a predicted call: a table of arguments if unfolded, one line if folded."""
+"""Blocks for pairs of a golden and a predicted call. An unfolded pair is a table of arguments, a folded pair one
+line."""
 
 from __future__ import annotations
 
@@ -31,13 +32,13 @@ from fcreview.tui.item_view.verdicts import needs_attention, target_verdict_bloc
 from fcreview.tui.text.lines import Line, format_json_text, make_line, rule_line, wrap_visible
 
 NOT_DECODED = "(not decoded)"
-"""Shown instead of the arguments of an undecoded call, whose text may contain them."""
+"""Text that replaces the arguments of an undecoded call. Only the raw text of such a call may contain arguments."""
 MAX_EQUAL_ROWS = 8
-"""Number of equal arguments up to which each has a row. More are folded to one line."""
+"""Largest number of equal arguments that each have a row. If there are more, they are folded to one line."""
 
 
 def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Blocks of all pairs of an item that is not a trajectory."""
+    """Return the blocks of all pairs of an item that is not a trajectory."""
     pairs = indexed.pairs.get(0, [])
     if not pairs:
         has_other_answer = indexed.item.extra.golden_reply is not None or indexed.calls_without_golden(0)
@@ -46,9 +47,10 @@ def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
 
 
 def is_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> bool:
-    """Whether a pair is folded by default: an equal pair next to others, or a missing or extra call in a trajectory.
+    """Whether a pair is folded by default.
 
-    A pair is unfolded if it was reviewed or failed, or if the benchmark compared it with a golden call.
+    This applies to an equal pair among several pairs, and to a missing or extra call in a trajectory. A pair is unfolded
+    if it was reviewed or failed, or if the benchmark compared its predicted call with a golden call.
     """
     if needs_attention(indexed, address) or compared_golden_call(indexed, pair, address) is not None:
         return False
@@ -58,7 +60,7 @@ def is_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> 
 
 
 def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: DisplayOptions) -> list[Block]:
-    """Blocks of one pair: heading, arguments, verdicts, and the function docs if they are shown here.
+    """Return the blocks of one pair: heading, arguments, verdicts, and the function docs if the reader opened them.
 
     `position` is the index of the pair in its turn.
     """
@@ -85,7 +87,7 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
     if folded:
         return [head, *docs]
     table = _pair_table(indexed, pair, address, options)
-    widths = cache(partial(measure_columns, table.rows))  # Shared by all rows, of which there may be a million.
+    widths = cache(partial(measure_columns, table.rows))  # All rows share the cache, because there may be a million rows.
 
     def heading_lines(cells: int) -> list[Line]:
         lines = [pair_heading(pair, position + 1, count, cells, [*remarks, *step])]
@@ -112,13 +114,13 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
 
 @dataclass(frozen=True, slots=True)
 class PairTable:
-    """Content of an unfolded pair between its heading and its verdicts."""
+    """Content of an unfolded pair between the heading and the verdicts."""
 
     rows: list[ArgumentRow]
     lines_above: Callable[[int], list[Line]]
-    """Renders undecoded text above the rows, for a width in cells."""
+    """Returns the lines above the rows, with the raw text of undecoded calls. The argument is the width in cells."""
     undecoded: Call | None = None
-    """Call that could not be decoded."""
+    """Undecoded call of the pair. None if both calls could be decoded."""
 
 
 def _pair_table(indexed: IndexedItem, pair: CallPair, address: str, options: DisplayOptions) -> PairTable:
@@ -135,7 +137,7 @@ def _pair_table(indexed: IndexedItem, pair: CallPair, address: str, options: Dis
 
 
 def _undecoded_golden_table(golden: Call, predicted: Call | None, options: DisplayOptions) -> PairTable:
-    """Both calls as text below each other, because arguments cannot be compared with an undecoded golden call."""
+    """Return a table with both calls as text, because arguments cannot be compared with an undecoded golden call."""
 
     def lines_above(cells: int) -> list[Line]:
         lines = undecoded_call_lines(golden, cells, options)
@@ -150,13 +152,18 @@ def _undecoded_golden_table(golden: Call, predicted: Call | None, options: Displ
 
 
 def compared_golden_call(indexed: IndexedItem, pair: CallPair, address: str) -> Call | None:
-    """The golden call that the benchmark compared with an unmatched predicted call; None if unknown or hidden."""
+    """Return the golden call that the benchmark compared with an unmatched predicted call. None if unknown or
+    hidden."""
     compared = {} if indexed.hide_verdicts else indexed.item.extra.compared_with or {}
     return indexed.golden_calls.get((pair.turn, compared[address])) if address in compared else None
 
 
 def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str]:
-    """Remarks in a pair's heading: another spelling of the function, an earlier duplicate, the compared golden call."""
+    """Return the remarks for the heading of a pair.
+
+    The remarks are another spelling of the function name, an earlier duplicate of the call, and the golden call with
+    which the benchmark compared the predicted call.
+    """
     golden, predicted = indexed.calls_of(pair)
     remarks: list[str] = []
     if golden and predicted and golden.name != predicted.name and all(place.path for place in pair.diff):
@@ -170,13 +177,13 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
 
 
 def _pair_rows(pair: CallPair, golden: Call | None, predicted: Call | None) -> list[ArgumentRow]:
-    """Rows of the table. The row on the call as a whole is included only if both calls exist."""
+    """Return the rows of the table. The row for the call as a whole is included only if both calls exist."""
     rows = build_argument_rows(golden, predicted, pair.diff)
     return rows if golden and predicted else [row for row in rows if row.path]
 
 
 def _split_equal_rows(rows: list[ArgumentRow], fold: bool) -> tuple[list[ArgumentRow], list[ArgumentRow]]:
-    """(rows to show, equal rows to fold to one line)."""
+    """Split rows into (rows to show, equal rows to fold to one line)."""
     equal = [row for row in rows if row.state == "="]
     if not fold or len(equal) <= MAX_EQUAL_ROWS:
         return rows, []
@@ -186,7 +193,7 @@ def _split_equal_rows(rows: list[ArgumentRow], fold: bool) -> tuple[list[Argumen
 def argument_block(
     key: str, row: ArgumentRow, widths: Callable[[int], Columns], title: str, target: str | None = None
 ) -> Block:
-    """A row of an argument table. Its full text contains both values and the reasons why they differ."""
+    """Return the block of a table row. The full text contains both values and the reasons why they differ."""
     return Block(
         key,
         lambda cells: argument_lines(row, widths(cells)),
@@ -200,7 +207,8 @@ def argument_block(
 
 
 def _full_values(row: ArgumentRow) -> str:
-    """Both values with JSON indented, and the reasons why they differ. Several accepted values stay on one line."""
+    """Return both values as indented JSON and the reasons why they differ. A list of accepted values stays on one
+    line."""
     golden, predicted = (format_json_text(value) if value else "(none)" for value in (row.golden, row.predicted))
     return "\n".join(["golden", golden, "", "predicted", predicted, "", *row_reasons(row)])
 
@@ -215,7 +223,7 @@ def _equal_rows_block(key: str, rows: list[ArgumentRow]) -> Block:
 
 
 def no_calls_block(indexed: IndexedItem, turn: int) -> Block:
-    """A note that the turn has neither golden nor predicted calls."""
+    """Return a block that says that the turn has neither golden nor predicted calls."""
     text = f"turn {turn + 1} · no golden or predicted calls"
     return Block(
         f"{turn_address(turn)}/calls",
@@ -226,7 +234,7 @@ def no_calls_block(indexed: IndexedItem, turn: int) -> Block:
 def call_to_json(call: Call | None) -> Any:
     """Convert a call to JSON: `{name: {argument: value}}`, where a golden value is a list of accepted values.
 
-    An undecoded call becomes its raw text.
+    An undecoded call is converted to its raw text, and None to None.
     """
     if call is None:
         return None

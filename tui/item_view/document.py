@@ -42,11 +42,15 @@ from fcreview.tui.text.lines import (
 from fcreview.tui.text.theme import symbols, verdict_style
 
 MAX_FIELD_CHARS = 48
-"""Length of a metadata value, in characters, above which its size is shown and it opens in the pager."""
+"""Largest length, in characters, of a metadata value on its line. A longer value shows its size and opens in the
+pager."""
 
 
 def metadata_blocks(item: Item, options: DisplayOptions) -> list[Block]:
-    """The benchmark's own fields, one line each. Empty for blind annotators, because fields can reveal the outcome."""
+    """Return the metadata fields of the benchmark, one line each.
+
+    The list is empty for blind annotators, because fields can reveal the outcome.
+    """
     named = {"redacted": item.extra.redacted or None, "setting": item.setting, "latency by step": item.seconds}
     fields = {name: value for name, value in named.items() if value is not None} | item.extra.metadata
     if options.hide_verdicts or not fields:
@@ -73,10 +77,10 @@ def metadata_blocks(item: Item, options: DisplayOptions) -> list[Block]:
 
 
 def round_numbers(value: Any, *, in_object: bool = False) -> Any:
-    """Round floats in a JSON value for display: four decimals, or three digits of a smaller number.
+    """Round floats in a JSON value for display: to four decimals, or to three significant digits if small.
 
-    Floats in an object only lose the digits that binary fractions add (`0.30000000000000004`), because they may be
-    exact data such as coordinates.
+    Inside an object, only the extra digits of binary fractions (`0.30000000000000004`) are removed, because the floats
+    may be exact data such as coordinates.
     """
     if isinstance(value, float) and isfinite(value):
         return float(f"{value:.12g}") if in_object else (round(value, 4) or float(f"{value:.3g}"))
@@ -94,10 +98,10 @@ def _metadata_lines(label: str, text: str, unfold_hint: str, cells: int) -> list
 
 
 MIN_ID_CELLS = 20
-"""Width, in cells, that an item's id keeps next to a long error type."""
+"""Smallest width, in cells, of an item's id next to a long error type."""
 MIN_ERROR_CELLS = 8
 MIN_GROUP_CELLS = 13
-"""Width, in cells, that the name of a conversation keeps, so that similar names remain distinct."""
+"""Smallest width, in cells, of the name of a conversation, so that similar names remain distinct."""
 
 
 def header_line(
@@ -105,8 +109,8 @@ def header_line(
 ) -> Line:
     """Render the header: `live_simple_3-2-1   3/640   official ✗   recomp. ✗   judge ·   you ·   value_error:string`.
 
-    Position and verdicts are never cut. With little room, first the gaps shrink, then a missing judge verdict is left
-    out, then the error type loses its beginning and the id its middle.
+    Position and verdicts are never cut. If the line is too long, first the gaps shrink, then a missing judge verdict is
+    omitted, then the beginning of the error type and the middle of the id are cut.
     """
     row = detail.row
     item_id, error = sanitize(row.id), "" if hide_verdicts else sanitize(row.error_type or row.rule_error_type or "")
@@ -136,9 +140,9 @@ def header_line(
 
 
 def summary_lines(detail: ItemDetail, cells: int) -> list[Line]:
-    """One dim line with category, conversation, turns, tokens, latency, model and benchmark.
+    """Return one dim line with category, conversation, turns, tokens, latency, model and benchmark.
 
-    A long conversation name is cut in its middle first, then the line at its end.
+    If the line is too long, first the middle of a long conversation name is cut, then the end of the line.
     """
     run, item = detail.run, detail.item
     parts = []
@@ -157,11 +161,11 @@ def summary_lines(detail: ItemDetail, cells: int) -> list[Line]:
 
 
 TRAJECTORY_REASON_ROWS = 3
-"""Number of rows of a reason above a trajectory, so that the first difference is visible without scrolling."""
+"""Largest number of rows of a reason above a trajectory, so that the first difference is visible without scrolling."""
 
 
 def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) -> list[Block]:
-    """Build the blocks of an item. Verdicts come before a trajectory, and after a single answer."""
+    """Build the blocks of an item. In a trajectory, the verdicts come first; otherwise they follow the answer."""
     item = detail.item
     indexed = IndexedItem(item, detail.opinions, annotator, hide_verdicts=options.hide_verdicts)
     verdicts_first = indexed.is_trajectory and not indexed.only_last_turn_judged
@@ -185,7 +189,10 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
 
 
 def starting_block(blocks: Sequence[Block]) -> int:
-    """Index of the block where the cursor starts: the first difference, else the judged block, else an unfolded one."""
+    """Return the index of the block where the cursor starts.
+
+    It is the first difference, else the first block that the benchmark judges, else the first unfolded block.
+    """
     stops = cursor_stops(blocks, arguments=False)
     differing = (at for at in stops if blocks[at].differs)
     judged = (at for at in stops if blocks[at].is_judged)
@@ -194,14 +201,14 @@ def starting_block(blocks: Sequence[Block]) -> int:
 
 
 def cursor_stops(blocks: Sequence[Block], *, arguments: bool) -> list[int]:
-    """Indices of the blocks where the cursor stops, with or without arguments."""
+    """Return the indices of the blocks where the cursor stops. `arguments`: include the blocks of arguments."""
     return [at for at, block in enumerate(blocks) if block.is_stop or (arguments and block.is_argument)]
 
 
 def first_difference_inside(blocks: Sequence[Block], at: int) -> int:
-    """Index of the first difference inside the block at `at`: its first argument that differs, else its first call.
+    """Return the index of the first difference inside the block at `at`: its first differing argument, else call.
 
-    It is `at` itself if nothing inside the block differs.
+    Returns `at` if nothing inside the block differs.
     """
     head = blocks[at].key
     if blocks[at].differs:
@@ -212,10 +219,10 @@ def first_difference_inside(blocks: Sequence[Block], at: int) -> int:
 
 
 def last_block_of_target(blocks: Sequence[Block], at: int) -> int:
-    """Index of the last block that a verdict on the target at `at` is based on.
+    """Return the index of the last block that belongs to the target of the block at `at`.
 
-    A call includes its arguments and verdicts, and a response its text and judge verdicts. A turn, or a block without a
-    target, is only itself.
+    The arguments and verdicts of a call belong to the call; the text and judge verdicts of a response belong to the
+    response. For a turn or a block without a target, the result is `at`.
     """
     key = blocks[at].key
     part = parse_address(key)
@@ -231,13 +238,14 @@ def last_block_of_target(blocks: Sequence[Block], at: int) -> int:
 
 
 def first_difference(blocks: Sequence[Block]) -> int | None:
-    """Index of the first argument that differs, else of the first call or turn that does; None if nothing differs."""
+    """Return the index of the first argument that differs, else of the first call or turn. None if nothing differs."""
     differing = [at for at, block in enumerate(blocks) if block.differs]
     return next((at for at in differing if blocks[at].is_argument), differing[0] if differing else None)
 
 
 def target_at(blocks: Sequence[Block], at: int) -> str:
-    """Target of a verdict given at a block: its own target, else the turn that contains it, else the item."""
+    """Return the target of a verdict given at a block: its own target, else the turn that contains it, else the
+    item."""
     if not 0 <= at < len(blocks):
         return ITEM
     block = blocks[at]
@@ -245,14 +253,14 @@ def target_at(blocks: Sequence[Block], at: int) -> str:
 
 
 class RawRecord(NamedTuple):
-    """A record of the item in one of the run's files."""
+    """Record of the item in a file of the run."""
 
     name: str
     """Kind of record: `result` or `score`."""
     location: str
-    """`FILE:LINE`, or empty if unknown."""
+    """Location of the record as `FILE:LINE`. Empty if unknown."""
     text: str
-    """Content of the record as in the file, or the reason why it cannot be read."""
+    """Content of the record as in the file, or the reason why the record cannot be read."""
 
 
 def format_location(file: object, line: object) -> str:
@@ -261,13 +269,14 @@ def format_location(file: object, line: object) -> str:
 
 
 def score_location(item: Item) -> str:
-    """Location of the item's entry in the score file, as `FILE:LINE`; empty if there is none."""
+    """Return the location of the item's entry in the score file, as `FILE:LINE`. Empty if there is no entry."""
     record = item.extra.score_record
     return format_location(record.file, record.line) if record is not None else ""
 
 
 def join_records(records: Sequence[RawRecord], *, indented: bool) -> str:
-    """Join records to one text, each below a heading and its location. `indented` formats JSON over several lines."""
+    """Join records into one text, each below a heading with its location. `indented`: spread JSON over several
+    lines."""
     dash = symbols().rule * 2
     parts = []
     for record in records:

@@ -1,4 +1,8 @@
-"""Function docs: for the call under the cursor, in a column or in the footer, and a list of the available functions."""
+"""Views of function docs, and the list of available functions.
+
+A column beside the item, or the footer, shows the docs of the function under the cursor. The list of available
+functions is part of the document.
+"""
 
 from __future__ import annotations
 
@@ -31,18 +35,21 @@ from fcreview.tui.text.theme import STATE_STYLES, symbols
 
 DESCRIPTION_ROWS = 12
 MAX_PARAMETERS = 200
-"""Number of parameters that are shown, besides the one under the cursor."""
+"""Largest number of parameters that are shown. The parameter under the cursor is always shown."""
 
 
 def find_function(functions: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | None:
-    """Find the document of a called function by its exact name, else by a name in which dots are underscores."""
+    """Return the document of a called function. None if no function has this name.
+
+    If no name is equal, names that differ only in dots and underscores match.
+    """
     exact = (document for document in functions if document.get("name") == name)
     similar = (document for document in functions if _plain_name(str(document.get("name"))) == _plain_name(name))
     return next(exact, next(similar, None))
 
 
 def _plain_name(name: str) -> str:
-    """The name without dots, which some model interfaces replace by underscores."""
+    """Return the name with underscores in place of dots, because some model interfaces replace the dots."""
     return name.replace(".", "_")
 
 
@@ -51,7 +58,7 @@ def _function_names(functions: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def split_parameters(document: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """(required, optional) parameter names of a function, in the order of its document."""
+    """Return (required, optional): two lists of parameter names of a function, in the order of its document."""
     declared = read_declared_parameters(document)
     required = set(map(str, declared.required or ()))
     names = [str(name) for name in declared.properties or ()]
@@ -115,7 +122,7 @@ def _json_text(value: Any, indent: int | None = None) -> str:
 
 
 def _parameter_lines(name: str, schema: Any, required: bool, marked: bool, cells: int) -> list[Line]:
-    """Render a parameter: `→ city  string, required`, its description, accepted values, default and fields."""
+    """Render a parameter: the line `→ city  string, required`, its description, accepted values, default and fields."""
     arrow = symbols().arrow if marked else " "
     head: Line = ((f"  {arrow} ", "strong"), (sanitize(name), "strong" if marked else ""))
     kind: Line = ((f"  {sanitize(type_name(schema))}{', required' if required else ''}", "dim"),)
@@ -133,7 +140,7 @@ def _parameter_lines(name: str, schema: Any, required: bool, marked: bool, cells
 
 
 def type_name(schema: Any) -> str:
-    """Type of a parameter, such as `string` or `array of string`; `any` if its schema has none."""
+    """Return the type of a parameter, such as `string` or `array of string`; `any` if its schema has no type."""
     if not isinstance(schema, dict):
         return str(schema)
     kind = str(schema.get("type", "any"))
@@ -149,12 +156,12 @@ def _description_lines(indent: str, text: Any, cells: int) -> list[Line]:
 
 @dataclass(frozen=True, slots=True)
 class RelevantFunctions:
-    """The functions whose docs are relevant at the cursor. Falsy if there are none."""
+    """Functions whose docs are relevant at the cursor. An instance without functions is false."""
 
     names: Sequence[str] = ()
-    """Names: the golden call's function, then the predicted call's if it differs."""
+    """Function names: that of the golden call, then that of the predicted call if it is different."""
     argument: str | None = None
-    """Parameter under the cursor; for a call, its first argument that differs."""
+    """Parameter under the cursor. If the cursor is on a call, the first argument of the call that differs."""
 
     def __bool__(self) -> bool:
         return bool(self.names)
@@ -162,11 +169,14 @@ class RelevantFunctions:
 
 NO_FUNCTIONS = RelevantFunctions()
 MAX_AVAILABLE_DOCS = 20
-"""Number of available functions whose docs are shown where there is no call."""
+"""Largest number of available functions whose docs are shown for an item without a call."""
 
 
 def functions_at(indexed: IndexedItem, key: str) -> RelevantFunctions:
-    """Functions of the call or argument with the block key or address `key`. Empty for other blocks."""
+    """Return the functions of the call that `key` names or whose argument `key` names.
+
+    `key` is a block key or a target address. The result is empty if `key` names neither a call nor an argument.
+    """
     part = parse_address(key)
     if part is None or part.call is None:
         return NO_FUNCTIONS
@@ -182,12 +192,13 @@ def functions_at(indexed: IndexedItem, key: str) -> RelevantFunctions:
 
 
 def available_functions(indexed: IndexedItem) -> RelevantFunctions:
-    """The first available functions, for items without a call."""
+    """Return the first available functions, for items without a call."""
     return RelevantFunctions(tuple(_function_names(indexed.item.functions[:MAX_AVAILABLE_DOCS])))
 
 
 def called_functions(indexed: IndexedItem, pair: CallPair) -> dict[str, str]:
-    """Function name of the `golden` and the `predicted` call. A missing call has the name of the other one."""
+    """Return the function names as `{"golden": name, "predicted": name}`. A missing call has the name of its
+    counterpart."""
     golden, predicted = indexed.calls_of(pair)
     golden_name = golden.name if golden else predicted.name if predicted else pair.name
     predicted_name = predicted.name if predicted and predicted.name else golden_name
@@ -195,7 +206,7 @@ def called_functions(indexed: IndexedItem, pair: CallPair) -> dict[str, str]:
 
 
 def _top_level_name(path: str | None) -> str | None:
-    """Name of the argument that contains a path such as `filter.price`."""
+    """Return the name of the top-level argument in a path: `filter` for `filter.price`."""
     return str(split_path(path)[0]) if path else None
 
 
@@ -204,7 +215,7 @@ NAME_ROWS = 3
 
 @dataclass(slots=True)
 class FunctionDocsSource:
-    """Source of a document view with the docs of functions: one block for a function, and one for each parameter."""
+    """Document of function docs: one block for each function, and one for each of its parameters."""
 
     functions: Sequence[dict[str, object]]
     """Documents of the available functions."""
@@ -220,7 +231,7 @@ class FunctionDocsSource:
         return len(self._sections)
 
     def lines(self, index: int, cells: int) -> Sequence[Line]:
-        """Render the block at `index`. Another width than before lays out all blocks again."""
+        """Render the block at `index`. If `cells` differs from the current width, all blocks are laid out again."""
         if cells != self.cells:
             self.cells, self._sections = cells, self._render_sections(cells)
         return self._sections[index][1]
@@ -245,11 +256,11 @@ class FunctionDocsSource:
 
 
 DOCS_CHOICES = ("golden", "predicted", "all")
-"""Choices that the key for function docs cycles through. No docs are shown after the last one."""
+"""Choices that the key for function docs cycles through. After the last choice, no docs are shown."""
 
 
 def call_docs_blocks(indexed: IndexedItem, pair: CallPair, address: str, options: DisplayOptions) -> list[Block]:
-    """The function docs below a call, if the reader chose to see those of its golden or predicted function."""
+    """Return the blocks of the function docs below a call. Empty unless the reader chose the docs of this call."""
     if options.unfold_all or options.docs_call != address or options.docs_choice not in ("golden", "predicted"):
         return []
     name = called_functions(indexed, pair)[options.docs_choice]
@@ -270,9 +281,9 @@ def _docs_block(indexed: IndexedItem, key: str, name: str, options: DisplayOptio
 
 
 def docs_choices(indexed: IndexedItem, address: str | None) -> Sequence[str]:
-    """The `DOCS_CHOICES` that apply to a call; only `all` without a call.
+    """Return the `DOCS_CHOICES` that apply to a call. Without a call, only `all` applies.
 
-    `predicted` is left out if both calls use the same function, and `all` if only one function is available.
+    `predicted` is omitted if both calls use the same function, and `all` if only one function is available.
     """
     part = parse_address(address) if address else None
     pairs = indexed.pairs.get(part.turn, []) if part is not None else []
@@ -284,9 +295,9 @@ def docs_choices(indexed: IndexedItem, address: str | None) -> Sequence[str]:
 
 
 def next_docs_choice(choices: Sequence[str], current: str) -> str:
-    """The choice that follows `current`, where an empty string means no docs.
+    """Return the choice that follows `current`, where an empty string means no docs.
 
-    If `current` does not apply to the call, the last choice follows.
+    If `current` does not apply to the call, return the last choice.
     """
     if current in choices:
         at = choices.index(current) + 1
@@ -301,10 +312,10 @@ MAX_VALUE_CHARS = 200
 def footer_lines(
     indexed: IndexedItem, key: str, cells: int, free_rows: int, *, allow_full_docs: bool = True
 ) -> list[Line]:
-    """Render the function docs for unused rows below the document, where `key` is the block under the cursor.
+    """Render the function docs in the free rows below the document. `key`: block key of the cursor.
 
-    With `allow_full_docs`, all docs of the function are shown if they fit into `free_rows`, else only those of the
-    parameter under the cursor.
+    If `allow_full_docs` and all docs of the function fit into `free_rows`, they are shown in full. Otherwise only the
+    docs of the parameter under the cursor are shown.
     """
     here = functions_at(indexed, key)
     document = find_function(indexed.item.functions, here.names[0]) if here else None
@@ -313,13 +324,17 @@ def footer_lines(
     name = here.names[0]
     if allow_full_docs and sum(map(len, split_parameters(document))) < free_rows:
         lines = function_lines(name, document, here.argument, cells)
-        if len(lines) < free_rows:  # One row stays blank.
+        if len(lines) < free_rows:  # One row must stay blank.
             return lines
     return _footer_parameter_lines(name, document, here.argument, cells) if here.argument and "/arg:" in key else []
 
 
 def _footer_parameter_lines(name: str, document: dict[str, Any], argument: str, cells: int) -> list[Line]:
-    """`── city · string, required ──`, then `enum: ["a", "b"] · default: "a"` and the description."""
+    """Render the docs of one parameter in the footer.
+
+    The heading is `── city · string, required ──`. A line such as `enum: ["a", "b"] · default: "a"` and the description
+    follow.
+    """
     schema = (read_declared_parameters(document).properties or {}).get(argument)
     if schema is None:
         warning = f" · not a parameter of {sanitize(name)}"
@@ -336,14 +351,16 @@ def _footer_parameter_lines(name: str, document: dict[str, Any], argument: str, 
 
 
 MAX_LISTED_FUNCTIONS = 8
-"""Number of available functions up to which each has a line. Of more, only the called ones have a line by default."""
+"""Largest number of available functions that each have a line. If there are more, only called functions have one by
+default."""
 OTHER_FUNCTIONS_KEY = "offer/others"
 
 
 def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Signatures of the available functions, the called ones first, and the names of unavailable predicted functions.
+    """Return blocks with the signatures of the available functions, called functions first.
 
-    Each signature is followed by the docs of its function if the reader chose to see all docs.
+    The names of predicted functions that are not available follow. If the reader chose to see all docs, the docs of a
+    function follow its signature.
     """
     functions = indexed.item.functions
     if not functions:
@@ -380,14 +397,18 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
 
 
 def _call_states(indexed: IndexedItem) -> dict[str, str]:
-    """Plain name of a called function -> `=` golden and predicted, `-` golden only, `+` predicted only."""
+    """Map the plain name of each called function to its state.
+
+    The state is `=` if golden and predicted calls use the function, `-` for golden calls only, `+` for predicted calls
+    only.
+    """
     golden = {_plain_name(call.name) for call in indexed.item.golden}
     predicted = {_plain_name(call.name) for call in indexed.item.predicted if call.name}
     return {name: "=" if name in golden & predicted else "-" if name in golden else "+" for name in golden | predicted}
 
 
 def _function_state(document: dict[str, Any], states: dict[str, str]) -> str:
-    """State of a function, as in `_call_states`. It is empty if no call uses the function."""
+    """Return the state of a function from `states` (see `_call_states`). Empty if no call uses the function."""
     return states.get(_plain_name(str(document.get("name"))), "")
 
 
@@ -395,7 +416,8 @@ CALLERS = {"=": "golden, predicted", "-": "golden", "+": "predicted"}
 
 
 def _signature_block(key: str, document: dict[str, Any], state: str) -> Block:
-    """`- get_weather(day, [city])  golden`: signature of a function, and which calls use it."""
+    """Return the block of a signature, such as `- get_weather(day, [city])  golden`, which also says what calls use
+    it."""
     name, (required, optional) = str(document.get("name")), split_parameters(document)
 
     def lines(cells: int) -> list[Line]:
@@ -414,7 +436,7 @@ def _signature_block(key: str, document: dict[str, Any], state: str) -> Block:
 
 
 def _other_functions_block(names: Sequence[str], options: DisplayOptions, *, folded: bool) -> Block:
-    """If folded, the names of the functions that are not listed, else a hint how to fold the list."""
+    """Return a block with the names of the functions that have no line; unfolded, with a hint how to fold the list."""
 
     def lines(cells: int) -> list[Line]:
         if not folded:

@@ -1,7 +1,8 @@
 """Events of a turn in the order in which they happened: calls with their results, messages, and the final reply.
 
-A golden call that was not made follows the predicted call that answers the golden call before it. Equal calls or
-messages in a row are folded to one line.
+Each golden call has a place in the order of golden calls. A golden call that the model did not make is shown after
+the predicted call that is paired with the golden call before it. Equal calls or messages in a row are folded to one
+line.
 """
 
 from __future__ import annotations
@@ -43,22 +44,22 @@ class TimelineEvent:
 
     kind: Literal["call", "missing", "message"]
     step: int
-    """Step from 0; -1 for a golden call that was not made."""
+    """Index of the step, from 0. It is -1 for a golden call that was not made."""
     key: str
     """Block key within the turn, such as `step:2/assistant:0`."""
     position: int = -1
-    """Index of the call's pair in the turn; -1 without a pair."""
+    """Index of the pair of the call in the turn. It is -1 without a pair."""
     pair: CallPair | None = None
     call: Call | None = None
     observation: Message | None = None
     """Result that the environment returned for the call."""
     message: Message | None = None
     is_context: bool = False
-    """Whether the message belongs to dialogue that the benchmark supplied, not to the judged model."""
+    """Whether the message is part of dialogue that the benchmark supplied, instead of coming from the judged model."""
 
 
 def turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
-    """Events of a turn after its opening messages."""
+    """Return the events of a turn after its opening messages."""
     calls: defaultdict[int, list[Call]] = defaultdict(list)
     for (call_turn, _), call in sorted(indexed.predicted_calls.items()):
         if call_turn == turn:
@@ -79,14 +80,17 @@ def turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
 
 
 def _first_judged_step(indexed: IndexedItem, turn: int) -> int | float:
-    """First step of the judged model; infinite if the whole turn is supplied dialogue."""
+    """Return the first step of the judged model. It is infinite if the benchmark supplied the whole turn."""
     if indexed.is_earlier_dialogue(turn):
         return float("inf")
     return max((m.step + 1 for m in indexed.messages.get(turn, []) if m.name == GOLDEN_CALL), default=0)
 
 
 def _missing_calls(indexed: IndexedItem, turn: int) -> dict[int | None, list[TimelineEvent]]:
-    """Index of a predicted call -> missing golden calls to show after it. The key None holds those before all calls."""
+    """Map the index of a predicted call to the missing golden calls that are shown after it.
+
+    The key None has the golden calls that are shown before all predicted calls.
+    """
     missing: dict[int | None, list[TimelineEvent]] = {}
     previous: int | None = None
     for position, pair in enumerate(indexed.pairs.get(turn, [])):
@@ -110,9 +114,9 @@ def _step_events(
     *,
     is_context: bool,
 ) -> list[TimelineEvent]:
-    """Events of one step. The calls come before the first message of a role other than assistant, else at the end.
+    """Return the events of one step, and remove from `missing` the golden calls that follow a call of this step.
 
-    Removes from `missing` the golden calls that follow a call of this step.
+    The calls come before the first message whose role is not assistant. If there is no such message, they come last.
     """
     pairs = indexed.pairs.get(turn, [])
     positions = {pair.predicted: at for at, pair in enumerate(pairs) if pair.predicted is not None}
@@ -141,7 +145,7 @@ def _step_events(
 
 
 MIN_REPEATS = 3
-"""Number of equal events in a row from which they are folded to one line."""
+"""Smallest number of equal events in a row that are folded to one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +161,7 @@ class RepeatedEvents:
 
 
 def group_repeats(events: Sequence[TimelineEvent]) -> list[TimelineEvent | RepeatedEvents]:
-    """Combine events that repeat each other in a row."""
+    """Combine equal consecutive events into `RepeatedEvents`."""
     grouped: list[TimelineEvent | RepeatedEvents] = []
     at = 0
     while at < len(events):
@@ -190,9 +194,10 @@ REPLY_LABEL_CELLS = 6
 
 
 def reply_blocks(indexed: IndexedItem, reply: str | None, options: DisplayOptions, step_label: str = "") -> list[Block]:
-    """The model's reply next to the golden reply, if there is one, with its labels, judge verdicts and reviews.
+    """Return the blocks of the model's reply, next to the golden reply if there is one.
 
-    `reply` is None if the model made a call instead.
+    The labels of the reply, the judge verdicts and the reviews are included. `reply` is None if the model made a call
+    instead.
     """
     golden = indexed.item.extra.golden_reply
     if golden is None:
@@ -220,7 +225,7 @@ def reply_blocks(indexed: IndexedItem, reply: str | None, options: DisplayOption
 
 
 def _reply_columns(cells: int) -> Columns:
-    """Columns of equal width, shared by the labels and the replies below them."""
+    """Return columns of equal width, which the labels and the replies below them share."""
     half = max((cells - REPLY_LABEL_CELLS - 6) // 2, 8)
     return Columns(REPLY_LABEL_CELLS, half, half)
 
@@ -232,7 +237,8 @@ def _reply_block(reply: str, options: DisplayOptions) -> Block:
 
 
 def _label_blocks(indexed: IndexedItem) -> list[Block]:
-    """The golden labels next to those that a judge gave the reply, as a row of an argument table."""
+    """Return blocks with the golden labels and the labels that a judge gave the reply, as a row of an argument
+    table."""
     golden = indexed.item.extra.golden_labels
     if golden is None:
         return []
@@ -247,13 +253,14 @@ def _label_blocks(indexed: IndexedItem) -> list[Block]:
 
 
 def _lines_without_state(render: LineRenderer, cells: int) -> list[Line]:
-    """The lines of a row without the symbol of its state, for values that were not compared."""
+    """Render a row without its state symbol, for values that were not compared."""
     first, *rest = render(cells)
     return [(("  ", ""), *first[1:]), *rest]
 
 
 def _label_row(indexed: IndexedItem, golden: list[str], verdict: Verdict) -> ArgumentRow:
-    """Compare the labels. The state is `~` if they differ but the benchmark passes the item."""
+    """Compare the golden labels with those of the judge. The state is `~` if they differ but the benchmark passes the
+    item."""
     predicted = [str(label) for label in verdict.value]
     passes = indexed.item.official if indexed.item.official is not None else indexed.item.rule
     state: DiffState = "=" if set(predicted) == set(golden) else "~" if passes else "!"
@@ -262,7 +269,7 @@ def _label_row(indexed: IndexedItem, golden: list[str], verdict: Verdict) -> Arg
 
 
 def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) -> Block:
-    """Golden and predicted reply in two columns."""
+    """Return a block with the golden and the predicted reply in two columns."""
     predicted = NO_REPLY if reply is None else reply or "(empty)"
     key = "response/text"
     long = is_long(golden, REPLY_ROWS // 2) or is_long(predicted, REPLY_ROWS // 2)
@@ -299,11 +306,12 @@ def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) 
 USER_ROWS = 6
 RESULT_ROWS = 4
 BRIEF_RESULT_ROWS = 1
-"""Number of rows of a call's result if the call is equal to the golden one, repeated, or in supplied dialogue."""
+"""Largest number of rows of the result of a call that is equal to the golden call, repeated, or in supplied
+dialogue."""
 
 
 def event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
-    """Blocks of the events of a turn."""
+    """Return the blocks of the events of a turn."""
     events = [event for event in turn_events(indexed, turn) if _is_shown(indexed, turn, event, options)]
     final_reply = _final_reply(indexed, turn, events)
     blocks: list[Block] = []
@@ -321,7 +329,7 @@ def event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> li
 
 
 def _final_reply(indexed: IndexedItem, turn: int, events: Sequence[TimelineEvent]) -> TimelineEvent | None:
-    """The model's reply in the last step of the item; None if the model made a call in that step."""
+    """Return the model's reply in the last step of the item. None if the model made a call in that step."""
     if turn != indexed.n_turns - 1:
         return None
     own = [e for e in events if not e.is_context and not (e.message and e.message.role in ("log", "state"))]
@@ -347,7 +355,11 @@ def _single_event_blocks(indexed: IndexedItem, turn: int, event: TimelineEvent, 
 
 
 def _repeat_blocks(indexed: IndexedItem, turn: int, repeated: RepeatedEvents, options: DisplayOptions) -> list[Block]:
-    """One line for repeated events, such as `+ calls 3-21 · 19x diff(...)`, and their result; unfolded, each event."""
+    """Return the blocks of repeated events.
+
+    If folded, they are one line, such as `+ calls 3-21 · 19x diff(...)`, and the result. If unfolded, each event has its
+    own blocks.
+    """
     first, last = repeated.events[0], repeated.events[-1]
     is_call = first.kind == "call"
     start, end = (first.position, last.position) if is_call else (first.step, last.step)
@@ -377,7 +389,7 @@ def _repeat_blocks(indexed: IndexedItem, turn: int, repeated: RepeatedEvents, op
 
 
 def _is_shown(indexed: IndexedItem, turn: int, event: TimelineEvent, options: DisplayOptions) -> bool:
-    """Whether an event is part of the short dialogue.
+    """Whether an event is shown. The full dialogue shows all events.
 
     The short dialogue omits raw replies that were decoded into calls, and log and system messages that do not explain
     why the turn ended.

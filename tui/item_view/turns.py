@@ -1,6 +1,6 @@
-"""Blocks of an item's turns: overview, opening messages, events and final state, and the items of its conversation.
+"""Blocks of an item's turns: overview, opening messages, events, final state, and the other items of the conversation.
 
-An item that is no trajectory has a single turn without a heading.
+An item that is not a trajectory has a single turn without a heading.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ OVERVIEW_ROWS = 3
 
 
 def turn_overview_blocks(indexed: IndexedItem) -> list[Block]:
-    """The outcome of every turn: `turns  1 =  2 =  3 -+ fails here`. Empty if only one turn is judged."""
+    """Return the block with the outcome of every turn, such as `turns 1 = 2 = 3 -+ fails here`.
+
+    The list is empty if the benchmark judges only one turn.
+    """
     if indexed.n_turns < 2 or indexed.only_last_turn_judged:
         return []
     entries = [_turn_outcome(indexed, turn) for turn in range(indexed.n_turns)]
@@ -58,7 +61,7 @@ def _turn_outcome(indexed: IndexedItem, turn: int) -> Line:
 
 
 def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
-    """Lay out entries behind a label, separated by two blanks, on as many rows as they need."""
+    """Lay out entries after a label, separated by two blanks, on as many rows as they need."""
     rows: list[Line] = []
     row: Line = ((label, "dim"),)
     for entry in entries:
@@ -70,9 +73,9 @@ def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
 
 
 def conversation_blocks(siblings: Sequence[Sibling], item: int, keys: str) -> list[Block]:
-    """The items of the conversation: `group  1 ✓  2 ✗  [3 ✗]  4 ·`, with `item` (a row number) in brackets.
+    """Return the block with the items of the conversation: `group 1 ✓ 2 ✗ [3 ✗] 4 ·`.
 
-    `keys` names the keys that lead to the others.
+    `item`, a row number, is in brackets. `keys` names the keys that move to the other items.
     """
     if len(siblings) < 2:
         return []
@@ -94,7 +97,7 @@ def _conversation_line(siblings: Sequence[Sibling], at: int, keys: str, cells: i
 
 
 def _sibling_marks(siblings: Sequence[Sibling], first: int, last: int, at: int) -> Line:
-    """Number and verdict of the items from `first` to `last`, with `…` where others are left out."""
+    """Return the numbers and verdicts of the items from index `first` to `last`, with `…` where items are omitted."""
     parts: list[StyledText] = [("… ", "dim")] if first > 0 else []
     for n in range(first, last + 1):
         verdict = siblings[n].mark
@@ -106,13 +109,14 @@ def _sibling_marks(siblings: Sequence[Sibling], first: int, last: int, at: int) 
 
 UNKNOWN_QUESTION = "question unknown: not found in any dataset"
 NAMED_MESSAGE_ROWS = 1
-"""Number of rows of a named message, such as a user profile or the instruction to a simulated user."""
+"""Largest number of rows of a named message, such as a user profile or the instruction to a simulated user."""
 UNNAMED_MESSAGE_ROWS = 4
 FULL_DIALOGUE_ROWS = 40
 
 
 def opening_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
-    """The messages before the model's first step of a turn: the request, and instructions to the model or user."""
+    """Return the blocks of the messages before the model's first step: the request, and instructions to model or
+    user."""
     blocks: list[Block] = []
     unknown = turn == 0 and not has_question(indexed.item)
     if unknown:
@@ -140,20 +144,20 @@ def opening_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> 
 
 
 def has_question(item: Item) -> bool:
-    """Whether the item contains the question, or any message before the model's first step."""
+    """Whether the item contains the question, or a message that is not empty before the first step of the model."""
     return bool(item.question) or any(
         message.content.strip() for message in item.messages if message.step < 0 and message.role != "state"
     )
 
 
 def _sender_label(message: Message) -> str:
-    """Name of a message's sender, or its role if the name does not fit the label column."""
+    """Return the name of a message's sender, or the role if the name does not fit the label column."""
     name = message.name or message.role
     return name if len(name) < LABEL_CELLS or message.role == "user" else message.role
 
 
 def _is_opening_shown(indexed: IndexedItem, turn: int, at: int, message: Message, options: DisplayOptions) -> bool:
-    """Whether an opening message is part of the short dialogue."""
+    """Whether an opening message is shown. The full dialogue shows every opening message."""
     if options.full_dialogue or message.role == "user":
         return True
     if message.role == "state":  # Several snapshots are shown in the full dialogue only.
@@ -164,7 +168,7 @@ def _is_opening_shown(indexed: IndexedItem, turn: int, at: int, message: Message
 
 
 def belongs_to_question(indexed: IndexedItem, turn: int, at: int) -> bool:
-    """Whether a user message follows the message at index `at` before the model's first step."""
+    """Whether a user message follows the message at index `at` before the model's first step of the turn."""
     return any(m.role == "user" and m.step < 0 for m in indexed.messages[turn][at + 1 :])
 
 
@@ -174,7 +178,7 @@ MAX_UNFOLDED_MESSAGES = 5
 
 
 def earlier_dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """The turns before the judged one. If they are long, they are folded to one line with their size."""
+    """Return the blocks of the turns before the judged turn. A long dialogue is folded to one line with its size."""
     last = indexed.n_turns - 1
     messages = [m for turn in range(last) for m in indexed.messages.get(turn, []) if m.role != "log"]
     if not messages:
@@ -206,13 +210,14 @@ def earlier_dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
 
 
 FIELD_PATH_SHARE = 0.5
-"""Share of the width that the paths of state fields may take. They are longer than names of arguments."""
+"""Largest share of the width for the paths of state fields, which are longer than names of arguments."""
 
 
 def state_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
-    """The fields of the environment's state that differ after the failing turn, or after the last turn by default.
+    """Return blocks for the fields of the environment's state in which golden and predicted state differ.
 
-    Empty for other turns and for blind annotators.
+    The fields are shown at the failing turn, or at the last turn if no turn is known to fail. The list is empty for all
+    other turns and for blind annotators.
     """
     end_turn = indexed.n_turns - 1 if indexed.failing_turn is None else indexed.failing_turn
     differences = indexed.item.extra.state_differences or {}
@@ -231,7 +236,8 @@ def state_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
 
 
 def _state_row(path: str, difference: StateDifference) -> ArgumentRow:
-    """Table row of a field: `-` if only the golden state has it, `+` if only the predicted state has it."""
+    """Return the table row of a field: `-` if only the golden state has the field, `+` if only the predicted state has
+    it."""
     state: DiffState = "-" if difference.predicted == ABSENT else "+" if difference.golden == ABSENT else "!"
     golden, predicted = (
         value if isinstance(value, str) else to_json_text(value) for value in (difference.golden, difference.predicted)
@@ -240,11 +246,11 @@ def _state_row(path: str, difference: StateDifference) -> ArgumentRow:
 
 
 MAX_OPEN_MESSAGES = 12
-"""Number of messages up to which all turns of a trajectory are unfolded."""
+"""Largest number of messages of a trajectory whose turns are all unfolded by default."""
 
 
 def dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """All turns of an item, with their calls and replies."""
+    """Return the blocks of all turns of an item, with their calls and replies."""
     if not indexed.is_trajectory:
         return [
             *opening_blocks(indexed, 0, options),
@@ -260,7 +266,11 @@ def dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block
 
 
 def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
-    """All turns of a short trajectory, else the failing one, else the first that differs, else the one with calls."""
+    """Return the turns that are unfolded by default.
+
+    These are all turns of a short trajectory. In a long trajectory, it is the failing turn, else the first turn with a
+    difference, else the turn with calls.
+    """
     if sum(len(messages) for messages in indexed.messages.values()) <= MAX_OPEN_MESSAGES:
         return set(range(indexed.n_turns))
     if indexed.failing_turn is not None:
@@ -273,7 +283,7 @@ def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
 
 
 def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unfolded: bool) -> list[Block]:
-    """Heading of a turn and, if unfolded, its content. `unfolded` is the default until the reader folds the turn."""
+    """Return the heading of a turn and, if unfolded, its content. `unfolded`: state until the reader changes it."""
     key = turn_address(turn)
     folded = options.is_folded(key, not unfolded)
     head = Block(
@@ -300,7 +310,10 @@ def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unf
 
 
 def turn_heading_lines(indexed: IndexedItem, turn: int, folded: bool, cells: int) -> list[Line]:
-    """Render `── turn 2 of 4 · calls: 2 golden, 3 predicted · =1 !1 · FAILS HERE ──`. If folded, with the request."""
+    """Render the heading of a turn: `── turn 2 of 4 · calls: 2 golden, 3 predicted · =1 !1 · FAILS HERE ──`.
+
+    The heading of a folded turn also shows the request.
+    """
     pairs = indexed.pairs.get(turn, [])
     parts: list[StyledText] = [(f"turn {turn + 1} of {indexed.n_turns}", "strong")]
     parts += [(" · judged", "strong")] if indexed.only_last_turn_judged else []
@@ -327,7 +340,8 @@ def turn_heading_lines(indexed: IndexedItem, turn: int, folded: bool, cells: int
 
 
 def _single_turn_reply_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """The model's reply if it made no call or a golden reply exists. The full dialogue always shows the reply."""
+    """Return the blocks of the model's reply if the model made no call, a golden reply exists, or the dialogue is
+    full."""
     messages = indexed.messages.get(0, [])
     replies = [
         message.content
@@ -343,6 +357,6 @@ def _single_turn_reply_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
 
 
 def _has_lost_arguments(indexed: IndexedItem) -> bool:
-    """Whether a call lost its arguments in decoding, so that only the raw reply shows what the model meant."""
+    """Whether decoding dropped the arguments of a call, so that only the raw reply shows what the model meant."""
     calls = [indexed.calls_of(pair) for pair in indexed.pairs.get(0, [])]
     return any(golden and golden.arguments and predicted and predicted.arguments == {} for golden, predicted in calls)

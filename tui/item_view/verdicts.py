@@ -33,7 +33,8 @@ from fcreview.tui.text.theme import symbols, verdict_style
 
 
 def final_answer_blocks(item: Item, options: DisplayOptions) -> list[Block]:
-    """The golden answers above the model's final answer, if the benchmark judges a final answer."""
+    """Return blocks with the golden answers and the model's final answer. Empty if the benchmark judges no final
+    answer."""
     accepted, answer = item.extra.accepted_answers, item.extra.final_answer
     if accepted is None:
         return []
@@ -50,7 +51,7 @@ MAX_MARK_CELLS = 28
 
 
 def mark_reviewed_blocks(blocks: Sequence[Block], opinions: Sequence[Opinion], annotator: str) -> list[Block]:
-    """Add the annotator's verdicts to the first line of the first block of each target that they reviewed."""
+    """Add the annotator's verdicts to the blocks: to the first line of the first block of each reviewed target."""
     reviews: dict[str, list[Opinion]] = {}
     for opinion in opinions:
         mine = opinion.annotator == annotator and opinion.verdict is not None and not opinion.stale
@@ -66,14 +67,14 @@ def mark_reviewed_blocks(blocks: Sequence[Block], opinions: Sequence[Opinion], a
 def _marked_lines(render: LineRenderer, opinions: Sequence[Opinion], cells: int) -> list[Line]:
     first, *others = render(cells) or [()]
     mark: Line = ((" you", "dim"), *map(_review_mark, opinions), (" ", ""))
-    if first and set(first[-1][0]) <= {symbols().rule}:  # Shorten the rule instead of cutting it with an ellipsis.
+    if first and set(first[-1][0]) <= {symbols().rule}:  # A horizontal rule is shortened instead of cut with an ellipsis.
         text, style = first[-1]
         first = (*first[:-1], (text[: max(len(text) - line_width(mark) - 1, 0)], style))
     return [justify_line(first, mark, cells), *others]
 
 
 def _review_mark(opinion: Opinion) -> StyledText:
-    """The verdict of a review as a symbol, or in words, such as `no` or a label, if there is no symbol."""
+    """Return the verdict of a review as a symbol. A value without a symbol is in words, such as `no` or a label."""
     value, criterion = opinion.verdict, opinion.criterion
     text = (
         symbols().verdict_symbol(value)
@@ -84,7 +85,7 @@ def _review_mark(opinion: Opinion) -> StyledText:
 
 
 def _has_symbol(value: Any, criterion: str) -> bool:
-    """Whether a symbol can show the value. Labels, yes and no are shown in words."""
+    """Whether a symbol can show the value. Labels, yes and no are in words."""
     return not isinstance(value, list) and not (isinstance(value, bool) and criterion not in PASS_FAIL_CRITERIA)
 
 
@@ -93,24 +94,24 @@ def _verdict_symbol(value: Any, criterion: str) -> str:
 
 
 def _value_style(value: Any, criterion: str, neutral: str = "") -> str:
-    """Style of a verdict's value: green and red only on criteria where true means pass."""
+    """Return the style of a verdict's value. Only criteria where true means pass get green and red."""
     return verdict_style(value) if value is None or criterion in PASS_FAIL_CRITERIA else neutral
 
 
 RATIONALE_ROWS = 8
 SOURCE_LABELS = {"official": "official", "rule": "recomputed"}
-"""Verdict source -> its name on screen."""
+"""Maps a verdict source to its name on screen."""
 
 
 def verdict_blocks(indexed: IndexedItem, max_rows: int = RATIONALE_ROWS) -> list[Block]:
-    """The official and the recomputed verdict, with at most `max_rows` rows of each reason."""
+    """Return the block with the official and the recomputed verdict. Each reason has at most `max_rows` rows."""
     if indexed.hide_verdicts:
         return []
     return [Block("verdicts", partial(verdict_lines, indexed.item, max_rows), title="verdicts")]
 
 
 def criteria_text(item: Item, source: str) -> str:
-    """Verdicts of a source on criteria other than `correct`, such as `func_ok ✓ · args_ok ✗ · missing city, time`."""
+    """Return the verdicts of a source on all criteria except `correct`, such as `func_ok ✓ · args_ok ✗`."""
     verdicts = [
         v for v in item.verdicts if v.source == source and v.target in WHOLE_TARGETS and v.criterion != "correct"
     ]
@@ -127,13 +128,13 @@ def format_verdict_value(value: Any, criterion: str) -> str:
 
 
 def _main_verdict(item: Item, source: str) -> Verdict | None:
-    """The verdict of a source on the item, else its first verdict on a part."""
+    """Return the verdict of a source on the item, else its first verdict on a part of the item."""
     verdicts = [verdict for verdict in item.verdicts if verdict.source == source]
     return next((v for v in verdicts if v.target == ITEM), verdicts[0] if verdicts else None)
 
 
 def verdict_lines(item: Item, max_rows: int, cells: int) -> list[Line]:
-    """Render the official and the recomputed verdict: one reason if they agree, else a reason for each."""
+    """Render the official and the recomputed verdict. If they agree, they share one reason; else each has a reason."""
     official_reason = verdict_reason(_main_verdict(item, "official"), item.error_type)
     recomputed_reason = verdict_reason(_main_verdict(item, "rule"), item.rule_error_type)
     verdicts = {"official": (item.official, official_reason), "rule": (item.rule, recomputed_reason)}
@@ -168,7 +169,7 @@ def verdict_lines(item: Item, max_rows: int, cells: int) -> list[Line]:
 
 
 def verdict_reason(verdict: Verdict | None, error_type: str | None) -> str:
-    """Error type and rationale of a verdict. `error_type` is used if the verdict has none."""
+    """Return error type and rationale of a verdict as text. `error_type` is used if the verdict has no error type."""
     error = (verdict.error_type if verdict else None) or error_type
     rationale = verdict.rationale if verdict else None
     if error and rationale and rationale.startswith(f"{error}:"):
@@ -177,7 +178,8 @@ def verdict_reason(verdict: Verdict | None, error_type: str | None) -> str:
 
 
 def paragraph_lines(label: str, text: str, cells: int, style: str = "", max_rows: int = RATIONALE_ROWS) -> list[Line]:
-    """Render an indented, labelled text of at most `max_rows` rows, with `…` if it was cut. Empty without text."""
+    """Render an indented, labelled text in at most `max_rows` rows, with `…` if it was cut. No lines for an empty
+    text."""
     if not text:
         return []
     rows, has_more = wrap_head(text, cells - display_width(label) - 2, max_rows)
@@ -187,7 +189,7 @@ def paragraph_lines(label: str, text: str, cells: int, style: str = "", max_rows
 
 
 def review_blocks(indexed: IndexedItem) -> list[Block]:
-    """The reviews that the annotator may see."""
+    """Return the blocks of the reviews that the annotator may see."""
     if not indexed.opinions:
         return []
     return [Block("reviews", partial(_review_lines, indexed.opinions, indexed.annotator), title="reviews")]
@@ -209,7 +211,7 @@ def _review_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> li
 
 
 def _review_texts(opinion: Opinion) -> list[str]:
-    """Verdict, criterion, fault, reason of an override, and error tags of a review, each in words."""
+    """Return the verdict, criterion, fault, override reason and error tags of a review, each as a text."""
     parts = [format_verdict(opinion.verdict, opinion.criterion)] if opinion.verdict is not None else []
     parts += [sanitize(opinion.criterion)] if opinion.criterion != "correct" else []
     parts += [f"fault: {opinion.fault}"] if opinion.fault else []
@@ -223,7 +225,7 @@ def _annotator_label(opinion: Opinion, annotator: str) -> str:
 
 
 def import_issue_blocks(issues: Sequence[ImportIssue]) -> list[Block]:
-    """The warnings that the import recorded for the item."""
+    """Return a block with the warnings that the import recorded for the item."""
     if not issues:
         return []
 
@@ -238,9 +240,9 @@ def import_issue_blocks(issues: Sequence[ImportIssue]) -> list[Block]:
 
 
 def erratum_blocks(erratum: Erratum | None, options: DisplayOptions) -> list[Block]:
-    """The erratum behind the golden answer: authors, date, reasons and the dataset's own golden answer.
+    """Return blocks about the erratum that changed the golden answer: authors, date, reasons and the old answer.
 
-    Empty for blind annotators, because an erratum reveals what other annotators found.
+    The list is empty for blind annotators, because an erratum reveals what other annotators found.
     """
     if erratum is None or options.hide_verdicts:
         return []
@@ -264,11 +266,14 @@ def _erratum_lines(erratum: Erratum, cells: int) -> list[Line]:
 
 
 VERDICT_WORDS = ("true", "false", "yes", "no", "1", "0", "correct", "incorrect", "pass", "fail")
-"""Rationales that only repeat the verdict, in lower case."""
+"""Rationales, in lower case, that only repeat the verdict."""
 
 
 def judge_blocks(indexed: IndexedItem, target: str = ITEM) -> list[Block]:
-    """Judge verdicts on the item or the response: those without a rationale on one line, the others one block each."""
+    """Return blocks with the judge verdicts on the item or on the response.
+
+    Verdicts without a rationale share one line. Each verdict with a rationale has its own block.
+    """
     if indexed.hide_verdicts:
         return []
     verdicts = [v for v in indexed.item.verdicts if v.source == "judge" and v.target == target]
@@ -285,7 +290,7 @@ def judge_blocks(indexed: IndexedItem, target: str = ITEM) -> list[Block]:
 
 
 def _has_rationale(verdict: Verdict) -> bool:
-    """Whether a judge gave more than the value itself."""
+    """Whether a judge gave an error type, or a rationale that does not only repeat the value."""
     rationale = (verdict.rationale or "").strip().strip(".").casefold()
     value = ", ".join(map(str, verdict.value)) if isinstance(verdict.value, list) else str(verdict.value)
     return bool(verdict.error_type or (rationale and rationale not in (*VERDICT_WORDS, value.casefold())))
@@ -296,14 +301,15 @@ def _judge_name(verdict: Verdict) -> str:
 
 
 def _judge_value_part(verdict: Verdict, suffix: str = "") -> StyledText:
-    """A judge's criterion and value, such as `args_ok_llm ✓`. The criterion `correct` is not named."""
+    """Return a judge's criterion and value, such as `args_ok_llm ✓`. The criterion `correct` is not named."""
     criterion = "" if verdict.criterion == "correct" else f"{sanitize(verdict.criterion)} "
     text = f"{criterion}{format_verdict_value(verdict.value, verdict.criterion)}{suffix}"
     return text, _value_style(verdict.value, verdict.criterion)
 
 
 def _unexplained_judge_lines(verdicts: Sequence[Verdict], cells: int) -> list[Line]:
-    """Render `── judge gpt-4o ✓ · args_ok_llm ✓ ──`, with as many verdicts on a line as fit."""
+    """Render verdicts without a rationale, such as `── judge gpt-4o ✓ · args_ok_llm ✓ ──`, in as few lines as
+    possible."""
     lines: list[Line] = []
     parts: list[StyledText] = []
     previous = ""
@@ -342,7 +348,7 @@ def _explained_judge_lines(verdict: Verdict, cells: int) -> list[Line]:
 
 
 def judge_label_verdict(item: Item) -> Verdict | None:
-    """The first judge verdict that assigns labels to the response."""
+    """Return the first judge verdict that assigns labels to the response. None if there is none."""
     found = (v for v in item.verdicts if v.source == "judge" and v.target == RESPONSE and isinstance(v.value, list))
     return next(found, None)
 
@@ -350,11 +356,13 @@ def judge_label_verdict(item: Item) -> Verdict | None:
 TARGET_REASON_ROWS = 4
 AUTOMATIC_SOURCES = ("official", "rule", "judge")
 ARGUMENT_FLAGS = ("hallucinated",)
-"""Criteria on arguments that are shown below the call: the flag and the argument's name, without a reason."""
+"""Criteria on arguments whose verdicts are shown below the call: the criterion and the name of the argument, no
+reason."""
 
 
 def target_verdict_blocks(indexed: IndexedItem, target: str, sources: Sequence[str] = AUTOMATIC_SOURCES) -> list[Block]:
-    """One block with the automatic verdicts of `sources` and the reviews on a target; empty without any."""
+    """Return one block with the automatic verdicts of `sources` and the reviews on a target. Empty if there are
+    none."""
     verdicts = [] if indexed.hide_verdicts else [v for v in _target_verdicts(indexed, target) if v.source in sources]
     opinions = indexed.opinions_by_target.get(target, [])
     if not verdicts and not opinions:
@@ -370,9 +378,9 @@ def target_verdict_blocks(indexed: IndexedItem, target: str, sources: Sequence[s
 
 
 def _target_verdicts(indexed: IndexedItem, target: str) -> list[Verdict]:
-    """Automatic verdicts to show below a target, and the flags on its arguments.
+    """Return the automatic verdicts to show below a target, and the verdicts on its arguments by `ARGUMENT_FLAGS`.
 
-    A judge that passes the target without a rationale is left out.
+    The passing verdict of a judge without a rationale is omitted.
     """
     verdicts = [v for v in indexed.verdicts.get(target, ()) if v.source != "human"]
     flags = [v for v in indexed.argument_verdicts.get(target, ()) if v.criterion in ARGUMENT_FLAGS and v.value is True]
@@ -380,7 +388,7 @@ def _target_verdicts(indexed: IndexedItem, target: str) -> list[Verdict]:
 
 
 def needs_attention(indexed: IndexedItem, target: str) -> bool:
-    """Whether a visible verdict fails the target, a judge comments on it, or someone reviewed it."""
+    """Whether a visible verdict fails the target, a judge comments on the target, or an annotator reviewed it."""
     if indexed.opinions_by_target.get(target):
         return True
     return not indexed.hide_verdicts and any(
@@ -389,7 +397,7 @@ def needs_attention(indexed: IndexedItem, target: str) -> bool:
 
 
 def review_marks(indexed: IndexedItem, target: str) -> str:
-    """Reviews of a target in the form ` · you ✗ · bob ✓`, for targets that are shown on one line."""
+    """Return the reviews of a target as ` · you ✗ · bob ✓`, for targets that are shown on one line."""
     return "".join(
         f" · {_annotator_label(opinion, indexed.annotator)} {_verdict_symbol(opinion.verdict, opinion.criterion)}"
         for opinion in indexed.opinions_by_target.get(target, [])

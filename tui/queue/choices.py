@@ -1,6 +1,6 @@
 """Lists of the queue screen: orders, import issues, clusters of failures and filter completions.
 
-In blind mode the lists omit everything that would reveal verdicts.
+In blind mode, the lists omit everything that would reveal verdicts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from fcreview.tui.text.theme import ASCII_SYMBOLS, symbols
 
 
 def order_choices(state: QueueState) -> ChoiceTable[str]:
-    """List the available orders with the current one selected. The value of a row is the order's name."""
+    """Return the table of available orders with the current order selected. The value of a row is the name of the
+    order."""
     orders = available_orders(state.blind, state.file)
     names = list(orders)
     return ChoiceTable(
@@ -50,7 +51,10 @@ def order_choices(state: QueueState) -> ChoiceTable[str]:
 
 
 def issue_choices(issues: Sequence[ImportIssue]) -> ChoiceTable[str]:
-    """List import issues. The value of a row is the filter that selects its item, or empty for an issue of a file."""
+    """Return the table of import issues.
+
+    The value of a row is the filter that selects the item of the issue, or empty if the issue concerns a file.
+    """
     return ChoiceTable(
         title="import issues",
         noun="issue",
@@ -73,36 +77,36 @@ def _issue_cells(issue: ImportIssue) -> list[StyledText]:
 
 
 BARS_MIN_CELLS = 80
-"""Smallest width of the list, in cells, with bars and long titles."""
+"""Smallest width of the list, in cells, at which bars and long titles are shown."""
 BAR_CELLS = 6
 """Width of a bar, in cells."""
 EXAMPLES_MIN_CELLS = 100
-"""Smallest width of the list, in cells, with example ids."""
+"""Smallest width of the list, in cells, at which example ids are shown."""
 MIN_ERROR_TYPE_CELLS = 16
-"""Smallest width, in cells, to which an error type is cut so that its explanation fits."""
+"""Smallest width, in cells, to which an error type is cut to make room for its explanation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterRow:
-    """Line of the cluster list: a group, or one of its clusters."""
+    """Line of the cluster list: a group of clusters, or a cluster of an unfolded group."""
 
     group: ClusterGroup
     cluster: Cluster | None = None
-    """None on the line of the group itself."""
+    """Cluster of the line. None on the line of a group."""
 
     @property
     def count(self) -> int:
-        """Number of failing items."""
+        """Number of failing items in the group or cluster."""
         return self.group.count if self.cluster is None else self.cluster.count
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """Filter terms that select the failing items."""
+        """Filter terms that select the failing items of the group or cluster."""
         return (self.group.term,) if self.cluster is None else tuple(filter(None, self.cluster.terms))
 
 
 def cluster_rows(groups: Sequence[ClusterGroup], unfolded: set[str]) -> list[ClusterRow]:
-    """Return one line for each group, followed by its clusters if `unfolded` contains the group's filter term."""
+    """Return one line for each group. A group whose filter term is in `unfolded` is followed by its clusters."""
     rows = []
     for group in groups:
         rows.append(ClusterRow(group))
@@ -121,7 +125,7 @@ def _format_bar(number: int, failures: int) -> str:
 
 
 def explain_cluster_row(row: ClusterRow, grouping: int, cells: int) -> tuple[str, str]:
-    """Return an explanation of a line (its error type in words, or its values) and an example of a first difference.
+    """Return (explanation, example): the error type in words or the values, and an example of a first difference.
 
     A long error type is cut so that its explanation fits into `cells`.
     """
@@ -155,7 +159,7 @@ def _cut_value_pair(text: str, cells: int) -> str:
 
 
 def cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
-    """Return the columns of the cluster list for a list that is `cells` wide. `grouping`: index in `GROUPINGS`."""
+    """Return the columns of the cluster list, which is `cells` wide. `grouping`: index in `GROUPINGS`."""
     outer, inner = SUBDIVISIONS[grouping]
     truncate_name = {BY_ERROR_TYPE: _cut_error_name, BY_VALUE: _cut_value_pair}.get(grouping, truncate_middle)
     columns = [
@@ -174,7 +178,7 @@ def cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
 
 
 def cluster_cells(row: ClusterRow, grouping: int, failures: int, unfolded: set[str], cells: int) -> list[StyledText]:
-    """Return the cells of a row in the order of `cluster_columns`. `failures`: number of failing items in the view."""
+    """Return the cells of a row, in the order of `cluster_columns`. `failures`: number of failing items in the view."""
     bar: list[StyledText] = [(_format_bar(row.count, failures), "dim")] if cells >= BARS_MIN_CELLS else []
     if row.cluster is None:
         sign = symbols().unfolded if row.group.term in unfolded else symbols().folded
@@ -195,26 +199,26 @@ def cluster_cells(row: ClusterRow, grouping: int, failures: int, unfolded: set[s
 _LAST_WORD = re.compile(r"[^\s()]*$")
 _UNQUOTED_VALUE = re.compile(r"[\w.:/-]+")
 Facets = Mapping[str, Sequence[tuple[str, int]]]
-"""For each filter key, its values with their item counts."""
+"""Maps a filter key to its values, each with its number of items."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Completion of a word in a filter."""
+    """Proposed completion of a word in a filter."""
 
     text: str
     """Text that replaces the word: `official:` or `category:live_simple`."""
     description: str
-    """Description of the filter key, or number of items with the value."""
+    """Description of the filter key, or the number of items with the filter value."""
 
     @property
     def label(self) -> str:
-        """Sanitized text and description."""
+        """Text and description for display, sanitized."""
         return f"{sanitize(self.text)} {self.description}"
 
 
 def word_at(text: str, cursor: int) -> tuple[int, str]:
-    """Return (start, text) of the word that ends at the cursor, without a leading minus."""
+    """Return (start, text) of the word that ends at the cursor. A leading minus is not part of the word."""
     found = _LAST_WORD.search(text[:cursor])
     start = found.start() if found else cursor
     return (start + 1, text[start + 1 : cursor]) if text[start:cursor].startswith("-") else (start, text[start:cursor])
@@ -222,7 +226,7 @@ def word_at(text: str, cursor: int) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class CompletionContext:
-    """Filter values and saved filters from which words are completed."""
+    """Filter values and saved filters that a completion can propose."""
 
     facets: Facets = field(default_factory=dict)
     saved: Mapping[str, str] = field(default_factory=dict)
@@ -231,7 +235,7 @@ class CompletionContext:
 
 
 def complete_word(text: str, cursor: int, context: CompletionContext) -> list[Completion]:
-    """Return completions of the word at the cursor, the most frequent values first."""
+    """Return completions of the word at the cursor, the most frequent value first."""
     blind, facets = context.blind, context.facets
     _, word = word_at(text, cursor)
     if word.startswith(SAVED_FILTER_PREFIX) or not word:
@@ -259,13 +263,13 @@ def _quote_if_needed(value: str) -> str:
 
 
 def insert_completion(text: str, cursor: int, completion: Completion) -> tuple[str, int]:
-    """Replace the word at the cursor. Return the new text and the new cursor."""
+    """Replace the word at the cursor. Return (text, cursor): the new text and the new cursor."""
     start, _ = word_at(text, cursor)
     return text[:start] + completion.text + text[cursor:], start + len(completion.text)
 
 
 def format_completions(completions: Sequence[Completion], first: int, limit: int = 6) -> str:
-    """Format completions on one line, from the one with index `first`: ` official: pass, fail   ...   and 3 more`."""
+    """Format completions on one line, starting with index `first`: ` official: pass, fail   ...   and 3 more`."""
     labels = [each.label.strip() for each in (*completions[first:], *completions[:first])[:limit]]
     more = f"   and {len(completions) - limit} more" if len(completions) > limit else ""
     return " " + "   ".join(labels) + more if labels else " no matches"

@@ -1,4 +1,4 @@
-"""Columns of the queue: their choice and widths for the terminal, and the cells of a row."""
+"""Columns of the queue: selection and widths for the size of the terminal, and the cells of a row."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ VERDICT_COLUMNS = (("official", "off"), ("rule", "recomp."), ("judge", "judge"),
 DIFFERENCE_TITLE = "first difference"
 EQUAL_CALLS = "calls are equal"
 MIN_DIFFERENCE_CELLS = 18
-"""Width, in cells, that the first difference keeps when the error type is added."""
+"""Smallest width, in cells, of the first difference in a list that also shows the error type."""
 COMFORTABLE_DIFFERENCE_CELLS = 24
-"""Width, in cells, that the first difference keeps when the category is added."""
+"""Smallest width, in cells, of the first difference in a list that also shows the category."""
 MIN_COLUMN_CELLS = 8
 """Smallest width, in cells, of a column that holds text."""
 LEAD_CELLS = 3
-"""Width, in cells, before the first column: cursor, flag and a blank."""
+"""Width, in cells, of the cursor, the flag and a blank before the first column."""
 CATEGORY_MIN_CELLS = 90
-"""Smallest width of the list, in cells, with the category."""
+"""Smallest width of the list, in cells, at which the category is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,16 @@ class QueueColumns:
     """Columns of the queue from left to right."""
 
     columns: tuple[tuple[str, int], ...]
-    """(name, width in cells) of each column, without the blank that precedes it."""
+    """(name, width in cells) of each column. The width excludes the blank before the column."""
     shows_question: bool = False
-    """Whether the column `difference` shows the question."""
+    """Whether the column `difference` shows the question instead of the first difference."""
 
     @classmethod
     def fit(cls, cells: int, widths: ColumnWidths, *, blind: bool = False) -> QueueColumns:
         """Choose the columns for a list that is `cells` wide.
 
-        The first difference has priority over the error type. The error type is omitted if it is the same in all rows,
-        the category if the ids contain it.
+        The first difference has priority over the error type. The error type is omitted if it is the same in all rows, and
+        the category if the ids contain the category.
         """
         size = 0 if cells < 100 else 1 if cells < 140 else 2
         omitted = {name for name, exists in (("rule", widths.has_rule), ("judge", widths.has_judge)) if not exists}
@@ -85,7 +85,7 @@ def shown_error_type(row: QueueRow) -> str:
 def fails_with_equal_calls(row: QueueRow) -> bool:
     """Whether the benchmark fails the item although it has golden and predicted calls.
 
-    Only meaningful for an item without a first difference.
+    The result is only meaningful for an item without a first difference, whose calls are therefore equal.
     """
     return row.official is False and row.n_golden > 0 and row.n_predicted > 0
 
@@ -98,7 +98,8 @@ def queue_heading_line(columns: QueueColumns) -> Line:
 
 
 def queue_row_line(row: QueueRow, columns: QueueColumns) -> Line:
-    """Return the line of a row: a flag (`i` for import issues, or the symbol of a stale review), then the cells."""
+    """Return the line of a row: a flag, then the cells. The flag is `i` for import issues, or the symbol of a stale
+    review."""
     flag: StyledText = ("i", "warn") if row.n_issues else (symbols().stale, "warn") if row.stale else (" ", "")
     parts: list[StyledText] = [flag]
     for name, size in columns.columns:

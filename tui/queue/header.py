@@ -1,4 +1,4 @@
-"""Header lines of the queue: runs and annotator, pass rates, filter and position, messages."""
+"""Header lines of the queue: runs and annotator, pass rates, filter and position, and messages."""
 
 from __future__ import annotations
 
@@ -36,19 +36,22 @@ COLUMN_GAP: StyledText = ("   ", "")
 
 @dataclass(frozen=True, slots=True)
 class RateTotals:
-    """Item counts of several runs together."""
+    """Item counts, added up over several runs."""
 
     items: int
     official: tuple[int, int]
-    """(number that pass, number with a verdict) by official verdicts."""
+    """(passes, verdicts): number of items that pass by official verdict, and number of items with an official
+    verdict."""
     rule: tuple[int, int]
-    """(number that pass, number with a verdict) by recomputed verdicts."""
+    """(passes, verdicts): number of items that pass by recomputed verdict, and number of items with a recomputed
+    verdict."""
     effective: tuple[int, int]
-    """(number that pass, number with a verdict) by effective verdicts."""
+    """(passes, verdicts): number of items that pass by effective verdict, and number of items with an effective
+    verdict."""
     reviewed: int
-    """Number reviewed by any annotator."""
+    """Number of items reviewed by any annotator."""
     yours: int
-    """Number reviewed by this annotator."""
+    """Number of items reviewed by this annotator."""
     issues: int
 
 
@@ -69,18 +72,18 @@ def sum_rates(runs: Sequence[RunRow]) -> RateTotals:
 
 
 UNREVIEWED_TERMS = ("-reviewed", "you:none", "you:unknown")
-"""Filter terms that select items without a review."""
+"""Filter terms that select only items without a review."""
 
 
 def run_title(run: RunRow) -> str:
-    """Return the run's benchmark with version and language, sanitized."""
+    """Return the run's title: benchmark, version and language, sanitized."""
     return sanitize(run.info.full_title)
 
 
 def join_run_titles(runs: Sequence[RunRow]) -> str:
     """Format the titles of several runs on one line.
 
-    Titles that differ only in the language are combined, as in `ACEBench v1 en, zh`.
+    Titles that differ only in the language are combined, such as `ACEBench v1 en, zh`.
     """
     languages = {run.info.language for run in runs}
     common = {run_title(run).removesuffix(f" {sanitize(run.info.language)}") for run in runs}
@@ -90,10 +93,10 @@ def join_run_titles(runs: Sequence[RunRow]) -> str:
 
 
 def runs_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blind: bool = False) -> Line:
-    """Return the line with the runs and the annotator's progress. `runs` is None until they are read.
+    """Return the line with the runs and the annotator's progress. `runs` is None until the runs are read.
 
-    Example: `runs/gpt4o   BFCL V4   gpt-4o   ...   alice · 12 of 640 reviewed (40 by all)`. The number for all
-    annotators is shown if it is higher, the path if there is room.
+    Example: `runs/gpt4o   BFCL V4   gpt-4o   ...   alice · 12 of 640 reviewed (40 by all)`. The number of items reviewed
+    by all annotators together is shown if it is higher than the annotator's own. The path is shown if there is room.
     """
     if runs is None:
         return justify_line(((" opening ", "dim"),), ((sanitize(annotator) + " ", ""),), cells)
@@ -129,7 +132,8 @@ def runs_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blin
 def format_estimate(estimate: PassRateEstimate) -> str:
     """Format an estimated pass rate: `74.9 % [69.8, 79.6] · 38 more for ±2`.
 
-    The last part is the number of labels still needed for an interval of that half-width, in points.
+    The brackets contain the 95 % confidence interval. The last part is the number of labels that are still needed for an
+    interval of ±2 percentage points.
     """
     text = f"{100 * estimate.corrected:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
     if not estimate.needed:
@@ -143,7 +147,8 @@ def rates_line(
 ) -> Line:
     """Return the line with the official, recomputed and corrected pass rates, and warnings at the right.
 
-    An `estimate` replaces the corrected rate. In blind mode the line has no rates. `runs` is None until they are read.
+    An `estimate` replaces the corrected rate. In blind mode, the line has no rates. `runs` is None until the runs are
+    read.
     """
     if runs is None:
         return store_loading_line()
@@ -170,7 +175,7 @@ def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, *, short
 
 
 def _warning_variants(total: RateTotals, *, lacks_dataset: bool) -> list[str]:
-    """Return texts for the warning at the right, the longest first."""
+    """Return variants of the warning at the right, the longest first."""
     issues = [format_count(total.issues, "import issue")] if total.issues else []
     if not lacks_dataset:
         return [*issues, format_count(total.issues, "issue")] if issues else [""]
@@ -186,18 +191,18 @@ class QueueProgress:
     """Position and progress of the annotator in the queue."""
 
     position: int | None
-    """Position of the cursor, from 1. None until rows are loaded, and in an empty queue."""
+    """Position of the cursor, from 1. None until rows are loaded, and if the queue is empty."""
     total: int | None
     """Number of items in the queue. None until rows are loaded."""
     reviewed: str = ""
-    """Number of reviewed items in a queue file, as in `12 of 80`. Empty if none is open."""
+    """Progress in the open queue file, such as `12 of 80`. Empty if no queue file is open."""
 
 
 def view_line(view: View, where: str, search: str, progress: QueueProgress, cells: int) -> Line:
-    """Return the line with filter, search and position: `filter official:fail   ...   order failures · 12/640`.
+    """Return the line with filter, search and position: `filter official:fail ... order failures · 12/640`.
 
-    With an open queue file it ends with `queue pilot · 12 of 80 reviewed · 13/80`. `where` and `search` are the filter
-    and the search as they were entered, which `view.where` combines.
+    With an open queue file, the line ends with `queue pilot · 12 of 80 reviewed · 13/80`. `where` and `search` are the
+    filter and the search as the annotator entered them; `view.where` combines both.
     """
     position, total = progress.position, progress.total
     left: list[StyledText] = []
@@ -222,7 +227,7 @@ def view_line(view: View, where: str, search: str, progress: QueueProgress, cell
 
 
 def search_progress_line(runs: Sequence[RunRow] | None, seconds: float, cancel_key: str) -> str:
-    """Return the message while a search takes long, with the number of searched items and the key that cancels it."""
+    """Return the message during a long search: the number of searched items, and the key that cancels the search."""
     items = f" {format_count(sum_rates(runs).items, 'item')}" if runs else ""
     return progress_message(f"searching{items}", seconds, cancel_key)
 
@@ -239,7 +244,7 @@ def message_line(message: str, cells: int) -> Line:
 
 
 def empty_line(where: str, search: str, reviewed: int) -> Line:
-    """Return the line that is shown instead of rows. `reviewed`: number of items reviewed in this session."""
+    """Return the line that replaces the rows of an empty list. `reviewed`: number of items reviewed in this session."""
     if reviewed and any(term in where.split() for term in UNREVIEWED_TERMS):
         commands = "run fcreview export for labels, fcreview report for metrics"
         return ((f" Queue complete ({reviewed:,} reviewed): {commands}", "good"),)
@@ -248,6 +253,6 @@ def empty_line(where: str, search: str, reviewed: int) -> Line:
 
 
 def format_order(view: View) -> str:
-    """Return the view's order or queue file, with the seed of a random order."""
+    """Return the name of the view's order or queue file. A random order is followed by its seed."""
     name = truncate_middle(sanitize(view.queue), 24)
     return f"{name} (seed {view.seed})" if view.queue in SHUFFLED else name

@@ -1,6 +1,6 @@
 """Queries of the queue: pages of a view, runs, filter values, and the next or previous item.
 
-All of them run in the store's thread. Lists are read in windows of `WINDOW` rows, never as a whole.
+All queries run in the store's thread. Lists are read in windows of `WINDOW` rows, never as a whole.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 WINDOW = 256
 """Number of rows that the list reads at a time."""
 MAX_ESTIMATED_ITEMS = 20_000
-"""Largest run, in items, whose pass rate the queue screen estimates. 4,000 items take 0.25 seconds."""
+"""Largest number of items in a run whose pass rate the queue screen estimates. 4,000 items take 0.25 seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueRequest:
-    """View to load and the cursor position in it."""
+    """Request to load a view with the cursor at a position."""
 
     view: View
     position: CursorPosition
     refresh: bool = False
-    """Whether to read new reviews first."""
+    """Whether to read new reviews before the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class QueuePage:
     total: int
     """Number of items in the view."""
     cursor: int
-    """Index of the row under the cursor in the view."""
+    """Index, in the view, of the row under the cursor."""
     window_index: int
     """Index of the window: `rows` begin at row `window_index * WINDOW` of the view."""
     rows: Sequence[QueueRow]
     column_widths: ColumnWidths = field(default_factory=ColumnWidths)
     progress: str = ""
-    """Number of items in the queue file that the annotator has reviewed, as in `12 of 80`. Empty without a file."""
+    """Progress of the annotator in the queue file, such as `12 of 80`. Empty without a queue file."""
 
     @property
     def row(self) -> QueueRow | None:
@@ -72,7 +72,7 @@ class QueueLoader:
         self._estimate: PassRateEstimate | None = None
 
     async def load_view(self, request: QueueRequest) -> QueuePage:
-        """Load the page with the cursor.
+        """Load the page that contains the cursor.
 
         Raises: FilterError if the filter is invalid, SessionError if the store cannot be opened.
         """
@@ -81,7 +81,7 @@ class QueueLoader:
         return await self._session.query(partial(load_page, request), interruptible=True)
 
     def clear_caches(self) -> None:
-        """Clear the caches, because another store is read from now on."""
+        """Clear the caches, because the session now reads another store."""
         self._facets, self._estimate_key, self._estimate = {}, (), None
 
     async def load_window(self, view: View, index: int) -> Sequence[QueueRow]:
@@ -102,7 +102,10 @@ class QueueLoader:
         return self._facets[view.runs]
 
     async def load_estimate(self, run: RunRow) -> PassRateEstimate | None:
-        """Estimate the pass rate of a run. None without a random sample, and above `MAX_ESTIMATED_ITEMS` items."""
+        """Estimate the pass rate of a run.
+
+        Returns None if the run has no random sample or more than `MAX_ESTIMATED_ITEMS` items.
+        """
         if run.n_items > MAX_ESTIMATED_ITEMS:
             return None
         key = (run.run, run.reviewed, run.effective_pass, run.effective_known)
@@ -112,21 +115,21 @@ class QueueLoader:
         return self._estimate
 
     async def find_item(self, item: int | str, run: int | None) -> int | None:
-        """Return the number of an item that is given by its id or its number. None if no item has this id."""
+        """Return the number of an item, given its id or its number. None if no item has this id."""
         if not isinstance(item, str):
             return item
         found = await self._session.query(lambda store: store.find_items(item, run))
         return found[0] if found else None
 
     async def load_review_warnings(self) -> str:
-        """Return the first warning about an unreadable review and the number of further ones, or an empty string."""
+        """Return the first warning about an unreadable review, and how many more there are. Empty without warnings."""
         warnings = await self._session.query(_visible_warnings)
         more = f", and {len(warnings) - 1} more: fcreview doctor" if len(warnings) > 1 else ""
         return f"reviews: {warnings[0]}{more}" if warnings else ""
 
 
 def load_page(request: QueueRequest, store: Store) -> QueuePage:
-    """Read the window of rows around the requested cursor position."""
+    """Read the window of rows that contains the requested cursor position."""
     view = request.view
     total = store.count_items(view)
     item, key = request.position.item, request.position.key
@@ -152,7 +155,7 @@ def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:
 
 
 def queue_file_shares(store: Store) -> Mapping[str, bool]:
-    """Return for each queue file of the workspace, by name, whether it has a share for this annotator."""
+    """Map the name of each queue file of the workspace to whether it has a share for this annotator."""
     from fcreview.store.queues.queue_file import QueueError, queue_names, read_queue
 
     def has_share(name: str) -> bool:
@@ -165,7 +168,10 @@ def queue_file_shares(store: Store) -> Mapping[str, bool]:
 
 
 def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
-    """Estimate the pass rate of a run. None in blind mode and without queue files, where no random sample exists."""
+    """Estimate the pass rate of a run.
+
+    Returns None in blind mode, and without queue files, because only a queue file can contain a random sample.
+    """
     from fcreview.store.queues.queue_file import queue_names
 
     if store.blind or not queue_names(store.workspace):
@@ -177,20 +183,24 @@ def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
 
 
 def _visible_warnings(store: Store) -> list[str]:
-    """Return warnings about journals: in blind mode only the annotator's own, because others would reveal names."""
+    """Return warnings about journals.
+
+    In blind mode, only warnings about the annotator's own journal are returned, because the warnings about the journals
+    of other annotators contain their names.
+    """
     warnings = store.reviews.warnings
     own_prefix = f"{store.annotator}.jsonl "
     return [each for each in warnings if each.startswith(own_prefix)] if store.blind else warnings
 
 
 FIRST_BATCH = 50
-"""Number of rows that a search for unreviewed items reads first. Further batches have `MAX_REMAINING` rows."""
+"""Number of rows in the first batch of a search for unreviewed items. Further batches have `MAX_REMAINING` rows."""
 MAX_REMAINING = 1000
-"""Number up to which unreviewed items are counted."""
+"""Largest number of unreviewed items that are counted."""
 
 
 class RowSource(Protocol):
-    """Methods of `Store` that a `QueueNavigator` calls."""
+    """Methods of `Store` that `QueueNavigator` calls."""
 
     def count_items(self, view: View) -> int: ...
 
@@ -201,9 +211,9 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QueueNavigator:
-    """Position of an item in a queue, from which the next items are found.
+    """Position of an item in a queue, from which the next and the previous item are found.
 
-    If a verdict removes the item from the queue, the item after it takes its position.
+    If a verdict removes the item from the queue, the next item takes its position.
     """
 
     view: View
@@ -211,7 +221,7 @@ class QueueNavigator:
     count: int
     """Number of items in the queue."""
     position: int | None
-    """Index of the item in the queue, or None if the queue does not, or no longer, contain it."""
+    """Index of the item in the queue. None if the queue does not contain the item (any more)."""
     last_position: int = 0
     """Last known index of the item in the queue."""
 
@@ -223,7 +233,7 @@ class QueueNavigator:
         return cls(view, item, source.count_items(view), position, last if position is None else position)
 
     def find_neighbour(self, source: RowSource, step: int) -> int | None:
-        """Return the next (`step` 1) or previous (-1) item, or None at either end."""
+        """Return the next (`step` 1) or previous (`step` -1) item, or None at the end or beginning of the queue."""
         at = self.last_position + (step if self.position is not None or step < 0 else 0)
         if not 0 <= at < self.count:
             return None
@@ -231,12 +241,12 @@ class QueueNavigator:
         return rows[0].item if rows else None
 
     def find_next_unreviewed(self, source: RowSource) -> int | None:
-        """Return the first later item without a verdict by the annotator, or None up to the end of the queue."""
+        """Return the first following item without a verdict by the annotator. None if there is none up to the end."""
         start = self.last_position + (0 if self.position is None else 1)
         return next((row.item for row in self._unreviewed_rows(source, start) if row.item != self.item), None)
 
     def find_remaining(self, source: RowSource) -> RemainingItems:
-        """Find the other items of the queue without a verdict by the annotator."""
+        """Count the items without a verdict by the annotator and find the first. The current item is not included."""
         unreviewed = (row.item for row in self._unreviewed_rows(source, 0) if row.item != self.item)
         items = list(islice(unreviewed, MAX_REMAINING))
         return RemainingItems(len(items), items[0] if items else None)
@@ -258,12 +268,12 @@ class QueueNavigator:
 
 @dataclass(frozen=True, slots=True)
 class RemainingItems:
-    """Items of a queue without a verdict by the annotator."""
+    """Result of counting the items of a queue without a verdict by the annotator."""
 
     count: int
     """Number of items, at most `MAX_REMAINING`."""
     first: int | None
-    """The first item, or None if none remains."""
+    """Number of the first item, or None if no item remains."""
 
     def __str__(self) -> str:
         return f"{self.count:,} or more" if self.count >= MAX_REMAINING else f"{self.count:,}"

@@ -1,4 +1,4 @@
-"""Tables of runs: the list of runs, sorted, searched and grouped, and the comparison of two runs."""
+"""Tables of runs: the list of runs, which can be sorted, searched and grouped, and the comparison of two runs."""
 
 from __future__ import annotations
 
@@ -59,15 +59,16 @@ from fcreview.tui.text.lines import StyledText as Cell
 from fcreview.tui.text.theme import symbols
 
 COLUMNS_MIN_CELLS = 120
-"""Smallest width, in cells, with golden answer and predictions in three columns. They are stacked below it."""
+"""Smallest width, in cells, at which golden answer and both predictions are in three columns. Below it, they are
+stacked."""
 MAX_QUESTION_LINES = 8
-"""Largest number of lines on which the question of a flip is shown."""
+"""Largest number of lines of the question of a flip."""
 
 
 def flip_lines(flip: Flip, a: Item, b: Item, cells: int) -> list[Line]:
     """Return the lines of a flip: question, cause, golden answer and both predictions.
 
-    `a`, `b`: the item in each run.
+    `a` and `b` are the item as it is in run A and in run B.
     """
     questions = [message.content for message in a.messages if message.role == "user"]
     lines = [make_line(row) for row in wrap_text("\n".join(questions) or a.question, cells, MAX_QUESTION_LINES)]
@@ -92,7 +93,8 @@ def golden_lines(item: Item) -> list[Line]:
 
 
 def predicted_lines(item: Item) -> list[Line]:
-    """Return the call pairs in order, with the state of each argument, then predicted calls without a pair."""
+    """Return the lines of the call pairs in order, with the state of each argument, then of predicted calls without a
+    pair."""
     paired = {(pair.turn, pair.predicted) for pair in item.pairs}
     lines = [line for pair in item.pairs for line in _pair_lines(pair, item)]
     for call in item.predicted:
@@ -141,7 +143,7 @@ def _side_lines(title: str, lines: Sequence[Line], cells: int) -> list[Line]:
 
 
 def _join_columns(row: Sequence[Line], size: int) -> Line:
-    """Join the lines of one row, each padded to `size` cells."""
+    """Join lines side by side into one line, each padded to `size` cells."""
     spans: list[Cell] = []
     for at, line in enumerate(row):
         text, style = line[0] if len(line) == 1 else ("".join(each for each, _ in line), "strong" if line else "")
@@ -150,9 +152,9 @@ def _join_columns(row: Sequence[Line], size: int) -> Line:
 
 
 def comparison_choices(comparison: RunComparison, source: VerdictSource) -> ChoiceTable[int | None]:
-    """List rates, differences and counts overall and by category, then caveats, then the flips.
+    """Return the table of a comparison: rates, differences and counts overall and by category, caveats, and flips.
 
-    The value of a flip is its index in `comparison.flips`. The value of any other row is None.
+    The value of a flip is its index in `comparison.flips`. The value of every other row is None.
     """
     comparable = are_rates_comparable(comparison, source, source)
     parts = [comparison.overall, *(comparison.categories if len(comparison.categories) > 1 else ())]
@@ -180,7 +182,7 @@ def comparison_choices(comparison: RunComparison, source: VerdictSource) -> Choi
 
 
 def _count_rows(group: ComparisonGroup, comparable: bool) -> list[list[Cell]]:
-    """Return one row of rates and counts, or two for all items together, so that flips fit on a narrow screen."""
+    """Return the row of rates and counts of a group. The group of all items has two rows, to fit a narrow screen."""
     counts = group.counts
     rates = difference = symbols().none
     if comparable and counts.n:
@@ -201,13 +203,13 @@ def _flip_cells(flip: Flip) -> list[Cell]:
 
 
 RUN_ORDERS = ("run", "official", "corrected", "model", "date", "reviewed", "yours", "items", "issues")
-"""Orders of the list of runs, in the sequence of the key that selects the next one."""
+"""Orders of the list of runs. A key switches to the next order in this sequence."""
 GROUPINGS = ("", *GROUP_LABELS)
-"""Groupings of the list of runs, in the sequence of the key that selects the next one. "" groups no runs."""
+"""Groupings of the list of runs. A key switches to the next grouping in this sequence. "" means no groups."""
 
 
 def available_run_orders(*, blind: bool) -> list[str]:
-    """Return the orders of the list of runs. In blind mode those by a pass rate are omitted."""
+    """Return the orders of the list of runs. In blind mode, orders by a pass rate are omitted."""
     return [name for name in RUN_ORDERS if name in SORT_KEYS and not (blind and name in VERDICT_ORDERS)]
 
 
@@ -216,10 +218,10 @@ class RunListState:
     """Order, grouping, search and folds of the list of runs."""
 
     order: str = "run"
-    """One of `RUN_ORDERS`."""
+    """Current order, one of `RUN_ORDERS`."""
     is_reversed: bool = False
     grouping: str = ""
-    """One of `GROUPINGS`."""
+    """Current grouping, one of `GROUPINGS`."""
     search: str = ""
     unfolded: set[str] = field(default_factory=set)
     """Names of the unfolded groups."""
@@ -235,12 +237,13 @@ class RunListState:
         self.unfolded.clear()
 
     def is_ungrouped(self, group: RunGroup) -> bool:
-        """Whether the group has no line of its own: runs are not grouped, or its model has only one run."""
+        """Whether the group has no line of its own, because runs are not grouped or its model has only one run."""
         return not self.grouping or (self.grouping == "model" and len(group.runs) == 1)
 
     @property
     def description(self) -> str:
-        """Order and grouping, such as `by official, grouped by model`. Empty for the initial ones."""
+        """Order and grouping as text, such as `by official, grouped by model`. Empty for the default order without
+        groups."""
         order = f"by {self.order}" if self.order != "run" or self.is_reversed else ""
         parts = [order + " reversed" * self.is_reversed, f"grouped by {self.grouping}" if self.grouping else ""]
         return ", ".join(filter(None, parts))
@@ -248,29 +251,29 @@ class RunListState:
 
 @dataclass(frozen=True, slots=True)
 class RunListRow:
-    """Line of the list of runs: all runs, a group, or one run."""
+    """Line of the list of runs, which stands for all runs, for a group, or for one run."""
 
     runs: Sequence[RunRow]
     """Runs that the line stands for."""
     group: RunGroup | None = None
-    """The group, on its own line."""
+    """Group of the line. None on the line of a run or of all runs."""
     run: RunRow | None = None
-    """The run, on its own line."""
+    """Run of the line. None on the line of a group or of all runs."""
     is_in_group: bool = False
     """Whether the run belongs to a group with a line of its own."""
 
     @property
     def value(self) -> int | str:
-        """Number of the run, `ALL_RUNS`, or name of the group."""
+        """Value of the line when it is chosen: the number of the run, `ALL_RUNS`, or the name of the group."""
         if self.group is not None:
             return self.group.name
         return ALL_RUNS if self.run is None else self.run.run
 
 
 def run_list_rows(runs: Sequence[RunRow], state: RunListState) -> list[RunListRow]:
-    """Return the lines of the list: all runs first, then groups and runs.
+    """Return the lines of the list: the line for all runs, then groups and runs.
 
-    A search omits the first line and unfolds all groups.
+    During a search, the line for all runs is omitted and all groups are unfolded.
     """
     matching = sort_runs(search_runs(runs, state.search), state.order, reverse=state.is_reversed)
     rows = [] if state.search else [RunListRow(runs)]
@@ -285,11 +288,11 @@ def run_list_rows(runs: Sequence[RunRow], state: RunListState) -> list[RunListRo
 
 MIN_MODEL_CELLS = 12
 MARGIN_CELLS = 3
-"""Width of the list, in cells, that the table does not use."""
+"""Width, in cells, of the part of the list that the table does not use."""
 ALWAYS_SHOWN, SORTED_COLUMN = 100, 99
-"""Priorities of columns that are never omitted: the fixed ones, and the one by which the list is sorted."""
+"""Priorities of columns that are never omitted: fixed columns, and the column by which the list is sorted."""
 COLUMN_TITLES = {"reviewed": "by all", "yours": "by you", "date": "folder"}
-"""Title of the column for an order, where it differs from the order's name."""
+"""Column titles by order, for the orders whose column has another title than the name of the order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,15 +301,15 @@ class RunColumn:
 
     column: TextColumn
     cell: Callable[[RunListRow], Cell]
-    """Returns the cell of a row."""
+    """Returns the cell of the column in a row."""
     priority: int = ALWAYS_SHOWN
-    """Columns with the lowest priority are omitted first when model names would be cut."""
+    """Priority of the column. If model names would be cut, columns with the lowest priority are omitted first."""
 
 
 def run_choices(
     runs: Sequence[RunRow], state: RunListState, cells: int, *, selected_run: int | None = None, blind: bool = False
 ) -> ChoiceTable[int | str]:
-    """List the runs in a table without empty columns. `selected_run`: number of the run under the cursor."""
+    """Return the table of runs without empty columns. `selected_run`: number of the run under the cursor."""
     rows = run_list_rows(runs, state)
     titles = {run_title(run) for run in runs}
     title = titles.pop() if len(titles) == 1 else ""
@@ -384,7 +387,10 @@ def _count_column(title: str, name: str, priority: int, style: str = "") -> RunC
 
 
 def _name_cell(state: RunListState) -> Callable[[RunListRow], Cell]:
-    """Return the function for the first column: the model, or benchmark and folder inside the group of a model."""
+    """Return the function that makes the cells of the first column.
+
+    The cell is the model, or benchmark and folder for a run inside the group of a model.
+    """
 
     def cell(row: RunListRow) -> Cell:
         if row.group is not None:
@@ -403,7 +409,7 @@ def _name_cell(state: RunListState) -> Callable[[RunListRow], Cell]:
 
 
 def _single_run_cell(cell: Callable[[RunRow], Cell]) -> Callable[[RunListRow], Cell]:
-    """Return a function for a column that is empty on the lines of groups and of all runs."""
+    """Turn a cell function for a run into one for rows. The cell is empty on the lines of groups and of all runs."""
     return lambda row: ("", "") if row.run is None else cell(row.run)
 
 
@@ -436,7 +442,10 @@ def _corrected_cell(row: RunListRow) -> Cell:
 
 
 def _rate_range_cell(row: RunListRow, source: str) -> Cell:
-    """Return the lowest and the highest rate of a group's runs that have a verdict on every item."""
+    """Return the cell with the lowest and the highest pass rate of a group's runs.
+
+    Only runs with a verdict on every item count.
+    """
     if row.group is None:
         return "", ""
     complete = [run for run in row.runs if getattr(run, f"{source}_known") == run.n_items > 0]

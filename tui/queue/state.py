@@ -24,13 +24,13 @@ from fcreview.store.workspace import AnnotatorState
 HISTORY_FOLDER = "history"
 HISTORY_KINDS = ("filter", "search")
 MAX_HISTORY = 100
-"""Number of texts of each kind that are saved."""
+"""Largest number of saved texts of each kind."""
 
 
 class FilterHistory:
     """Filters and searches that an annotator entered, and filters that the annotator saved under a name.
 
-    In blind mode, filters that would reveal verdicts are not listed.
+    In blind mode, filters that would reveal verdicts are omitted.
     """
 
     def __init__(self, annotator_state: AnnotatorState, *, blind: bool = False) -> None:
@@ -68,15 +68,16 @@ class FilterHistory:
 
     @property
     def usable_filters(self) -> dict[str, str]:
-        """Saved filters, by name, that are valid and allowed here."""
+        """Saved filters, by name, that are valid and, in blind mode, reveal no verdicts."""
         return {name: text for name, text in self.saved_filters.items() if not self.find_problem(text)}
 
     def find_problem(self, text: str) -> str:
-        """Return why the filter cannot be used here, or an empty string."""
+        """Return why the filter cannot be used, or an empty string if it can be used."""
         return saved.find_filter_problem(text, blind=self.blind)
 
     def expand(self, text: str) -> str:
-        """Replace each `@name` by its filter. Raises: FilterError with the position of an error."""
+        """Replace each `@name` by the saved filter with this name. Raises: FilterError with the position of an
+        error."""
         return saved.expand_saved_filters(text, self.saved_filters, blind=self.blind)
 
     def save_filter(self, name: str, text: str) -> None:
@@ -84,12 +85,13 @@ class FilterHistory:
         saved.save_filter(self._annotator_state, name, text)
 
     def delete_filter(self, name: str) -> bool:
-        """Delete a saved filter. Return False if there was none. Raises: SavedFilterError if it cannot be deleted."""
+        """Delete a saved filter. Return False if no filter has this name. Raises: SavedFilterError if it cannot be
+        deleted."""
         return saved.delete_filter(self._annotator_state, name)
 
 
 def _valid_texts(value: object) -> list[str]:
-    """Return the valid texts of a value that was read from a file, which a user may have edited."""
+    """Return the valid texts in `value`, which comes from a file that a user may have edited."""
     if not isinstance(value, list):
         return []
     return [text for text in value if isinstance(text, str) and 0 < len(text) <= MAX_FILTER_LENGTH][-MAX_HISTORY:]
@@ -107,21 +109,21 @@ ORDER_DESCRIPTIONS = {
     "suspects": "only golden answers that look wrong, the most suspect first",
 }
 SHUFFLED = ("random", "stratified")
-"""Orders that depend on the seed."""
+"""Orders that depend on the random seed."""
 SHARE_ORDER = "items of the queue file assigned to you, in its order"
 ALL_RUNS = -1
-"""Value of the line for all runs in the list of runs."""
+"""Value of the line that stands for all runs in the list of runs."""
 
 
 def available_orders(blind: bool, file: str | None = None) -> dict[str, str]:
-    """Return the descriptions of the available orders by name. `file`: name of the opened queue file."""
+    """Map the name of each available order to its description. `file`: name of the opened queue file."""
     orders = {queue: ORDER_DESCRIPTIONS[queue] for queue in BUILTIN_QUEUES if not (blind and queue in VERDICT_QUEUES)}
     return {file: SHARE_ORDER, **orders} if file else orders
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """Settings of one level of the queue, as in the fields of `QueueState`."""
+    """Settings of one level of the queue. The fields have the same meaning as in `QueueState`."""
 
     where: str = ""
     search: str = ""
@@ -137,9 +139,9 @@ class QueueState:
     """Selection and order of the items in the queue."""
 
     where: str = ""
-    """Filter in the filter language."""
+    """Filter, in the filter language. Empty for no filter."""
     search: str = ""
-    """Text that an item must contain."""
+    """Text that an item must contain. Empty for no search."""
     queue: str = "failures"
     """Name of the order, or of the opened queue file."""
     seed: int = 0
@@ -150,13 +152,15 @@ class QueueState:
     scope: tuple[int, ...] = ()
     """Numbers of the opened runs. Empty for all runs of the workspace."""
     file: str | None = None
-    """Name of the opened queue file."""
+    """Name of the opened queue file. None if no queue file is open."""
     items: tuple[int, ...] = ()
-    """Item numbers behind a selected statistic, within which filters apply. Empty for all items."""
+    """Numbers of the items from which a chosen statistic was computed; filters then apply to these items. Empty for all
+    items."""
 
     @classmethod
     def from_view(cls, view: View, blind: bool = False) -> QueueState:
-        """Return the state that shows a view. An unavailable order becomes that of the dataset."""
+        """Return the state that shows a view. An order that is not available is replaced by the order of the
+        dataset."""
         queue = view.queue if view.queue in available_orders(blind, view.queue_file) else "dataset"
         return cls(where=view.where, queue=queue, seed=view.seed, blind=blind, scope=view.runs, file=view.queue_file)
 
@@ -180,11 +184,11 @@ class QueueState:
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether a filter, a search or a selection of items is set."""
+        """Whether a filter, a search or a selection of items narrows the queue."""
         return bool(self.where or self.search or self.items)
 
     def combined_filter(self) -> str:
-        """Return filter and search as one filter. A search matches texts and ids."""
+        """Return filter and search combined into one filter. A search applies to texts and ids."""
         if not self.search:
             return self.where
         search = f"(text:{quote(self.search)} OR {quote(self.search)})"
@@ -203,7 +207,8 @@ class QueueState:
         self.where = add_terms(self.where, FAILING_FILTER, *terms)
 
     def apply_issue(self, where: str) -> None:
-        """Show the item of an import issue. `where`: filter that selects it, or empty for an issue of a file."""
+        """Show the item of an import issue. `where`: filter that selects the item, or empty if the issue concerns a
+        file."""
         if where:
             self.apply_filter(where)
 
@@ -217,11 +222,11 @@ class QueueState:
         self.file = self.queue = name
 
     def apply_run(self, run: int) -> None:
-        """Select a run by number, or all with `ALL_RUNS`."""
+        """Select the run with this number, or all runs with `ALL_RUNS`."""
         self.run = None if run == ALL_RUNS else run
 
     def apply_order(self, queue: str) -> None:
-        """Set the order. Selecting a random order again reshuffles it."""
+        """Set the order. Selecting a random order a second time reshuffles it."""
         if queue == self.queue and queue in SHUFFLED:
             self.seed += 1
         self.queue = queue
@@ -229,14 +234,14 @@ class QueueState:
 
 @dataclass(frozen=True, slots=True)
 class CursorPosition:
-    """Position of the cursor in a view: on `item` if the view contains it, else on `line`."""
+    """Position of the cursor in a view: on the item `item` if the view contains it, else on the line `line`."""
 
     item: int | None = None
-    """Number of the item in the store. An import may change it."""
+    """Number of the item in the store. None if unknown. An import may change the number."""
     line: int = 0
-    """Index in the view."""
+    """Index of the line in the view, from 0."""
     key: tuple[str, int] | None = None
-    """Id and run number of the item, by which another session finds it."""
+    """(id, run number) of the item, by which another session finds the item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +250,12 @@ class ClusterCounts:
 
     clusters: Sequence[Cluster]
     failures: int
-    """Number of failing items, with or without a cluster."""
+    """Number of failing items, including items without a cluster."""
 
 
 @dataclass(slots=True)
 class ClusterListState:
-    """State of the cluster list at one level: grouping, unfolded groups and cursor."""
+    """State of the cluster list at one level of the queue: grouping, unfolded groups and cursor."""
 
     grouping: int = 0
     """Index in `fcreview.matching.clusters.GROUPINGS`."""
@@ -259,31 +264,32 @@ class ClusterListState:
     terms: tuple[str, ...] = ()
     """Filter terms of the line under the cursor."""
     counts: dict[int, ClusterCounts] = field(default_factory=dict)
-    """Last counts by computed grouping (`computed_grouping`). They are shown until new ones arrive."""
+    """Latest counts, by the grouping that `computed_grouping` returns. They are shown until new counts arrive."""
 
 
 @dataclass(slots=True)
 class ListStates:
-    """State of the lists that were opened from one level."""
+    """State of the lists that were opened from one level of the queue."""
 
     clusters: ClusterListState = field(default_factory=ClusterListState)
     selections: dict[str, Any] = field(default_factory=dict)
-    """Last selection by the name of the list."""
+    """Latest selection in each list, by the name of the list."""
 
 
 @dataclass(slots=True)
 class QueueLevel:
-    """Level above the current one, to which the key `queue.back` returns."""
+    """Level of the queue above the current level. The key `queue.back` returns to it."""
 
     settings: QueueSettings
     cursor: CursorPosition
     opened_from: str = ""
-    """Name of the list in which the next level was selected. The key `queue.back` opens it again. Else empty."""
+    """Name of the list in which the next level was selected, and which `queue.back` opens again. Empty if there was no
+    list."""
     lists: ListStates = field(default_factory=ListStates)
 
 
 class QueueLevels:
-    """Levels above the current one, outermost first."""
+    """Levels of the queue above the current level, outermost first."""
 
     def __init__(self, state: QueueState, above: Sequence[QueueLevel] = ()) -> None:
         self._state = state
@@ -292,13 +298,13 @@ class QueueLevels:
         """State of the lists that were opened from the current level."""
 
     def push(self, settings: QueueSettings, cursor: CursorPosition, opened_from: str = "") -> None:
-        """Add a level with the previous settings above the current one, unless the settings did not change."""
+        """Add a level with the previous settings above the current level, unless the settings did not change."""
         if settings != self._state.settings:
             self.above.append(QueueLevel(settings, cursor, opened_from, self.lists))
             self.lists = ListStates()
 
     def pop(self) -> QueueLevel | None:
-        """Restore and return the level above. None at the outermost level."""
+        """Restore the settings of the level above, and return this level. None at the outermost level."""
         if not self.above:
             return None
         level = self.above.pop()
@@ -307,20 +313,20 @@ class QueueLevels:
         return level
 
     def clear(self) -> None:
-        """Show all items of the run and drop the levels with the same run."""
+        """Show all items of the run and drop the levels above that have the same run."""
         self._state.apply_filter("")
         self.above = [level for level in self.above if level.settings.run != self._state.run]
 
 
 def level_to_json(settings: QueueSettings, cursor: CursorPosition) -> dict[str, Any]:
-    """Return {where, search, queue, seed, run, items: [number], item: [id, run] or null, line}."""
+    """Convert a level to {where, search, queue, seed, run, items: [number], item: [id, run] or null, line}."""
     fields = asdict(settings)
     del fields["file"]  # another session may open another queue file
     return {**fields, "item": cursor.key, "line": cursor.line}
 
 
 def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPosition]:
-    """Return the result of `level_to_json` as objects. Raises: ValueError, TypeError or KeyError if it is invalid."""
+    """Convert the result of `level_to_json` back. Raises: ValueError, TypeError or KeyError if `fields` is invalid."""
     run, item = fields["run"], fields["item"]
     texts = {name: fields[name] for name in ("where", "search", "queue")}
     if not all(isinstance(text, str) for text in texts.values()) or not (run is None or isinstance(run, int)):
@@ -336,7 +342,7 @@ def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPos
 
 POSITIONS_FOLDER = "positions"
 MAX_SAVED_LEVELS = 20
-"""Number of innermost levels that are saved."""
+"""Largest number of levels that are saved. The innermost levels are saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +352,7 @@ class QueuePosition:
     settings: QueueSettings
     cursor: CursorPosition
     levels: Sequence[QueueLevel] = ()
-    """Levels above the current one, outermost first."""
+    """Levels of the queue above the current level, outermost first."""
 
 
 def save_position(annotator_state: AnnotatorState, state: QueueState, position: QueuePosition) -> None:
@@ -360,7 +366,11 @@ def save_position(annotator_state: AnnotatorState, state: QueueState, position: 
 
 
 def load_position(annotator_state: AnnotatorState, state: QueueState) -> QueuePosition | None:
-    """Return the saved position if it has the same runs and blind mode and its filters are still valid."""
+    """Return the saved position.
+
+    Returns None if there is none, if its runs or its blind mode are different, or if one of its filters is no longer
+    valid.
+    """
     saved_position = annotator_state.read(POSITIONS_FOLDER)
     if saved_position.get("scope") != list(state.scope) or saved_position.get("blind") is not state.blind:
         return None

@@ -1,4 +1,4 @@
-"""Tables of agreement and calibration statistics. Each row opens the items from which its statistic was computed.
+"""Tables of agreement and calibration statistics. Choosing a row opens the items from which it was computed.
 
 `fcreview.stats.agreement` and `fcreview.stats.calibration` compute the statistics.
 """
@@ -40,21 +40,21 @@ if TYPE_CHECKING:
 
 
 MISSING = "·"
-"""Placeholder of `fcreview.stats` for a missing value."""
+"""Placeholder for a missing value in the texts of `fcreview.stats`."""
 EMPTY_CELL: StyledText = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
 class FigureRow:
-    """Row of a table: a group or one of its statistics."""
+    """Row of a statistics table: a group, or a statistic of the group."""
 
     cells: list[StyledText]
     items: tuple[int, ...]
-    """Numbers of the items that the row opens. May be empty."""
+    """Numbers of the items that open when the row is chosen. Empty if the row opens nothing."""
 
 
 def replace_missing(text: str) -> str:
-    """Replace the placeholder of a missing value by the terminal's symbol."""
+    """Replace the placeholder of a missing value by the active symbol set's placeholder."""
     return symbols().none if text == MISSING else text
 
 
@@ -65,7 +65,7 @@ BLINDNESS_LABELS: dict[BlindStatus, str] = {
     "all": "all",
 }
 LABELS_MIN_CELLS = 70
-"""Smallest width of the table, in cells, with the number of labels."""
+"""Smallest width of the table, in cells, at which the number of labels is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +88,9 @@ def agreement_columns(cells: int) -> list[TextColumn]:
 
 
 def agreement_rows(figures: Sequence[AgreementCell], cells: int) -> list[FigureRow]:
-    """Return one row for each group (blind or not, part of the item, criterion), followed by its coefficients.
+    """Return one row for each group, followed by the rows of its coefficients. The row of a group opens all its items.
 
-    The row of a group opens all its items.
+    A group is one combination of blind or open review, part of the item, and criterion.
     """
     separator = f" {symbols().separator} "
     rows: list[FigureRow] = []
@@ -108,7 +108,7 @@ def agreement_rows(figures: Sequence[AgreementCell], cells: int) -> list[FigureR
 def _coefficient_cells(
     coefficient: AgreementCoefficient, group_annotators: tuple[str, ...], cells: int
 ) -> list[StyledText]:
-    """Return the cells of a coefficient. Its annotators are named if they are only some of the group's."""
+    """Return the cells of a coefficient. Its annotators are named if the group has more annotators."""
     names_annotators = coefficient.metric == "cohen" or coefficient.annotators != group_annotators
     prefix = f"    {sanitize(', '.join(coefficient.annotators))}: " if names_annotators else "  "
     value, interval = map(replace_missing, format_value_and_interval(coefficient))
@@ -144,7 +144,7 @@ class CalibrationGroup:
 
 
 def reported_scopes(pairs: Iterable[VerdictPair]) -> list[CalibrationScope]:
-    """Return `overall` and every other scope with more than one group."""
+    """Return the scope `overall` and each other scope in which the verdict pairs form more than one group."""
     names: dict[CalibrationScope, set[str | None]] = {scope: set() for scope in CALIBRATION_SCOPES}
     for group in group_verdict_pairs(pairs, CALIBRATION_SCOPES):
         names[group.scope].add(group.name)
@@ -159,7 +159,7 @@ def calibration_groups(pairs: Iterable[VerdictPair], scope: CalibrationScope) ->
 
 
 def calibration_rows(groups: Sequence[CalibrationGroup]) -> list[FigureRow]:
-    """Return for each group a row that opens all its items, its confusion matrix and its measures."""
+    """Return the rows of each group: a row that opens all its items, its confusion matrix, and its measures."""
     return [row for group in groups for row in _group_rows(group)]
 
 
@@ -186,7 +186,7 @@ def _figure_row(
 
 
 def _is_counted(pair: VerdictPair, measure: MeasureName) -> bool:
-    """Whether the pair is in the denominator of the measure."""
+    """Whether the verdict pair counts in the denominator of the measure."""
     if measure in ("tpr", "tnr"):
         return pair.human is (measure == "tpr")
     return measure != "precision" or pair.automatic is True
@@ -197,7 +197,8 @@ def _unique_items(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
 
 
 def error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[FigureRow]:
-    """Return for each source a row that opens all items with a wrong verdict, then its kinds of errors by frequency."""
+    """Return the rows of each source: a row that opens all items with a wrong verdict, then the kinds of error by
+    frequency."""
     rows: list[FigureRow] = []
     for names, group in groupby(error_groups, format_source_and_criterion):
         kinds = sorted(group, key=lambda kind: -kind.wrong)

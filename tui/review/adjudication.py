@@ -1,4 +1,4 @@
-"""Adjudication without its screen: the list of disagreements, how one is displayed, and the adjudicator's reviews.
+"""List of disagreements, display of a disagreement, and recording of the adjudicator's reviews. Without a screen.
 
 Annotators' names are hidden until a disagreement is resolved. A review is on disk before its message is shown.
 """
@@ -50,30 +50,30 @@ if TYPE_CHECKING:
 
 
 CaseKey = tuple[int, str, str]
-"""Item number, target and criterion."""
+"""(item number, target, criterion) of a case."""
 
 
 @dataclass(slots=True)
 class AdjudicationCase:
-    """Target on which annotators disagree, or disagreed until it was adjudicated."""
+    """Disagreement of annotators on a target and criterion, and whether it is resolved."""
 
     item: int
-    """Item number, as `QueueRow.item`."""
+    """Item number, as in `QueueRow.item`."""
     disagreement: Disagreement
-    """Answers of the annotators. A resolved case keeps the answers from before it was resolved."""
+    """Reviews of the annotators who disagree. When the case is resolved, these stay the reviews from before."""
     resolved: bool = False
 
     @property
     def key(self) -> CaseKey:
-        """Item, target and criterion of the case."""
+        """(item number, target, criterion), which identifies the case."""
         return self.item, self.disagreement.target, self.disagreement.criterion
 
 
 @dataclass(slots=True)
 class CaseList:
-    """Disagreements in order, and the position of the adjudicator.
+    """Cases in the order in which they are adjudicated, and the index of the displayed case.
 
-    Parts come before their item, because resolving them often resolves the item.
+    The parts of an item come before the item itself, because resolving them often resolves the item.
     """
 
     cases: list[AdjudicationCase] = field(default_factory=list)
@@ -103,7 +103,8 @@ class CaseList:
         return self.n_resolved == len(self.cases)
 
     def update_item(self, item: int, unresolved: Sequence[Disagreement]) -> None:
-        """Update the cases of an item from its unresolved disagreements. New ones go after the item's other cases."""
+        """Update the cases of an item from its unresolved disagreements. New cases go after the other cases of the
+        item."""
         displayed = self.case
         open_ = {(item, each.target, each.criterion): each for each in unresolved}
         for case in self.cases:
@@ -116,7 +117,7 @@ class CaseList:
             self.at = self.cases.index(displayed)
 
     def move_to_next_open(self) -> bool:
-        """Move to the next unresolved case, wrapping around. Return False if there is none."""
+        """Move to the next unresolved case, wrapping around. Return False if all cases are resolved."""
         size = len(self.cases)
         for step in range(1, size + 1):
             if not self.cases[(self.at + step) % size].resolved:
@@ -132,7 +133,7 @@ class CaseList:
         return True
 
     def move_to(self, key: CaseKey) -> bool:
-        """Move to the case with this key. Return False if there is none."""
+        """Move to the case with this key. Return False if no case has this key."""
         found = next((at for at, case in enumerate(self.cases) if case.key == key), None)
         if found is not None:
             self.at = found
@@ -140,7 +141,7 @@ class CaseList:
 
 
 NOTE_ROWS = 2
-"""Number of rows of an annotator's note on the screen. The pager shows the whole note."""
+"""Largest number of rows of an annotator's note on the screen. The pager shows the whole note."""
 LABEL_CELLS = 10
 """Width of the label in front of a verdict, in cells."""
 
@@ -168,9 +169,10 @@ def header_line(cases: CaseList, detail: ItemDetail | None, cells: int) -> Line:
 def panel_lines(
     case: AdjudicationCase, item: Item, own_review: Opinion | None, cells: int, rows: int, pager_key: str
 ) -> list[Line]:
-    """Return the annotators' answers, the adjudicator's review, and as many automatic verdicts as fit into `rows`.
+    """Return the lines of the annotators' reviews, the adjudicator's review and the automatic verdicts.
 
-    The annotators are named if the case is resolved. `pager_key` is the key that shows all answers.
+    Only as many automatic verdicts are included as fit into `rows`. The annotators are named if the case is resolved.
+    `pager_key` is the key that shows all reviews in the pager.
     """
     answers: list[Line] = []
     for at, answer in enumerate(case.disagreement.answers):
@@ -207,7 +209,7 @@ def _answer_lines(at: int, answer: Opinion, cells: int, *, named: bool) -> list[
 
 
 def _first_rows(text: str, cells: int) -> list[str]:
-    """Wrap a text to at most `NOTE_ROWS` rows, the last of which ends with an ellipsis if there are more."""
+    """Wrap a text to at most `NOTE_ROWS` rows. If the text is longer, the last row ends with an ellipsis."""
     rows = wrap_text(text, cells, NOTE_ROWS + 1)
     if len(rows) > NOTE_ROWS:
         last = fit_line(((rows[NOTE_ROWS - 1], ""),), cells - 2)[0][0].rstrip() + " " + symbols().ellipsis
@@ -216,7 +218,7 @@ def _first_rows(text: str, cells: int) -> list[str]:
 
 
 def _automatic_lines(disagreement: Disagreement, item: Item, cells: int) -> list[Line]:
-    """Return the verdict of the majority and the automatic verdicts on the target."""
+    """Return lines with the verdict of the majority and the automatic verdicts on the target."""
     room = cells - LABEL_CELLS
     lines = label_rows(f" {'majority':<{LABEL_CELLS - 1}}", wrap_text(format_majority(disagreement), room, 1))
     for verdict in list_verdicts_for_adjudication(item, disagreement):
@@ -234,7 +236,7 @@ def mark_line(case: AdjudicationCase, cells: int) -> list[Line]:
 
 
 def full_text(case: AdjudicationCase, detail: ItemDetail) -> str:
-    """Return all answers and the automatic verdicts as a text for the pager."""
+    """Return all reviews of the annotators and the automatic verdicts as a text for the pager."""
     parts, disagreement = [], case.disagreement
     for at, answer in enumerate(disagreement.answers):
         annotator = f" · {answer.annotator}" if case.resolved else ""
@@ -250,12 +252,12 @@ def full_text(case: AdjudicationCase, detail: ItemDetail) -> str:
 
 
 def annotator_names(answers: Sequence[Opinion]) -> str:
-    """Return the annotators of the answers: `A alice, B bob`."""
+    """Return the letters and names of the annotators: `A alice, B bob`."""
     return sanitize(", ".join(f"{answer_letter(at)} {answer.annotator}" for at, answer in enumerate(answers)))
 
 
 def remaining_text(cases: CaseList) -> str:
-    """Return the number of unresolved cases as text: `2 disagreements left`."""
+    """Return the number of unresolved cases in words: `2 disagreements left`."""
     open_ = len(cases.cases) - cases.n_resolved
     if not cases.cases:
         return "no disagreements"
@@ -268,12 +270,12 @@ MARK_KEY = "disputed"
 
 @dataclass(slots=True)
 class DisagreementCursor(Cursor):
-    """Cursor in the item of a case. A line marks the disputed part; reviews are hidden until the case is resolved."""
+    """Cursor in the item of a case. A line marks the disputed part. Reviews are hidden until the case is resolved."""
 
     case: AdjudicationCase | None = None
 
     def show_case(self, case: AdjudicationCase, detail: ItemDetail) -> None:
-        """Show another case with the cursor on its target."""
+        """Show another case, with the cursor on the target of the case."""
         self.case = case
         self.show_item(_hide_reviews(case, detail))
         self.index = self._target_index() if case.disagreement.target != ITEM else self.index
@@ -300,7 +302,7 @@ def _hide_reviews(case: AdjudicationCase, detail: ItemDetail) -> ItemDetail:
 
 
 class AdjudicationView(Protocol):
-    """Screen that shows a case, as far as `Adjudicator` uses it."""
+    """Methods of the adjudication screen that `Adjudicator` calls."""
 
     def show_message(self, message: StatusMessage) -> None:
         """Show a message in the status line."""
@@ -311,7 +313,7 @@ class AdjudicationView(Protocol):
         ...
 
     def show_case(self, message: StatusMessage) -> None:
-        """Show another case, or that there are no cases."""
+        """Show the current case of the `Adjudicator`, or that there are no cases."""
         ...
 
     def refresh_case(self, message: StatusMessage) -> None:
@@ -336,7 +338,7 @@ class Adjudicator:
         self._runner.queue_action(self._open, "searching for disagreements")
 
     def accept_answer(self, number: int) -> None:
-        """Accept the answer with this number, from 1."""
+        """Accept the review with this number, from 1, as the resolution."""
         case = self.cases.case
         if case is None or number > len(case.disagreement.answers):
             return
@@ -358,7 +360,7 @@ class Adjudicator:
         self._review(case, verdict=value, fault=fault)
 
     def record_value(self, text: str) -> None:
-        """Record a typed value of the criterion's scale."""
+        """Record a typed value on the scale of the criterion."""
         case = self.cases.case
         if case is None:
             return
@@ -372,7 +374,7 @@ class Adjudicator:
         self._review(case, verdict=value)
 
     def record_fault(self, fault: Fault) -> None:
-        """Record the fault. If the annotators differ only in the fault, record a pass as well."""
+        """Record the fault. If the annotators disagree only on the fault, also record a pass."""
         case = self.cases.case
         if case is not None:
             passes = is_fault_disagreement(case.disagreement) and not case.resolved
@@ -392,7 +394,7 @@ class Adjudicator:
         self._runner.queue_action(partial(self._step, by))
 
     def call_when_done(self, done: Callable[[], Any]) -> None:
-        """Call `done` when the actions that were started before have finished."""
+        """Call `done` after all actions that were started earlier have finished."""
 
         async def call_done() -> bool:
             done()
@@ -402,7 +404,7 @@ class Adjudicator:
 
     @property
     def own_review(self) -> Opinion | None:
-        """Current review of the displayed case by this adjudicator."""
+        """Current review of the displayed case by this adjudicator. None if there is none."""
         case, detail = self.cases.case, self.detail
         if case is None or detail is None:
             return None
@@ -411,7 +413,7 @@ class Adjudicator:
         return next((o for o in current if (o.annotator, o.target, o.criterion, o.is_adjudication) == wanted), None)
 
     def allowed_values(self) -> str:
-        """Return the values that the criterion of the displayed case accepts, as text."""
+        """Values that the criterion of the displayed case accepts, as text."""
         return self._scale(self.cases.case).describe_answers() if self.cases.case else ""
 
     def _scale(self, case: AdjudicationCase) -> Scale:

@@ -1,4 +1,4 @@
-"""Cursor in the document of an item: the block under it, the folds and the search. Without Textual."""
+"""Cursor in the document of an item: the block under the cursor, the folds and the search. Without Textual."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SearchHit(NamedTuple):
 
 
 def find_hits(blocks: Sequence[Block], text: str, cells: int) -> list[SearchHit]:
-    """Search for a text, ignoring case, in blocks that were built with `unfold_all`."""
+    """Return the hits of a text, ignoring case, in blocks that were built with `unfold_all`."""
     text = text.casefold()
     hits: list[SearchHit] = []
     for block in blocks:
@@ -35,7 +35,7 @@ def find_hits(blocks: Sequence[Block], text: str, cells: int) -> list[SearchHit]
 
 
 def _folds_showing(hit: SearchHit, blocks: Sequence[Block]) -> dict[str, bool]:
-    """Return the folds to open so that the hit is visible, as {block key: False}."""
+    """Return {block key: False} for each block that must be unfolded so that the hit is visible."""
     block = next(block for block in blocks if block.key == hit.key)
     opens_in_place = hit.row >= 0 and block.foldable and not block.opens_pager
     keys = {block.parent, enclosing_call(hit.key), hit.key if opens_in_place else None}
@@ -55,20 +55,20 @@ class SearchResult:
 
 @dataclass(slots=True)
 class Cursor:
-    """Cursor in the document of one item at a time. Methods that move it return whether it could move."""
+    """Cursor in the document of one item at a time. A method that moves the cursor returns False if it cannot move."""
 
     detail: ItemDetail
     annotator: str
     blind: bool = False
-    """Whether other verdicts are hidden until this annotator submits one."""
+    """Whether review is blind: the verdicts of other sources are hidden until this annotator submits a verdict."""
     options: DisplayOptions = field(default_factory=DisplayOptions)
     blocks: list[Block] = field(init=False)
     index: int = field(init=False)
     """Index of the block under the cursor."""
     in_arguments: bool = False
-    """Whether the cursor stops at arguments too."""
+    """Whether the cursor also stops at arguments."""
     last_search: str = ""
-    """Text of the last search, in this item or an earlier one."""
+    """Text of the last search, in the displayed item or an earlier item."""
     _last_hit: SearchHit | None = None
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class Cursor:
 
     @property
     def hides_verdicts(self) -> bool:
-        """Whether other verdicts on this item are hidden now."""
+        """Whether the verdicts of other sources on this item are hidden now."""
         return self.blind and self.detail.row.you is None
 
     @property
@@ -90,7 +90,7 @@ class Cursor:
         return target_at(self.blocks, self.index)
 
     def show_item(self, detail: ItemDetail) -> None:
-        """Show another item, with the cursor at the top or at a trajectory's first failure."""
+        """Show another item, with the cursor at the top or, in a trajectory, at the first failure."""
         self.detail, self.in_arguments, self._last_hit = detail, False, None
         self.options = replace(self.options, folds={}, docs_call="")
         self._build("")
@@ -135,13 +135,16 @@ class Cursor:
         return True
 
     def has_target(self, target: str) -> bool:
-        """Whether a block, folded or not, takes a verdict on this target."""
+        """Whether the document has a block for verdicts on this target. The block may be folded."""
         return any(block.target == target for block in self.blocks) or any(
             block.target == target for block in self._build_unfolded()
         )
 
     def index_of(self, key: str, default: int | None = None) -> int:
-        """Return the index of the block with this key, or of the nearest enclosing block."""
+        """Return the index of the block with this key, or of the nearest block that encloses it.
+
+        `default` is the index to return if there is neither.
+        """
         indexes = {block.key: index for index, block in enumerate(self.blocks)}
         while key:
             if key in indexes:
@@ -150,7 +153,7 @@ class Cursor:
         return starting_block(self.blocks) if default is None else default
 
     def move(self, step: int) -> bool:
-        """Move to the next (1) or previous (-1) stop."""
+        """Move to the next (1) or previous (-1) block at which the cursor stops."""
         return self._move_among(cursor_stops(self.blocks, arguments=self.in_arguments), step)
 
     def move_to_turn(self, step: int) -> bool:
@@ -159,12 +162,12 @@ class Cursor:
         return self._move_among(turns, step)
 
     def _move_among(self, stops: Sequence[int], step: int) -> bool:
-        """Move to the nearest of the stops, given by index, in the direction of `step`."""
+        """Move to the nearest of the blocks `stops` (indices) in the direction of `step`."""
         reachable = [stop for stop in stops if (stop > self.index if step > 0 else stop < self.index)]
         if reachable:
             self.index = reachable[0] if step > 0 else reachable[-1]
             if self.options.docs_choice and self.block.is_argument:
-                self.rebuild()  # marks the parameter under the cursor in the function docs
+                self.rebuild()  # the function docs mark the parameter under the cursor
         return bool(reachable)
 
     def move_to_difference(self) -> bool:
@@ -177,7 +180,7 @@ class Cursor:
         return True
 
     def toggle_arguments(self) -> bool:
-        """Enter or leave the arguments below the cursor. Return False if there are none."""
+        """Let the cursor enter or leave the arguments below it. Return False if there are no arguments."""
         if self.in_arguments:
             self.in_arguments = False
             self.index = self.index_of(self.block.key.partition("/arg:")[0])
@@ -198,14 +201,15 @@ class Cursor:
         return True
 
     def toggle_dialogue(self) -> None:
-        """Switch between all messages and a summary of them."""
+        """Switch between the full and the short dialogue."""
         self.options = replace(self.options, full_dialogue=not self.options.full_dialogue)
         self.rebuild()
 
     def show_next_docs(self) -> Block | None:
-        """Show the docs of the current call's golden function, then of the predicted one, then of all, then none.
+        """Show the next of: docs of the current call's golden function, of its predicted function, all docs, no docs.
 
-        Returns the block of the docs, or the block to which they belonged. None if the item has no functions.
+        Returns the block of the docs. If no docs are shown, returns the block below which they were. Returns None if the item
+        has no functions.
         """
         address = self.current_call
         if address is None and not self.detail.item.functions:
@@ -222,7 +226,8 @@ class Cursor:
 
     @property
     def current_call(self) -> str | None:
-        """Address of the call under the cursor, else the turn's first call, else the item's first call."""
+        """Address of the call under the cursor, else of the first call of the turn, else of the first call of the
+        item."""
         target = self.target
         part = parse_address(target)
         if part is not None and part.call is None:
@@ -232,9 +237,9 @@ class Cursor:
         return next((call for each in targets if (call := enclosing_call(each))), None)
 
     def search(self, text: str, cells: int, step: int = 1) -> SearchResult | None:
-        """Move to the next (1) or previous (-1) hit, wrapping around. A new text is searched from the cursor on.
+        """Move to the next (1) or previous (-1) hit, wrapping around. The search for a new text starts at the cursor.
 
-        Folded text is searched too and unfolded if it contains the hit. Returns None if there is no hit.
+        Folded text is searched too, and unfolded if it contains the hit. Returns None if there is no hit.
         """
         if text != self.last_search:
             self._last_hit = None

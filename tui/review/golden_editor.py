@@ -1,6 +1,6 @@
-"""Checks of the golden editor: whether the typed golden answer is valid and which verdicts it would change.
+"""Checks of the golden editor: whether the typed golden answer is valid, and what verdicts it would change.
 
-Without Textual.
+The module does not import Textual.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ JSON_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(:)?|[{}\[\]]')
 
 @dataclass(frozen=True, slots=True)
 class CheckedText:
-    """Parsed golden answer, or the problem of an invalid text."""
+    """Result of checking a text: the parsed golden answer, or the problem of an invalid text."""
 
     golden_fix: dict[str, Any] | None
     """The golden answer in the benchmark's format, or None if the text is invalid."""
@@ -66,9 +66,10 @@ def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> Checke
 
 
 def find_problem_position(problem: str, text: str) -> int:
-    """Return the position of a problem in a JSON text, in characters.
+    """Return the position, in characters, of the part of a JSON text that a problem mentions.
 
-    This is the first of the most deeply nested JSON strings that the problem mentions, or 0 if it mentions none.
+    Of the JSON strings that the problem mentions, the first of the most deeply nested strings counts. Returns 0 if the
+    problem mentions no string of the text.
     """
     depth, deepest, position = 0, 0, 0
     for token in JSON_TOKEN.finditer(text):
@@ -82,7 +83,7 @@ def find_problem_position(problem: str, text: str) -> int:
 
 
 def line_and_column(text: str, position: int) -> tuple[int, int]:
-    """Return (line, column) of a position in characters, all from 0."""
+    """Convert a position in characters to (line, column). All numbers count from 0."""
     return text.count("\n", 0, position), position - (text.rfind("\n", 0, position) + 1)
 
 
@@ -91,7 +92,7 @@ class RecheckSummary:
     """Effect of a new golden answer on the runs that were checked so far."""
 
     this_verdict: bool | None = None
-    """Recomputed verdict on the prediction on screen. None if it cannot be recomputed."""
+    """Recomputed verdict on the displayed prediction: true for pass, None if it cannot be recomputed."""
     runs_checked: int = 0
     """Number of runs with a recomputed verdict."""
     to_pass: int = 0
@@ -150,7 +151,7 @@ async def _recheck_run(
 def _recompute_verdict(
     store: Store, golden: GoldenSupport, item: int, fix: dict[str, Any]
 ) -> tuple[bool | None, bool | None]:
-    """Return the recomputed verdict with the golden answer of the dataset and with the new one."""
+    """Return (before, after): the recomputed verdict with the golden answer of the dataset, and with `fix`."""
     detail = store.read_detail(item)
     return detail.item.rule, golden.recheck(detail.run, detail.item, fix, _read_record(store, item))
 

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 COPY_WIDTH = 100
-"""Width of a copied comparison, in cells."""
+"""Width of a copied comparison of calls, in cells."""
 
 
 def calls_text(detail: ItemDetail, target: str) -> str:
-    """Format the predicted call of the target, else all predicted calls, else the golden calls."""
+    """Format the predicted call of the target, else all predicted calls, else the golden calls, as text."""
     item, part = detail.item, parse_address(target)
     calls = item.predicted or item.golden
     if part is not None:
@@ -64,7 +64,7 @@ def _is_comparison(target: str) -> bool:
 
 
 def markdown_text(detail: ItemDetail, annotator: str, command: str, *, hide_verdicts: bool = False) -> str:
-    """Format the item as Markdown for an issue. Data text is escaped. `command`: command that opens the item."""
+    """Format the item as Markdown for an issue. Text from data is escaped. `command`: command that opens the item."""
     diff = diff_text(detail, annotator, hide_verdicts=hide_verdicts)
     return "\n".join(_markdown_lines(detail, annotator, diff, command))
 
@@ -96,7 +96,7 @@ def _markdown_lines(detail: ItemDetail, annotator: str, diff: str, command: str)
 
 
 def json_text(detail: ItemDetail) -> str:
-    """Format messages, functions, golden and predicted calls as JSON, for another model or a checker."""
+    """Format messages, functions, golden and predicted calls as JSON, as input for another model or checker."""
     item, key = detail.item, detail.key
     fields = {
         **key._asdict(),
@@ -111,12 +111,13 @@ def json_text(detail: ItemDetail) -> str:
 
 
 def _calls_to_json(calls: Sequence[Call]) -> list[dict[str, Any]]:
-    """Return [{"call": {name: {argument: value}}, "turn", "step"}]. Golden values are lists of accepted values."""
+    """Convert calls to [{"call": {name: {argument: value}}, "turn", "step"}]. A golden value is a list of accepted
+    values."""
     return [{"call": call_to_json(call), "turn": call.turn, "step": call.step} for call in calls]
 
 
 def format_open_command(detail: ItemDetail, folder: Path | None) -> str:
-    """Return the command that opens the item. It names the workspace's `folder` only if the path does not imply it."""
+    """Return the shell command that opens the item. `folder` is only named if the path of the run does not imply it."""
     path = Path(detail.run.path)
     parts = ["fcreview", "open", str(path), "--item", detail.row.id, "--run", str(detail.row.run)]
     if folder is not None and folder.resolve() not in (path.resolve(), *path.resolve().parents):
@@ -126,9 +127,9 @@ def format_open_command(detail: ItemDetail, folder: Path | None) -> str:
 
 NO_CALL = "(no call)"
 MAX_PREFIX = 24
-"""Longest prefix, in characters, that is shown although all predictions share it."""
+"""Largest length, in characters, of a prefix shared by all predictions that is shown in full."""
 PREFIX_TAIL = 8
-"""Number of last characters of a longer prefix that are still shown."""
+"""Number of characters that are shown at the end of a longer prefix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class RunPrediction:
 
 
 def read_predictions(store: Store, item: int) -> list[RunPrediction]:
-    """Return the predictions of all runs with the item. Equal ones are adjacent, the most frequent first."""
+    """Return the predictions of all runs with the item. Equal predictions are adjacent, the most frequent first."""
     calls_by_item = {each.item: each.calls for each in store.fetch_predictions(item)}
     counts = Counter(calls_by_item.values())
     order = [calls for calls, _ in counts.most_common()]
@@ -158,7 +159,7 @@ def automatic_verdict(row: QueueRow) -> bool | None:
 
 
 def summarize_predictions(runs: Sequence[RunPrediction]) -> str:
-    """Summarize how runs agree: `9 of 12 runs fail · 7 predictions equal`. Hidden verdicts are omitted."""
+    """Summarize how the predictions agree: `9 of 12 runs fail · 7 predictions equal`. Hidden verdicts are omitted."""
     verdicts = [verdict for each in runs if (verdict := automatic_verdict(each.row)) is not None]
     most = max(each.same_count for each in runs)
     summary = f"{most} predictions equal" if most > 1 else "all predictions differ"
@@ -189,7 +190,11 @@ def prediction_choices(runs: Sequence[RunPrediction], item: int) -> ChoiceTable[
 
 
 def _prediction_cells(prediction: RunPrediction, is_first: bool, prefix: str) -> list[StyledText]:
-    """Return the cells of a run. `is_first`: it is the first run with this prediction; `prefix`: omitted text."""
+    """Return the cells of a run.
+
+    `is_first`: whether this is the first run with its prediction. `prefix`: text that is cut from the prediction, because
+    all predictions begin with it.
+    """
     row, calls = prediction.row, prediction.calls or NO_CALL
     if prefix and calls.startswith(prefix):
         calls = symbols().ellipsis + calls[len(prefix) - PREFIX_TAIL :]
@@ -210,9 +215,9 @@ class LabelChoices:
 
 
 def label_choices(detail: ItemDetail, annotator: str, criterion: str) -> LabelChoices:
-    """Return the labels of a criterion: the known ones, then those of this item.
+    """Return the labels to choose from for a criterion: the known labels, then the labels of this item.
 
-    The annotator's own labels are selected, or the benchmark's if the annotator has none.
+    The annotator's own labels are selected. If there are none, the benchmark's labels are selected.
     """
     verdicts = [v.value for v in detail.item.verdicts if (v.target, v.criterion) == (RESPONSE, criterion)]
     automatic = next((value for value in verdicts if isinstance(value, list)), [])
@@ -226,7 +231,7 @@ def label_choices(detail: ItemDetail, annotator: str, criterion: str) -> LabelCh
 
 
 async def read_raw_records(session: Session, number: int, item: Item) -> list[RawRecord]:
-    """Return the item's record in the result file, and its entry in the score file if there is one.
+    """Return the item's record in the result file and, if it exists, its entry in the score file.
 
     `number`: number of the item in the store.
     """
@@ -237,7 +242,7 @@ async def read_raw_records(session: Session, number: int, item: Item) -> list[Ra
 
 
 async def _read_or_error(session: Session, read: Callable[[Store], str | None]) -> str | None:
-    """Return the result of a query, or a message if it fails."""
+    """Return the result of a query, or the error message if the query fails."""
     try:
         return await session.query(read)
     except Exception as error:  # the file may be gone, changed or unreadable

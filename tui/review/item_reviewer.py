@@ -210,7 +210,7 @@ def queued(
 ) -> Callable[Concatenate[ItemReviewer, Params], None]:
     """Turn a method into an action: calling it adds it to the session's queue and returns at once."""
 
-    def queue(self: ItemReviewer, *args: Params.args, **kwargs: Params.kwargs) -> None:
+    def queue(self: ItemReviewer, /, *args: Params.args, **kwargs: Params.kwargs) -> None:
         self.queue_action(lambda: method(self, *args, **kwargs))
 
     update_wrapper(queue, method)
@@ -492,7 +492,7 @@ class ItemReviewer:
         item, message = await self._prefetcher.find_neighbour(self.displayed, step), NO_MESSAGE
         if item is None and step > 0 and (self._is_detail_stale or self.displayed.detail.row.you is not None):
             item = (await self._prefetcher.find_remaining(self.displayed)).first
-            message = StatusMessage("end of queue · first unreviewed item")
+            message = StatusMessage("end of queue · continuing at the first unreviewed item")
         if item is None:
             self._show_message("this is the last item" if step > 0 else "this is the first item", "warn")
         else:

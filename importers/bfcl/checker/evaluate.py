@@ -42,9 +42,10 @@ NOT_RECOMPUTED_NOTES = {
 
 @lru_cache(maxsize=1024)
 def rule_for_category(category: str, v1: bool) -> tuple[RuleName, str | None]:
-    """Return the rule of a category, and why its verdict is not recomputed if the rule is "unscored".
+    """Return the rule of a category and, if the rule is "unscored", the reason why no verdict is recomputed.
 
-    As in the official `eval_runner.py`, the rule depends on parts of the name, tested in a fixed order.
+    As in the official `eval_runner.py`, the rule depends on parts of the category's name, tested in a fixed order. The
+    reason is None for any other rule.
     """
     if "multi_turn" in category:
         return "unscored", NOT_RECOMPUTED_NOTES["multi_turn"]
@@ -64,7 +65,7 @@ def rule_for_category(category: str, v1: bool) -> tuple[RuleName, str | None]:
 
 
 DisplayCalls = list[tuple[str, dict[str, Any] | None]]
-"""(name, arguments as JSON) of each call; arguments are None where they are no object."""
+"""(name, arguments as JSON) of each call; None for arguments that are not an object."""
 JSON_SCALARS = frozenset({str, int, bool, type(None)})
 NO_CALL = "relevance_error:decoder_failed"
 MAX_CACHED = 8
@@ -90,7 +91,7 @@ class Evaluation:
     note: str | None = None
     """Reason for a missing verdict."""
     predicted: list[Call] | None = None
-    """`calls` for display, set with `pairs` by `evaluate_reply`."""
+    """`calls` converted for display. `evaluate_reply` sets this attribute and `pairs`."""
     pairs: list[CallPair] = field(default_factory=list)
 
 
@@ -136,7 +137,7 @@ def evaluate(
 
 
 def _cache_key(calls: Calls, spelling: NameSpelling, category: str, v1: bool) -> str | None:
-    """Return a key that is equal for calls of equal values and types; None for calls that are too large to cache."""
+    """Return a cache key, equal for calls with equal values and types; None for calls that are too large to cache."""
     try:
         key = repr((calls, spelling, category, v1))
     except (ValueError, RecursionError):  # an integer of thousands of digits, or calls nested too deeply
@@ -226,7 +227,7 @@ def _to_json_calls(calls: Any) -> Any:
 
 
 def _is_json(value: Any, depth: int = 0) -> bool:
-    """Whether a value is plain JSON of at most 50 levels."""
+    """Whether a value is plain JSON with at most 50 nested levels."""
     if type(value) in JSON_SCALARS:
         return True
     if type(value) is float:
@@ -322,7 +323,7 @@ def evaluate_reply(item: DatasetItem, record: dict[str, Any], settings: Evaluati
 def _reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) -> tuple[str, bool, Any] | None:
     """Return a key that is equal for equal replies; None for replies that are too large to cache or hardly ever repeat.
 
-    Replies with a reasoning text or of one of several configurations hardly ever repeat.
+    Replies with a reasoning text and replies to format-sensitivity items hardly ever repeat.
     """
     result = record["result"]
     if record.get("reasoning_content") or settings.config is not None:
@@ -366,7 +367,10 @@ def _predicted_calls(evaluation: Evaluation, result: Any, item: DatasetItem) -> 
 
 
 def _is_attempted_call(result: Any, item: DatasetItem) -> bool:
-    """Whether a reply that could not be decoded names an available function or is a list of other things than text."""
+    """Whether a reply that could not be decoded was probably meant as a call.
+
+    Such a reply is text that contains the name of an available function, or a list or object that is not only text.
+    """
     if isinstance(result, str):
         return any(
             name in result or name.replace(".", "_") in result

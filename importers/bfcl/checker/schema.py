@@ -74,12 +74,12 @@ def list_accepted(accepted: Any) -> str:
 
 
 def type_name(python_type: type) -> str:
-    """Return the name of a Python type for messages, with its article."""
+    """Return the name of a Python type for messages, with an article, such as `a set`."""
     return TYPE_NAMES.get(python_type, "null" if python_type is type(None) else f"a {python_type.__name__}")
 
 
 def is_accepted_by_rule(parameter: ExpectedArgument, value: Any) -> bool:
-    """Whether an equivalence rule makes the value equal to an accepted value that it does not equal otherwise."""
+    """Whether an equivalence rule makes a value pass that differs from an accepted value without the rule."""
     if parameter.convert is not None and type(value) is str:
         value = parameter.convert(value)
     return any(
@@ -136,7 +136,7 @@ class ExpectedArgument:
     golden_type: type | None
     """Type of the first accepted value that is not `""`; None if there is none."""
     is_variable: bool
-    """Whether the golden answer names a variable: its type is not the declared one."""
+    """Whether the golden answer is the name of a variable, because its type is not the declared type."""
     passes_if_equal: bool
     """Whether a value of the expected type that is in `accepted` passes without further checks."""
     convert: Callable[[str], Any] | None
@@ -152,7 +152,7 @@ class ExpectedArgument:
 
     @cached_property
     def normalised_strings(self) -> frozenset[str]:
-        """Accepted strings, normalised on first use because most values are equal without it."""
+        """Accepted strings, normalised. Computed on first use, because most values pass without normalisation."""
         return frozenset(normalise_string(value) for value in self.accepted if type(value) is str)
 
     @cached_property
@@ -163,7 +163,7 @@ class ExpectedArgument:
 
 @dataclass(slots=True)
 class ExpectedCall:
-    """One golden call with what its function doc declares."""
+    """One golden call with the types and required parameters that its function doc declares."""
 
     name: str
     flat_name: str
@@ -237,7 +237,10 @@ def _compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[
 
 
 def find_function_doc(functions: list[dict[str, Any]], name: str, v1: bool) -> dict[str, Any] | None:
-    """Return the doc of a golden call's function. In V1 it is the first whose name is contained in the golden name."""
+    """Return the doc of a golden call's function, or None if no doc matches.
+
+    In V1, the first doc whose name is part of the golden name matches.
+    """
     for function_doc in functions:
         if function_doc["name"] == name or (v1 and function_doc["name"] in name):
             return function_doc

@@ -1,6 +1,6 @@
 """Comparison of predicted calls and arguments with golden ones, by the rules of the official `ast_checker.py`.
 
-The checks of a value return None if it passes, else a `Mismatch`.
+Functions that check a value return None if the value passes, else a `Mismatch`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _check_fields(value: dict[str, Any], golden: Any) -> Mismatch | None:
 
 
 def _check_fields_v1(value: dict[str, Any], golden: Any) -> Mismatch | None:
-    """Check the fields by the rules of V1, in which their number must be equal and a golden field may be an object."""
+    """Check the fields by the rules of V1: their number must be equal, and a golden field may be an object."""
     if type(golden) is not dict or type(value) is not dict:
         return "value_error:dict_items", f"{shorten(value)} is not {shorten(golden)}"
     if len(value) != len(golden):
@@ -229,7 +229,7 @@ def _argument_failure(error: str, golden: ExpectedCall, argument: str, message: 
 def check_single_call(
     golden: list[ExpectedCall], calls: Calls, spelling: NameSpelling, v1: bool, checker: str
 ) -> CallFailure | None:
-    """Check a reply that must be exactly one call. `checker` begins the error type of a wrong number of calls."""
+    """Check a reply that must be exactly one call. `checker` is the prefix of the error type."""
     if len(calls) != 1:
         message = f"{_count_calls(len(calls))} where 1 was expected"
         return CallFailure(f"{checker}:wrong_count", golden[0].name, None, message)
@@ -250,7 +250,7 @@ def check_unordered_calls(
     remaining = list(calls)
     for number, expected in enumerate(golden, 1):
         if not expected.has_function_doc:
-            message = f"golden call {number}, {expected.name}, is not an available function"
+            message = f"golden call {number} calls {expected.name}, which is not an available function"
             return CallFailure(f"{PARALLEL_CHECKER}:cannot_find_description", expected.name, None, message)
         nearest: CallFailure | None = None
         for position, (name, arguments) in enumerate(remaining):

@@ -21,7 +21,7 @@ Calls = list[tuple[str, dict[str, Any]]]
 """(function name, arguments) of each call."""
 
 MAX_TEXT = 1_000_000
-"""Longest reply that is decoded, in characters. No call is that long, and a parser needs bounded time and memory."""
+"""Longest reply that is decoded, in characters. No real call is that long, and the limit bounds time and memory."""
 MAX_DEPTH = 100
 """Deepest nesting of brackets that is parsed. CPython's parser gives up at 200; 100 cannot exhaust the C stack."""
 
@@ -30,7 +30,8 @@ class WrongFormat(ValueError):
     """Raised for a reply that decodes to something other than a list of calls with argument objects.
 
     The official error type is `ast_decoder:decoder_wrong_output_format`. `display_calls` are (name, arguments) pairs
-    with None for arguments that are no object. `v1_calls` are unchanged; the checker of V1 accepts them.
+    with None for arguments that are not an object. `v1_calls` are the decoded calls as they are, which V1's checker
+    accepts.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ TOOLCALL = re.compile("<TOOLCALL>(.*?)</TOOLCALL>", re.DOTALL)
 
 
 def text_decoder(clean: Callable[[str], str]) -> DecodeFunction:
-    """Return a decoder that parses the reply after `clean`."""
+    """Return a decoder that applies `clean` to the reply and parses the result."""
 
     def decode(result: Any, context: DecoderContext) -> Calls:
         return parse_source_calls(clean(require_text(result)), context)
@@ -28,7 +28,7 @@ def text_decoder(clean: Callable[[str], str]) -> DecodeFunction:
 
 
 def require_text(result: Any) -> str:
-    """Return a reply that is a string. Raises Undecodable for any other reply."""
+    """Return the reply if it is a string. Raises Undecodable for any other type."""
     if type(result) is not str:
         raise Undecodable("no output" if result is None else "an object where text was expected")
     return result
@@ -124,7 +124,7 @@ def decode_raven(result: Any, context: DecoderContext) -> Calls:
 
 
 def decode_dbrx(result: Any, context: DecoderContext) -> Calls:
-    """Decode the reply with the quotes around its strings removed or, if that fails, unchanged."""
+    """Decode the reply without the quotes around its strings. If that fails, decode the unchanged reply."""
     text = require_text(result)
     unquoted = add_brackets(QUOTED.sub(r"\1", text).replace("\n    ", ""))
     if unquoted.startswith("['"):

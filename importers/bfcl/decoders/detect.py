@@ -2,7 +2,7 @@
 
 For a model that is not listed with certainty, the run's own files decide. A failing score entry quotes the reply and
 says whether the official program could decode it, so the decoder with the same outcomes is likely the model's own.
-Without scores it is the decoder that finds calls in most replies.
+Without scores, fcreview chooses the decoder that finds calls in the most replies.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from fcreview.run_plan import RunPlan
 MAX_CATEGORIES, MAX_RECORDS = 4, 50
 """Largest numbers of categories of a run, and of records in each category, that are read to choose a decoder."""
 GOOD_SHARE = 0.9
-"""Share of replies with calls above which no other decoder than the first guess is tried."""
+"""If the first guess finds calls in more than this share of the replies, no other decoder is tried."""
 
 Outcome = Literal["calls", "no calls", "failed", "wrong format"]
 OUTCOME_BY_ERROR: dict[str, Outcome] = {
@@ -66,7 +66,11 @@ class DecoderScore:
         return DecoderScore(decoder, n_agreements, n_with_calls)
 
     def is_better_than(self, other: DecoderScore, *, factor: int) -> bool:
-        """Whether the decoder agrees more often or, at equal agreement, finds calls in over `factor` times as many."""
+        """Whether the decoder fits better than the decoder of another score.
+
+        It fits better if it has more agreements, or as many agreements and more than `factor` times as many replies
+        with calls.
+        """
         if self.n_agreements != other.n_agreements:
             return self.n_agreements > other.n_agreements
         return self.n_with_calls > factor * other.n_with_calls
@@ -87,7 +91,8 @@ def choose_decoder(
 ) -> DecoderScore:
     """Choose the decoder that fits an unknown model best.
 
-    `guess` is kept unless another decoder is clearly better. AUTO is replaced by a usual decoder that is equally good.
+    `guess` is kept unless another decoder is clearly better. If the decoder AUTO, which tries several forms, fits best,
+    a common decoder with an equal score is chosen instead.
 
     Args:
         replies: `result` values.
@@ -166,8 +171,8 @@ def select_category_decoder(
     """Return the decoder for one category of a run.
 
     Until the middle of July 2024 the native decoders of V1 stringified the arguments of Java and JavaScript calls. The
-    verdicts on calls with non-string arguments show whether this was done here. Without such verdicts, the folder names
-    of `path`, any file of the category, decide.
+    verdicts on calls with non-string arguments show whether the scored decoder did this. Without such verdicts, the
+    folder names in `path`, the path of any file of the category, decide.
     """
     early = early_v1_decoder(decoder, "V1")
     if early is decoder or category not in ("java", "javascript"):

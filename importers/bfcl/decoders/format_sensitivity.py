@@ -81,7 +81,7 @@ def decode_xml_format(text: str, *, verbose: bool) -> Calls:
     if len(xml) > MAX_TEXT:
         raise Undecodable("the XML is too long to be decoded")
     try:
-        root = ElementTree.fromstring(xml)  # noqa: S314  declarations, the risk, are refused above
+        root = ElementTree.fromstring(xml)  # noqa: S314  the dangerous XML declarations are rejected above
     except (ElementTree.ParseError, ValueError, RecursionError) as error:
         raise Undecodable(f"not XML: {error}") from None
     return [_call_from_element(function, verbose) for function in root.findall("function")]

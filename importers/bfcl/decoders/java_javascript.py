@@ -62,7 +62,7 @@ def _add_argument(arguments: dict[Any, Any], name: str | None, value: str) -> No
 
 
 def _find_first(node: Node, node_type: str) -> Node | None:
-    """Return the first node of a type, depth first. A loop, because a long chain of operators is a deep tree."""
+    """Return the first node of a type, depth first, or None. A loop avoids recursion, because the tree may be deep."""
     waiting = [node]
     while waiting:
         node = waiting.pop()

@@ -81,9 +81,10 @@ def decode_think(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
 
 
 def decode_llama(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode `{"name": "f", "parameters": {...}}`, in JSON if calls are separated by semicolons.
+    """Decode `{"name": "f", "parameters": {...}}`, one call or several.
 
-    Without semicolons, one call or a list of calls is a Python literal, in which `true` and `null` are not allowed.
+    Calls separated by semicolons are parsed as JSON. Text without semicolons is parsed as a Python literal, a call or a
+    list of calls, in which `true` and `null` are not allowed.
     """
     text = require_text(result).replace("<|python_tag|>", "")
     if ";" in text:

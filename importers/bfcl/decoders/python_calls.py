@@ -19,7 +19,7 @@ from fcreview.importers.common.records import Undecodable
 from fcreview.model.function_schema import read_declared_parameters
 
 RESERVED = frozenset(keyword.kwlist) | {"__debug__"}
-"""Python keywords, which are neither names nor values. `_scalar_value` returns this set to signal one."""
+"""Python keywords, which are neither names nor values. `_scalar_value` returns this set to signal a keyword."""
 CONSTANTS: dict[str, Any] = {"True": True, "False": False, "None": None}
 NAME = r"[A-Za-z_][A-Za-z_0-9]*"
 SCALAR = (
@@ -220,7 +220,10 @@ def _parse_call_nodes(text: str, v1: bool) -> list[ast.Call]:
 
 
 def read_call(node: ast.Call) -> tuple[str, dict[str, Any]]:
-    """Return the name and keyword arguments, without positional ones. A repeated keyword has its last value."""
+    """Return the name and keyword arguments of a call.
+
+    Positional arguments are dropped. If a keyword is repeated, its last value counts.
+    """
     arguments: dict[str, Any] = {}
     for argument in node.keywords:
         arguments[argument.arg] = read_value(argument.value)  # type: ignore[index]  # `**x` gives the key None

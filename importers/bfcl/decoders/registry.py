@@ -87,7 +87,7 @@ NATIVE_V1_DECODERS = frozenset({"FC", "FC-DOTTED", "FC-G", "FC-O"})
 
 
 def decoder_for_model(model: str, version: str) -> tuple[Decoder, bool]:
-    """Return the decoder of a model folder, and whether the table of models is certain of it."""
+    """Return the decoder of a model folder, and whether the table of models lists it with certainty."""
     name, is_certain = decoder_name(model, version)
     return DECODERS_BY_NAME[name], is_certain
 
@@ -99,7 +99,7 @@ def find_decoder(name: str, version: str) -> Decoder | None:
 
 
 def early_v1_decoder(decoder: Decoder, version: str) -> Decoder:
-    """Return the decoder as it was until July 2024. Only native decoders of V1 differ."""
+    """Return the form that a decoder had until the middle of July 2024. Only native decoders of V1 had another form."""
     return (
         replace(decoder, stringifies_arguments=True)
         if version == "V1" and decoder.name in NATIVE_V1_DECODERS

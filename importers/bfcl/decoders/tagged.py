@@ -1,4 +1,4 @@
-"""Decoders for calls between tags or on lines of their own, with prose around them. Most families put JSON there."""
+"""Decoders for calls between tags or on separate lines, with prose around them. Most families write calls as JSON."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def decode_glm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
 
 
 def decode_granite(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode `<function_call> {"name": ..., "arguments": {...}}`, once or more. Prose makes the format wrong."""
+    """Decode one or more `<function_call> {"name": ..., "arguments": {...}}`. Raises WrongFormat if there is prose."""
     calls: list[tuple[Any, Any]] = []
     reason = ""
     for part in filter(None, map(str.strip, require_text(result).split("<function_call>"))):

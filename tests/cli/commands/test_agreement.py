@@ -187,7 +187,7 @@ def test_reviews_given_blind_are_kept_apart(labelled: Labelled, tmp_path: Path) 
     assert everybody == [figure | {"given": "all"} for figure in before]
     shown = apart("--by", "criterion").out
     assert "blind reviews: 2 annotators (alice, bob)" in shown
-    assert "not recorded whether they were blind: 1 annotator (carol)" in shown
+    assert "reviews with unknown blind status: 1 annotator (carol)" in shown
     assert apart("--given", "seen").out == "no reviews to compare: none is seen\n"
 
 

@@ -179,7 +179,10 @@ def test_soft_scores_have_an_interval_once_every_call_of_a_sample_has_one(
     assert one["method"] == "posterior" and one["n_random"] == len(calls) and one["why"] == ""
     assert one["low"] < one["corrected"] < one["high"]
     assert "soft accuracy, per call" in cli("estimate", runs).out
-    for target, why in (("soft accuracy, per call", "depends on soft_score"), ("valid parameters", "no verdict on a")):
+    for target, why in (
+        ("soft accuracy, per call", "depends on soft_score"),
+        ("valid parameters", "does not depend on item verdicts"),
+    ):
         done = cli("queue", "extend", runs, "--name", "pilot", "--target", target)
         assert done.code == 1 and why in done.err and len(done.err.splitlines()) == 1, done.err
 

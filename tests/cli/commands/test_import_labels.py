@@ -36,7 +36,7 @@ def test_many_are_labelled_at_once_and_again_changes_nothing(cli: Cli, known_run
         item(2, value="1", criterion="completeness", target="response"),
     )
     done = cli("label", known_run, "--from", file)
-    assert (done.code, done.out) == (0, "3 reviews by tester written\n")
+    assert (done.code, done.out) == (0, "wrote 3 reviews by tester\n")
     labels = {(label["id"], label["target"]): label for label in cli("export", known_run, "--only", "reviewed").objects}
     first = labels["simple_python_0", "item"]
     assert (first["human"], first["fault"], first["tags"], first["notes"]) == (False, "model", ["unit"], ["wrong unit"])
@@ -75,13 +75,13 @@ def test_from_records_what_label_records(cli: Cli, known_run: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("{not JSON}\n", "not readable"),
+        ("{not JSON}\n", "invalid JSON"),
         ([1], "not a JSON object"),
         ({"value": True}, "id is missing"),
         ({"id": "nobody", "value": True}, "item not found: id nobody"),
         ({"id": "simple_python_0", "model": "oak", "value": True}, "model oak"),
-        (item(1), "says nothing"),
-        (item(1, value="maybe"), "no verdict 'maybe'"),
+        (item(1), "no review: expected one of value"),
+        (item(1, value="maybe"), "'maybe' is not a valid verdict on correct"),
         (item(1, value=2), "2 is not a valid verdict on correct"),
         (item(1, value=True, criterion="completeness"), "on completeness"),
         (item(1, fault="nobody"), "fault must be one of"),
@@ -119,16 +119,16 @@ def test_reviews_of_a_named_annotator_are_taken_in(cli: Cli, known_run: Path, tw
     for name in ("jsonl", "labelstudio"):
         assert cli("export", known_run, "--format", name, "-o", tmp_path / name).code == 0
     done = cli("import-labels", two_copies, tmp_path / "jsonl", "--annotator", "bob")
-    assert (done.code, done.out) == (0, "1 review by bob written\n")
+    assert (done.code, done.out) == (0, "wrote 1 review by bob\n")
     again = cli("import-labels", two_copies, tmp_path / "labelstudio", "--annotator", "bob", "--format", "labelstudio")
-    assert (again.code, again.out) == (0, "0 reviews by bob written\n1 already recorded, skipped\n")
+    assert (again.code, again.out) == (0, "wrote 0 reviews by bob\n1 already recorded, skipped\n")
     (label,) = cli("export", two_copies, "--only", "reviewed").objects
     assert (label["annotators"], label["human"], label["notes"]) == (["bob"], False, ["bob"])
     nobody = cli("import-labels", two_copies, tmp_path / "jsonl", "--annotator", "carol")
     assert nobody.code == 1
     assert "alice (1), bob (1)" in nobody.err
     other = cli("import-labels", two_copies, tmp_path / "jsonl", "--annotator", "carol", "--said-by", "alice")
-    assert other.out == "1 review by carol written\n"
+    assert other.out == "wrote 1 review by carol\n"
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_what_was_changed_in_label_studio_is_of_who_changed_it(cli: Cli, known_r
     file = write(tmp_path / "back.json", json.dumps([task]))
     for who, name in (("dora", "dora@x.org"), ("four", "4")):
         done = cli("import-labels", known_run, file, "--annotator", who, "--said-by", name, "--format", "labelstudio")
-        assert done.out == f"1 review by {who} written\n"
+        assert done.out == f"wrote 1 review by {who}\n"
     (label,) = cli("export", known_run, "--only", "reviewed").objects
     told = {said["annotator"]: (said["value"], said["note"], said["time"]) for said in label["opinions"]}
     assert told["dora"] == (False, None, "2026-03-09T21:52:49.513Z")
@@ -245,7 +245,7 @@ def test_import_labels_has_a_default_annotator_and_takes_a_run(cli: Cli, two_kno
     file = write(tmp_path / "labels.jsonl", item(0, value="fail"))
     assert cli("import-labels", two_known_runs, file).code == 1
     done = cli("import-labels", two_known_runs, file, "--run", models[1])
-    assert (done.code, done.out) == (0, "1 review by tester written\n")
+    assert (done.code, done.out) == (0, "wrote 1 review by tester\n")
     [line] = map(json.loads, journals(two_known_runs))
     assert (line["key"]["model"], line["annotator"], line["act"]) == (models[1], "tester", "review")
 
@@ -255,5 +255,5 @@ def test_import_labels_can_adjudicate(cli: Cli, known_run: Path, tmp_path: Path)
     done = cli("import-labels", known_run, file, "--adjudicate")
     assert done.code == 1 and "labels.jsonl line 2: " in done.err and not journals(known_run)
     file = write(tmp_path / "labels.jsonl", item(0, value="fail"))
-    assert cli("import-labels", known_run, file, "--adjudicate").out == "1 review by tester written\n"
+    assert cli("import-labels", known_run, file, "--adjudicate").out == "wrote 1 review by tester\n"
     assert [json.loads(line)["act"] for line in journals(known_run)] == ["adjudicate"]

@@ -70,7 +70,7 @@ def test_many_are_settled_at_once(cli: Cli, known_run: Path, tmp_path: Path) -> 
     file = tmp_path / "settled.jsonl"
     said = [{"id": "simple_python_1", "value": "pass"}, {"id": "simple_python_2", "fault": "golden"}]
     file.write_text("".join(json.dumps(line) + "\n" for line in said))
-    assert cli("label", known_run, "--from", file, "--adjudicate").out == "2 reviews by tester written\n"
+    assert cli("label", known_run, "--from", file, "--adjudicate").out == "wrote 2 reviews by tester\n"
     acts = cli("sql", known_run, "SELECT id, act FROM reviews ORDER BY id", "--json").objects
     assert acts == [{"id": each["id"], "act": "adjudicate"} for each in said]
     file.write_text(json.dumps({"id": "simple_python_3", "value": "unsure"}) + "\n")

@@ -155,7 +155,7 @@ def test_names_that_differ_in_case_only_are_refused_before_anything_is_written(
     before = {path.name: path.read_bytes() for path in (here / ".fcreview/reviews").iterdir()}
     done = cli("merge", here, other)
     assert (done.code, done.out) == (1, "")
-    assert "there is an annotator 'bob' already" in done.err
+    assert "annotator 'bob' already exists" in done.err
     assert {path.name: path.read_bytes() for path in (here / ".fcreview/reviews").iterdir()} == before
     shutil.copy(journal(other, "Bob"), journal(other, "Alice"))
     done = cli("merge", here, other)

@@ -118,7 +118,7 @@ def test_calibration_is_that_of_the_command(cli: Cli, two_known_runs: Path, tmp_
     for each in figures:
         listed = found.texts.index(f"{each['source']} · correct")  # among the contents
         at = found.texts.index(f"{each['source']} · correct", listed + 1)
-        assert found.texts[at + 1] == "4 verdicts on what people settled; how the items were chosen: by hand."
+        assert found.texts[at + 1] == "4 verdicts on reviewed targets. Item selection: by hand."
         rates = {rate["metric"]: rate for rate in each["rates"]}
         low, high = (f"{100 * rates['agreement'][end]:.1f}" for end in ("low", "high"))
         assert f"[{low}, {high}]" in found.texts[at : at + 60]

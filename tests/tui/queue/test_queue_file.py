@@ -61,7 +61,7 @@ async def test_a_share_is_walked_in_its_order_and_every_answer_names_its_queue(
             await pilot.press("p" if place < 6 else "f")
         await settled(pilot)
         await pilot.press("q")
-        assert "queue pilot · 8 of 8 done" in (await settled(pilot))[2]
+        assert "queue pilot · 8 of 8 reviewed" in (await settled(pilot))[2]
     folder = app.session.folder
     assert folder is not None
     events = [json.loads(line) for line in (folder / "reviews" / "alice.jsonl").read_text().splitlines()]

@@ -137,7 +137,7 @@ async def test_an_editor_of_ones_own(sampled: Workspace, tmp_path: Path, monkeyp
         assert "Sunday" in text(app)
         script.write_text("#!/bin/sh\nexit 3\n")
         await pilot.press("v")
-        assert "ended with 3" in says(app)
+        assert "failed (exit code 3)" in says(app)
 
 
 async def test_blind_nothing_is_rechecked_before_deciding(sampled: Workspace) -> None:

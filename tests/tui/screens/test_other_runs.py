@@ -92,7 +92,7 @@ async def test_blind_it_is_not_offered_before_deciding_and_without_verdicts_afte
     async with opened(four, blind=True, store_blind=True) as (app, pilot):
         await pilot.press("m")
         assert isinstance(app.screen, ItemScreen)
-        assert "records are hidden until you submit" in bar(app, "status")
+        assert "other runs are hidden until you submit" in bar(app, "status")
         await pilot.press("f", "left_square_bracket", "m")
         assert isinstance(app.screen, PickerScreen)
         assert "3 predictions equal" in plain_text(app.screen.query_one("#pick-title", LineBar).line)

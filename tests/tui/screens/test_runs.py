@@ -35,7 +35,7 @@ async def test_sorted_searched_and_left_as_it_was(make_app: Any, settled: Any) -
         assert models(await settled(pilot)) == ["elm-3b", "maple-8b", "birch-70b"]
         await pilot.press("slash", *"8b")
         lines = await settled(pilot)
-        assert models(lines) == ["maple-8b"] and "1 run" in lines[0] and "enter done" in lines[-1]
+        assert models(lines) == ["maple-8b"] and "1 run" in lines[0] and "enter apply" in lines[-1]
         await pilot.press("enter", "enter")
         lines = await settled(pilot)
         assert isinstance(pilot.app.screen, QueueScreen) and "maple-8b" in lines[0]

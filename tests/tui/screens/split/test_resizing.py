@@ -67,7 +67,7 @@ async def test_an_item_alone_comes_to_stand_beside_the_list(make_app: Any, settl
     async with app_of(make_app).run_test(size=ONE) as pilot:
         await settled(pilot)
         await done(pilot, settled, "j", "enter", "p", "t", "a")
-        reader = pilot.app.screen.reader
+        reader = pilot.app.screen.cursor
         before = reader.detail.row.id, reader.block.key, reader.options
         await done(pilot, settled, size=TWO)
         assert isinstance(pilot.app.screen, QueueScreen)

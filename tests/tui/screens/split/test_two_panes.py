@@ -132,7 +132,7 @@ async def test_what_leaves_the_item_leads_to_the_list_and_no_further(beside: Any
 async def test_folds_and_place_in_the_item_outlast_a_look_at_the_list(beside: Any, settled: Any) -> None:
     async with beside() as pilot:
         await pressed(pilot, settled, "tab", "a", "t")
-        reader = queue_of(pilot.app).query_one("ItemPane").reader
+        reader = queue_of(pilot.app).query_one("ItemPane").cursor
         before = reader.block.key, reader.options
         await pressed(pilot, settled, "tab", "tab")
         assert (reader.block.key, reader.options) == before

@@ -45,8 +45,7 @@ def check_choice(choices: Collection[Name], value: str, noun: str) -> Name:
 
 
 def describe_error(error: Exception) -> tuple[int, list[str]]:
-    """Return the exit code and the message lines for an exception. An unexpected exception becomes an internal
-    error."""
+    """Return the exit code and the message lines of an exception. Unexpected exceptions become internal errors."""
     if isinstance(error, FcreviewError):
         return error.exit_code, error.message_lines()
     if isinstance(error, OSError):

@@ -47,8 +47,8 @@ _json_escapes = _JsonEscapes()
 
 
 def format_json_line(value: Any) -> bytes:
-    """Serialise a value as a line of JSON that is safe on a terminal. The value may contain dataclasses and named
-    tuples."""
+    """Serialise a value, which may contain dataclasses and named tuples, as a line of JSON that is safe on a
+    terminal."""
     try:
         line = orjson.dumps(value, default=_to_plain_fields)
     except TypeError:

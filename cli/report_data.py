@@ -157,8 +157,10 @@ def build_run_fields(row: RunRow) -> dict[str, Any]:
 
 
 def build_combined_fields(parts: list[ScoredRun]) -> dict[str, Any]:
-    """Build the JSON fields that identify several runs of one model: the field `run` is None, and languages are joined
-    by `+`."""
+    """Build the JSON fields that identify several runs of one model.
+
+    The field `run` is None, and languages are joined by `+`.
+    """
     languages = "+".join(dict.fromkeys(part.row.info.language for part in parts))
     return build_run_fields(parts[0].row) | {
         "run": None,
@@ -208,7 +210,7 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:
 
 
 def _estimate_intervals(session: WorkspaceSession, part: ReportPart, queues: Sequence[QueueSample]) -> Intervals:
-    """Estimate confidence intervals of the corrected metrics; empty without a random sample."""
+    """Estimate confidence intervals of the corrected metrics. The result is empty without a random sample."""
     if not queues:
         return {}
     from fcreview.cli.commands.estimate import HALF_WIDTH, estimate_combined_metrics, estimate_run_metrics
@@ -259,7 +261,7 @@ def collect_failures_by_dataset(session: WorkspaceSession, view: View, rows: Seq
 
 
 def _fetch_cluster_example(session: WorkspaceSession, cluster: View) -> ClusterExample:
-    """Fetch the first item of a cluster. Every cluster has an item."""
+    """Fetch the first item of a cluster. A cluster is never empty."""
     row = session.store.fetch_page(cluster, 0, 1)[0]
     return ClusterExample(row.id, row.question, row.first_difference)
 

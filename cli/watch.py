@@ -26,9 +26,8 @@ FileStates = dict[str, tuple[int, int] | None]
 class FileWatcher:
     """Implementation of `tui.live_reload.RunWatcher` for the paths of a command.
 
-    The watcher observes all files below the paths, and the files
-    elsewhere that the runs were imported from, such as datasets.
-    Create the watcher before the first import, so that it also notices files that change during that import.
+    The watcher observes all files below the paths, and the files elsewhere that the runs were imported from, such as
+    datasets. Create the watcher before the first import, so that it also notices files that change during that import.
     """
 
     def __init__(self, options: WorkspaceOptions, interval: float) -> None:

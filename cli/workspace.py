@@ -307,7 +307,7 @@ class WorkspaceSession:
         return replace(view, share=True)
 
     def find_run_number(self, name: str) -> int:
-        """Return the number of the run with this number or model. CommandError unless exactly one run matches."""
+        """Return the number of the run with this number or model. Raises CommandError unless one run matches."""
         matches = [row for row in self.runs if name in (str(row.run), row.info.model)]
         if len(matches) == 1:
             return matches[0].run
@@ -351,7 +351,7 @@ MAX_INPUT_BYTES = 1 << 30
 
 
 def read_input_file(path: Path) -> bytes:
-    """Read a file or pipe. Raises OSError above `MAX_INPUT_BYTES`, because a device may never end."""
+    """Read a file or pipe. Raises OSError for more than `MAX_INPUT_BYTES`, because a device may never end."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         content = file.read(MAX_INPUT_BYTES + 1) if size <= MAX_INPUT_BYTES else b""
@@ -379,7 +379,7 @@ class WorkspaceOptions:
 
 
 def resolve_data_option(options: WorkspaceOptions) -> tuple[Path, ...]:
-    """Return the folders of --data as absolute paths. Raises CommandError if one does not exist."""
+    """Return the folders of --data as absolute paths. Raises CommandError if a folder does not exist."""
     for folder in options.data or ():
         if not os.path.exists(folder):  # noqa: PTH110 - Path.exists raises OSError for a name that is too long
             raise CommandError(f"no such folder: --data {folder}")
@@ -408,7 +408,7 @@ def locate_workspace(options: WorkspaceOptions, *, create: bool = True) -> Works
 
 
 def resolve_search_paths(options: WorkspaceOptions) -> list[Path]:
-    """Resolve the paths to search. A `.fcreview` folder is replaced by its parent. CommandError for a missing path."""
+    """Resolve the paths to search, with `.fcreview` replaced by its parent. Raises CommandError for a missing path."""
     for path in options.paths:
         if not path.exists():
             raise CommandError(f"no such file or folder: {path}")

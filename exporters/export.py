@@ -131,7 +131,7 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def _is_process_running(process: int) -> bool:
-    """Whether a process with this id is running, which may be unrelated to the export: keeping a leftover is safer."""
+    """Whether any process with this id is running. If an unrelated process has the id, the leftover file is kept."""
     if os.name != "posix":
         return True  # os.kill would terminate the process
     try:

@@ -136,9 +136,12 @@ class ResolvedFix:
         )
 
     def as_json(self, root: Path) -> dict[str, Any]:
-        """Return `{"benchmark",
-        "generation", "language", "category", "id", "file", "old", "new", "decided_by", "settled_by",
-        "reasons", "runs", "runs_passed"}`. `runs_passed` counts official verdicts, else recomputed ones."""
+        """Return the line of `changed.jsonl` for this fix.
+
+        The keys are benchmark, generation, language, category, id, file, old, new, decided_by, settled_by, reasons,
+        runs and runs_passed. `runs_passed` counts official verdicts; a run without them counts by recomputed
+        verdicts.
+        """
         key = {name: self.label[name] for name in ("benchmark", "generation", "language", "category", "id")}
         return key | {
             "file": self.applied.path.relative_to(root).as_posix(),
@@ -405,8 +408,7 @@ def write(source: ExportSource, folder: Path) -> None:
 
 
 def _patch_root(paths: Iterable[Path]) -> Path:
-    """Return the folder in which to apply the patch: the common parent of the paths, above a folder
-    `possible_answer`."""
+    """Return the folder in which the patch applies: the common parent of the paths, above `possible_answer`."""
     folders = [path.parent.parent if path.parent.name == "possible_answer" else path.parent for path in paths]
     return Path(os.path.commonpath([os.fspath(folder) for folder in folders]))
 

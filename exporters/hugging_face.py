@@ -26,7 +26,7 @@ def write(source: ExportSource, folder: Path) -> None:
 
 
 def dataset_card(source: ExportSource) -> str:
-    """Return the content of the dataset card. Call this after the labels are written, because the card has their
+    """Return the content of the dataset card. The labels must have been written, because the card gives their
     number."""
     runs = source.runs
     lines = [

@@ -13,7 +13,7 @@ from fcreview.model.item import ImportIssue, Run
 
 @dataclass(slots=True)
 class RunPlan:
-    """A run that was found on disk and the files it consists of. Small and picklable."""
+    """A run that was found on disk, and the files that it consists of. A plan is small and picklable."""
 
     run: Run
     results: list[Path]
@@ -22,18 +22,19 @@ class RunPlan:
     """Dataset files (questions, golden answers, function docs) that the run is joined with."""
     logs: list[Path] = field(default_factory=list)
     confidence: float = 1.0
-    """How certain the importer is, from 0 to 1, that the files belong to its benchmark. The highest value wins."""
+    """How certain the importer is, from 0 to 1, that the files belong to its benchmark. If several importers recognize
+    the files, the highest value decides."""
     reason: str = ""
     """Why the files belong to this benchmark, shown by `fcreview doctor`."""
     issues: list[ImportIssue] = field(default_factory=list)
     importer_data: Any = None
-    """Data that the importer's `find_runs` passes to its `read_items`. Must be picklable, because runs are read in
-    other processes. Only the importer uses it."""
+    """Data that the importer's `find_runs` passes to its `read_items`. The data must be picklable, because runs are
+    read in other processes. Only the importer uses it."""
     importer: str = ""
     """Name of the importer that reads the run, a value of `--format`."""
     needs_scores: bool = True
-    """False if missing score files are not worth a warning: the results contain the verdicts, or no program writes
-    score files for this benchmark."""
+    """Whether missing score files are worth a warning. False if the results contain the verdicts, or if no program
+    writes score files for this benchmark."""
     decoder: str = ""
     """Decoder for the model's replies, as chosen with `--decoder`; empty if the importer chooses."""
     errata: Errata | None = None
@@ -43,13 +44,15 @@ class RunPlan:
 
     @property
     def import_fingerprint(self) -> int:
-        """Number below 2^31 for the importer version, decoder and errata. The run is imported again if it changes."""
+        """Number below 2^31 that depends on the importer version, decoder and errata. If it changes, the run is
+        imported again."""
         options = self.decoder + (f" {self.errata.digest}" if self.errata else "")
         return self.version + 1000 * (crc32(options.encode()) & 0xFFFFF if options else 0)
 
     @property
     def files(self) -> list[Path]:
-        """Files that the items depend on. The run is imported again if the size or time of one changes."""
+        """Files that the items depend on. The run is imported again if the size or modification time of a file
+        changes."""
         return [*self.results, *self.scores, *self.data, *self.logs]
 
 
@@ -87,7 +90,7 @@ class AppliedGoldenFix:
     """A golden answer that was replaced in a copy of a dataset file."""
 
     item: tuple[str, str]
-    """(category, id)"""
+    """(category, id) of the item whose golden answer was replaced."""
     path: Path
     """The original dataset file."""
     old: Any

@@ -1,8 +1,8 @@
 """Safe reading and writing of files in a workspace.
 
-Readers open regular files only, because a pipe or device in a file's place would block or never end. Writers replace a
-file as a whole. New files and folders get the permissions of the folder that contains them, whatever the umask is: in a
-folder that a group shares, the whole group can import and review, and a private folder stays private.
+Readers open regular files only, because reading a pipe or device could block or never end. Writers replace a file as a
+whole. New files and folders get the permissions of the folder that contains them, whatever the umask is: in a folder
+that a group shares, the whole group can import and review, and a private folder stays private.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def make_folder(path: Path) -> None:
 
 
 def apply_folder_permissions(file: Path, *, group_can_write: bool = False) -> None:
-    """Let everyone who can read in a new file's folder read the file; with `group_can_write`, the same for writing."""
+    """Let everyone who can read the folder of a new file read the file. With `group_can_write`, let everyone who can
+    write in the folder write the file."""
     mode = file.parent.stat().st_mode
     _set_permissions(file, mode & (0o666 if group_can_write else 0o644) | 0o600)
 

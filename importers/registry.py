@@ -75,8 +75,8 @@ MAX_LISTED_FILES = 5
 def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | None = None) -> DiscoveredRuns:  # noqa: A002
     """Find the runs at and below `paths`, with their datasets.
 
-    A file that several benchmarks claim goes to the one with the highest confidence, and an issue names both. If no
-    run is found, the result has an issue of severity `error`.
+    A file that several benchmarks claim goes to the benchmark with the highest confidence, and an issue names both. If
+    no run is found, the result has an issue of severity `error`.
 
     Args:
         paths: files and folders.

@@ -59,9 +59,9 @@ class UnblindedAnalysis:
     def fetch_aggregated_items(
         self, runs: Sequence[int], part_verdict_runs: Collection[int] = ()
     ) -> Iterator[tuple[int, dict[MetricSource, list[ScoredItem]]]]:
-        """Yield each run with its items by verdict source. Items that all sources score alike are combined, with a
-        count.
+        """Yield each run with its items by verdict source.
 
+        Items that all sources score alike are combined into one item with a count.
         Used for benchmarks whose metrics only count items (`Importer.aggregates_rows`). In `part_verdict_runs`, items
         with verdicts on parts are not aggregated. Other threads can use the store between two runs.
         """
@@ -82,8 +82,7 @@ class UnblindedAnalysis:
         return self._query(lambda: fetch_calibration_cases(self._connection, self._workspace, self._reviews, view))
 
     def build_cell_filter(self, base: str, cell: CalibrationCell) -> str | None:
-        """Return a filter for the items of one calibration cell, within the filter `base`. None if the cell has too
-        many items."""
+        """Return a filter for the items of one calibration cell, within the filter `base`. None for too many items."""
         from fcreview.store.queries.estimation import build_cell_filter
 
         return self._query(lambda: build_cell_filter(self._connection, base, cell))

@@ -34,9 +34,8 @@ _VERDICT_COLUMNS = {
 def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
     """Return a display name for each run: the model, and a suffix that distinguishes several runs of the model.
 
-    The suffix is the version or the language of the benchmark, else the run
-    number. Runs of different benchmarks can have
-    the same name.
+    The suffix is the version or the language of the benchmark, else the run number. Runs of different benchmarks can
+    have the same name.
     """
     names = {run: info.model for run, info in runs.items()}
     models = {run: (info.benchmark, info.model) for run, info in runs.items()}

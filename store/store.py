@@ -175,8 +175,7 @@ class Store:
         return self._query(lambda: item_detail.read_raw_record(self.connection, self.workspace, decode_item(item)))
 
     def read_score_record(self, item: int) -> str | None:
-        """Read the item's record in the score file; None if the file has no record of it. Raises: as
-        `read_raw_record`."""
+        """Read the item's record in the score file, or None without one. Raises: StoreError as `read_raw_record`."""
         self._raise_if_record_is_hidden(item)
         return self._query(lambda: item_detail.read_score_record(self.connection, self.workspace, decode_item(item)))
 
@@ -249,8 +248,7 @@ class Store:
         return self._query(lambda: create_queue(self.connection, request))
 
     def measure_progress(self, name: str, annotator: str | None = None) -> list[ShareProgress]:
-        """Return the progress of each annotator of a queue file, or of one annotator. Raises: QueueError as
-        `load_queue`."""
+        """Return the progress of all annotators of a queue file, or of one. Raises: QueueError as `load_queue`."""
         from fcreview.store.queues.queue_file import measure_progress
 
         return self._query(lambda: measure_progress(name, self._queue_items, self.reviews, annotator))

@@ -56,12 +56,14 @@ class SignalShutdown:
         self._signalled = False
         self._previous_handlers = {each: signal.getsignal(each) for each in SHUTDOWN_SIGNALS}
         for each in SHUTDOWN_SIGNALS:
-            if self._previous_handlers[each] is not signal.SIG_IGN:  # a program started with nohup must keep ignoring SIGHUP
+            if self._previous_handlers[each] is not signal.SIG_IGN:  # nohup makes a program ignore SIGHUP
                 signal.signal(each, self._on_signal)
 
     def restore(self) -> None:
-        """Restore the previous handlers. If a signal arrived, ignore further signals, so that nothing interrupts the
-        shutdown."""
+        """Restore the previous handlers.
+
+        If a signal arrived, ignore further signals, so that nothing interrupts the shutdown.
+        """
         if not self._signalled:
             for each, handler in self._previous_handlers.items():
                 signal.signal(each, handler)
@@ -115,8 +117,10 @@ class SignalWakeup:
             end.close()
 
     def _discard_received(self) -> None:
-        """Discard the received signal numbers. Only the wake-up matters, because Python calls the signal handlers
-        itself."""
+        """Discard the received signal numbers.
+
+        Only the wake-up matters, because Python calls the signal handlers itself.
+        """
         with contextlib.suppress(BlockingIOError):
             self._read_end.recv(4096)
 
@@ -246,8 +250,10 @@ class FcreviewApp(App[int]):
         self.push_screen(CommandPaletteScreen(PaletteContext(self, self.session, self._state)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Allow the action `palette` only where keys of the queue or of an item are active. Allow every other
-        action."""
+        """Allow the action `palette` only where keys of the queue or of an item are active.
+
+        Allow every other action.
+        """
         if action != "palette":
             return True
         if isinstance(self.focused, Input):
@@ -269,13 +275,17 @@ class FcreviewApp(App[int]):
             explain(event.key)
 
     async def action_quit(self) -> None:
-        """Quit after all reviews are on disk. If a review cannot be saved, show the error; the next attempt then
-        quits."""
+        """Quit after all reviews are on disk.
+
+        If a review cannot be saved, show the error; the next attempt then quits.
+        """
         self._quit_after_keys(list((self.focused or self.screen).ancestors_with_self))
 
     def _quit_after_keys(self, nodes: list[DOMNode]) -> None:
-        """Quit after the keys pressed earlier are handled. `nodes`: the focused widget and its ancestors, which get
-        these keys."""
+        """Quit after the keys pressed earlier are handled.
+
+        `nodes`: the focused widget and its ancestors, which get these keys.
+        """
         if nodes:
             nodes[0].call_later(self._quit_after_keys, nodes[1:])
         else:

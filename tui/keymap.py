@@ -100,8 +100,8 @@ def format_key(key: str) -> str:
 def first_key_names(changed_keys: frozenset[tuple[str, str]] = frozenset()) -> Mapping[str, str]:
     """Return the first key of each action by action id, formatted with `format_key`, for messages that name a key.
 
-    `changed_keys` has the (action id, keys) pairs of the mapping that `resolve_keymap` returned. Actions without a key are
-    omitted.
+    `changed_keys` has the (action id, keys) pairs of the mapping that `resolve_keymap` returned. Actions without a key
+    are omitted.
     """
     keys_by_action = {action.id: action.keys for action in ACTIONS.values()} | dict(changed_keys)
     first = {name: split_keys(keys)[0] for name, keys in keys_by_action.items()}

@@ -317,8 +317,10 @@ class LiveReload:
         return result.runs if scope == result.previous_runs else scope
 
     def _views_to_show(self, result: ReloadResult) -> list[View]:
-        """Return the views of the list and of each item. They have the runs of the new store but still the old item
-        numbers."""
+        """Return the views of the list and of each item.
+
+        They have the runs of the new store but still the old item numbers.
+        """
         views = [self._queue.state.view, *(pane.item_reviewer.displayed.navigator.view for pane in self._items)]
         scope, runs = self._queue.state.scope, self._runs_to_show(result)
         return [replace(view, runs=runs) if view.runs == scope else view for view in views]
@@ -326,8 +328,8 @@ class LiveReload:
     def _snapshot(self) -> tuple[object, ...] | None:
         """Return the state on which a reload depends. A different state after the reload reveals a change in between.
 
-        Returns None if no reload is possible: while a key press is handled, rows or an item are loading, or a screen without
-        an item covers the queue.
+        Returns None if no reload is possible: while a key press is handled, rows or an item are loading, or a screen
+        without an item covers the queue.
         """
         screens, items, actions = self._app.screen_stack, self._items, self._session.actions
         if not all(isinstance(screen, ItemScreen) for screen in screens[1:]) or not actions.is_idle:
@@ -367,6 +369,8 @@ class LiveReload:
 
 
 def is_pane_settled(pane: ItemPane) -> bool:
-    """Whether the pane shows its item and is not loading another item. A pane beside the list need not have the
-    focus."""
+    """Whether the pane shows its item and is not loading another item.
+
+    A pane beside the list need not have the focus.
+    """
     return pane.item_reviewer.is_settled and not (pane.opening and isinstance(pane.screen, ItemScreen))

@@ -1,4 +1,4 @@
-"""The session that all screens share: the store and the reviewer, used in a thread of their own. Without Textual."""
+"""Session that all screens share: the store and the reviewer, which run in a thread of their own. Without Textual."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AnnotatorVocabulary:
     """Tags and override reasons of the configuration file."""
 
     tags: tuple[str, ...] = ()
-    """Error tags. The tag prompt lists them first, with the digits from 1."""
+    """Configured error tags. The tag prompt lists these tags first, with the digits from 1 as keys."""
     reasons: tuple[str, ...] = DEFAULT_REASONS
     """Reasons for an override."""
 
@@ -46,16 +46,19 @@ class GoldenSupport:
     """Functions of the importers for the golden editor. Screens must not import importers themselves."""
 
     make_template: Callable[[Run, Item], dict[str, Any] | None]
-    """Returns the golden answer in the benchmark's format. None if the format is not known."""
+    """Returns the golden answer in the benchmark's format. None if the golden answer is not known in this format."""
     find_problem: Callable[[Run, Item, dict[str, Any]], str | None]
     """Returns why a golden answer is invalid, or None if it is valid."""
     recheck: Callable[[Run, Item, dict[str, Any], Any], bool | None]
-    """Recomputes the verdict with another golden answer. The last argument is the item's record in the result file."""
+    """Recomputes the verdict with another golden answer. None if that is not possible.
+
+    The last argument is the item's record in the result file.
+    """
 
 
 T = TypeVar("T")
 INTERRUPT_INTERVAL = 0.05
-"""Seconds between two attempts to interrupt a query."""
+"""Seconds between two attempts to interrupt a running query."""
 
 
 class SessionError(FcreviewError):
@@ -86,33 +89,34 @@ class Session:
     ) -> None:
         self.annotator = annotator
         self.golden_support = golden
-        """Support for the golden editor; None disables it."""
+        """Support for the golden editor. None disables the editor."""
         self.vocabulary = AnnotatorVocabulary()
-        """Set by the caller before the first item is shown."""
+        """Tags and override reasons. The caller sets them before the first item is shown."""
         self.report_services = services
         """Services for the command palette. None disables the report and the exports that need benchmark files."""
         self.actions = ActionQueue()
         """Queued actions of the review screens. The app quits only after they have run."""
         self.blind = blind
-        """Whether other verdicts on an item are hidden until this annotator submits one."""
+        """Whether review is blind: the verdicts of other sources on an item are hidden until this annotator submits a
+        verdict."""
         self.queue_file: str | None = None
-        """Name of the open queue file, which reviews record, or None."""
+        """Name of the open queue file, which each review records. None if no queue file is open."""
         self._workspace = workspace or (store.workspace if store is not None else None)
         self._store = store
         self._is_store_borrowed = store is not None
-        """Whether the caller passed the store in and closes it."""
+        """Whether the caller passed the store in. The caller then also closes the store."""
         self._annotator_state = AnnotatorState(self.folder, annotator)
         self.filter_history = FilterHistory(self._annotator_state, blind=blind)
         """Filters and searches of this annotator, from this session and earlier ones."""
         self._reviewer = reviewer
         self._reviewed: dict[str, ItemKey] = {}
-        """Items reviewed in this session by the id of the review's event. Undone reviews are removed."""
+        """Items reviewed in this session, by the event id of the review. Undone reviews are removed."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self.is_leaving = False
-        """True once the app is quitting. Queries are refused then, and reviews are still written."""
+        """Whether the app is quitting. The session then refuses queries but still writes reviews."""
         self._lock = threading.Lock()
         self._running: Callable[[Store], Any] | None = None
-        """The running query, guarded by `_lock`. Reviews are not included, so that they are never interrupted."""
+        """Running query, guarded by `_lock`. A review is never set here, so that reviews are not interrupted."""
         self._interrupts: set[asyncio.Task[None]] = set()
         """Tasks that interrupt a query. References keep asyncio from discarding them."""
 
@@ -122,7 +126,7 @@ class Session:
         return self._workspace.root if self._workspace is not None else None
 
     def load_position(self, state: QueueState) -> QueuePosition | None:
-        """Return the position at which this annotator left the queue, or None if it was another queue."""
+        """Return the position at which this annotator left the queue. None if the position belongs to another queue."""
         return load_position(self._annotator_state, state)
 
     def save_position(self, state: QueueState, position: QueuePosition) -> None:
@@ -142,7 +146,7 @@ class Session:
         """Call `read` with the store, in the store's thread, and return its result.
 
         Args:
-            interruptible: Interrupt the query when the caller is cancelled. It must not write.
+            interruptible: Interrupt the query when the caller is cancelled. Such a query must not write.
 
         Raises:
             SessionError: The store cannot be opened.
@@ -163,16 +167,16 @@ class Session:
             raise
 
     def open_current_store(self) -> Store:
-        """Open the store that is on disk now and leave the one in use open. To be called in a thread.
+        """Open the store that is on disk now, and leave the store in use open. Must be called in a thread.
 
-        The caller passes the result to `swap_store` or closes it.
+        The caller passes the new store to `swap_store` or closes it.
         """
         from fcreview.store.store import Store
 
         return Store.open(self._open_store().workspace, self.annotator, blind=self.blind)
 
     def swap_store(self, store: Store) -> None:
-        """Use another store for queries and reviews. Must not be called while one is running."""
+        """Use another store for queries and reviews. Must not be called while a query or a review is running."""
         previous, is_borrowed = self._store, self._is_store_borrowed
         self._store, self._is_store_borrowed = store, False
         if self._reviewer is not None:
@@ -207,7 +211,7 @@ class Session:
         return await self._run_uninterrupted(write)
 
     async def undo(self) -> Event | None:
-        """Retract this annotator's latest review. Return its event, or None if there is none."""
+        """Retract this annotator's latest review. Return its event, or None if there is no review to retract."""
 
         def write() -> Event | None:
             event = self._open_reviewer().undo()
@@ -218,9 +222,9 @@ class Session:
         return await self._run_uninterrupted(write)
 
     async def finish_actions(self) -> bool:
-        """Prepare to quit: refuse queries, interrupt the running one and wait for the queued actions.
+        """Prepare to quit: refuse queries, interrupt the running query and wait for the queued actions.
 
-        Return False if an action failed. The app must not quit then before the user has seen the error.
+        Returns False if an action failed. The app must then not quit before the user has seen the error.
         """
         self.is_leaving = True
         idle = asyncio.ensure_future(self.actions.wait_until_idle())
@@ -253,7 +257,7 @@ class Session:
             await asyncio.sleep(INTERRUPT_INTERVAL)
 
     def _interrupt(self, only_query: Callable[[Store], Any] | None = None) -> None:
-        """Interrupt the running query. `only_query`: do nothing if another one is running."""
+        """Interrupt the running query. If `only_query` is given and another query is running, do nothing."""
         with self._lock:
             is_running = self._running is not None and only_query in (None, self._running)
             if is_running and self._store is not None:
@@ -284,7 +288,10 @@ class Session:
         return self._store
 
     def _open_reviewer(self) -> Reviewer:
-        """Return the reviewer. Its journal is opened late, because an annotator who only reads needs none."""
+        """Return the reviewer.
+
+        Its journal is opened on the first review, because an annotator who only reads needs none.
+        """
         if self._reviewer is None:
             from fcreview.store.reviews.journal import Journal
             from fcreview.store.reviews.reviewer import Reviewer

@@ -73,8 +73,8 @@ VERDICT_MARKS = {True: "✓", False: "✗", None: "·"}
 ASCII_VERDICT_MARKS = {True: "P", False: "F", None: "."}
 """Marks for terminals without Unicode."""
 MAX_END_RUNS = 20
-"""Number of best runs, and of weakest runs, whose marks are printed. All marks are printed for up to three times as
-many runs."""
+"""Number of best runs, and number of weakest runs, whose marks a large matrix prints. A matrix with up to three times
+this number of runs prints the marks of all runs."""
 
 
 def print_matrix(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int | None, *, as_json: bool) -> None:
@@ -365,7 +365,7 @@ def _check_source(name: str | None) -> VerdictSource | None:
 
 
 def _select_runs(session: WorkspaceSession, names: Sequence[str]) -> list[RunRow]:
-    """Return the named runs, or all runs without names. Raises CommandError for fewer than two."""
+    """Return the named runs, or all runs without names. Raises CommandError for fewer than two runs."""
     rows = {row.run: row for row in session.runs}
     chosen = [rows[session.find_run_number(name)] for name in names] if names else list(rows.values())
     if len(chosen) < 2:

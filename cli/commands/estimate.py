@@ -93,7 +93,7 @@ def group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
 def estimate_combined_metrics(
     session: WorkspaceSession, rows: Sequence[RunRow], half_width: float, seed: int = 0
 ) -> Iterator[MetricEstimate]:
-    """Estimate combined metrics from the sample of each run. Empty if a run is missing."""
+    """Estimate combined metrics from the sample of each run. Yields nothing if a required run is missing."""
     from fcreview.importers.registry import compute_combined_metrics
     from fcreview.stats.estimation import combine_runs, estimate_metrics
 

@@ -178,7 +178,8 @@ def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criter
 
 
 def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
-    """Find the scale of a criterion. Raises UsageError unless it is universal or a verdict of the item has it."""
+    """Find the scale of a criterion. Raises UsageError if neither fcreview nor the item's verdicts define the
+    criterion."""
     automatic = [v for v in detail.item.verdicts if v.criterion == criterion]
     values = [v.value for v in automatic if v.target == target]
     scale = find_scale(criterion, values)
@@ -191,7 +192,7 @@ def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
 
 
 def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:
-    """Parse a verdict as the scale's value. Raises UsageError if it is not on the scale."""
+    """Parse a verdict as a value of the scale. Raises UsageError if the verdict is not on the scale."""
     if verdict is None:
         return None
     try:

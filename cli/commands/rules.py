@@ -44,7 +44,7 @@ class RuleFlip:
     passes: bool
     """Whether the item passes with the rule."""
     difference: str
-    """First difference between the golden answer and the prediction, as it is where the item fails."""
+    """First difference between the golden answer and the prediction, from the check that the item fails."""
 
     def as_json(self) -> dict[str, Any]:
         """Build the JSON object {benchmark, generation, language, model, category, id, flip, difference}."""
@@ -58,8 +58,10 @@ class RuleFlip:
 
 
 def find_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
-    """Find the verdicts that a rule changes on top of the workspace's errata. CommandError if the rule applies to no
-    run."""
+    """Find the verdicts that a rule changes on top of the workspace's errata.
+
+    Raises: CommandError if the rule applies to no run.
+    """
     plans = list(_find_affected_plans(options, rule))
     if not plans:
         raise CommandError(f"the rule changes nothing: no {rule.benchmark or 'BFCL'} run here")

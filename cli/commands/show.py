@@ -69,7 +69,7 @@ def _write_page(session: WorkspaceSession, item: int, file: Path) -> None:
 
 
 def find_item(session: WorkspaceSession, item_id: str, run: str | None) -> int:
-    """Return the row key of the item with this id. CommandError with candidates for an unknown or ambiguous id."""
+    """Return the item number of an id. Raises CommandError with candidates for an unknown or ambiguous id."""
     matches = [(row, item) for row in session.select_runs(run) for item in session.store.find_items(item_id, row.run)]
     if len(matches) == 1:
         return matches[0][1]

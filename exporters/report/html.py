@@ -87,7 +87,7 @@ SOURCE_COLORS: dict[MetricSource, str] = {"official": "#8a8f98", "rule": "#4f8fd
 
 
 def bars_svg(found: Sequence[Bar]) -> str:
-    """Draw bars as an `svg` element, with confidence intervals as whiskers. Empty without bars."""
+    """Draw bars as an `svg` element, with confidence intervals as whiskers. Returns an empty string without bars."""
     if not found:
         return ""
     said = escape(", ".join(map(_bar_label, found)), quote=True)

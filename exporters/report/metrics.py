@@ -43,7 +43,7 @@ class MetricRow:
     digits: int
     counted: str
     of: int | None = None
-    """Number of verdicts that a source has if it decided every item; None if the metric counts no verdicts."""
+    """Number of verdicts that a source would have if it had one on every item (`Metric.total`)."""
     n: dict[MetricSource, int | None] = field(default_factory=dict)
     """Number of verdicts by source."""
     values: dict[MetricSource, float | None] = field(default_factory=dict)
@@ -80,8 +80,7 @@ def present_sources(lines: Sequence[MetricRow]) -> tuple[MetricSource, ...]:
 
 
 def shown_value(line: MetricRow, source: MetricSource) -> float | None:
-    """Return the value to display. None if only some items could be recomputed, because these are not
-    representative."""
+    """Return the value to display. None if only some items, which are not representative, could be recomputed."""
     n = line.n.get(source)
     partial = source in ("rule", "errata") and n is not None and line.of is not None and n < line.of
     return None if partial else line.values.get(source)

@@ -118,7 +118,7 @@ class CalibrationResult:
     """Calibrations ordered by scope, the overall calibrations first."""
     error_groups: Sequence[ErrorGroup] = field(default=())
     scopes: Sequence[CalibrationScope] = ()
-    """Groupings shown besides the overall measures."""
+    """Groupings that are shown in addition to the overall measures."""
 
 
 def calibration_section(found: CalibrationResult) -> Section:
@@ -331,7 +331,7 @@ class RunReviewProgress:
 
 @dataclass(frozen=True, slots=True)
 class QueueSample:
-    """A queue with known sampling probabilities, and the progress of its annotators."""
+    """How a queue was sampled, and the progress of its annotators."""
 
     name: str
     created: str

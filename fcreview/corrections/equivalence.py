@@ -29,7 +29,7 @@ RULE_PHRASES = {
     "ignore case": "ignore-case",
     "x^2 is x**2": "power-notation",
 }
-"""Phrase that is accepted instead of a kind -> kind."""
+"""Alternative phrase for a kind of rule -> kind."""
 RULE_GRAMMAR = (
     "number-equal, default-omittable, ignore-case, power-notation or accept VALUE for VALUE,"
     " then [in ARGUMENT] [of FUNCTION] [on BENCHMARK]"
@@ -156,11 +156,12 @@ def _is_json(word: str) -> bool:
 _MAX_DEPTH = 50
 _POWER_OPERATOR = re.compile(r"[ ]*(?:\*\*|\^)[ ]*")
 _OMITTED = ""
-"""Accepted value of an object's field that may be omitted."""
+"""Accepted value that marks a field of an object as one that may be omitted."""
 
 
 def is_equivalent(rules: Sequence[EquivalenceRule], wanted: Any, given: Any, depth: int = 0) -> bool:
-    """Whether a predicted value equals the golden value, exactly or by one of the rules at each nested value.
+    """Whether a predicted value equals the golden value, exactly or by one of the rules. Nested values are compared in
+    the same way.
 
     A field of a golden object is either a value or a list of accepted values.
     """

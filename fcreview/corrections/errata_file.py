@@ -3,8 +3,9 @@
 The header is `{"format": "fcreview-errata", "version": 1, "date", "who", "goldens", "rules", "digest"}`. An entry has
 `"kind": "golden"`, a rule has `"kind": "rule"`.
 
-The digest (blake2b-32, hex) covers the header without it and all bytes after the header. It reveals accidental and
-manual changes, but does not prove who wrote the file: for that, sign the file with another tool.
+The digest (BLAKE2b, 32 bytes, as hex) covers the header without the field `digest` and all bytes after the header. It
+reveals accidental and manual changes, but does not prove who wrote the file: to prove that, sign the file with another
+tool.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ class Errata:
     rules: tuple[EquivalenceRule, ...] = ()
     digest: str = ""
     date: str = ""
-    """ISO 8601."""
+    """Date of the errata file, ISO 8601."""
     who: str = ""
     """Author of the file."""
     path: str = ""
     """File that the errata were read from."""
 
     def for_benchmark(self, benchmark: str, *, rules: bool = True) -> Errata | None:
-        """Select the entries for a benchmark, and with `rules` its rules too. Returns None if there are none.
+        """Select the entries for a benchmark and, with `rules`, its equivalence rules. Returns None if there are none.
 
         The digest of the result covers only the selected part.
         """
@@ -147,18 +148,18 @@ def _hash(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MergedErrataFile:
-    """Result of `combine_errata`."""
+    """Result of combining two sets of errata with `combine_errata`."""
 
     content: bytes | None
     """Content of the combined file; None if the other errata add nothing."""
     n_new: int
     """Number of corrections that only the other errata have."""
     n_known: int
-    """Number of corrections that both have. Their reasons and annotators are combined."""
+    """Number of corrections that both errata have. Their reasons and annotators are combined."""
     n_new_rules: int
     """Number of rules that only the other errata have."""
     conflicts: tuple[ErrataKey, ...]
-    """Items with different corrections, questions or old golden answers. Your own entry is kept."""
+    """Items with different corrections, questions or old golden answers in the two errata. Your own entry is kept."""
 
 
 def combine_errata(own: Errata, other: Errata) -> MergedErrataFile:

@@ -16,19 +16,19 @@ class ErrataError(FcreviewError):
 
 
 ErrataKey = tuple[str, str, str, str, str]
-"""(benchmark, generation, language, category, id)"""
+"""Identity of a corrected item: (benchmark, generation, language, category, id)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Official verdicts of the available runs on an item, by the old golden answer."""
+    """Official verdicts, with the old golden answer, of the available runs on an item."""
 
     runs: int = 0
     """Number of runs that contain the item."""
     passed: int = 0
-    """Number of runs that pass."""
+    """Number of runs that pass the item."""
     failed: tuple[str, ...] = ()
-    """Models of the runs that fail."""
+    """Models of the runs that fail the item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ErrataEntry:
     category: str
     id: str
     question_hash: str
-    """Result of `hash_question`."""
+    """Hash of the question, from `hash_question`."""
     old: Any
     """Golden answer in the dataset; any JSON."""
     new: Any
@@ -52,7 +52,7 @@ class ErrataEntry:
     settled_by: tuple[str, ...] = ()
     """Names of the annotators who decided on the correction."""
     decided_by: str = ""
-    """`adjudication`, `unanimous` or `majority`."""
+    """How the correction was decided: `adjudication`, `unanimous` or `majority`."""
     file: str = ""
     """Dataset file that contains the golden answer, for its maintainers."""
     title: str = ""
@@ -102,7 +102,7 @@ def _select_strings(value: Any) -> tuple[str, ...]:
 
 
 def hash_question(messages: Iterable[Message]) -> str:
-    """Hash the user messages that open the turns: blake2b-8 hex of the JSON `[[turn, text], ...]`.
+    """Hash the user messages that open the turns: BLAKE2b (8 bytes, as hex) of the JSON `[[turn, text], ...]`.
 
     The hash is the same in every run, because it does not cover the system message of the benchmark's runner.
     """

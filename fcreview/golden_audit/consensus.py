@@ -12,8 +12,8 @@ from fcreview.model.wording import format_count
 MIN_FAMILIES = 2
 """Number of model families that must agree. Models of one family are not independent."""
 MAX_CONFLICT_RATE = 0.02
-"""Maximum share of a run's items on which official and recomputed verdicts differ. Beyond it, fcreview probably
-misreads the run."""
+"""Maximum share of a run's items on which official and recomputed verdicts differ. If the share is larger, fcreview
+probably misreads the run."""
 
 
 def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:
@@ -27,7 +27,7 @@ def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
-    """Find whether runs with much weight fail."""
+    """Report the failing runs as a reason. Its strength is their share of the total weight of the runs."""
     failing = [run for answer, _ in evidence.differences for run in answer.runs]
     share = evidence.run_weights.compute_share(failing)
     if not share:
@@ -42,7 +42,8 @@ def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_agreement(evidence: QuestionEvidence) -> list[Reason]:
-    """Find the difference that has the most weight among those of several model families."""
+    """Find the difference with the largest total weight among the differences that runs of several model families
+    share."""
     weights = evidence.run_weights
     several = [each for each in evidence.shared_differences if len(weights.families_of(each.runs)) >= MIN_FAMILIES]
     if not several:
@@ -62,8 +63,8 @@ def _agreement_text(evidence: QuestionEvidence, shared: SharedDifference) -> str
 
 
 def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
-    """Find whether failing runs are better than passing runs. The strength is 2 p - 1, where p is the probability that
-    a failing run is better than a passing one. Each model family has the same weight."""
+    """Report as a reason that failing runs are better than passing runs. The strength is 2 p - 1, where p is the
+    probability that a failing run is better than a passing one. Each model family has the same weight."""
     weights, profiles = evidence.run_weights, evidence.run_profiles
     failed = {run for answer, _ in evidence.differences for run in answer.runs if run in weights.bits}
     passed = weights.bits.keys() - failed

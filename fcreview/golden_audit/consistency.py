@@ -60,7 +60,8 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
 def explain_difference(
     evidence: QuestionEvidence, index: GoldenAnswerIndex, difference: AnswerDifference
 ) -> str | None:
-    """Explain why a difference may not matter, as text to append to its label; None if it may matter."""
+    """Explain why a difference may not matter, as text to append to the label of the difference. Returns None if it may
+    matter."""
     if not difference.path:
         return None
     name, *inside = split_path(difference.path)
@@ -134,7 +135,7 @@ def _check_golden_calls(evidence: QuestionEvidence) -> Iterable[Reason]:
             yield Reason("contract", 1.0, f"golden answer calls {call.name}, which has no function docs")
         elif schema.lists_parameters and call.arguments is not None:
             missing = [p.name for p in schema.parameters.values() if p.required and p.name not in call.arguments]
-            if missing and evidence.question.group is None:  # In a conversation, the user may name it later.
+            if missing and evidence.question.group is None:  # In a conversation, the user may give the value later.
                 text = f"golden answer omits {missing[0]} of {call.name}, which is required"
                 yield Reason("contract", 1.0, text)
 
@@ -151,7 +152,7 @@ def _check_required_default(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_omission(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find an argument that may be omitted, while its default may not be given."""
+    """Find an argument that the golden answer allows omitting although it does not accept the argument's default."""
     parameter, accept = argument.parameter, argument.accept
     if parameter is None or not accept.optional or parameter.required:
         return
@@ -167,7 +168,8 @@ def _check_omission(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find an undocumented argument, a required argument that may be omitted, and values of the wrong type."""
+    """Find an undocumented argument, a required argument that the golden answer allows omitting, and values of the
+    wrong type."""
     parameter, values = argument.parameter, argument.accept.any_of
     if parameter is None:
         text = f"golden answer has {argument.name}, which the function docs of {argument.call.name} do not list"
@@ -192,7 +194,8 @@ def _is_variable_name(value: Any, parameter: Parameter) -> bool:
 
 
 def describe_value_conflict(value: Any, parameter: Parameter) -> str | None:
-    """Describe how a golden value conflicts with the function docs, as text that starts with a verb; None if not."""
+    """Describe how a golden value conflicts with the function docs, as text that starts with a verb. Returns None if it
+    does not."""
     if value in ("", None):
         return None
     json_type = json_type_of(value)
@@ -242,7 +245,7 @@ def _with_article(json_type: str) -> str:
 
 
 def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find a formula that is accepted in one notation only, or mixes two."""
+    """Find a formula that the golden answer accepts in one notation only, or that mixes two notations."""
     formulas = [value for value in argument.accept.any_of if isinstance(value, str) and is_power_formula(value)]
     if not formulas or argument.parameter is None:
         return
@@ -257,7 +260,8 @@ def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_strings(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find accepted strings that are damaged, or that are different parts of another: `San Francisco` and `CA`."""
+    """Find accepted strings that are damaged, or that are two different parts of a third one: `San Francisco` and `CA`
+    of `San Francisco, CA`."""
     strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
     damaged = next((string for string in strings if _is_damaged(string)), None)
     if damaged:
@@ -316,9 +320,11 @@ class GoldenAnswerIndex:
         self._accepted_with: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
         """(argument, normalized value) -> {other normalized value that is accepted with it: id of an item}."""
         self._golden_of_content: defaultdict[tuple[str, ...], dict[str, QuestionKey]] = defaultdict(dict)
-        """Question and functions -> {canonical golden answer: key of an item}. Without conversations."""
+        """Question and functions -> {canonical golden answer: key of an item}. Items of conversations are not
+        included."""
         self._content_of_question: dict[QuestionKey, tuple[tuple[str, ...], str]] = {}
-        """Key -> (question and functions, canonical golden answer), of questions that can be compared."""
+        """Key of an item -> (question and functions, canonical golden answer), for items whose questions can be
+        compared."""
         for question in questions:
             self._add(question)
 
@@ -329,7 +335,7 @@ class GoldenAnswerIndex:
                 if isinstance(accept, AcceptedValues):
                     self._count_usage(call.name, name, accept, counted)
                     self._index_strings(question.key.id, name, accept)
-        # The same words in a conversation may belong to another step of it.
+        # In a conversation, the same words may belong to another step.
         is_comparable = question.golden and question.is_self_contained and question.group is None
         if is_comparable and (text := normalize_text(question.text)):
             content = (text, *sorted(str(raw.get("name")) for raw in question.functions))
@@ -356,7 +362,8 @@ class GoldenAnswerIndex:
                     self._accepted_with[name, one].setdefault(other, item)
 
     def find_item_accepting_both(self, name: str, accepted: Iterable[Any], predicted: Any) -> str | None:
-        """Find an item that accepts the predicted string and one of the accepted ones for an argument of this name."""
+        """Find an item that accepts both the predicted string and one of the `accepted` strings for an argument of this
+        name. Returns its id, or None if there is none."""
         if not isinstance(predicted, str):
             return None
         for value in accepted:
@@ -371,7 +378,8 @@ class GoldenAnswerIndex:
         return self._usage[function, name]
 
     def find_conflicting_item(self, question: AuditedQuestion) -> str | None:
-        """Find an item with the same question and functions and another golden answer."""
+        """Find an item with the same question and functions but another golden answer. Returns its id, or None if there
+        is none."""
         if question.key not in self._content_of_question:
             return None
         content, own = self._content_of_question[question.key]
@@ -379,7 +387,7 @@ class GoldenAnswerIndex:
 
 
 def find_deviations_from_other_items(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
-    """Find arguments that other items treat differently, and items with the same question and another answer."""
+    """Find arguments that other items treat differently, and items with the same question but another golden answer."""
     reasons: list[Reason] = []
     for call in evidence.question.golden:
         for name, accept in (call.arguments or {}).items():
@@ -415,7 +423,8 @@ def _accepted_type(accept: AcceptedValues) -> str:
 
 
 def _canonical_golden(golden: Iterable[Call]) -> str:
-    """Return names and accepted values as text that does not depend on the order of calls, arguments and values."""
+    """Return the names and accepted values of golden calls as text that does not depend on the order of calls,
+    arguments and values."""
     calls = []
     for call in golden:
         arguments = {

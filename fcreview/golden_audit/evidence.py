@@ -45,15 +45,15 @@ class GoldenArgument:
 
 @dataclass(frozen=True, slots=True)
 class QuestionEvidence:
-    """A question, and what the answers of the runs and the function docs say about it."""
+    """A question with the evidence from the answers of the runs and from the function docs."""
 
     question: AuditedQuestion
     run_weights: RunWeights
     run_profiles: Mapping[int, RunProfile]
     function_schemas: Sequence[FunctionSchema]
     differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]]
-    """Readable failing answers with their differences. Differences that another answer passes with are excluded, and
-    answers without other differences are omitted."""
+    """Readable failing answers with their differences from the golden answer. Differences that also occur in a passing
+    answer are excluded, and so are answers without any other difference."""
     shared_differences: Sequence[SharedDifference]
     passing_differences: frozenset[tuple[Any, ...]]
     """`AnswerDifference.match_key` of the differences of passing answers."""
@@ -66,11 +66,12 @@ class QuestionEvidence:
         return schema.parameters.get(argument) if schema else None
 
     def is_required(self, call: Call, argument: str) -> bool:
-        """Whether no answer that omits the argument passes."""
+        """Whether every answer that omits the argument fails."""
         return (call.turn, call.index, call.name, argument, "-", "") not in self.passing_differences
 
     def build_alternative(self, difference: AnswerDifference, runs: Iterable[int]) -> AlternativeAnswer:
-        """Build the competing answer of these runs. Names the call if several golden calls have the same function."""
+        """Build the alternative answer that these runs gave. Its text names the call if several golden calls have the
+        same function."""
         runs = tuple(runs)
         several = sum(call.name == difference.function for call in self.question.golden) > 1 and bool(difference.path)
         text = f"call {difference.golden_index + 1}, {difference.label}" if several else difference.label

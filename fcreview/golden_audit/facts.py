@@ -40,8 +40,8 @@ _MAKERS = ("meta", "open", "openai", "anthropic", "google", "nvidia", "databrick
 @lru_cache(1 << 12)
 def find_model_family(model: str) -> str:
     """Return the family of a model. Examples: `gpt` for `gpt-4o-2024-08-06-FC`, `llama` for
-    `meta-llama_Meta-Llama-3-70B-Instruct`. For unknown families it is the first word of the name that is not a maker:
-    `functionary` for `meetkai/functionary-small`."""
+    `meta-llama_Meta-Llama-3-70B-Instruct`. An unknown family is named by the first word of the model's name that is not
+    the name of its maker: `functionary` for `meetkai/functionary-small`."""
     name = re.split(r"[/_]", model.lower(), maxsplit=1)[-1]
     word = next((word for word in _WORD.findall(name) if word not in _MAKERS), None)
     if word is None:
@@ -85,7 +85,7 @@ _FUNCTION_PREFIX = re.compile(r"^\s*(?:lambda\s+\w+\s*:|[a-z]\s*\(\s*\w\s*\)\s*=
 _POWER = re.compile(r"[\w)]\s*(?:\^|\*\*)\s*[-\w(]")
 _PUNCTUATION = re.compile(r"[^a-z0-9+<>=%]+")
 MAX_LIST_DEPTH = 2
-"""Depth to which lists are compared element by element."""
+"""Number of nested list levels that are compared element by element."""
 MAX_LIST_LENGTH = 50
 """Maximum length of lists that are compared in any order."""
 _MAX_TEXT_LENGTH = 400
@@ -98,8 +98,8 @@ SINGLE_VALUE = "same value, with or without a list around it"
 
 
 def describe_equivalence(golden: Any, predicted: Any, depth: int = 0) -> str | None:
-    """Describe why two values that are not equal may mean the same; None if they do not seem to. `depth`: number of
-    lists that contain the values."""
+    """Describe why two values that are not equal may mean the same. Returns None if they do not seem to mean the same.
+    `depth` is the number of lists that contain the values."""
     if isinstance(golden, str) and isinstance(predicted, str):
         return _describe_text_equivalence(golden, predicted)
     if isinstance(golden, list) or isinstance(predicted, (list, tuple)):
@@ -214,7 +214,8 @@ _TEXT_FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     (SAME_UNIT, _canonical_unit),
     (SAME_WORDS, _stem_words),
 )
-"""Pairs of a description and a function. The description applies to texts for which the function returns the same."""
+"""Pairs of a description and a function. The description applies to two texts for which the function returns the same
+result."""
 
 
 def is_short_for(short: str, long: str) -> bool:
@@ -265,7 +266,7 @@ def _describe_element_equivalence(golden: list[Any], predicted: list[Any], depth
 
 
 MAX_DIFFERENCES = 30
-"""Maximum number of differences of an answer. An answer with more is a different answer altogether."""
+"""Maximum number of differences of an answer. An answer with more is treated as entirely different."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +278,7 @@ class AnswerDifference:
     """`Call.index` of the golden call, or -1 for a call that the golden answer does not have."""
     function: str
     path: str
-    """Path in the arguments; empty if whole calls differ."""
+    """Path of the value in the arguments; empty if whole calls differ."""
     state: str
     """Kind of difference, a `DiffState`."""
     predicted: Any
@@ -287,14 +288,14 @@ class AnswerDifference:
 
     @property
     def match_key(self) -> tuple[Any, ...]:
-        """Key that equal differences of several answers share."""
+        """Key that is the same for equal differences of several answers."""
         omitted = self.predicted is NO_VALUE
         text = "" if omitted else normalize_text(to_json_text(self.predicted)) or to_json_text(self.predicted)
         return (self.turn, self.golden_index, self.function, self.path, "-" if omitted else "", text)
 
     @property
     def label(self) -> str:
-        """Text of the predicted side: `unit: "km"`, `without unit`, `no call of f`."""
+        """Text for the predicted side of the difference: `unit: "km"`, `without unit`, `no call of f`."""
         if not self.path:
             if self.state == "-":
                 return f"no call of {self.function}"
@@ -305,7 +306,7 @@ class AnswerDifference:
 
     @property
     def golden_label(self) -> str:
-        """Text of the golden side: `"km" or 2 more`, `no value`."""
+        """Text for the golden side of the difference: `"km" or 2 more`, `no value`."""
         accepts_none = isinstance(self.golden, AcceptedValues) and not self.golden.any_of
         return "no value" if self.golden is NO_VALUE or accepts_none else abbreviate_golden(self.golden)
 
@@ -425,5 +426,5 @@ def compute_failure_bits(pass_rate: float) -> float:
 
 
 def smooth_rate(passed: int, known: int) -> float:
-    """Return a pass rate, moved towards 1/2 by two additional items, one of which passes."""
+    """Return a pass rate, moved towards 1/2 by two additional items, of which one passes and one fails."""
     return (passed + 1) / (known + 2)

@@ -39,9 +39,10 @@ class DocumentedFormat:
 
     name: str
     pattern: re.Pattern[str]
-    """Pattern that strings of this format contain."""
+    """Regular expression that strings of this format contain."""
     strength: float
-    """Strength of a violation as a reason. It is lower for `City, State`, because some cities have no state."""
+    """Strength, from 0 to 1, of the reason if a string does not have the format. It is lower for `City, State`, because
+    some cities have no state."""
 
 
 def _is_documented_value(string: str, argument: GoldenArgument) -> bool:

@@ -25,7 +25,8 @@ OTHER_NUMBER_WORDS = {
 }  # fmt: skip
 NUMBER_WORDS = {word: float(value) for value, word in enumerate(_COUNTING_WORDS.split())} | OTHER_NUMBER_WORDS
 UNIT_SCALES = (1.0, 100.0, 0.01, 1000.0, 0.001, 1e6, 12.0, 60.0, 3600.0)
-"""Factors between units: percent, thousands, millions, dozens and months, minutes, hours."""
+"""Factors between units that a text and a golden answer may use: percent, thousands, millions, dozens and months,
+minutes, hours."""
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{3,}")
 STEM_LENGTH = 4
@@ -47,7 +48,7 @@ class TextContent:
         text: The text, case-folded.
         numbers: Numbers in digits or words.
         scaled: The numbers in all units of `UNIT_SCALES`, rounded to 9 digits, as strings.
-        stems: First letters of the words.
+        stems: First `STEM_LENGTH` letters of each word.
     """
 
     __slots__ = ("numbers", "scaled", "stems", "text")
@@ -59,11 +60,12 @@ class TextContent:
         self.stems = {word[:STEM_LENGTH] for word in _WORD.findall(self.text)}
 
     def has_number(self, value: float) -> bool:
-        """Whether the text has the number, with any sign and in any unit."""
+        """Whether the text contains the number, with any sign and in any unit of `UNIT_SCALES`."""
         return f"{abs(value):.9g}" in self.scaled
 
     def has_words(self, text: str) -> bool:
-        """Whether the text has a word of another text. Non-ASCII words match by two letters, as in unspaced scripts."""
+        """Whether the text contains a word of another text. A non-ASCII word matches by any two consecutive letters,
+        because some scripts do not separate words."""
         folded = text.casefold()
         words = _WORD.findall(folded)
         if folded in self.text or not words:

@@ -18,11 +18,12 @@ class DistinctAnswer:
 
     runs: list[int]
     passed: bool | None
-    """Official verdict, else recomputed verdict, else judge verdict."""
+    """Whether the answer passes: the official verdict, else the recomputed verdict, else the judge verdict, else
+    None."""
     has_verdict_conflict: bool = False
     """Whether the official and the recomputed verdict differ."""
     calls: list[Call] = field(default_factory=list)
-    """Predicted calls."""
+    """Predicted calls of the answer."""
     pairs: list[CallPair] = field(default_factory=list)
     items: list[int] = field(default_factory=list)
     """Numbers of the items with this answer, one for each run."""
@@ -39,12 +40,12 @@ class AuditedQuestion:
 
     key: QuestionKey
     text: str
-    """Messages up to the last user message."""
+    """Text of the messages up to the last user message."""
     golden: list[Call]
     functions: list[dict[str, Any]]
     """Function docs as JSON."""
     group: str | None = None
-    """Conversation that the question is part of."""
+    """Id of the conversation that the question is part of; None if it is not part of one."""
     is_self_contained: bool = True
     """Whether the question is sufficient for the answer, because the golden calls do not depend on tool results."""
     answers: list[DistinctAnswer] = field(default_factory=list)
@@ -53,7 +54,7 @@ class AuditedQuestion:
 
     @property
     def runs(self) -> list[int]:
-        """Runs that answered the question."""
+        """Numbers of the runs that answered the question."""
         return [run for answer in self.answers for run in answer.runs]
 
     @property

@@ -1,8 +1,9 @@
-"""Scores of suspect questions, from the reasons found and from what reviews say about each kind of reason.
+"""Scores of suspect questions, computed from the reasons found and from the reviews of questions with each kind of
+reason.
 
-Each kind of reason has a prior chance of being right. It counts as `PRIOR_REVIEWS` reviews, and each reviewed question
-with a reason of that kind adds one: in favor if the fault is the golden answer's, the question's or the checker's,
-against if it is the model's.
+Each kind of reason has a prior chance of being right. The prior chance counts as `PRIOR_REVIEWS` reviews, and each
+reviewed question with a reason of that kind adds one review: in favor if the fault is the golden answer's, the
+question's or the checker's, against if it is the model's.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def update_chances(
 
 
 def is_benchmark_at_fault(question: AuditedQuestion) -> bool | None:
-    """Whether annotators blame the benchmark for any item of the question, or only models; None if undecided."""
+    """Whether annotators blame the benchmark for at least one item of the question. False if they blame only models;
+    None if no fault is decided."""
     if any(question.faults[fault] for fault in BENCHMARK_FAULTS):
         return True
     return False if question.faults["model"] else None
@@ -57,15 +59,15 @@ REASON_CHANCES = {
     "contract": 0.6, "default": 0.5, "loose": 0.4, "notation": 0.4, "omission": 0.4, "siblings": 0.3,
     "ungrounded": 0.25, "agreement": 0.6, "explained": 0.5, "failing": 0.3, "reversed": 0.2, "contradiction": 0.3,
 }  # fmt: skip
-"""Kind of reason -> chance that a clear reason of this kind is right. They are rough estimates: above 1/2 for conflicts
-with the function docs and for agreement of independent models, about 0.4 for notation, and 1/5 to 1/3 for deviations
-from other items or answers."""
+"""Kind of reason -> chance that a clear reason of this kind is right. The chances are rough estimates: above 1/2 for
+conflicts with the function docs and for agreement of independent models, about 0.4 for notation, and 1/5 to 1/3 for
+deviations from other items or answers."""
 CONVENTION_SHARE = 0.1
 """Share of a dataset's items above which a property of its golden answers is a convention and weighs less."""
 MIN_CONVENTION_ITEMS = 20
-"""Minimum number of items with the property for a convention."""
+"""Minimum number of items with a property for the property to be a convention."""
 MIN_SHOWN_STRENGTH = 0.05
-"""Minimum strength of reasons that are shown."""
+"""Minimum strength, from 0 to 1, of the reasons that are shown."""
 GOLDEN_ONLY_KINDS = frozenset({"contract", "default", "omission", "loose", "notation", "siblings", "ungrounded"})
 """Kinds of reasons that follow from golden answers and function docs, without the answers of runs."""
 QuestionReasons = list[tuple[AuditedQuestion, list[Reason]]]
@@ -87,7 +89,8 @@ class Suspect:
 
     @property
     def alternative(self) -> AlternativeAnswer | None:
-        """Competing answer of the strongest reason with one. Answers that models gave take precedence."""
+        """Alternative answer of the strongest reason that has one, or None if no reason has one. Answers that models
+        gave take precedence."""
         alternatives = [reason.alternative for reason in self.reasons if reason.alternative]
         return next((each for each in alternatives if each.models), alternatives[0] if alternatives else None)
 
@@ -140,7 +143,8 @@ def _weaken_conventions(found: QuestionReasons) -> QuestionReasons:
 
 def build_suspect(question: AuditedQuestion, reasons: Iterable[Reason], chances: Mapping[str, float]) -> Suspect:
     """Compute the score: 1 minus the probability that all kinds of reasons are wrong. Of each kind, the strongest
-    reason counts. If annotators have decided on the fault, the score moves half of the way to 1, or to 0."""
+    reason counts. If annotators have decided on the fault, the score moves half of the way to 1 (fault of the
+    benchmark) or to 0 (fault of the model)."""
     ordered = sorted(reasons, key=lambda reason: -chances[reason.kind] * reason.strength)
     strongest: dict[str, float] = {}
     for reason in ordered:

@@ -32,23 +32,24 @@ from fcreview.model.item import AcceptedValues, Call, CallPair
 
 OTHER_FUNCTION_COST = 1e6
 UNPAIRED_COST = 0.6e6
-"""Cost of a call without a partner, in an ordered alignment. One is cheaper than a pair of different functions, two are
-more expensive."""
+"""Cost of a call without a partner, in an ordered alignment. One such call costs less than a pair of different
+functions, and two cost more."""
 UNDECODABLE_COST = 100.0
 OTHER_FUNCTION_ARGUMENT_FACTOR = 1e-3
-"""Factor of the argument cost in a pair of different functions, small so that it never separates other pairs."""
+"""Factor that reduces the argument cost in a pair of different functions, so that this cost never separates other
+pairs."""
 DISTANCE_COST = 1e-5
-"""Cost of each position between two partners."""
+"""Cost for each position by which two partners are apart."""
 MAX_COMPARED_PAIRS = 3600
-"""Number of possible pairs (60 by 60) above which calls are paired by function and position instead of cost."""
+"""Number of possible pairs (60 by 60) above which calls are paired by function and position instead of by cost."""
 
 MIN_NAME_SIMILARITY = 0.8
-"""Similarity of function names, from 0 to 1, from which they count as the same name misspelled."""
+"""Minimum similarity, from 0 to 1, of function names that count as two spellings of the same name."""
 MAX_NAME_LENGTH = 100
-"""Number of characters of a function name that are compared."""
+"""Maximum number of characters of a function name that are compared."""
 
 IndexPairs = list[tuple[int, int]]
-"""(index in the golden calls, index in the predicted calls)"""
+"""Pairs of (index in the golden calls, index in the predicted calls)."""
 
 
 def align_turns(
@@ -114,7 +115,7 @@ def _can_replace(
 
 
 def _has_similar_name(first: str, second: str) -> bool:
-    """Whether names differ in spelling or qualifier only: `get_wether` and `get_weather`, `Maps.find` and `find`."""
+    """Whether names differ only in spelling or qualifier: `get_wether` and `get_weather`, `Maps.find` and `find`."""
     first, second = first[:MAX_NAME_LENGTH].casefold(), second[:MAX_NAME_LENGTH].casefold()
     if not first or not second or first.rpartition(".")[2] == second.rpartition(".")[2]:
         return True
@@ -203,7 +204,8 @@ def _arguments_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> fl
 
 
 def _argument_cost(accepted: AcceptedValues, value: Any, rules: ComparisonRules) -> float:
-    """Return the weight of the argument's differences, at most 1. Scalars take a short cut without reasons."""
+    """Return the weight of an argument's differences, at most 1. For scalars, a shorter computation leaves out the
+    reasons."""
     if is_accepted(accepted, value):
         return 0
     if type(value) in SCALAR_TYPES:
@@ -212,7 +214,7 @@ def _argument_cost(accepted: AcceptedValues, value: Any, rules: ComparisonRules)
 
 
 def _assign_in_any_order(costs: list[list[float]]) -> IndexPairs:
-    """Return the pairs of least total cost."""
+    """Return the pairs of least total cost, in any order of the calls."""
     rows, columns = len(costs), len(costs[0])
     if rows > columns:
         transposed = [list(column) for column in zip(*costs, strict=True)]

@@ -22,18 +22,18 @@ SUBDIVISIONS = (
     (BY_ERROR_TYPE, BY_FUNCTION),
     (BY_FUNCTION, BY_ARGUMENT),
 )
-"""The two groupings that divide a group further, for each grouping."""
+"""For each of `GROUPINGS`, the two other groupings that divide its groups further."""
 VALUE_ARROW = " -> "
 """Text between a golden and a predicted value."""
 GROUPING_PLURALS = ("error types", "functions", "arguments", "categories", "values")
 GROUPING_HEADINGS = ("error type", "function", "argument", "category", f"golden{VALUE_ARROW}predicted")
 UNNAMED_GROUPS = (*(f"(no {name} given)" for name in GROUPINGS[:BY_VALUE]), "(no value differs)")
-"""Title of a group without a name, for each grouping."""
+"""For each of `GROUPINGS`, the title of the group whose clusters have no name in that grouping."""
 
 
 @dataclass(slots=True)
 class Cluster:
-    """Failures that share three properties. Those that they do not share are empty.
+    """Failures that share three properties. The fields of all other properties are empty.
 
     The shared properties are error type, function and argument; category, error type and function; or the golden and
     predicted values, function and argument.
@@ -43,17 +43,17 @@ class Cluster:
     function: str | None
     argument: str | None
     count: int
-    """Number of items."""
+    """Number of items in the cluster."""
     examples: list[str]
-    """Ids of a few items."""
+    """Ids of a few items of the cluster."""
     where: str
-    """Filter that selects exactly these items."""
+    """Filter that selects exactly the items of the cluster."""
     terms: tuple[str, ...] = ("", "", "")
-    """Filter term for each of `names`, such as `error:value_error:string`; empty for a property that is not shared. A
-    term selects all clusters of the view with that name."""
+    """For each property in `names`, a filter term such as `error:value_error:string`; empty for a property that the
+    failures do not share. A term by itself selects the items of all clusters with the same name."""
 
     difference: str = ""
-    """First difference of the first item."""
+    """First difference of the cluster's first item."""
     category: str | None = None
     golden: str | None = None
     predicted: str | None = None
@@ -65,7 +65,7 @@ class Cluster:
 
     @property
     def _values(self) -> str | None:
-        """`"km" -> "kilometers"`"""
+        """Golden and predicted value as one name, such as `"km" -> "kilometers"`; None if the cluster has neither."""
         if self.golden is None and self.predicted is None:
             return None
         golden = "(not in golden)" if self.golden is None else self.golden
@@ -88,7 +88,7 @@ class ClusterGroup:
 
     @property
     def example(self) -> Cluster | None:
-        """The largest cluster with a first difference, or None."""
+        """The largest cluster that has a first difference, or None if no cluster has one."""
         return max((each for each in self.clusters if each.difference), key=lambda each: each.count, default=None)
 
 
@@ -102,17 +102,18 @@ def group_clusters(clusters: Iterable[Cluster], grouping: int) -> list[ClusterGr
 
 
 def computed_grouping(grouping: int) -> int:
-    """Return the grouping by which clusters are computed. Error types, functions and arguments share one set."""
+    """Return the grouping for which clusters are computed. One set of clusters serves error types, functions and
+    arguments."""
     return grouping if grouping in (BY_CATEGORY, BY_VALUE) else BY_ERROR_TYPE
 
 
 def select_named_clusters(clusters: Iterable[Cluster], grouping: int) -> list[Cluster]:
-    """Return the clusters of a group that have a name in one of its subdivisions."""
+    """Return the clusters that have a name in at least one subdivision of the grouping."""
     return [cluster for cluster in clusters if any(cluster.names[each] for each in SUBDIVISIONS[grouping])]
 
 
 def describe_cluster(cluster: Cluster, grouping: int, separator: str = "·") -> str:
-    """Format the names of a cluster in the subdivisions of its group: `get_weather · city`."""
+    """Format the names of a cluster in the subdivisions of the grouping: `get_weather · city`."""
     return f" {separator} ".join(sanitize(name) for each in SUBDIVISIONS[grouping] if (name := cluster.names[each]))
 
 
@@ -147,7 +148,8 @@ def summarize_group(group: ClusterGroup, grouping: int, separator: str = "·") -
 
 
 def draw_bar(number: int, total: int, cells: int) -> str:
-    """Draw a share as a bar of at most `cells`, in eighths of a cell. A number above 0 has at least one eighth."""
+    """Draw the share `number / total` as a bar of at most `cells` terminal cells, in eighths of a cell. A number above
+    0 has at least one eighth."""
     eighths = max(round(8 * cells * number / total), 1) if number else 0
     full, rest = divmod(eighths, 8)
     return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
@@ -165,5 +167,5 @@ def explain_error_type(group: ClusterGroup) -> str:
 
 
 def format_share(number: int, total: int) -> str:
-    """Format a share as a percentage: `17 %`, or `<1 %` below 1."""
+    """Format the share `number / total` as a percentage: `17 %`, or `<1 %` for less than 1 percent."""
     return f"{100 * number / total:.0f} %" if 100 * number >= total else "<1 %"

@@ -1,4 +1,4 @@
-"""Strings that look equal and are not, because of blanks, invisible characters, or letters of another script.
+"""Strings that look equal but differ in blanks, invisible characters, or letters of another script.
 
 The pairs of letters are those of Unicode's `confusables.txt` that occur in Latin, Cyrillic and Greek words. The pairs
 of punctuation marks are those that keyboards and word processors exchange.
@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 
 _BLANKS_AROUND_QUOTES = re.compile(r" *(['\"]) *")
 MAX_TEXT_LENGTH = 2000
-"""Number of characters above which strings are not compared."""
+"""Length of a string, in characters, above which strings are not compared."""
 _MAX_NAMED_CHARACTERS = 3
 _LETTERS = dict(
     zip("аеорсухіјѕԁһӏАВЕКМНОРСТХІЅЈΑΒΕΖΗΙΚΜΝΟΡΤΥΧονι", "aeopcyxijsdhlABEKMHOPCTXISJABEZHIKMNOPTYXovi", strict=True)
@@ -29,9 +29,9 @@ def confusable_skeleton(text: str) -> str:
 
 
 def describe_hidden_difference(golden: str, predicted: str) -> str | None:
-    """Describe the first difference of strings that look equal. Returns None for any other strings.
+    """Describe the first difference of strings that look equal. Returns None for strings that do not look equal.
 
-    Example: `texts look alike: U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A at character 5`.
+    Example: `looks equal: U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A at character 5`.
     """
     if golden == predicted or max(len(golden), len(predicted)) > MAX_TEXT_LENGTH:
         return None
@@ -48,7 +48,7 @@ def describe_hidden_difference(golden: str, predicted: str) -> str | None:
 
 
 def _name_characters(text: str) -> str:
-    """Name characters: `2 blanks`, `U+0061 LATIN SMALL LETTER A`."""
+    """Return the names of the characters in a text: `2 blanks`, `U+0061 LATIN SMALL LETTER A`."""
     if text and not text.strip(" "):
         return "1 blank" if len(text) == 1 else f"{len(text)} blanks"
     names = [f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip() for char in text[:_MAX_NAMED_CHARACTERS]]

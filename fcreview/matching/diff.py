@@ -80,13 +80,13 @@ def _identity(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRules:
-    """What a benchmark treats as equal beyond exact equality. The defaults add nothing.
+    """What a benchmark treats as equal beyond exact equality. The default rules add nothing.
 
     Values that are equal only by these rules have the state `~`.
     """
 
     normalise: Callable[[str], str] = _identity
-    """Strings are equal if their normalised texts are."""
+    """Function that normalises a string. Strings are equal if their normalised texts are equal."""
     int_is_float: bool = False
     """Whether an integer equals a golden float of the same value, outside lists and objects."""
     tuple_is_list: bool = False
@@ -132,11 +132,11 @@ def is_same_value(expected: Any, value: Any, depth: int = 0) -> bool:
         if len(expected) != len(value) or depth >= MAX_DEPTH:
             return False
         return all(key in value and is_same_value(one, value[key], depth + 1) for key, one in expected.items())
-    return bool(expected == value)  # bytes, sets and other literals
+    return bool(expected == value)  # Bytes, sets and other literals are compared as a whole.
 
 
 def is_equivalent_scalar(expected: Any, value: Any, rules: ComparisonRules) -> bool:
-    """Whether a string or number that is not exactly equal is equal by the benchmark's rules."""
+    """Whether a predicted string or number that differs from the golden one equals it by the benchmark's rules."""
     if isinstance(value, str):
         return isinstance(expected, str) and rules.normalise(value) == rules.normalise(expected)
     return rules.int_is_float and type(expected) is float and type(value) is int and expected == value
@@ -158,7 +158,7 @@ def are_arguments_accepted(golden: dict[str, AcceptedValues], given: dict[str, A
 MAX_DIFFERENCES = 50
 """Maximum number of differences that are listed inside one argument."""
 MAX_COMPARED_VALUES = 200_000
-"""Maximum number of values that are compared in one call. The rest is reported as not compared."""
+"""Maximum number of values that are compared in one call. Further values are reported as not compared."""
 MAX_COMPARED_CONTAINERS = 50
 """Maximum number of accepted objects or lists among which the closest one is searched."""
 NORMALISED_WEIGHT = 0.1
@@ -201,7 +201,7 @@ def difference_weight(differences: Iterable[ArgumentDiff]) -> float:
 
 
 def find_closest_value(accepted: AcceptedValues, value: Any, rules: ComparisonRules = EXACT_RULES) -> Any:
-    """Return the accepted value with the least differences, or None if nothing is accepted."""
+    """Return the accepted value with the least differences, or None if there is no accepted value."""
     for expected in accepted.any_of:
         if is_same_value(expected, value):
             return expected
@@ -225,7 +225,7 @@ class ComparisonBudget:
 def diff_accepted_values(
     accepted: AcceptedValues, value: Any, path: str, depth: int, budget: ComparisonBudget
 ) -> list[ArgumentDiff]:
-    """Return the differences from the closest accepted value; empty if the value is accepted."""
+    """Return the differences of a value from the closest accepted value; empty if the value is accepted."""
     if is_accepted(accepted, value, depth):
         return []
     if not accepted.any_of:
@@ -241,7 +241,7 @@ def diff_accepted_values(
 
 
 def diff_values(expected: Any, value: Any, path: str, depth: int, budget: ComparisonBudget) -> list[ArgumentDiff]:
-    """Return the differences from one golden value, which may contain `GoldenObject`."""
+    """Return the differences of a value from one golden value, which may contain `GoldenObject`."""
     budget.remaining -= 1
     if budget.remaining < 0:
         return [ArgumentDiff(path, "!", "too large to compare in full")]
@@ -259,7 +259,8 @@ def diff_values(expected: Any, value: Any, path: str, depth: int, budget: Compar
 
 
 def _select_candidates(accepted: AcceptedValues, value: Any) -> list[Any]:
-    """Return the accepted values that can be closest: those of the same type for an object or list, else all."""
+    """Return the accepted values among which the closest one is searched: for an object or list, only values of the
+    same type, if any; for any other value, all of them."""
     kind = type_name(value)
     if kind not in ("object", "list", "tuple"):
         return accepted.any_of
@@ -323,7 +324,8 @@ def _diff_lists(expected: Any, value: Any, path: str, depth: int, budget: Compar
 
 
 def _limit_differences(path: str, differences: list[ArgumentDiff]) -> list[ArgumentDiff]:
-    """Return at most `MAX_DIFFERENCES` differences inside an argument, after one that states their number."""
+    """Return at most `MAX_DIFFERENCES` differences inside an argument. If there are more, the first entry states their
+    number."""
     if len(differences) <= MAX_DIFFERENCES:
         return differences
     own = [difference for difference in differences[:1] if difference.path == path]

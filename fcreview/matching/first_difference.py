@@ -16,7 +16,7 @@ from fcreview.model.json_value import abbreviate, abbreviate_golden, child_path,
 
 MAX_INDENT = 3
 NO_VALUE: Any = object()
-"""Value of the side that has no value at a path."""
+"""Stands for the golden or the predicted value if that side has no value at a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _build_nested_row(
 def find_values_at(
     golden: Any, predicted: Any, keys: Sequence[str | int], rules: ComparisonRules = EXACT_RULES
 ) -> tuple[Any, Any]:
-    """Return the golden and the predicted value at a path inside an argument, `NO_VALUE` for a side without one.
+    """Return the golden and the predicted value at a path inside an argument. A side without a value gives `NO_VALUE`.
 
     If several golden values are accepted, the path continues in the one closest to the prediction.
     """
@@ -148,14 +148,14 @@ class FirstDifference:
     argument: str | None = None
     """Path of the argument; None if the call as a whole is missing, unexpected or of another function."""
     text: str | None = None
-    """`location "Hangzhou, CN" (golden "Hangzhou, China")`"""
+    """Description of the difference in one line: `location "Hangzhou, CN" (golden "Hangzhou, China")`."""
     golden: str | None = None
     """Golden value of the argument; None if there is none."""
     predicted: str | None = None
     """Predicted value of the argument; None if there is none."""
 
     def apply_to(self, item: Item) -> None:
-        """Set the fields of the item for the first difference."""
+        """Copy this first difference to the fields of the item."""
         item.diff_function, item.diff_argument, item.first_difference = self.function, self.argument, self.text
         item.diff_golden, item.diff_predicted = self.golden, self.predicted
 

@@ -12,16 +12,16 @@ from fcreview.model.item import GOLDEN_CALL, Call, Item, number_steps
 from fcreview.model.json_value import MAX_DEPTH
 
 MAX_TEXT = 200_000
-"""Number of characters above which a message is not parsed."""
+"""Length of a message, in characters, above which fcreview does not parse it."""
 _Position = tuple[int, int, int]
-"""(turn, step, index), each from 0"""
+"""(turn, step, index) of a call, each from 0."""
 
 
 def parse_quoted_calls(text: str) -> list[Call]:
-    """Parse the calls in a message named `GOLDEN_CALL`; returns an empty list for any other text.
+    """Parse the calls in a message named `GOLDEN_CALL`. Returns an empty list for any other text.
 
-    The forms are `{"name": "f", "arguments": {}}`, `{"f": {}}` and a list of them. Arguments become plain JSON values,
-    as in a predicted call.
+    A message contains `{"name": "f", "arguments": {}}`, `{"f": {}}` or a list of such objects. Arguments become plain
+    JSON values, as in a predicted call.
     """
     try:
         value = json.loads(text) if len(text) <= MAX_TEXT else None

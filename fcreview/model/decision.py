@@ -37,10 +37,11 @@ from fcreview.model.verdict import (
 )
 
 ROLL_UP_CRITERIA = (CORRECT, "equivalent")
-"""Criteria on which the verdicts on parts roll up to the item. If a part has both, the first one counts."""
+"""Criteria whose verdicts on the parts of an item roll up to the item. If a part has verdicts on both criteria, the
+first criterion counts."""
 
 TargetCriterion = tuple[str, str]
-"""(target, criterion)"""
+"""(target, criterion) of a verdict."""
 
 
 @dataclass(slots=True)
@@ -58,8 +59,8 @@ class VerdictsByAnnotator:
 def collect_verdicts(opinions: Sequence[Opinion], context: RollUpContext) -> dict[TargetCriterion, VerdictsByAnnotator]:
     """Collect the current verdicts on an item and its parts.
 
-    `item`/`correct` is always present and comes first. An annotator without a deciding verdict on the item gets the one
-    that their verdicts on its parts roll up to.
+    `item`/`correct` is always present and comes first. If an annotator has no deciding verdict on the item, the
+    annotator's verdicts on its parts roll up to an item verdict if they can.
     """
     by_target = _group_by_target(opinions)
     by_target = {ITEM_CORRECT: by_target.pop(ITEM_CORRECT, []), **by_target}
@@ -118,13 +119,14 @@ def select_part_opinions(opinions: Iterable[Opinion]) -> list[Opinion]:
 
 
 def latest_adjudication(opinions: Iterable[Opinion]) -> Opinion | None:
-    """Return the latest current adjudication with a deciding verdict, or None."""
+    """Return the latest current adjudication with a deciding verdict, or None if there is none."""
     found = [o for o in opinions if o.is_adjudication and not o.stale and decides(o.verdict)]
     return max(found, key=lambda o: o.time) if found else None
 
 
 def _verdicts_on_parts(opinions: Iterable[Opinion]) -> dict[str, Any]:
-    """Target -> latest verdict. The first of `ROLL_UP_CRITERIA` takes precedence."""
+    """Return target -> latest verdict. If a target has verdicts on both of `ROLL_UP_CRITERIA`, the first criterion
+    counts."""
     verdicts: dict[str, Any] = {}
     for criterion in reversed(ROLL_UP_CRITERIA):
         by_time = sorted((o for o in opinions if o.criterion == criterion), key=lambda o: o.time)
@@ -150,12 +152,13 @@ class Disagreement:
 
 
 def can_resolve(annotation: Annotation) -> bool:
-    """Whether an adjudication with this annotation resolves a disagreement: it decides, or names only a fault."""
+    """Whether an adjudication with this annotation resolves a disagreement. It needs a deciding verdict, or a fault and
+    no verdict."""
     return decides(annotation.verdict) or (annotation.verdict is None and annotation.fault is not None)
 
 
 def find_disagreements(key: ItemKey, opinions: Sequence[Opinion], context: RollUpContext) -> list[Disagreement]:
-    """Return the open disagreements on an item. The one on the item's own verdict comes first."""
+    """Return the open disagreements on an item. A disagreement on the item's own verdict comes first."""
     found = []
     current = _group_by_target(o for o in opinions if not o.stale)
     for (target, criterion), collected in collect_verdicts(opinions, context).items():
@@ -203,7 +206,8 @@ def _is_disputed(about: Sequence[Opinion], collected: VerdictsByAnnotator, crite
 def _opinion_with_verdict(
     annotator: str, about: Iterable[Opinion], target: str, criterion: str, verdict: Any
 ) -> Opinion:
-    """Return the annotator's opinion. If its verdict was rolled up from parts, return a copy with it and no fault."""
+    """Return the annotator's opinion on the target. If `verdict` was rolled up from parts, return a copy of the opinion
+    that has this verdict and no fault."""
     own = next((o for o in about if o.annotator == annotator and not o.is_adjudication), None)
     if own is not None and decides(own.verdict):
         return own
@@ -223,14 +227,14 @@ class Decision:
     human: Any = None
     """The decided verdict, "disputed", "unsure" (no verdict decides), or None (no current verdict)."""
     decided_by: DecidedBy | None = None
-    """None if no annotator decided. The automatic verdict then counts."""
+    """How the verdict was decided. None if no annotator decided; the automatic verdict then counts."""
     mine: Any = field(default=None, metadata={"column": "you"})
-    """Verdict of the current annotator."""
+    """Verdict of the current annotator; None if they gave none."""
     fault: str | None = None
-    """Fault named by the adjudicator (None for an adjudicated pass without a fault), else the one on which all
-    annotators agree (those of the majority if it decided), else "disputed"."""
+    """Fault named by the adjudicator; None for an adjudicated pass without a fault. Otherwise, the fault on which
+    all annotators agree (all annotators of the majority if the majority decided), else "disputed"."""
     golden_fix: dict[str, Any] | None = None
-    """Golden fix of the adjudicator, else the one on which all annotators who gave one agree."""
+    """Golden fix by the adjudicator, else the golden fix on which all annotators who gave one agree, else None."""
     tags: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     annotators: list[str] = field(default_factory=list)
@@ -240,9 +244,10 @@ class Decision:
     stale: bool = False
     """Whether an annotator reviewed an earlier prediction or golden answer. Stale opinions do not count."""
     n_part_verdicts: int = field(default=0, compare=False, metadata={"column": "n_parts"})
-    """Number of targets and criteria other than `item`/`correct` with a current verdict. Set for `item`/`correct`."""
+    """Number of targets and criteria other than `item`/`correct` with a current verdict. Only the decision on
+    `item`/`correct` has this number."""
     n_my_part_verdicts: int = field(default=0, compare=False, metadata={"column": "your_parts"})
-    """The part of `n_part_verdicts` with a verdict of the current annotator."""
+    """Number of the targets and criteria in `n_part_verdicts` on which the current annotator has a verdict."""
     mine_stale: bool = field(default=False, metadata={"column": "your_stale"})
     """Whether the current annotator has a stale opinion."""
 
@@ -253,12 +258,12 @@ class Decision:
 
 
 def find_retracted_events(events: Iterable[Event]) -> set[tuple[str, str]]:
-    """Return (event, annotator) of each retracted event. Annotators can retract only their own events."""
+    """Return (event id, annotator) of each retracted event. Annotators can retract only their own events."""
     return {(event.retracts, event.annotator) for event in events if event.act == "retract" and event.retracts}
 
 
 def find_last_event(events: Reversible[Event], annotator: str, retracted: set[tuple[str, str]]) -> Event | None:
-    """Return the annotator's latest event that is neither retracted nor a retraction."""
+    """Return the annotator's latest event that is neither retracted nor a retraction, or None if there is none."""
     for event in reversed(events):
         is_own = event.annotator == annotator and event.act != "retract"
         if is_own and (event.event, annotator) not in retracted:
@@ -267,7 +272,8 @@ def find_last_event(events: Reversible[Event], annotator: str, retracted: set[tu
 
 
 def is_stale(event: Event, prediction_hash: str, golden_hash: str) -> bool:
-    """Whether the event reviews another prediction or golden answer. An empty hash is unknown and never stale."""
+    """Whether the event reviewed a prediction or golden answer that has changed since. An empty hash means unknown and
+    never makes an event stale."""
     hashes = ((event.prediction_hash, prediction_hash), (event.golden_hash, golden_hash))
     return any(recorded and current and recorded != current for recorded, current in hashes)
 
@@ -281,10 +287,10 @@ def fold_events(
 ) -> list[Opinion]:
     """Fold the events of one item into opinions, in the order in which each target first occurs.
 
-    An event changes only the fields that it contains. One with a verdict also clears the earlier fault (see
+    An event changes only the fields that it contains. An event with a verdict also clears the earlier fault (see
     `fcreview.model.review`). Once an annotator has reviewed the current answer of a target, their stale opinion on it
-    is dropped. `retracted` comes from `find_retracted_events`. An empty hash is unknown. Only events of the given
-    presentation count: 1 for normal reviews, 2 for those of a hidden duplicate.
+    is dropped. `retracted` comes from `find_retracted_events`. An empty hash means unknown. Only events of the given
+    presentation count: 1 for normal reviews, 2 for reviews of a hidden duplicate.
     """
     opinions: dict[tuple[str, str, str, str], Opinion] = {}
     for event in events:
@@ -351,8 +357,8 @@ def decide(
 ) -> list[Decision]:
     """Combine the opinions of all annotators on one item and its parts into decisions.
 
-    The decision on `item`/`correct` comes first and is always present, then one for each other reviewed target and
-    criterion. `annotator` is the current annotator, for `Decision.mine`.
+    The decision on `item`/`correct` comes first and is always present. One decision for each other reviewed target and
+    criterion follows. `annotator` is the current annotator, whose verdict becomes `Decision.mine`.
     """
     by_target = _group_by_target(opinions)
     if len(opinions) == 1 and ITEM_CORRECT in by_target and _is_current(opinions[0]):
@@ -365,7 +371,7 @@ def decide(
 
 
 def _decide_single(opinion: Opinion, annotator: str | None) -> Decision:
-    """Return the result of `_decide_item` for a single opinion, faster: most reviewed items have just one."""
+    """Return the decision of `_decide_item` on a single opinion. This is faster; most reviewed items have only one."""
     verdict = opinion.verdict
     return Decision(
         *ITEM_CORRECT,
@@ -388,7 +394,7 @@ def _decide_item(
     annotator: str | None,
     policy: Policy,
 ) -> Decision:
-    """Decide on `item`/`correct` from the opinions `about` it and all `opinions` on the item."""
+    """Decide on `item`/`correct` from the opinions `about` this target and from all `opinions` on the item."""
     decision = _decide_target(ITEM_CORRECT, about, collected, annotator, policy)
     from_parts = {
         o.annotator for o in select_part_opinions(opinions) if o.annotator in collected.verdicts or o.is_adjudication

@@ -22,7 +22,7 @@ _TYPE_NAMES = {
 JSON_TYPES = {name: kind for kind, names in _TYPE_NAMES.items() for name in names}
 """Type name in Python, Java, JavaScript or JSON Schema -> kind of JSON value. Any other name allows every value."""
 PARAMETER_KEYS = ("parameters", "inputSchema", "input_schema", "arguments")
-"""Keys under which function docs have the schema of the parameters, by interface."""
+"""Keys under which the function docs of different model interfaces store the schema of the parameters."""
 NO_DEFAULT: Any = object()
 """Value of `Parameter.default` for a parameter without a default."""
 
@@ -52,7 +52,7 @@ class Parameter:
     choices: tuple[Any, ...]
     """Allowed values; empty if the schema has no `enum`."""
     default: Any
-    """JSON value, text from the description, or `NO_DEFAULT`."""
+    """Default: a JSON value from the schema, text from the description, or `NO_DEFAULT`."""
     description: str
     item_kind: str | None = None
     """Kind of the elements of a list; None if every value is allowed."""
@@ -152,7 +152,8 @@ _NOT_A_DEFAULT = re.compile(r"(?:none|null|is|to|value|the|an?|any|not|no|empty|
 
 
 def parse_default(description: str) -> Any:
-    """Extract the default from a description: `Default is 'km'.` gives `km`. Returns `NO_DEFAULT` if it has none."""
+    """Extract the default from a description: `Default is 'km'.` gives `km`. Returns `NO_DEFAULT` if the description
+    states no default."""
     match = _DEFAULT.search(description)
     if not match:
         return NO_DEFAULT
@@ -164,10 +165,10 @@ _NUMBER_SUFFIX = re.compile(r"[ _]\d+$")
 
 
 def find_schema(name: str, schemas: Sequence[FunctionSchema]) -> FunctionSchema | None:
-    """Return the schema of a called function, or None.
+    """Return the schema of a called function, or None if no schema has its name.
 
-    Dots equal underscores, because model interfaces do not allow dots. A number after the name is ignored, because
-    early BFCL data numbers the calls of one function (`play 2`).
+    Dots and underscores count as equal, because model interfaces do not allow dots. A number after the name is ignored,
+    because early BFCL data numbers the calls of one function (`play 2`).
     """
     for each in (name, _NUMBER_SUFFIX.sub("", name)):
         plain = each.replace(".", "_")

@@ -24,7 +24,7 @@ class RecordLocation:
 
 
 ABSENT = "(not there)"
-"""Value of the side of a `StateDifference` that does not have the attribute."""
+"""Value in a `StateDifference` for the side (golden or predicted) that does not have the attribute."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,8 @@ class Erratum:
     old: Any = None
     """Golden answer in the dataset; JSON."""
     stale: str = ""
-    """Why the correction is not applied; empty if it is. Without it the item has the dataset's golden answer."""
+    """Why the correction is not applied; empty if it is applied. If it is not, the item has the dataset's golden
+    answer."""
 
 
 def _to_dict(value: Any) -> dict[str, Any]:
@@ -68,7 +69,8 @@ _JSON_KEYS = {"compared_with": "held_against", "metadata": "more"}
 
 @dataclass(slots=True)
 class Extra:
-    """Optional data of an item, stored as one JSON object. Each benchmark sets the fields that it has data for."""
+    """Optional data of an item, stored as one JSON object. Each importer sets the fields for which its benchmark has
+    data."""
 
     failing_turn: int | None = None
     """Turn, from 0, at which the checker stopped. The item screen marks it, unfolds it and opens there."""
@@ -127,7 +129,7 @@ class Extra:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any] | None) -> Extra:
-        """Build from the result of `as_json`. Raises TypeError for an unknown key."""
+        """Build an `Extra` from the result of `as_json`. Raises TypeError for an unknown key."""
         given: dict[str, Any] = dict(value or {})
         for name, key in _JSON_KEYS.items():
             if key in given:
@@ -219,7 +221,7 @@ class Call:
     turn: int = 0
     step: int = 0
     index: int = 0
-    """Position among the calls of the same side of the turn, from 0, across all steps."""
+    """Position, from 0, among all golden calls or all predicted calls of the turn, across its steps."""
     raw: str | None = None
     """Text that the call was decoded from, if it contains more than the name and arguments."""
     decode_error: str | None = None
@@ -230,27 +232,28 @@ class ArgumentDiff:
     """A difference in one argument or in one of its nested values."""
 
     path: str
-    """`city`, `filter.price`, `items[2].name`; empty for the call as a whole."""
+    """Path of the value that differs: `city`, `filter.price`, `items[2].name`; empty if the call as a whole differs."""
     state: DiffState
     reason: str
 
 
 @dataclass(slots=True)
 class CallPair:
-    """A golden call and the predicted call that answers it. One of them is absent for a missing or extra call."""
+    """A golden call and the predicted call that was paired with it. A missing call has no predicted call, and an extra
+    call has no golden call."""
 
     turn: int
     golden: int | None
-    """`Call.index` of the golden call in this turn."""
+    """`Call.index` of the golden call in this turn; None for an extra call."""
     predicted: int | None
-    """`Call.index` of the predicted call in this turn."""
+    """`Call.index` of the predicted call in this turn; None for a missing call."""
     name: str
     """Function of the golden call, or of the predicted call if there is no golden one."""
     state: DiffState
     """Most severe difference between the two calls: `-` prediction missing, `+` unexpected prediction, `!` arguments
     differ, `~` equivalent, `=` equal."""
     diff: list[ArgumentDiff] = field(default_factory=list)
-    """Differences. All other arguments of the two calls are equal."""
+    """Differences between the two calls. All arguments that are not listed are equal."""
 
 
 @dataclass(slots=True)
@@ -263,13 +266,14 @@ class Verdict:
     source: SourceName
     value: Any
     target: str = "item"
-    """Address: `item`, `turn:2`, `turn:2/call:1`, `turn:2/call:1/arg:city` or `response`."""
+    """Address of the target: `item`, `turn:2`, `turn:2/call:1`, `turn:2/call:1/arg:city` or `response`."""
     criterion: str = "correct"
-    """`correct` on `item` is the verdict that counts. The others are shown beside it, see `fcreview.model.verdict`."""
+    """Criterion. The verdict on the target `item` by the criterion `correct` counts. The item screen shows verdicts by
+    other criteria beside it (see `fcreview.model.verdict`)."""
     error_type: str | None = None
     rationale: str | None = None
     by: str | None = None
-    """Judge model, tier of the checker, or score file."""
+    """What gave the verdict: the judge model, the tier of the checker, or the score file."""
 
 
 @dataclass(slots=True)
@@ -283,7 +287,7 @@ class ImportIssue:
     raw: str | None = None
     """Beginning of the affected record."""
     item: str | None = None
-    """Id of the affected item."""
+    """Id of the affected item; None if the issue affects no single item."""
     severity: Literal["error", "warning", "notice"] = "warning"
 
 
@@ -294,7 +298,7 @@ class Item:
     id: str
     category: str
     group: str | None = None
-    """Conversation that several items belong to."""
+    """Id of the conversation that the item belongs to, if several items form one."""
     question: str = ""
     """The question as one line, for lists."""
     messages: list[Message] = field(default_factory=list)
@@ -306,20 +310,21 @@ class Item:
     """Docs of the available functions, as in the dataset. Many items may share the same list object."""
     official: bool | None = None
     rule: bool | None = None
-    """Recomputed verdict."""
+    """Recomputed verdict; None if there is none."""
     judge: bool | None = None
     error_type: str | None = None
     rule_error_type: str | None = None
     rule_note: str | None = None
-    """Why there is no recomputed verdict, for the screen: 'multi-turn verdicts are imported, not recomputed'."""
+    """Why there is no recomputed verdict, as shown on the item screen: 'multi-turn verdicts are imported, not
+    recomputed'."""
     n_turns: int = 1
     n_steps: int = 1
     tokens_in: int | None = None
     tokens_out: int | None = None
     latency: float | None = None
-    """Seconds, summed over all steps."""
+    """Latency in seconds, summed over all steps."""
     seconds: list[float] | None = None
-    """Seconds of each step; None if the source has only the sum."""
+    """Latency of each step in seconds; None if the source has only the sum."""
     setting: str | None = None
     """Setting that the item was run under, if the benchmark reports metrics by setting."""
     diff_function: str | None = None
@@ -327,7 +332,7 @@ class Item:
     diff_argument: str | None = None
     """Argument path of the first difference."""
     first_difference: str | None = None
-    """One line: `location "Hangzhou, CN" (golden "Hangzhou, China")`."""
+    """First difference from the golden answer, in one line: `location "Hangzhou, CN" (golden "Hangzhou, China")`."""
     diff_golden: str | None = None
     """Golden value at the first difference, shortened: `"Hangzhou, China"`. None without a golden value."""
     diff_predicted: str | None = None
@@ -343,7 +348,7 @@ class Item:
     length: int = 0
     issues: list[ImportIssue] = field(default_factory=list)
     shared_content: SharedContent | None = field(default=None, compare=False, repr=False)
-    """Set if the same item of another run has the same content."""
+    """Cached JSON that this item shares with the same item of other runs; None if its content occurs only once."""
 
 
 @dataclass(slots=True)
@@ -360,7 +365,8 @@ class Run:
     dataset: str | None = None
     """Folder or file with the questions and golden answers; None if none was found."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """Name -> any JSON: how the model was run, as far as the files say. Listed, and never read by name."""
+    """How the model was run, as far as the files state it: setting -> any JSON value. fcreview lists the settings and
+    never reads one by name."""
     official_metrics: dict[str, Any] = field(default_factory=dict)
     """Metrics in the score files: `{category: {"accuracy": 0.9, "correct_count": 9, "total_count": 10}}`."""
     tags: list[str] = field(default_factory=list)
@@ -369,7 +375,7 @@ class Run:
     title: str = ""
     """Display name of the benchmark. If empty, the importer's registry line provides it."""
     needs_dataset: bool = True
-    """False if the results contain the questions and golden answers."""
+    """Whether the run needs a dataset. False if the results contain the questions and golden answers."""
 
     @property
     def lacks_dataset(self) -> bool:

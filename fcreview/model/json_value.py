@@ -42,7 +42,7 @@ def is_string_list(value: Any) -> bool:
 
 
 def abbreviate(value: Any, limit: int = 60) -> str:
-    """Format as `to_json_text` does, shortened to about `limit` characters."""
+    """Format a value as JSON text, as `to_json_text` does, and shorten the text to about `limit` characters."""
     if isinstance(value, str):
         value = value[: limit + 1]
     text = to_json_text(value)
@@ -50,7 +50,7 @@ def abbreviate(value: Any, limit: int = 60) -> str:
 
 
 def abbreviate_golden(value: Any, limit: int = 60) -> str:
-    """Format as `abbreviate` does, but only the first of several accepted values: `"km" or 2 more`."""
+    """Format a golden value as `abbreviate` does, but only the first of several accepted values: `"km" or 2 more`."""
     if not isinstance(value, AcceptedValues) or not value.any_of:
         return abbreviate(value, limit)
     more = len(value.any_of) - 1
@@ -115,7 +115,7 @@ def _format_non_finite(value: float) -> str:
 
 
 def _format_literal(value: Any, depth: int) -> str:
-    """Format a Python literal that JSON does not have, or an instance of a subclass."""
+    """Format a Python literal that has no equivalent in JSON, or an instance of a subclass."""
     if isinstance(value, (str, bool, int, float)):
         plain = next(kind for kind in (str, bool, int, float) if isinstance(value, kind))
         return to_json_text(plain(value), depth)
@@ -130,7 +130,7 @@ def to_plain_json(value: Any, depth: int = 0) -> Any:
     """Convert to plain JSON that orjson can write. This is slow, so callers try orjson first.
 
     Integers beyond 64 bits, non-finite numbers, bytes and other literals become text; lone surrogates become `\\udXXX`;
-    tuples and sets become lists; keys become text, and a prime is added to one that would occur twice.
+    tuples and sets become lists; keys become text, and a key that would occur twice gets a prime.
     `AcceptedValues` becomes `{"any_of": [...], "optional": false}` and `GoldenObject` becomes `{"fields": {...}}`.
     """
     kind = type(value)
@@ -180,12 +180,13 @@ def canonical_json(value: Any, default: Callable[[Any], Any] | None = None) -> b
 
 
 def json_hash(value: Any, size: int, default: Callable[[Any], Any] | None = None) -> str:
-    """Hash the `canonical_json` of a value with blake2b. Returns `size` bytes as hex."""
+    """Hash the `canonical_json` of a value with BLAKE2b. Returns `size` bytes as hex."""
     return blake2b(canonical_json(value, default), digest_size=size).hexdigest()
 
 
 def answer_hash(value: Any) -> str:
-    """Hash an answer for `prediction_hash` and `golden_hash`: blake2b-8 hex of its JSON, without sorting keys."""
+    """Hash an answer for `prediction_hash` and `golden_hash`: BLAKE2b (8 bytes, as hex) of its JSON, with the keys in
+    their own order."""
     try:
         text = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
@@ -194,7 +195,8 @@ def answer_hash(value: Any) -> str:
 
 
 def parse_accepted_values(stored: Any, depth: int = 0) -> AcceptedValues:
-    """Build from stored JSON: `{"any_of": [...], "optional": false}`. Raises ValueError for any other form."""
+    """Build `AcceptedValues` from stored JSON: `{"any_of": [...], "optional": false}`. Raises ValueError for any other
+    form."""
     if not _has_accepted_form(stored):
         raise ValueError('a golden argument must be stored as {"any_of": [...], "optional": true or false}')
     values = [_parse_alternative(one, depth + 1) for one in stored["any_of"]]
@@ -224,7 +226,8 @@ _PATH_STEP = re.compile(r'\[(-?\d{1,18})\]|\[("(?:[^"\\]|\\.)*")\]|\.?([^.\[\]"]
 
 
 def child_path(path: str, key: Any) -> str:
-    """Extend a path by an object's field or a list's index, from 0. The path of an argument extends the empty path."""
+    """Extend a path by the name of an object's field or by a list index (from 0). The path of an argument is the empty
+    path extended by the argument's name."""
     if type(key) is int and abs(key) < 10**18:
         return f"{path}[{key}]"
     name = key if isinstance(key, str) else to_json_text(key)
@@ -234,7 +237,8 @@ def child_path(path: str, key: Any) -> str:
 
 
 def split_path(path: str) -> list[str | int]:
-    """Split a path by `child_path` into names and indices, outermost first. The empty path gives an empty list."""
+    """Split a path that `child_path` built into names and indices, outermost first. The empty path gives an empty
+    list."""
     keys: list[str | int] = []
     start = 0
     while start < len(path):

@@ -19,7 +19,7 @@ MetricSource = Literal["official", "rule", "errata", "corrected"]
 """Source of the verdicts behind a metric. `rule` is recomputed, `errata` is recomputed with corrected golden answers,
 and `corrected` is the automatic score with reviewed verdicts replaced."""
 MetricKey = tuple[str, int, str]
-"""(table, level, name)"""
+"""Identity of a metric: (table, level, name)."""
 T = TypeVar("T")
 METRIC_SOURCES: tuple[MetricSource, ...] = ("official", "rule", "corrected")
 METRIC_SOURCES_WITH_ERRATA: tuple[MetricSource, ...] = ("official", "rule", "errata", "corrected")
@@ -34,7 +34,7 @@ class ScoredItem:
     category: str
     group: str | None
     valid: bool | None
-    """Verdict on the item."""
+    """Verdict on the item; None if the source has none."""
     error_type: str | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
     """Criterion -> verdict on the item or its response."""
@@ -55,12 +55,13 @@ class ScoredItem:
     seconds: tuple[float, ...] = ()
     """Seconds of each step of all items. An item without the times of its steps adds the seconds of the whole item."""
     setting: str | None = None
-    """See `Item.setting`."""
+    """Setting that the item was run under, as in `Item.setting`."""
     n_items: int = 1
-    """Number of items. Importers with `aggregates_rows` get items of a category that all sources score alike as one,
-    with summed tokens. Its `id`, `metadata`, `group` and numbers of calls, functions and turns have no meaning."""
+    """Number of items that this object stands for. An importer with `aggregates_rows` gets one object for all items of
+    a category that every source scores alike, with summed tokens. The `id`, `metadata`, `group` and numbers of calls,
+    functions and turns of such an object have no meaning."""
     tags: Sequence[str] = ()
-    """Distinct error tags by annotators on the item and its parts. Only in the corrected source."""
+    """Distinct error tags by annotators on the item and its parts. Only items of the source `corrected` have tags."""
     cache: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
     """Results of functions with the decorator `cached_on_item`."""
 
@@ -85,7 +86,8 @@ def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem],
 
 @cached_on_item
 def chain_id(item: ScoredItem) -> str | None:
-    """Return the id of the chain whose scores are multiplied, from `metadata["chain"]["turn"]`, or None."""
+    """Return the id of the item's chain, from `metadata["chain"]["turn"]`, or None. The scores of a chain are
+    multiplied."""
     chain = item.metadata.get("chain")
     return str(chain["turn"]) if isinstance(chain, dict) else None
 
@@ -111,7 +113,8 @@ class Metric:
     note: str = ""
     """Remark, such as a known fault of the official program or an unexpected denominator."""
     n: int | None = None
-    """Number of verdicts that the value is computed from. Less than `total` if the source has not all of them."""
+    """Number of verdicts from which the value is computed. It is less than `total` if the source lacks some
+    verdicts."""
     total: int | None = None
     """Number of verdicts that a complete source would have."""
     counted_noun: str = "items"
@@ -121,7 +124,7 @@ class Metric:
 
     @property
     def key(self) -> MetricKey:
-        """(table, level, name)"""
+        """Identity of a metric: (table, level, name)."""
         return self.table, self.level, self.name
 
 
@@ -146,7 +149,7 @@ def tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = ()) -> 
 
 
 def metrics_by_category(items: Sequence[ScoredItem], table: str = "accuracy") -> list[Metric]:
-    """Compute the pass rate of all items, then that of each category in order of appearance."""
+    """Compute the pass rate of all items, then the pass rate of each category in order of appearance."""
     categories: dict[str, list[ScoredItem]] = {}
     for item in items:
         categories.setdefault(item.category, []).append(item)

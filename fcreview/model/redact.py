@@ -19,7 +19,8 @@ _LONG_TOKEN = re.compile(r"(?<![\w/.%-])(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[A-Z
 
 
 def redact(value: Any) -> Any:
-    """Return a copy without values of key-like names, values in texts such as `token=...`, and long random tokens."""
+    """Return a copy without secrets: values of key-like names, values in texts such as `token=...`, and long random
+    tokens."""
     if isinstance(value, str):
         return _LONG_TOKEN.sub(REDACTED, _NAMED_VALUE.sub(lambda match: match["name"] + REDACTED, value))
     if isinstance(value, list):
@@ -47,11 +48,11 @@ _KEY_FORMATS = [
     (b"earer ", rb"(earer )(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{16,}=*"),
     (b"PRIVATE KEY-----", rb"(PRIVATE KEY-----)[A-Za-z0-9+/=\\\snr]{40,}"),
 ]
-"""(literal, pattern) of key formats that nothing else has. The literal is fast to search for. Each pattern begins with
-letters, because one with a look-behind would be ten times slower. A group is not redacted."""
+"""(literal, pattern) of each key format that no other text has. A search for the literal is fast. Each pattern begins
+with letters, because a look-behind would be ten times slower. The text that a group of the pattern matches is kept."""
 _PATTERNS = [(literal, re.compile(pattern)) for literal, pattern in _KEY_FORMATS]
 _search_literals = re.compile(rb"sk-|hf_|AKIA|AIza|gh[opsur]_|github_pat_|xox|earer |PRIVATE KEY-----").search
-"""Search for all literals at once, in a quarter of the time."""
+"""Searches a text for all literals of `_KEY_FORMATS` at once, in a quarter of the time of separate searches."""
 _CREDENTIAL_NAME = re.compile(
     r"(?:.*[-_ ])?(?:api[-_ ]?key|(?:access|auth|secret|private)[-_ ]?(?:key|token)|authorization|password|secret)",
     re.IGNORECASE,
@@ -59,7 +60,7 @@ _CREDENTIAL_NAME = re.compile(
 
 
 def redact_keys(text: bytes) -> bytes:
-    """Replace keys of known formats, such as `sk-...` and `Bearer ...`. Fast enough for every imported item."""
+    """Replace keys of known formats, such as `sk-...` and `Bearer ...`. This is fast enough for every imported item."""
     if _search_literals(text):
         for literal, pattern in _PATTERNS:
             if literal in text:
@@ -76,12 +77,13 @@ def _redact_match(match: re.Match[bytes]) -> bytes:
 
 
 def redact_keys_in_text(text: str) -> str:
-    """Replace keys as `redact_keys` does."""
+    """Replace keys in a string as `redact_keys` does in bytes."""
     return redact_keys(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
 def redact_credentials(settings: Any) -> Any:
-    """Replace every string under a credential-like name. Not for calls: benchmarks have arguments named `api_key`."""
+    """Replace every string under a credential-like name. Not to be used on calls, because benchmarks have arguments
+    named `api_key`."""
     if isinstance(settings, list):
         return [redact_credentials(part) for part in settings]
     if isinstance(settings, dict):

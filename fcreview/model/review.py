@@ -1,7 +1,7 @@
 """Reviews: the fields of an annotation, the journal event that records it, and an annotator's current opinion.
 
-`Annotation` declares the fields of a review in one place. The journal reads, checks and writes them, the store makes a
-column for each, and `fcreview.model.decision` folds events by them.
+`Annotation` declares the fields of a review in one place. The journal reads, checks and writes these fields, the
+store has a column for each of them, and `fcreview.model.decision` combines the fields of several events.
 
 A verdict resets the fault: an event with a verdict replaces the fault of the annotator's opinion by its own fault, or
 by none. So "pass, the golden answer is wrong" followed by "fail" is a plain fail. Tags, notes and golden fixes stay
@@ -67,20 +67,21 @@ class ItemKey(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Annotation:
-    """Review of one target and criterion. None leaves a field unchanged; an empty note or list clears it."""
+    """Review of one target and criterion. A field that is None leaves the earlier value unchanged; an empty note or
+    list clears the earlier one."""
 
     act: Act = "review"
     target: str = ITEM
     criterion: str = CORRECT
     verdict: Any = field(default=None, metadata=_optional_metadata("value"))
-    """true, false, "unsure", a finite number, a label or a list of labels."""
+    """Verdict: true, false, "unsure", a finite number, a label or a list of labels."""
     fault: Fault | None = field(default=None, metadata=_optional_metadata("text", FAULTS))
     tags: list[str] | None = field(default=None, metadata=_optional_metadata("texts"))
     note: str | None = field(default=None, metadata=_optional_metadata("text"))
     golden_fix: dict[str, Any] | None = field(default=None, metadata=_optional_metadata("object"))
     overrules: dict[str, Any] | None = field(default=None, metadata=_optional_metadata("object"))
-    """{source, by, value} of the automatic verdict that the annotator's verdict overrides, as in `model.item.Verdict`.
-    fcreview sets it. If the annotator gives a reason, a later event without a verdict adds it as `reason`."""
+    """Automatic verdict that the annotator's verdict overrides: {source, by, value}, as in `model.item.Verdict`.
+    fcreview sets this field. A later event without a verdict can add the annotator's reason under the key `reason`."""
 
     @property
     def reason(self) -> str:
@@ -96,10 +97,10 @@ class Event(Annotation):
     event: str
     """Random 128-bit id in hex. It identifies the event when copies of a journal are merged."""
     time: str
-    """UTC, ISO 8601 with milliseconds."""
+    """Time of the event in UTC, ISO 8601 with milliseconds."""
     annotator: str
     key: ItemKey
-    """Stored as an object with the field names of `ItemKey`."""
+    """Identity of the reviewed item, stored as a JSON object with the field names of `ItemKey`."""
     prediction_hash: str = ""
     golden_hash: str = ""
     retracts: str | None = field(default=None, metadata=_optional_metadata("text"))
@@ -110,11 +111,12 @@ class Event(Annotation):
     queue: str | None = field(default=None, metadata=_optional_metadata("text"))
     """Queue file through which the annotator reached the item; None if they reached it another way."""
     presentation: int | None = field(default=None, metadata=_optional_metadata("count"))
-    """2 for a review of a hidden duplicate, which measures self-agreement and never decides. None means 1."""
+    """Number of the presentation: 2 if the annotator reviewed the item as a hidden duplicate. Such a review measures
+    self-agreement and never decides a verdict. None means 1, the first presentation."""
     previous: str = ""
-    """`hash` of the previous event in the file; empty for the first one."""
+    """`hash` of the previous event in the file; empty for the first event."""
     hash: str = ""
-    """blake2b-16 hex of the event's canonical JSON (sorted keys) without this field."""
+    """Hash of this event: BLAKE2b (16 bytes, as hex) of its canonical JSON (sorted keys) without this field."""
     version: int = JOURNAL_VERSION
     extra: dict[str, Any] | None = None
     """Fields that only a newer version of fcreview knows, kept unchanged."""

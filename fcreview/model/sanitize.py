@@ -20,10 +20,10 @@ import unicodedata
 MAX_MARKS = 4
 """Maximum number of combining marks on one base character."""
 TAB_STOP = 4
-"""Distance between tab stops, in cells."""
+"""Distance between tab stops, in terminal cells."""
 
 # Characters in these ranges are assigned and visible, need no base, and have the same width on all terminals. Nearly
-# all text consists of them, and one search confirms that. In other text, only the characters outside are examined.
+# all text consists of them, and one search confirms that. In other text, only characters outside them are examined.
 PLAIN_RANGES = (
     *((0x20, 0x7E), (0xA1, 0xAC), (0xAE, 0x2FF)),  # Latin
     *((0x391, 0x3A1), (0x3A3, 0x482), (0x48A, 0x52F)),  # Greek, Cyrillic
@@ -36,7 +36,7 @@ PLAIN_RANGES = (
     *((0x1F300, 0x1F3FA), (0x1F400, 0x1F64F)),  # emoji
 )
 _NOT_PLAIN = re.compile("[^" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in PLAIN_RANGES) + "]+")
-_INVISIBLE = re.compile(  # letters and marks that draw nothing, which their category does not reveal
+_INVISIBLE = re.compile(  # letters and marks that draw nothing, although their Unicode category suggests that they do
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
 _UNSTABLE_WIDTH = re.compile(  # width differs between Unicode versions or terminals
@@ -48,7 +48,7 @@ _MARK = ""
 
 
 class _SymbolCache(dict[str, str]):
-    """Character outside the plain ranges -> result of `_symbol`."""
+    """Cache that maps a character outside the plain ranges to the result of `_symbol`."""
 
     def __missing__(self, char: str) -> str:
         self[char] = symbol = _symbol(char)
@@ -56,7 +56,7 @@ class _SymbolCache(dict[str, str]):
 
 
 class _WidthCache(dict[str, int]):
-    """Character -> width in cells."""
+    """Cache that maps a character to its width in terminal cells."""
 
     def __missing__(self, char: str) -> int:
         self[char] = cells = _char_width(char)
@@ -90,7 +90,8 @@ _widths = _WidthCache({chr(code): 1 for code in range(0x20, 0x7F)})
 
 
 def _replace_run(run: re.Match[str]) -> str:
-    """Replace a run of characters outside the plain ranges. A plain character before the run is a base for marks."""
+    """Replace the characters of a run outside the plain ranges. A combining mark at the start of the run belongs to the
+    plain character before it."""
     replaced: list[str] = []
     has_base, marks, after_flag = run.start() > 0, 0, False
     for char in run.group():
@@ -115,7 +116,7 @@ def _replace_run(run: re.Match[str]) -> str:
 
 
 def sanitize(text: str) -> str:
-    """Make text safe to draw, on one line. Sanitizing twice changes nothing more."""
+    """Make text safe to draw on one line. Sanitizing the result again does not change it."""
     if text.isascii() and text.isprintable():
         return text
     return _NOT_PLAIN.sub(_replace_run, text)
@@ -129,14 +130,15 @@ def sanitize_lines(text: str) -> list[str]:
 
 
 def display_width(text: str) -> int:
-    """Return the width of sanitized text in cells: 2 for an East Asian wide character, 0 for a mark, 1 otherwise."""
+    """Return the width of sanitized text in terminal cells: 2 for an East Asian wide character, 0 for a mark, 1 for any
+    other."""
     if text.isascii():
         return len(text)
     return sum(map(_widths.__getitem__, text))
 
 
 def clip(text: str, cells: int) -> str:
-    """Shorten sanitized text to at most `cells`. Shortened text ends in `…`."""
+    """Shorten sanitized text to at most `cells` terminal cells. Shortened text ends in `…`."""
     if len(text) <= cells and (len(text) * 2 <= cells or display_width(text) <= cells):
         return text
     if cells <= 0:
@@ -152,7 +154,8 @@ def clip(text: str, cells: int) -> str:
 
 
 def pad(text: str, cells: int, *, right: bool = False) -> str:
-    """Clip or pad sanitized text to exactly `cells`. With `right` it is aligned to the right, as numbers are."""
+    """Clip or pad sanitized text to exactly `cells` terminal cells. If `right`, the text is aligned to the right, as
+    numbers are."""
     text = clip(text, cells)
     blanks = " " * (cells - display_width(text))
     return blanks + text if right else text + blanks

@@ -34,11 +34,11 @@ class Scale:
     words: Mapping[str, Any] = field(default_factory=lambda: ABSTENTIONS)
     """Word -> verdict that is stored for it."""
     numbers: tuple[float, float] | None = None
-    """(lowest, highest) allowed number."""
+    """(lowest, highest) allowed number; None if no range of numbers is allowed."""
     labels: bool = False
     """Whether a list of labels is allowed."""
     known_labels: tuple[str, ...] = ()
-    """Labels to offer. Others are allowed too."""
+    """Labels that the screens offer. Any other label is allowed too."""
 
     def describe_answers(self) -> str:
         """List the allowed answers: `pass, fail, unsure`, `a number from 0 to 1, unsure`."""
@@ -103,7 +103,7 @@ JUDGE_NOTE_CRITERIA = ("name_matches",)
 UNIVERSAL_CRITERIA = (CORRECT, EQUIVALENT, "hallucinated", "completeness", "correctness")
 """Criteria on which every item can be reviewed. Other criteria need a value from the benchmark on the item."""
 PASS_FAIL_CRITERIA = tuple(name for name, scale in SCALES.items() if scale.words is PASS_FAIL)
-"""Criteria where true means a pass. On any other, true means yes."""
+"""Criteria where true means a pass. On any other criterion, true means yes."""
 
 
 def find_scale(criterion: str, benchmark_values: Iterable[Any] = ()) -> Scale | None:
@@ -139,13 +139,14 @@ def _parse_number(text: str) -> int | float | None:
 DISPUTED = "disputed"
 DecidedBy = Literal["adjudication", "unanimous", "majority", "disputed"]
 RESOLUTIONS: tuple[DecidedBy, ...] = ("adjudication", "unanimous", "majority")
-"""Values of `DecidedBy` with which a human verdict counts. With "disputed", none does."""
+"""Values of `DecidedBy` for which the human verdict counts. For "disputed" it does not."""
 Policy = Literal["unanimous", "majority"]
 POLICIES: tuple[Policy, ...] = ("unanimous", "majority")
-"""Which verdict counts without an adjudication: that of all annotators, or that of more than half of them."""
+"""Policies on which human verdict counts without an adjudication: the verdict of all annotators, or the verdict of more
+than half of them."""
 UNANIMOUS: Policy = "unanimous"
 SCORING_ORDER: tuple[SourceName, ...] = ("official", "rule", "judge")
-"""Automatic sources, in the order in which the benchmark itself would score. The first one with a verdict counts."""
+"""Automatic sources, in the order in which the benchmark itself would score. The first source with a verdict counts."""
 
 
 def agreed_verdict(verdicts: Iterable[Any]) -> Any:
@@ -169,12 +170,13 @@ def majority_verdict(verdicts: Iterable[Any]) -> Any:
 
 
 def automatic_verdict(verdicts: Mapping[SourceName, Any]) -> Any:
-    """Return the first automatic verdict in `SCORING_ORDER`, or None."""
+    """Return the first automatic verdict in `SCORING_ORDER`, or None if there is none."""
     return next((verdicts[source] for source in SCORING_ORDER if verdicts.get(source) is not None), None)
 
 
 def effective_verdict(automatic: Any, human: Any = None, decided_by: DecidedBy | None = None) -> Any:
-    """Return the verdict that counts: the human one if it is decided, None if disputed, else the automatic one."""
+    """Return the verdict that counts: the human verdict if it is decided, None if the annotators disagree, else the
+    automatic verdict."""
     if decided_by in RESOLUTIONS:
         return human
     return None if decided_by == DISPUTED else automatic
@@ -189,9 +191,9 @@ class RollUpContext:
     benchmark_parts: Mapping[str, Any] = field(default_factory=dict)
     """Address of a part -> the benchmark's verdict on it."""
     needs: Sequence[Sequence[str]] | None = None
-    """See `Extra.needs`."""
+    """Lists of addresses; one part of each list must pass. See `Extra.needs`."""
     benchmark_item: bool | None = None
-    """The benchmark's verdict on the item."""
+    """The benchmark's verdict on the item; None if it gives none."""
 
 
 def roll_up_parts(verdicts: Mapping[str, Any], context: RollUpContext) -> bool | None:
@@ -218,7 +220,8 @@ def roll_up_parts(verdicts: Mapping[str, Any], context: RollUpContext) -> bool |
 
 
 def roll_up_benchmark(context: RollUpContext) -> bool | None:
-    """Return the benchmark's verdict on the item, or the one that its verdicts on the parts roll up to."""
+    """Return the benchmark's verdict on the item. Without one, return the verdict to which its verdicts on the parts
+    roll up."""
     if context.benchmark_item is not None:
         return context.benchmark_item
     if context.needs is None:
@@ -229,8 +232,8 @@ def roll_up_benchmark(context: RollUpContext) -> bool | None:
 def contradicts(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
     """Whether two annotators' verdicts on parts (address -> verdict) exclude each other.
 
-    They do if the verdicts on one part differ, or if one annotator passes a call or turn that contains a part which the
-    other fails.
+    Verdicts exclude each other if they differ on one part, or if one annotator passes a call or turn that contains a
+    part which the other annotator fails.
     """
     return any(
         (first_address == second_address and not same_verdict(first_verdict, second_verdict))
@@ -244,12 +247,13 @@ def contradicts(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
 
 
 def _contains_failure(outer_address: str, outer_verdict: bool, address: str, verdict: bool) -> bool:
-    """Whether a part that passes contains another part that fails."""
+    """Whether the outer part passes although it contains the other part, which fails."""
     return outer_verdict and not verdict and address.startswith(outer_address + "/")
 
 
 def _part_passes(address: str, verdicts: Mapping[str, Any], benchmark: Mapping[str, Any]) -> bool:
-    """Whether a call passes. The verdict on its turn counts, else on the call, on its arguments, or the benchmark's."""
+    """Whether the part at an address passes. The annotator's verdict on its turn counts first, then the verdict on the
+    part itself, then failed arguments, then the benchmark's verdict."""
     part = parse_address(address)
     on_turn = verdicts.get(turn_address(part.turn)) if part else None
     for verdict in (on_turn, verdicts.get(address)):
@@ -311,13 +315,14 @@ def same_verdict(first: Any, second: Any) -> bool:
 
 
 AutomaticVerdicts = Mapping[str, Mapping[str, Any]]
-"""{source: {by, value}} of one target and criterion."""
+"""Automatic verdicts on one target and criterion: source -> {by, value}."""
 
 
 def find_first_contradicted(automatic: AutomaticVerdicts, verdict: Any) -> dict[str, Any] | None:
     """Return {source, by, value} of the automatic verdict that counts, if an annotator's verdict contradicts it.
 
-    The first source of `SCORING_ORDER` with a value counts. Returns None if nothing is contradicted.
+    The first source of `SCORING_ORDER` with a value counts. Returns None if the annotator's verdict contradicts
+    nothing.
     """
     if not decides(verdict):
         return None

@@ -15,7 +15,7 @@ from fcreview.model.verdict import PASS_FAIL, PASS_FAIL_CRITERIA, SCALES, YES_NO
 
 
 def scale_words(criterion: str) -> dict[str, Any]:
-    """Return word -> verdict for a criterion. A criterion without a scale has pass and fail."""
+    """Return word -> verdict for a criterion. A criterion without a scale has the words pass and fail."""
     return dict(SCALES.get(criterion, Scale(PASS_FAIL)).words)
 
 
@@ -39,7 +39,8 @@ def parse_answer(criterion: str, word: str) -> Any:
 
 
 def describe_scale_error(criterion: str, value: Any) -> str | None:
-    """Describe why a criterion's scale does not allow a verdict. Returns None if it does, or without a scale.
+    """Describe why a criterion's scale does not allow a verdict. Returns None if the scale allows the verdict or the
+    criterion has no scale.
 
     A list is also valid on yes/no criteria, because HammerBench lists the hallucinated arguments.
     """
@@ -54,7 +55,7 @@ def describe_scale_error(criterion: str, value: Any) -> str | None:
 
 
 COLUMN_GAP = 2
-"""Blanks between the columns of a table."""
+"""Number of blanks between the columns of a table."""
 
 
 def compute_column_widths(
@@ -169,7 +170,7 @@ def format_metric_value(value: float | None, unit: MetricUnit, digits: int = 1) 
 
 @dataclass(frozen=True, slots=True)
 class HeaderAccuracy:
-    """Accuracy of a category in the header of its score file."""
+    """Accuracy of a category, as the header of its score file states it."""
 
     passed: int
     total: int
@@ -177,7 +178,8 @@ class HeaderAccuracy:
 
     @property
     def message(self) -> str:
-        """`the score file says 86.00 % (344 of 400); without results, only failed items are known`"""
+        """Message about the accuracy:
+        `the score file says 86.00 % (344 of 400); without results, only failed items are known`"""
         share = f"{100 * self.passed / self.total:.2f} %"
         counts = f"{self.passed} of {self.total}"
         return f"the score file says {share} ({counts}); without results, only failed items are known"

@@ -23,8 +23,8 @@ FAULT_UNRESOLVED = "all pass; fault unresolved"
 
 
 def list_automatic_verdicts(item: Item, disagreement: Disagreement) -> list[Verdict]:
-    """List the automatic verdicts on the target and criterion of a disagreement. Importers may give the verdict on the
-    whole item only as a field of the item, so it is added from there."""
+    """List the automatic verdicts on the target and criterion of a disagreement. The list includes the verdict on the
+    whole item, which importers may store only as a field of the item."""
     about = disagreement.target, disagreement.criterion
     verdicts = [verdict for verdict in item.verdicts if (verdict.target, verdict.criterion) == about]
     if about == (ITEM, CORRECT):
@@ -77,7 +77,8 @@ BLIND_STATUSES: tuple[BlindStatus, ...] = ("blind", "seen", "unknown", "all")
 _STATUS_OF_RATING: dict[bool | None, BlindStatus] = {True: "blind", False: "seen", None: "unknown"}
 
 MeasurementLevel = Literal["nominal", "ordinal", "masi"]
-"""How labels are compared: equal or not, by their order, or as sets that may partly agree (MASI)."""
+"""How labels are compared: as equal or different (`nominal`), by their order (`ordinal`), or as sets that may partly
+agree (`masi`)."""
 
 AgreementScope = Literal["overall", "benchmark", "category"]
 AGREEMENT_SCOPES: tuple[AgreementScope, ...] = ("overall", "benchmark", "category")
@@ -109,9 +110,9 @@ class RatingGroup:
     given: BlindStatus
     scope: AgreementScope
     benchmark: str | None
-    """Benchmark; None in the scope `overall`."""
+    """Name of the benchmark; None in the scope `overall`."""
     category: str | None
-    """Category; None except in the scope `category`."""
+    """Name of the category; None except in the scope `category`."""
     criterion: str
     ratings: Sequence[Rating]
 
@@ -125,22 +126,23 @@ class AgreementCoefficient:
 
     scope: AgreementScope
     benchmark: str | None
-    """Benchmark; None in the scope `overall`."""
+    """Name of the benchmark; None in the scope `overall`."""
     category: str | None
-    """Category; None except in the scope `category`."""
+    """Name of the category; None except in the scope `category`."""
     criterion: str
     level: MeasurementLevel
     metric: CoefficientName
     annotators: tuple[str, ...]
     """The two annotators of a pair, or all annotators of the group."""
     value: float | None
-    """1 is perfect agreement and 0 agreement by chance; `percent` is a share from 0 to 1. None if undefined."""
+    """Value of the coefficient: 1 is perfect agreement and 0 agreement by chance; `percent` is a share from 0 to 1.
+    None if it is undefined."""
     low: float | None
-    """Lower end of the 95 % bootstrap interval."""
+    """Lower end of the 95 % bootstrap interval; None without an interval."""
     high: float | None
     n_units: int
-    """Number of units with two labels or more. For a pair, both annotators labelled them; for `fleiss`, they have the
-    same number of labels."""
+    """Number of units with two labels or more. For a pair of annotators, only units that both labelled count. For
+    `fleiss`, only units with the same number of labels count."""
     n_labels: int
     """Number of labels on the units that `n_units` counts."""
     given: BlindStatus
@@ -155,8 +157,8 @@ def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[R
 
 
 def build_labels(ratings: Iterable[Rating]) -> list[Rating]:
-    """Return the ratings that are labels, and copies that include the fault. "Unsure" ratings are omitted. If an
-    annotator passes a target and names a fault, all labels on that criterion are repeated on the criterion
+    """Return the ratings that are labels, and copies of labels that include the fault. "Unsure" ratings are omitted. If
+    an annotator passes a target and names a fault, all labels on that criterion are repeated on the criterion
     `correct+fault`, with values such as `pass:golden`. Annotators who pass an item for different reasons then
     disagree."""
     labels = [rating for rating in ratings if decides(rating.value)]
@@ -266,5 +268,5 @@ def format_value_and_interval(coefficient: AgreementCoefficient) -> list[str]:
 
 
 def group_key(coefficient: AgreementCoefficient) -> tuple[str | None, str | None, str]:
-    """Return (benchmark, category, criterion)."""
+    """Return (benchmark, category, criterion) of the group that a coefficient describes."""
     return coefficient.benchmark, coefficient.category, coefficient.criterion

@@ -25,14 +25,15 @@ _ZERO_TOLERANCE = 1e-12
 
 
 def compute_pairwise_agreement(counts: FloatArray) -> FloatArray:
-    """Return the share of equal pairs among the pairs of labels in each pattern; 0 for patterns without a pair."""
+    """Return the share of equal pairs among all pairs of labels of each pattern; 0 for patterns without a pair."""
     n_labels = counts.sum(1)
     share: FloatArray = (counts * (counts - 1)).sum(1) / np.maximum(n_labels * (n_labels - 1), 1)
     return share
 
 
 def percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statistic:
-    """Mean over units of `agreement`, the share of equal pairs in each pattern."""
+    """Percent agreement: the mean over units of `agreement`, which is the share of equal pairs of labels in each
+    pattern."""
 
     def statistic(weights: FloatArray) -> FloatArray:
         return _divide_or_nan(weights @ agreement, weights.sum(1))
@@ -142,7 +143,7 @@ def _correct_for_chance(observed: FloatArray, by_chance: FloatArray) -> FloatArr
 
 
 def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Divide; NaN where the denominator is 0 except for rounding errors."""
+    """Divide element by element. The result is NaN where the denominator is 0, apart from rounding errors."""
     is_defined = np.abs(denominator) > _ZERO_TOLERANCE
     ratio: FloatArray = np.where(is_defined, numerator / np.where(is_defined, denominator, 1), np.nan)
     return ratio
@@ -165,15 +166,16 @@ class BootstrapEstimate:
     high: float | None = None
 
     def for_units(self, n_units: int) -> BootstrapEstimate:
-        """Return the estimate without its interval for a single unit, because all resamples would be equal."""
+        """Return the estimate for a number of units. A single unit gives no interval, because all resamples would be
+        equal."""
         return self if n_units > 1 else BootstrapEstimate(self.value)
 
 
 def bootstrap(
     multiplicity: NDArray[np.int64], statistics: Sequence[Statistic], resamples: int = RESAMPLES, seed: int = SEED
 ) -> list[BootstrapEstimate]:
-    """Compute each statistic with its interval, all from the same resamples. `multiplicity` has the number of units of
-    each pattern. The same seed gives the same intervals."""
+    """Compute each statistic with its interval. All statistics use the same resamples. `multiplicity` contains the
+    number of units of each pattern. The same seed gives the same intervals."""
     values = [float(statistic(multiplicity[np.newaxis].astype(np.float64))[0]) for statistic in statistics]
     resampled: list[list[FloatArray]] = [[] for _ in statistics]
     for weights in _iter_resamples(multiplicity, resamples, seed):

@@ -29,7 +29,7 @@ from fcreview.stats.agreement_coefficients import FloatArray, Statistic
 
 IntArray = NDArray[np.int64]
 NO_LABEL = -1
-"""Cell of an annotator who did not label the unit."""
+"""Value of a cell whose annotator did not label the unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,8 @@ def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable
 def compute_agreement(
     ratings: Iterable[Rating], scopes: Iterable[AgreementScope], given: BlindStatus
 ) -> Iterator[AgreementCoefficient]:
-    """Compute the coefficients of all groups; in each group those of all annotators come before those of pairs."""
+    """Compute the coefficients of all groups. In each group, the coefficients of all annotators come before the
+    coefficients of pairs of annotators."""
     for group in build_rating_groups(ratings, scopes, given):
         yield from compute_coefficients(group)
 
@@ -151,12 +152,14 @@ def _request_for_pairs(table: RatingTable) -> Iterator[_CoefficientRequest]:
 
 
 def _select_patterns(patterns: IntArray, statistic: Statistic) -> Statistic:
-    """Return a statistic of all patterns of a table that applies `statistic` to some of them."""
+    """Return a statistic that takes the weights of all patterns of a table and applies `statistic` to some of the
+    patterns."""
     return lambda weights: statistic(weights[:, patterns])
 
 
 def _most_frequent_label_count(n_labels: IntArray, multiplicity: IntArray) -> int:
-    """Return the number of labels, at least two, that most units have; the larger of two that are equally frequent."""
+    """Return the number of labels, at least two, that most units have. If two numbers are equally frequent, return the
+    larger one."""
     frequency = np.bincount(n_labels, multiplicity, minlength=3)[2:]
     return len(frequency) + 1 - int(frequency[::-1].argmax())
 

@@ -1,6 +1,7 @@
-"""Metrics of a run if its unreviewed items had other verdicts or answers.
+"""Metrics of a run under the assumption that its unreviewed items have other verdicts or answers.
 
-For verdicts, drawn passes and failures replace the unreviewed items, and the benchmark's own metrics are computed.
+For verdicts, drawn passes and failures replace the verdicts of unreviewed items, and the benchmark's own metrics are
+computed.
 
 For criteria other than pass and fail (CONFETTI's soft score, scores from 0 to 2, labels, counted names), draws decide
 whether the automatic answer of an item is right, in the same way as for verdicts (`posterior`). Items with automatic
@@ -27,9 +28,9 @@ from fcreview.stats.population import AutomaticOutcome, ItemStatus, Population, 
 from fcreview.stats.posterior import SEED, FloatArray, IntArray, PosteriorDraws, draw_posterior
 
 PRIOR_ANSWERS = 1.0
-"""Weight of the prior, in human answers."""
+"""Weight of the prior, as a number of human answers."""
 PRIOR_ATOMS = 12
-"""Number of answers in each draw among which the prior is divided."""
+"""Number of answers among which the weight of the prior is divided in each draw."""
 _MIN_WEIGHT = 1e-300
 PLACEHOLDER_NAME = "·"
 """Stands for any name where only the number of names matters."""
@@ -47,7 +48,7 @@ class CriterionAnswers:
     is_random: Sequence[bool]
     """Whether the answer was given as part of a random sample."""
     is_selection_unknown: Sequence[bool]
-    """See `ItemStatus.is_selection_unknown`."""
+    """Whether it is unknown how the answered item was selected, as in `ItemStatus.is_selection_unknown`."""
 
 
 class AnswerModel:
@@ -143,7 +144,7 @@ class AnswerModel:
         from_scale = _draw_from_scale(automatic, scale, n_atoms, generator)
         chosen = generator.integers(
             len(other_kinds) + 1, size=n_atoms
-        ).tolist()  # The last number stands for the scale.
+        ).tolist()  # The last number stands for an answer from the scale.
         atoms = [
             other_kinds[number] if number < len(other_kinds) else answer
             for number, answer in zip(chosen, from_scale, strict=True)
@@ -166,7 +167,7 @@ class _AnswerPool:
     """Cumulative weights of the observed answers and the atoms, of shape (draws, answers)."""
 
     def draw_numbers(self, n: int, generator: np.random.Generator) -> IntArray:
-        """Choose `n` answers in each draw; return their numbers, of shape (draws, n)."""
+        """Choose `n` answers in each draw. Returns the numbers of the chosen answers, of shape (draws, n)."""
         draws, width = self.cumulative_weights.shape
         row = np.arange(draws)[:, np.newaxis]
         targets = (generator.random((draws, n)) + row).ravel()
@@ -181,9 +182,9 @@ class _AnswerPool:
 
 
 def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any]) -> list[str]:
-    """Describe for each item whether the other answers of its chain contain a 0; empty for items without a chain.
-    Errors depend on this: annotators find more wrong zeros in chains that are right otherwise, and there the zero
-    decides the product of the chain."""
+    """For each item, describe the other answers of its chain: `others are 0` if at least one of them is 0,
+    `others count` if none is 0, and an empty text without a chain. Errors depend on this: annotators find more wrong
+    zeros in chains that are right otherwise, and there the zero decides the product of the chain."""
     chains: dict[str, list[int]] = {}
     for at, item in enumerate(items):
         if (chain := chain_id(item)) is not None and isinstance(answers[at], (int, float)):
@@ -213,8 +214,8 @@ def find_answer_scale(criterion: str, automatic: Iterable[Any]) -> Scale | None:
 
 
 def classify_answer(answer: Any, scale: Scale) -> str:
-    """Return the kind of an automatic answer: a range of numbers, a set of labels, or a number of names up to 2.
-    Answers of a kind are assumed to be wrong equally often and to have the same right answers."""
+    """Return the kind of an automatic answer: a range of numbers, a set of labels, or a number of names, where 2 means
+    2 or more. Answers of the same kind are assumed to be wrong equally often and to have the same right answers."""
     if scale.numbers is not None and isinstance(answer, (int, float)):
         low, high = scale.numbers
         return (
@@ -277,7 +278,7 @@ class MetricCalculator:
         self._cache: dict[tuple[int, bool], ScoredItem] = {}
 
     def with_verdicts(self, verdicts: Iterable[tuple[int, bool]]) -> MetricValues:
-        """Compute the metrics with other verdicts, given as pairs (position, verdict)."""
+        """Compute the metrics with other verdicts, given as (position of the item, verdict) pairs."""
         items = self._items.copy()
         for at, verdict in verdicts:
             items[at] = self._with_verdict(at, verdict)
@@ -290,8 +291,8 @@ class MetricCalculator:
     def compute_draws(
         self, population: Population, posterior: PosteriorDraws, seed: int
     ) -> dict[MetricKey, FloatArray]:
-        """Compute the metrics of each draw. Which items of a cell pass is drawn too. Metrics without a value in some
-        draw are omitted."""
+        """Compute the metrics of each draw. Which items of a cell pass is drawn at random too. A metric that has no
+        value in some draw is omitted."""
         generator = np.random.default_rng(seed)
         draws = []
         for passes in posterior.passes:
@@ -309,7 +310,7 @@ class MetricCalculator:
         return _stack_draws(draws)
 
     def _with_verdict(self, at: int, verdict: bool) -> ScoredItem:
-        """Return an item with a human verdict on the whole item, which replaces an earlier one."""
+        """Return the item at a position with a human verdict on the whole item, which replaces an earlier verdict."""
         if (at, verdict) not in self._cache:
             item = self._items[at]
             overrides = {about: value for about, value in item.overrides.items() if about != ITEM_CORRECT}

@@ -14,7 +14,8 @@ from fcreview.stats.agreement import infer_measurement_level, to_label_key
 CalibrationScope = Literal["overall", "benchmark", "category", "tier", "error", "function"]
 CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("overall", "benchmark", "category", "tier", "error", "function")
 SelectionMethod = Literal["random", "by hand", "both"]
-"""How items were selected for review: all in a random sample, none, or some."""
+"""How items were selected for review: `random` if all are from a random sample, `by hand` if none are, `both` if some
+are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,9 @@ class VerdictPair:
     tier: str | None = None
     """Tier of the checker, if the verdict names it."""
     error: str | None = None
-    """Error type."""
+    """Error type of the item; None if it has none."""
     function: str | None = None
-    """Function of the first difference."""
+    """Function of the item's first difference; None if it has none."""
 
     @property
     def is_correct(self) -> bool:
@@ -137,14 +138,16 @@ class ErrorGroup:
     wrong: int
     """Number of verdict pairs in the group."""
     of: int
-    """Number of pairs of the same category, error type or function with the same automatic verdict, right or wrong."""
+    """Number of verdict pairs of the same category, error type or function with the same automatic verdict, right or
+    wrong."""
     items: tuple[int, ...]
     """Numbers of the group's items, without duplicates."""
 
 
 def group_verdict_pairs(pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[VerdictPairGroup]:
     """Yield the groups of each scope, sorted by source, judge, criterion and name. Pairs without a tier, error type or
-    function are omitted from that scope. Numbers become floats, so that 1 and 1.0 are the same label."""
+    function are omitted from the scope of that property. Numbers become floats, so that 1 and 1.0 are the same
+    label."""
     comparable = []
     for pair in pairs:
         if infer_measurement_level((pair.automatic, pair.human)) == "ordinal":
@@ -177,7 +180,8 @@ NO_PAIRS_MESSAGE = "nothing to compare: no item has both an automatic and a huma
 
 
 def describe_selection(pairs: Iterable[VerdictPair]) -> list[str]:
-    """Return lines of text with the number of reviewed items, how many are random, and a warning if none are."""
+    """Return lines of text with the number of reviewed items, how many of them are from a random sample, and a warning
+    if none are."""
     is_random = {pair.item: pair.is_random for pair in pairs}
     n_random = sum(is_random.values())
     counts = f"{format_count(len(is_random), 'reviewed item')}, {n_random:,} of them in a random sample"
@@ -196,7 +200,7 @@ def format_selection_method(group: Calibration) -> str:
 
 
 def format_error(group: ErrorGroup) -> str:
-    """Format the two verdicts: `pass, human fail`."""
+    """Format the automatic and the human verdict of an error group: `pass, human fail`."""
     automatic, human = (format_verdict(value, group.criterion) for value in (group.automatic, group.human))
     return f"{automatic}, human {human}"
 

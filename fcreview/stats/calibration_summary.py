@@ -102,7 +102,8 @@ def calibrate_group(group: VerdictPairGroup) -> Calibration:
 
 
 def find_error_groups(pairs: Iterable[VerdictPair]) -> Iterator[ErrorGroup]:
-    """Yield the error groups of each source, judge and criterion by grouping, the largest first."""
+    """Yield the error groups of each source, judge and criterion: first by category, then by error type, then by
+    function, each with the largest group first."""
     for group in group_verdict_pairs(pairs, ("overall",)):
         for by in ERROR_GROUPINGS:
             yield from sorted(_group_errors(group, by), key=lambda errors: (-errors.wrong, errors.name))

@@ -41,9 +41,9 @@ class EstimationInput:
     """Items of one run, or of several runs (`combine_runs`). The sequences of items have one entry per item."""
 
     automatic_items: Sequence[ScoredItem]
-    """Items with automatic verdicts."""
+    """The items with automatic verdicts."""
     reviewed_items: Sequence[ScoredItem]
-    """Items with human verdicts where there are any."""
+    """The same items, with human verdicts instead of automatic ones where there are any."""
     statuses: Sequence[ItemStatus]
     compute_metrics: MetricFunction
     criterion_answers: Sequence[CriterionAnswers] = ()
@@ -59,18 +59,18 @@ METHOD_REASONS: dict[EstimationMethod, str] = {
     "not asked": "it needs human answers on {criteria} for every reviewed item of the sample",
     "other verdicts": "it does not depend on item verdicts",
 }
-"""Why a metric has no interval, or one without width."""
+"""Estimation method -> why a metric has no interval or an interval of width 0; empty for an estimated metric."""
 CHANGE_TOLERANCE = 1e-9
 
 
 def explain_method(method: EstimationMethod, criteria: Sequence[str] = ()) -> str:
-    """Explain why a metric has no interval, or one without width; empty for estimated metrics."""
+    """Explain why a metric has no interval or an interval of width 0. Returns an empty text for an estimated metric."""
     return METHOD_REASONS[method].format(criteria=" and ".join(criteria))
 
 
 class MetricDependencies:
-    """Categories and criteria that each metric of a run depends on. They are found by changing verdicts or answers and
-    comparing the metrics."""
+    """Categories and criteria that each metric of a run depends on. fcreview finds them by changing verdicts or answers
+    and comparing the metrics."""
 
     def __init__(self, run: EstimationInput, models: Sequence[AnswerModel], *, is_sampled: bool) -> None:
         """Find the dependencies. `is_sampled`: whether item verdicts were given as part of a random sample."""
@@ -91,7 +91,8 @@ class MetricDependencies:
         return tuple(name for name, changed in self._changed_by_answers.items() if _select_categories(changed, key))
 
     def count_items(self, key: MetricKey) -> tuple[int, int, int]:
-        """Count items of the metric's categories: reviewed in a random sample, with a human verdict, all."""
+        """Return three numbers of items in the metric's categories: items reviewed in a random sample, items with a
+        human verdict, and all items."""
         names = [name for name in self.find_criteria(key) if name in self._models]
         by_answers = [(self._models[name].statuses, self._changed_by_answers[name]) for name in names]
         counts = []
@@ -102,7 +103,7 @@ class MetricDependencies:
         return max(counts)
 
     def choose_method(self, key: MetricKey) -> EstimationMethod:
-        """Return how a metric is estimated, or why it cannot be."""
+        """Return how a metric is estimated, or why it cannot be estimated."""
         categories = _select_categories(self._changed_by_verdicts, key)
         if categories:
             return _choose_method(categories, self._run.statuses, self._population, is_sampled=self._is_sampled)
@@ -156,7 +157,7 @@ class MetricDependencies:
 
 
 def _select_categories(changed: Mapping[RunCategory, set[MetricKey]], key: MetricKey) -> set[RunCategory]:
-    """Return the categories that change a metric."""
+    """Return the categories whose verdicts or answers change a metric."""
     return {category for category, keys in changed.items() if key in keys}
 
 
@@ -199,11 +200,12 @@ class MetricEstimate:
     unit: MetricUnit
     digits: int
     automatic: float | None
-    """Value without reviews."""
+    """Value computed from automatic verdicts only."""
     corrected: float | None
-    """Estimated value of all items if there is an interval, else the value with human verdicts where there are any."""
+    """Estimated value for all items if there is an interval. Otherwise, the value with human verdicts instead of
+    automatic ones where there are any."""
     low: float | None
-    """Lower end of the 95 % interval."""
+    """Lower end of the 95 % interval; None without an interval."""
     high: float | None
     n_random: int
     """Number of items reviewed in a random sample, in the categories that the metric depends on."""
@@ -217,7 +219,7 @@ class MetricEstimate:
 
     @property
     def key(self) -> MetricKey:
-        """Key of the metric."""
+        """Identity of the metric: (table, level, name)."""
         return self.table, self.level, self.name
 
 
@@ -232,7 +234,8 @@ class MetricDraws:
     """Values of each metric, one per draw."""
 
     def build_variance_models(self, keys: Sequence[MetricKey]) -> dict[MetricKey, VarianceModel]:
-        """Build variance models. The weight of a cell is the change of the metric per item of the cell that changes."""
+        """Build the variance model of each metric. The weight of a cell is the change of the metric if the outcome of
+        one item in the cell changes."""
         weights = {key: np.zeros(len(self.population.cell_keys)) for key in keys}
         for cell, items in enumerate(self.population.unreviewed):
             passing, failing = (self.calculator.with_same_verdict(items, verdict) for verdict in (True, False))
@@ -278,7 +281,8 @@ def draw_metrics(run: EstimationInput, seed: int = SEED) -> MetricDraws | None:
 
 
 def choose_n_draws(n_items: int) -> int:
-    """Return the number of draws that takes a few seconds. 400 locate the ends of an interval to 1/12 of its width."""
+    """Return a number of draws that takes a few seconds to compute. 400 draws locate the ends of an interval to 1/12 of
+    its width."""
     return max(400, min(1000, 2_000_000 // max(n_items, 1)))
 
 
@@ -339,7 +343,7 @@ def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) 
 
 
 _Estimate = tuple[float | None, float | None, float | None, int | None]
-"""`corrected`, `low`, `high` and `needed` of a `MetricEstimate`."""
+"""(corrected, low, high, needed), which are fields of `MetricEstimate`."""
 
 
 def _estimate_from_verdicts(
@@ -383,9 +387,9 @@ class ExtensionStratum:
 
 
 def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStratum]:
-    """Plan how many items to draw from each stratum. Strata are the automatic verdict and the sample's own strata, and
-    categories if the metric weighs them unevenly. The plan is empty if the pending reviews suffice, and has all
-    remaining items if the goal cannot be reached."""
+    """Plan how many items to draw from each stratum. Strata are formed by the automatic verdict and the strata of the
+    sample, and also by category if the metric weighs categories unevenly. The plan is empty if the pending reviews
+    suffice, and contains all remaining items if the goal cannot be reached."""
     model = draws.build_variance_models([goal.key])[goal.key]
     keys = draws.population.cell_keys
     by_category = not draws.is_evenly_weighted(model.weights)
@@ -429,7 +433,8 @@ def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel
 
 
 def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> VarianceModel:
-    """Return the model as if the pending items had been reviewed and had passed as often as the others."""
+    """Return the model as if the pending items had been reviewed and had passed as often as the items reviewed
+    before."""
     cells = model.cells
     later = Cells(
         cells.pool,
@@ -475,8 +480,9 @@ class PassRateEstimate:
 
 
 def estimate_pass_rate(statuses: Sequence[ItemStatus], half_width: float, seed: int = SEED) -> PassRateEstimate | None:
-    """Estimate the share of items that pass. `half_width` is from 0 to 1. Returns None without a random sample, and if
-    no sample could draw some unreviewed item."""
+    """Estimate the share of items that pass. `half_width`, from 0 to 1, is the half-width of the interval for which
+    `needed` is computed. Returns None without a random sample, or if there are unreviewed items that no sample could
+    draw."""
     population = build_population(statuses)
     if not population.n_random or population.unsampled:
         return None

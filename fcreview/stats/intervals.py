@@ -10,7 +10,7 @@ NORMAL_QUANTILE = 1.959963984540054
 
 
 def wilson_interval(passed: int, n: int) -> tuple[float, float] | None:
-    """Compute the interval of the share `passed / n`; None if `n` is 0."""
+    """Compute the 95 % interval (low, high) of the share `passed / n`, from 0 to 1. Returns None if `n` is 0."""
     if n == 0:
         return None
     share, square = passed / n, NORMAL_QUANTILE**2 / n

@@ -1,4 +1,4 @@
-"""Status of each item in the samples of a run, and the cells in which the items are estimated."""
+"""Status of each item in the samples of a run, and the cells for which the pass rate of items is estimated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Stratum = tuple[str | None, ...]
 AutomaticOutcome = bool | str | None
 """Automatic verdict of an item, or for other criteria the kind of its automatic answer (`classify_answer`)."""
 RunCategory = tuple[int, str]
-"""Index of a run and name of a category."""
+"""(index of a run, name of a category)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class ItemStatus:
 
     category: str
     automatic: AutomaticOutcome
-    """Outcome before any review."""
+    """Automatic verdict or kind of answer, before any review; None if the item has none."""
     human: bool | None = None
     """Human verdict. For other criteria, whether the human answer equals the automatic one. None if the item is
     unreviewed or disputed."""
@@ -32,21 +32,22 @@ class ItemStatus:
     inclusion_probability: float = 0.0
     """Probability that at least one sample drew the item."""
     is_random: bool = False
-    """Whether the human verdict was given as part of a random sample. Other human verdicts are known, but do not
-    inform the estimate of unreviewed items."""
+    """Whether the human verdict was given as part of a random sample. A human verdict from outside the sample counts
+    for its own item, but does not inform the estimate of unreviewed items."""
     is_selection_unknown: bool = False
     """Whether the human verdict was given outside the sample and it is unknown how such items were selected. The
-    posterior then treats the item like an unreviewed one, with the known verdict as a bound."""
+    posterior then treats the item like an unreviewed item, with the known verdict as a bound."""
     run_index: int = 0
     """Index of the item's run among the runs that are estimated together."""
     is_sample_reviewed: bool = False
     """Whether a sample drew the item and an annotator reviewed it, with or without a decision."""
     context: str = ""
-    """Other property that the answer may depend on (`describe_chain_contexts`)."""
+    """Further property on which the right answer may depend, as text from `describe_chain_contexts`; empty if there is
+    none."""
 
     @property
     def run_category(self) -> RunCategory:
-        """Run and category of the item."""
+        """(index of the run, name of the category) of the item."""
         return self.run_index, self.category
 
 
@@ -62,7 +63,8 @@ class CellKey:
 
 
 def format_stratum_name(stratum: str, automatic: AutomaticOutcome, category: str | None = None) -> str:
-    """Return the name of a stratum in a queue file that extends another: `all, fail`, `all, fail, live_simple`."""
+    """Return the name of a stratum in a queue file that extends another queue. Examples: `all, fail` and
+    `all, fail, live_simple`."""
     words: dict[AutomaticOutcome, str] = {True: "pass", False: "fail", None: "none"}
     parts = (stratum or "all", words.get(automatic, str(automatic)), category)
     return ", ".join(part for part in parts if part is not None)
@@ -70,13 +72,13 @@ def format_stratum_name(stratum: str, automatic: AutomaticOutcome, category: str
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """Items of one or several runs, grouped into cells as far as the samples cover them."""
+    """Items of one or several runs, grouped into cells as far as the samples cover the items."""
 
     cell_keys: Sequence[CellKey]
     """Key of each cell."""
     cells: Cells
     unreviewed: Sequence[Sequence[int]]
-    """For each cell the positions of its items without a human verdict."""
+    """For each cell, the positions of its items without a human verdict."""
     unsampled: Sequence[int]
     """Positions of the items without a human verdict that no sample could draw."""
     n_known: int

@@ -29,18 +29,19 @@ FloatArray = NDArray[np.float64]
 DEFAULT_DRAWS = 1000
 SEED = 0
 JEFFREYS = 0.5
-"""Both parameters of the Jeffreys prior of a share, a beta distribution."""
+"""Value of both parameters of the Jeffreys prior of a share, which is a beta distribution."""
 _GRID_POINTS = 100
 """Number of grid points of the mean m of a pool. Draws are spread uniformly around each point."""
 POOL_STRENGTHS = np.geomspace(4.0, 1000.0, 8)
-"""Grid of the strength s: the number of items that the pool's rate counts for in a cell."""
+"""Possible values of the strength s: how many reviewed items of a cell the pool's mean rate is worth."""
 INDEPENDENT_CELL_PRIOR = 0.4
-"""Prior probability that a cell is unrelated to its pool."""
+"""Prior probability that the pass rate of a cell is independent of its pool."""
 UNPOOLED_DRAW_SHARE = 0.25
-"""Number of additional draws without a common pass rate, as a share of the draws with it. A common rate after
-few or no errors in the sample excludes that one category has many errors, which would change a mean of categories."""
+"""Number of additional draws without a common pass rate, as a share of the draws with a common rate. If a sample has
+few or no errors, draws with a common rate exclude that a single category has many errors, although such a category
+would change a metric that averages categories."""
 MAX_PROBABILITY_RATIO = 1.5
-"""Maximum ratio of inclusion probabilities that count as similar."""
+"""Maximum ratio of two inclusion probabilities that count as similar."""
 _MIN_RATE = 1e-6
 _MAX_LOGIT_SHIFT = 30.0
 _BISECTION_STEPS = 30
@@ -67,7 +68,7 @@ class Cells:
 
     @property
     def not_drawn(self) -> IntArray:
-        """Number of items that the sample did not draw and the posterior estimates."""
+        """Number of items that the sample did not draw and whose outcome the posterior estimates."""
         return self.unreviewed if self.known_outside_sample is None else self.unreviewed + self.known_outside_sample
 
     def __len__(self) -> int:
@@ -82,7 +83,7 @@ class PosteriorDraws:
     """Number of unreviewed items that pass, of shape (draws, cells). Metrics that weigh all items equally use the first
     `n_pooled` draws, other metrics use all."""
     mean_rate: FloatArray
-    """Mean drawn pass rate of each cell."""
+    """Pass rate of each cell, averaged over the draws."""
     n_pooled: int
     """Number of draws in which the cells of a pool have the common pass rate of the pool."""
 
@@ -101,7 +102,8 @@ def draw_posterior(cells: Cells, draws: int = DEFAULT_DRAWS, seed: int = SEED) -
 
 
 def _draw_pool_rates(cells: Cells, at: IntArray, draws: int, generator: np.random.Generator) -> FloatArray:
-    """Draw pass rates of shape (draws and additional draws, cells of the pool). `at`: indexes of the pool's cells."""
+    """Draw pass rates of shape (draws and additional draws, cells of the pool). `at` contains the indexes of the pool's
+    cells."""
     n_draws = draws + round(UNPOOLED_DRAW_SHARE * draws)
     reviewed, passed = cells.reviewed[at], cells.passed[at]
     if len(at) == 1:
@@ -147,7 +149,8 @@ def _shift_to_pooled_rate(rates: FloatArray, sizes: IntArray, pooled: FloatArray
 def _draw_hierarchical_rates(
     reviewed: IntArray, passed: IntArray, draws: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Draw pass rates of shape (draws, cells) from the joint posterior of m, s and which cells are independent."""
+    """Draw pass rates of shape (draws, cells) from the joint posterior of the pool's mean m, its strength s, and the
+    indicators of cells that are independent of the pool."""
     step = np.pi / 2 / _GRID_POINTS
     angles = (np.arange(_GRID_POINTS) + 0.5) * step  # The Jeffreys prior of a share is uniform in arcsin(sqrt(share)).
     mean, strength = (grid.ravel() for grid in np.meshgrid(np.sin(angles) ** 2, POOL_STRENGTHS, indexing="ij"))
@@ -171,7 +174,7 @@ def _draw_hierarchical_rates(
 
 def _log_evidence(alpha: FloatArray, beta: FloatArray, reviewed: IntArray, passed: IntArray) -> FloatArray:
     """Compute the log marginal likelihood of each cell under each prior Beta(alpha, beta), of shape (priors, cells).
-    The binomial coefficient, a constant of the cell, is omitted."""
+    The binomial coefficient is omitted, because it is the same under all priors."""
     failed = reviewed - passed
     return _log_rising(alpha, passed) + _log_rising(beta, failed) - _log_rising(alpha + beta, reviewed)
 

@@ -18,16 +18,17 @@ from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE
 
 VerdictSource = Literal["official", "rule", "effective"]
 VERDICT_SOURCES: tuple[VerdictSource, ...] = ("official", "rule", "effective")
-"""Sources of the compared verdicts. `effective` is the human verdict where there is one, else the automatic one."""
+"""Sources of the compared verdicts. `effective` is the human verdict if there is one, else the automatic verdict."""
 
 
 def choose_source(n_official: Iterable[int]) -> VerdictSource:
-    """Return `official` if each run has official verdicts, else `rule`. `n_official`: their number in each run."""
+    """Return `official` if each run has official verdicts, else `rule`. `n_official` contains the number of official
+    verdicts of each run."""
     return "official" if all(n_official) else "rule"
 
 
 class QuestionKey(NamedTuple):
-    """Identity of a test case in all runs."""
+    """Identity of a test case, the same in all runs."""
 
     benchmark: str
     generation: str
@@ -37,7 +38,7 @@ class QuestionKey(NamedTuple):
 
 
 class ItemOutcome(NamedTuple):
-    """An item with one source's verdict. A tuple, because a comparison of hundreds of runs has many of them."""
+    """An item with one source's verdict. It is a tuple, because a comparison of hundreds of runs has many of them."""
 
     item: int
     """Number of the item in the store."""
@@ -47,7 +48,7 @@ class ItemOutcome(NamedTuple):
     """Question on one line, shortened; empty without the dataset."""
     verdict: bool | None
     error_type: str | None
-    """Error type from this source."""
+    """Error type that the source gives; None if it gives none."""
     first_difference: str | None
     """First difference from the golden answer. Passing items may have one too."""
     prediction_hash: str
@@ -71,7 +72,7 @@ class AlignedRuns:
     generations: tuple[str, ...]
     """Versions of the benchmark. If there are several, items are matched without the version."""
     n_other_question: int
-    """Number of keys with several questions. Each question is a separate item."""
+    """Number of question keys under which the runs contain different questions. Each question is a separate item."""
 
     @property
     def complete_items(self) -> list[AlignedItem]:
@@ -151,21 +152,24 @@ class Flip:
 
 
 def find_flips(items: Iterable[AlignedItem]) -> list[Flip]:
-    """Find the flips among items of two runs, first those that A passes, each in the order of the items."""
+    """Find the flips among items of two runs: first the items that A passes, then the items that B passes, each in the
+    order of `items`."""
     pairs = (item.outcomes for item in items)
     flips = (Flip(a, b) for a, b in pairs if a and b and {a.verdict, b.verdict} == {True, False})
     return sorted(flips, key=lambda flip: flip.passing_side)
 
 
 def explain_outcome(outcome: ItemOutcome) -> str:
-    """Return the first difference of a failing item, else its error type; for a passing item a tolerated difference."""
+    """Explain the outcome of an item. For a failing item, return its first difference or error type; for a passing
+    item, a difference that the verdict tolerates, or an empty text."""
     if outcome.verdict:
         return f"passes with {outcome.first_difference}" if outcome.first_difference else ""
     return outcome.first_difference or outcome.error_type or UNKNOWN_FAILURE
 
 
 INTERVAL_METHOD = "tango"
-"""Score interval for the difference of paired proportions (Tango 1998, Statistics in Medicine 17:891)."""
+"""Interval method: the score interval for the difference of paired proportions (Tango 1998, Statistics in Medicine
+17:891)."""
 TEST_METHOD = "mcnemar exact"
 _BISECTION_STEPS = 60
 
@@ -183,7 +187,7 @@ class PairedCounts:
 
     @property
     def n(self) -> int:
-        """Number of items."""
+        """Number of items with verdicts of both sides."""
         return self.both_pass + self.both_fail + self.only_a + self.only_b
 
     @property
@@ -236,7 +240,7 @@ def mcnemar_p_value(only_a: int, only_b: int) -> float:
 
 
 def tango_interval(only_a: int, only_b: int, n: int) -> tuple[float, float]:
-    """Compute the interval (low, high) of differences that the score test does not reject. `n` must not be 0."""
+    """Compute the 95 % interval (low, high): the differences that the score test does not reject. `n` must not be 0."""
     value = (only_a - only_b) / n
     return _interval_end(only_a, only_b, n, value, -1.0), _interval_end(only_a, only_b, n, value, 1.0)
 
@@ -259,7 +263,8 @@ def _constrained_only_b_share(only_a: int, only_b: int, n: int, delta: float) ->
 
 
 def _interval_end(only_a: int, only_b: int, n: int, inside: float, outside: float) -> float:
-    """Find by bisection where the test begins to reject, between the estimate and the largest possible difference."""
+    """Find by bisection the difference at which the test begins to reject, between `inside` (the estimate) and
+    `outside` (the largest possible difference)."""
     for _ in range(_BISECTION_STEPS):
         middle = (inside + outside) / 2
         if abs(tango_score(only_a, only_b, n, middle)) <= NORMAL_QUANTILE:
@@ -271,7 +276,7 @@ def _interval_end(only_a: int, only_b: int, n: int, inside: float, outside: floa
 
 @dataclass(frozen=True, slots=True)
 class ComparisonGroup:
-    """Counts of all pairs of items, or of one category."""
+    """Counts of the pairs of one category, or of all pairs of items."""
 
     category: str | None
     """Category; None for all items."""
@@ -290,13 +295,14 @@ class RunComparison:
     """Categories that have pairs, in dataset order."""
     flips: list[Flip]
     n_unmatched: tuple[int, int]
-    """Number of items of A and of B that the other run does not have."""
+    """(number of items of A that B does not have, number of items of B that A does not have)"""
     n_other_question: int
-    """Number of keys with several questions. The items of these keys may count as unmatched too."""
+    """Number of question keys under which the runs contain different questions. The items with these keys may count as
+    unmatched too."""
     generations: tuple[str, ...]
     """Versions of the benchmark."""
     n_verdicts: tuple[int, int]
-    """Number of pairs on which A and B have a verdict."""
+    """(number of pairs with a verdict of A, number of pairs with a verdict of B)"""
     has_grouped_items: bool
     """Whether several items belong to the same conversation. The test and the interval treat them as independent, so
     they underestimate the uncertainty."""
@@ -365,7 +371,8 @@ def format_difference(group: ComparisonGroup) -> str:
 
 
 def are_rates_comparable(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> bool:
-    """Whether the pass rates may be compared. Recomputed verdicts on some items only are not a random sample."""
+    """Whether the pass rates may be compared. They may not if only some items have recomputed verdicts, because these
+    items are not a random sample."""
     return all(
         source != "rule" or n_verdicts == comparison.overall.n_pairs
         for source, n_verdicts in zip((a, b), comparison.n_verdicts, strict=True)

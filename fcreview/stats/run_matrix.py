@@ -44,7 +44,7 @@ class MatrixItem:
     known: int
     """Number of runs with a verdict on the item."""
     upset_score: float
-    """Score of `compute_upset_score`."""
+    """How much stronger the failing runs are than the passing runs (`compute_upset_score`)."""
 
     @property
     def failing(self) -> int:
@@ -64,7 +64,7 @@ class RunMatrix:
     n_shared: int
     """Number of items with verdicts of all runs. These items determine the ranking; without any, all items do."""
     n_other_question: int
-    """Number of keys with several questions."""
+    """Number of question keys under which the runs contain different questions."""
     generations: tuple[str, ...]
     """Versions of the benchmark."""
 
@@ -88,7 +88,8 @@ def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
 
 
 def rank_runs(verdicts: Sequence[Sequence[bool | None]], n_runs: int) -> list[RankedRun]:
-    """Rank runs by pass rate; runs with the same rate keep their order. `verdicts`: one row per item."""
+    """Rank runs by pass rate. Runs with the same rate keep their order. `verdicts` has one row per item, with one
+    verdict per run."""
     columns = [[row[run] for row in verdicts if row[run] is not None] for run in range(n_runs)]
     rates = [sum(map(bool, column)) / len(column) if column else -1.0 for column in columns]
     order = sorted(range(n_runs), key=lambda run: -rates[run])

@@ -29,7 +29,8 @@ class VarianceModel:
     """Variance of the metric in the posterior draws."""
 
     def compute_cell_variances(self, cells: Cells, steps: int = 0) -> FloatArray:
-        """Compute the variance that each cell contributes after 0 to `steps` further reviews, (cells, steps + 1)."""
+        """Compute the variance that each cell contributes after 0 to `steps` further reviews. The result has the shape
+        (cells, steps + 1)."""
         rate = self.posterior.mean_rate[:, np.newaxis]
         further = np.arange(steps + 1)
         unreviewed = np.maximum(cells.unreviewed[:, np.newaxis] - further, 0)
@@ -40,7 +41,8 @@ class VarianceModel:
 
 
 def allocate_reviews(model: VarianceModel, n_reviews: int) -> IntArray:
-    """Return the number of further reviews of each cell; less than `n_reviews` in total if too few items are left."""
+    """Return the number of further reviews of each cell. Their sum is less than `n_reviews` if too few items are
+    left."""
     reductions, cell = _variance_reductions(model, n_reviews)
     return np.bincount(cell[:n_reviews][reductions[:n_reviews] > 0], minlength=len(model.cells))
 
@@ -52,7 +54,7 @@ def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
     target = (half_width / NORMAL_QUANTILE) ** 2
     if model.variance <= target:
         return 0
-    # The variance that cells share, that of a pool's mean, is assumed to shrink like the variances of the cells.
+    # The cells of a pool share the variance of its mean, which is assumed to shrink like the variances of the cells.
     scale = model.variance / current if current > 0 else 1.0
     reductions, _ = _variance_reductions(model, int(model.cells.unreviewed.sum()))
     reached = np.flatnonzero(scale * (current - np.cumsum(reductions)) <= target + 1e-15)
@@ -72,7 +74,7 @@ def count_needed_uniform_reviews(variance: float, reviewed: int, unreviewed: int
 
 
 def _variance_reductions(model: VarianceModel, max_reviews: int) -> tuple[FloatArray, IntArray]:
-    """Return by how much each further review reduces the variance, largest first, and the cell of each review."""
+    """Return the variance reduction of each further review, largest first, and the index of the cell of each review."""
     steps = int(min(max_reviews, model.cells.unreviewed.max(initial=0)))
     variances = model.compute_cell_variances(model.cells, steps)
     reductions = np.maximum(variances[:, :-1] - variances[:, 1:], 0.0)

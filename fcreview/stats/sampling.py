@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def compute_random_rank(seed: int, purpose: str, content: str) -> bytes:
-    """Return a pseudorandom sort key for a content. Keys for different purposes are independent."""
+    """Return a pseudorandom sort key for the content of an item. Keys for different purposes are independent."""
     return blake2b(f"{seed}\0{purpose}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -33,7 +33,7 @@ class SamplingError(FcreviewError):
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """A stratum of a population, and how many of its items a sample has."""
+    """A stratum of a population, and the number of its items that a sample contains."""
 
     name: str
     """Name; `UNSTRATIFIED` in a sample without strata."""
@@ -43,7 +43,7 @@ class Stratum:
 
     @property
     def probability(self) -> float:
-        """Inclusion probability of each item: a simple random sample without replacement."""
+        """Probability, from 0 to 1, that a simple random sample without replacement contains an item of the stratum."""
         return self.drawn / self.size
 
 
@@ -61,7 +61,7 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
     while small := [
         name for name, size in quotas.items() if size * _remaining(total, sizes, quotas) < sum(quotas.values())
     ]:
-        for name in small:  # A stratum whose share is less than one item gets one; the others divide the rest.
+        for name in small:  # A stratum whose share is less than one item gets one. The others divide the rest.
             del quotas[name]
     remaining, quota_sum = _remaining(total, sizes, quotas), sum(quotas.values())
     drawn = dict.fromkeys(sizes, 1) | {name: size * remaining // quota_sum for name, size in quotas.items()}
@@ -72,7 +72,7 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
 
 
 def _remaining(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) -> int:
-    """Return the number of items for the strata in `quotas`, after every other stratum has got one."""
+    """Return how many items are left for the strata in `quotas` after each other stratum has received one."""
     return total - (len(sizes) - len(quotas))
 
 
@@ -105,7 +105,8 @@ def draw_stratified_sample(population: Mapping[str, str], size: int, seed: int) 
 
 
 _SEGMENTS = 3
-"""Number of equal segments of a share. Repeated items are from the first one and occur again in the last one."""
+"""Number of equal segments into which a share is divided. Repeated items are drawn from the first segment and occur
+again in the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +134,14 @@ class ShareOptions:
 
 def draw_overlap(contents: Sequence[str], options: ShareOptions) -> set[int]:
     """Draw the items that all annotators review, as indexes into `contents`. Raises SamplingError if there are fewer
-    items than the overlap."""
+    items than `options.overlap`."""
     if not 0 <= options.overlap <= len(contents):
         raise SamplingError(f"the overlap, {options.overlap:,}, exceeds the sample size, {len(contents):,}")
     return set(_shuffle(contents, range(len(contents)), options.seed, "overlap")[: options.overlap])
 
 
 def assign_shares(contents: Sequence[str], overlap: set[int], options: ShareOptions) -> list[AnnotatorShare]:
-    """Divide a sample among annotators. Each share has the overlap and an equal part of the other items, shuffled.
+    """Divide a sample among annotators. Each share contains the overlap and an equal part of the other items, shuffled.
     Raises SamplingError if a share is too small for its repeats."""
     others = _shuffle(contents, [at for at in range(len(contents)) if at not in overlap], options.seed, "share")
     shares = []

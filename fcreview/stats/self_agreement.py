@@ -20,17 +20,18 @@ class RepeatedRating:
     criterion: str
     annotator: str
     first: Any
-    """Verdict that was current when the item was shown the second time."""
+    """Verdict that the annotator had on the target when a queue showed the item the second time."""
     second: Any
 
 
 @dataclass(frozen=True, slots=True)
 class SelfAgreement:
-    """Self-agreement of one annotator, or of all, on one criterion. `fcreview agreement --json` prints these fields."""
+    """Self-agreement of one annotator or of all annotators, on one criterion. `fcreview agreement --json` prints these
+    fields."""
 
     scope: Literal["self"]
     annotator: str | None
-    """Name; None for all annotators together."""
+    """Name of the annotator; None for all annotators together."""
     criterion: str
     n: int
     """Number of targets with two labels; "unsure" is not a label."""
@@ -47,7 +48,8 @@ class SelfAgreement:
 
 
 def compute_self_agreement(repeats: Iterable[RepeatedRating]) -> Iterator[SelfAgreement]:
-    """Compute self-agreement by criterion, for each annotator by name, then for all if there are several."""
+    """Compute self-agreement by criterion: first for each annotator, by name, then for all annotators together if there
+    are several."""
     by_criterion: dict[str, dict[str, list[RepeatedRating]]] = {}
     for each in repeats:
         if decides(each.first) and decides(each.second):

@@ -43,12 +43,12 @@ REQUIRED_PHRASES = {
 """Category -> phrase that a reply must contain, case-sensitive."""
 
 CheckFailure = tuple[str, str] | None
-"""(error type of the evaluator, message by fcreview), or None for a pass."""
+"""(error type of the evaluator, message by fcreview), or None if the check passes."""
 
 
 @dataclass(slots=True)
 class CheckOutcome:
-    """The result of a check, with the error type of the evaluator and the place of the error."""
+    """The result of a check: whether it passed and, if not, the evaluator's error type and the place of the error."""
 
     valid: bool
     error_type: str | None = None
@@ -68,7 +68,7 @@ class EnumType:
 
 
 def normalise(text: str) -> str:
-    """Prepare a string for comparison: lower case, without blanks and punctuation, double quotes for single ones."""
+    """Prepare a string for comparison: lower case, no spaces or punctuation, `"` in place of `'`."""
     return text.translate(_NORMALISATION).lower()
 
 
@@ -192,7 +192,9 @@ def _check_alternative(
     ours, theirs = Counter(name for name, _ in calls), Counter(name for _, name, _ in expected)
     if ours != theirs:
         odd = next((n for n in ours if n not in theirs), None) or next((n for n in theirs if n not in ours), None)
-        text = f"{odd} is called on one side only" if odd else "a function is called more or less often than in the golden answer"
+        text = "a function is called more or less often than in the golden answer"
+        if odd:
+            text = f"{odd} is called on one side only"
         return CheckOutcome(False, "function_mismatch", text, odd)
     for key, name, golden_arguments in expected:
         function = next((each for each in functions if each["name"] in key), None)
@@ -286,10 +288,10 @@ def check_special(reply: Any, golden: Any, category: str) -> CheckOutcome:
 
 
 def check_end_state(states: Any, golden: Any) -> CheckOutcome:
-    """Check the end state of an agent item.
+    """Check the end state of an agent item against the golden state.
 
-    Both states are lists of objects with one key, `{class: {attribute: value}}`. A class whose name is misspelled in
-    the golden state is not compared.
+    Both states are lists of objects with one key, `{class: {attribute: value}}`. If the golden state misspells the name
+    of a class, the class is not compared.
     """
     if not isinstance(states, list) or not isinstance(golden, list):
         return CheckOutcome(False, "wrong number of class", "no end state was recorded")
@@ -308,7 +310,7 @@ def check_end_state(states: Any, golden: Any) -> CheckOutcome:
 
 
 def attribute_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return (attribute, description) for each attribute that the evaluator rejects.
+    """Return (attribute, description) for each attribute of a class that the evaluator rejects.
 
     Attributes that only the golden state has are ignored, and so are additional keys of an object.
     """
@@ -351,7 +353,7 @@ def leading_milestone_share(process: Sequence[Any], milestones: Sequence[str]) -
 def find_met_milestones(process: Sequence[Any], milestones: Sequence[str]) -> list[int]:
     """Return the indices in `process` of the messages that meet the first milestones, up to the first one missed.
 
-    A message meets a milestone if the two texts are equal without surrounding blanks.
+    A message meets a milestone if the two texts are equal, apart from white space at both ends.
     """
     texts = [str(message).strip() for message in process]
     found: list[int] = []

@@ -68,7 +68,7 @@ def find_model_folders(model_folder: Path, kind: str, language: str, model: str)
 
 
 def find_dataset_folders(model_folder: Path, language: str, dataset_folders: Iterable[Path]) -> Iterator[Path]:
-    """Yield the folders with questions in a language: those in `dataset_folders`, then those near the run."""
+    """Yield the folders with questions in a language: first from `dataset_folders`, then from folders near the run."""
     for root in [*dataset_folders, *list(model_folder.parents)[:MAX_PARENT_FOLDERS]]:
         name = f"data_{language}"
         for folder in (root, root / name, root / "data_all" / name, root / "data" / name):

@@ -70,7 +70,7 @@ CATEGORY_ORDER = {
 }  # fmt: skip
 """Category -> its position in the order in which a run's categories are imported."""
 CONFETTI_CATEGORIES = ("conversationsclean", "dialogacts", "conversationsclean_soft")
-"""Categories of CONFETTI, whose files are named like those of V2."""
+"""Categories of CONFETTI. Its files are named like V2 files of BFCL, so fcreview must not import them as BFCL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,8 @@ def item_number(item_id: str) -> int | None:
 def to_dataset_id(item_id: str, category: str) -> str:
     """Convert the item id of a result to the dataset's id.
 
-    Results of memory and web search add the backend or variant, those of format sensitivity the configuration.
+    Result ids of memory and web search also contain the backend or variant, and result ids of format sensitivity the
+    configuration.
     """
     for stem in ("memory", "web_search"):
         if category.startswith(stem):

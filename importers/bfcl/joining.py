@@ -15,7 +15,7 @@ from typing import Any
 from fcreview.importers.bfcl.dataset import Dataset, DatasetItem, content_text, json_text, parse_turns, repeated_id
 
 API_KEY = re.compile(r"\[redacted\]|<?\b(?:YOUR|MY|INSERT|THE)?[-_ ]?(?:RAPID|X)?[-_ ]?API[-_ ]?KEY\b>?", re.IGNORECASE)
-"""Placeholder of an unpublished API key. Versions of a dataset have different ones for the same question."""
+"""Placeholder of an unpublished API key. Versions of a dataset have different placeholders in the same question."""
 
 
 def is_same_question(turns: list[list[dict[str, Any]]], question: Any) -> bool:

@@ -125,7 +125,7 @@ class CategoryGroup:
     """Whether the leaderboard shows N/A for the group. Other groups are still computed from its rate."""
 
     def metrics(self, level: int) -> Iterator[Metric]:
-        """Yield the metric of the group at this level and those of its parts below it."""
+        """Yield the metric of the group, indented by `level`, and then the metrics of its parts, one level deeper."""
         if self.rate.n_items or self.rate.value is not None:
             value = None if self.is_hidden else self.rate.value
             n, total = (self.rate.n_verdicts, self.rate.n_items) if self.rate.n_items else (None, None)

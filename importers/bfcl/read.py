@@ -51,7 +51,7 @@ class JoinedCategory:
     has_derived_ids: bool = False
     """Whether item ids differ from the dataset's ids."""
     matches_dataset: bool = True
-    """Whether the dataset's questions are those that were scored."""
+    """Whether the questions in the dataset are the questions that the score files quote."""
     issues: list[ImportIssue] = field(default_factory=list)
 
 

@@ -103,7 +103,7 @@ def _make_edits(plan: RunPlan, category: JoinedCategory, overridden: Sequence[Sc
 
 
 def _updated_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> dict[str, Any]:
-    """Update the counts of a header and, for format sensitivity, those of each configuration and their spread."""
+    """Update the counts of a header and, for format sensitivity, the counts and the spread of the configurations."""
     updated = update_score_header(header, sum(1 if item_override(row) else -1 for row in overridden))
     for row in overridden:
         config = row.setting
@@ -135,7 +135,8 @@ def _accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
 def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: ScoredItem) -> dict[str, Any]:
     """Make the score entry of an item that the official program passed and annotators failed.
 
-    It has the fields of an official entry, except those whose values are neither in the results nor in the dataset.
+    The entry has the fields of an official entry, without fields whose values are neither in the results nor in the
+    dataset.
     `error_type` is null if no annotator named one.
     """
     context = category.context

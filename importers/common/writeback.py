@@ -88,7 +88,7 @@ class LineEdits:
     removed: set[int] = field(default_factory=set)
     """Numbers of the removed lines."""
     added: list[tuple[int, Any]] = field(default_factory=list)
-    """(position, record) of each added record. It is inserted before the first remaining line with a higher position."""
+    """(position, record) of each added record. A record is inserted before the first line with a higher position."""
     positions: Mapping[int, int] = field(default_factory=dict)
     """Line number -> position, a sort key among the file's records."""
 

@@ -241,7 +241,7 @@ def _verdict_from_log(
 
 
 def _choose_golden_call(calls: list[Call], accepted_indexes: set[int]) -> Call | None:
-    """Return the first golden call without an accepted call, or else the first one."""
+    """Return the first of the golden calls for which no call was accepted, or else the first golden call."""
     return next((call for call in calls if call.index not in accepted_indexes), calls[0] if calls else None)
 
 
@@ -325,8 +325,8 @@ def summarize_calls(verdicts: Mapping[str, CallVerdict]) -> dict[str, dict[str, 
     `{address: {"accepted": true, "golden": 4, "error": "value_error", "wrong": {"legs": "legs"}}}`
 
     `accepted` is null if the evaluator did not judge the call. `golden` is the number of its golden call, from 1; it is
-    omitted if there is none. `error` is the evaluator's error type; for an accepted call, the one that it would get if
-    it were rejected. `wrong` contains the differing parameters with the paper's types.
+    omitted if there is none. `error` is the evaluator's error type. For an accepted call, it is the error type that the
+    call would get if it were rejected. `wrong` contains the differing parameters with the paper's types.
     """
     return {address: _summarize_call(verdict) for address, verdict in verdicts.items()}
 

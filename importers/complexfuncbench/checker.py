@@ -76,8 +76,10 @@ CallError = tuple[str, str, str | None]
 
 
 def is_equal_value(parameter: str, predicted: Any, golden: Any) -> bool:
-    """Return whether two values are equal in Python. Values of `categories_filter` are compared as sets of
-    comma-separated parts."""
+    """Return whether two values are equal in Python.
+
+    Values of `categories_filter` are compared as sets of comma-separated parts.
+    """
     if predicted == golden:
         return True
     return (
@@ -116,8 +118,10 @@ def check_exact_parameters(predicted: dict[str, Any], golden: dict[str, Any]) ->
 
 
 def find_call_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError:
-    """Return the error of a pair that no tier accepted: the first differing golden argument in sorted order, or else
-    the first extra argument."""
+    """Return the error of a predicted call that no tier accepted.
+
+    The error is at the first differing golden argument in sorted order, or else at the first extra argument.
+    """
     predicted_arguments, golden_arguments = predicted.get("arguments") or {}, golden.get("arguments") or {}
     for key in sorted(golden_arguments):
         if key not in predicted_arguments:
@@ -137,8 +141,10 @@ _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def find_format_error(call: dict[str, Any], functions: list[dict[str, Any]]) -> str | None:
-    """Return the first format error of a call, or None. A boolean passes as a number. Types other than string, number,
-    boolean and array are not checked."""
+    """Return the first format error of a call, or None.
+
+    A boolean passes as a number. Types other than string, number, boolean and array are not checked.
+    """
     function_doc = next((f for f in functions if f.get("name") == call.get("name")), None)
     if function_doc is None:
         return f"{call.get('name')} is not an available function"

@@ -76,7 +76,7 @@ def _find_run_dataset(path: Path, dataset_files: Sequence[Path], dataset_folders
 
 
 def _nearest_files(path: Path, files: Sequence[Path]) -> list[Path]:
-    """Return the files that share the most folders with the run. Other runs may have datasets of their own."""
+    """Return the dataset files that share the most folders with the run. Other files may belong to other runs."""
     shared = {file: len(os.path.commonpath([path.absolute(), file.absolute()])) for file in dict.fromkeys(files)}
     return sorted(file for file, length in shared.items() if length == max(shared.values()))
 

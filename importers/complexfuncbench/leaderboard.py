@@ -140,8 +140,10 @@ def _int_or_none(value: Any) -> int | None:
 
 
 def _error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
-    """Return Figure 4: the share of each error type among the failed samples that have one. Types that the paper does
-    not show come last."""
+    """Return the metrics of Figure 4: the share of each error type among the failed samples that have an error type.
+
+    Error types that the paper does not show come last.
+    """
     type_counts = Counter(error_type for item, calls in samples if (error_type := get_sample_error(item, calls)))
     names = [*PAPER_ERROR_TYPES, *(name for name in type_counts if name not in PAPER_ERROR_TYPES)]
     total = type_counts.total()
@@ -152,8 +154,10 @@ def _error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
 
 
 def _parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
-    """Return Figure 5: the share of compared parameters in which rejected calls differ from their golden calls, by
-    parameter type."""
+    """Return the metrics of Figure 5, by parameter type.
+
+    Each is the share of the compared parameters in which a rejected call differs from its golden call.
+    """
     wrong = Counter(parameter_type for _, calls in samples for parameter_type in list_wrong_parameter_types(calls))
     compared: Counter[str] = Counter()
     for item, _ in samples:
@@ -181,5 +185,5 @@ def _step_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _count_samples_by_steps(table: str, values: Iterable[int]) -> list[Metric]:
-    """Return Figure 6: the number of samples with each number of steps."""
+    """Return the metrics of Figure 6: the number of samples with each number of steps."""
     return [Metric(table, f"{steps}", count, "count") for steps, count in sorted(Counter(values).items())]

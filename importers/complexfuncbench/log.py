@@ -33,8 +33,10 @@ class LoggedComparison:
     predicted: JsonCall | None
     golden: JsonCall | None
     tier: str = "failed"
-    """Tier that decided: `rule`, `exact` (exact-value gate), `response` or `judge`; `failed` if no tier accepted the
-    pair and the judge did not reply."""
+    """Tier that decided on the pair: `rule`, `exact` (exact-value gate), `response` or `judge`.
+
+    `failed` if no tier accepted the pair and the judge did not reply.
+    """
     accepted: bool = False
     error_type: str | None = None
     message: str | None = None

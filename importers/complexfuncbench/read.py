@@ -1,6 +1,6 @@
 """Reader of ComplexFuncBench items, one for each sample, and the effective verdicts on their calls.
 
-The effect of an override on a call (criterion `equivalent`, or `correct` of the call):
+The table shows the effect of an override on a call (criterion `equivalent`, or `correct` of the call):
 
 | override | effect on call accuracy | effect on the sample (by `Extra.needs`) |
 |---|---|---|
@@ -65,7 +65,7 @@ class ReviewedCall:
 
     @property
     def accepted(self) -> bool | None:
-        """Effective verdict; None if annotators disagree or nobody judged the call."""
+        """Effective verdict on the call; None if annotators disagree or the call has no verdict."""
         if self.disputed:
             return None
         return self.officially_accepted if self.override is None else self.override
@@ -127,8 +127,10 @@ def read_count(counts: Mapping[str, Any], name: str) -> int:
 
 
 def get_sample_error(item: ScoredItem, calls: list[ReviewedCall]) -> str | None:
-    """Return the error type of a failed sample: the recorded one, or else that of the first call that an override
-    rejects."""
+    """Return the error type of a failed sample, or None.
+
+    It is the recorded error type, or else the error type of the first call that an override rejects.
+    """
     if item.valid is not False:
         return None
     rejected_errors = (
@@ -147,7 +149,7 @@ def list_wrong_parameter_types(calls: list[ReviewedCall]) -> Iterator[str]:
 NOT_RECOMPUTED_NOTE = "not recomputed, because success depends on live API responses and an LLM judge"
 """Reason, shown on every item, why there is no recomputed verdict."""
 JUDGE_NAME = "gpt-4o (as published)"
-"""Name of the judge. The files do not state it; this is the one in the released code."""
+"""Name of the judge in the released code. The files of a run do not state the judge."""
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
@@ -279,8 +281,10 @@ def _read_log(file: Path | None, item: Item) -> EvaluationLog | None:
 
 
 def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[CallPair]:
-    """Pair the calls in golden order. Repeated optional calls and calls that were compared with nothing follow,
-    unpaired."""
+    """Pair the predicted calls with the golden calls, in golden order.
+
+    Repeated optional calls, and calls that the evaluator compared with no golden call, come last without a partner.
+    """
     pairs: dict[int, CallPair] = {}
     unpaired: list[CallPair] = []
     for verdict in verdicts:

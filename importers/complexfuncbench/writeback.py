@@ -292,8 +292,7 @@ def _is_representable(key: CriterionKey) -> bool:
 
 
 def override_record(record: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return a result record with the outcome, the count of accepted calls and the scores that follow from
-    overrides."""
+    """Return a result record with the effective outcome, count of accepted calls and response scores."""
     new_record, calls = dict(record), read_reviewed_calls(item)
     if item_override(item) is True:
         new_record["message"] = "Success."

@@ -44,8 +44,10 @@ LabelPairCounts = Mapping[LabelPair, int]
 
 
 def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute the metrics of dialog act items. All except accuracy cover the turns that have predicted and golden
-    labels."""
+    """Compute the metrics of dialog act items.
+
+    Accuracy covers all items with a verdict. All other metrics cover the turns that have predicted and golden labels.
+    """
     verdicts = [valid for item in items if (valid := get_act_verdict(item)) is not None]
     accuracy = sum(verdicts) / len(verdicts) if verdicts else None
     metrics = [Metric("response quality", "dialog act accuracy", accuracy)]
@@ -57,8 +59,10 @@ def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 @cached_on_item
 def get_act_verdict(item: ScoredItem) -> bool | None:
-    """Return the effective verdict on an item. If an override changes the labels but not the item, the labels
-    decide."""
+    """Return the effective verdict on a dialog act item.
+
+    If an override changes the labels but no override changes the verdict on the item, the labels decide.
+    """
     if (RESPONSE, ACT_CRITERION) not in item.overrides or ITEM_CORRECT in item.overrides:
         return item.valid
     pair = _get_label_pair(item)
@@ -170,8 +174,10 @@ def _adapt_schema(schema: Any) -> Any:
 
 
 def adapt_golden_answer(answer: Any) -> Any:
-    """Adapt a golden answer `[{function: {parameter: [accepted value]}}]`: fields of objects become lists, `{"a": 1}`
-    -> `{"a": [1]}`."""
+    """Adapt a golden answer `[{function: {parameter: [accepted value]}}]` to BFCL's checker.
+
+    The fields of objects become lists: `{"a": 1}` becomes `{"a": [1]}`.
+    """
     if not isinstance(answer, list):
         return answer
     return [
@@ -220,7 +226,7 @@ class ChainPosition:
     index: int
     """Index of the call in the turn, from 0."""
     length: int
-    """Number of calls of the turn."""
+    """Number of calls in the turn."""
 
 
 def get_dialog_id(dialog_id: str) -> str:
@@ -241,8 +247,10 @@ def parse_call_name(text: Any) -> str | None:
 
 
 def find_chain_positions(calls: Iterable[dict[str, Any]], acts: Iterable[dict[str, Any]]) -> dict[str, ChainPosition]:
-    """Find the chain position of each call record, by id. Dialogs whose call names differ between the two files are
-    omitted."""
+    """Find the chain position of each call record, by record id.
+
+    Dialogs whose call names differ between the call records and the dialog act records are omitted.
+    """
     calls_by_dialog: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for call in calls:
         calls_by_dialog[get_dialog_id(call["dialog_id"])].append(call)
@@ -287,8 +295,10 @@ Similarity = Callable[[str, str], float]
 
 
 def token_f1(golden: str, predicted: str) -> float:
-    """Return the F1 of the words of two texts, from 0 to 1. Words are runs of letters and digits; case is ignored.
-    Equal texts score 1."""
+    """Return the F1 of the words of two texts, from 0 to 1. Equal texts score 1.
+
+    Words are sequences of letters and digits. Case is ignored.
+    """
     if golden == predicted:
         return 1.0
     predicted_words, golden_words = Counter(_split_words(predicted)), Counter(_split_words(golden))
@@ -328,8 +338,10 @@ def _best_score(accepted: list[Any], value: Any, similarity: Similarity) -> floa
 
 
 def compute_soft_score(name_matches: bool, scores: Mapping[str, float]) -> float:
-    """Return the mean score of the parameters: 0 if the name differs or a parameter scores 0; 1 for a matching call
-    without parameters."""
+    """Return the soft score of a call, the mean score of its parameters, from 0 to 1.
+
+    The score is 0 if the function name differs or a parameter scores 0, and 1 for a matching call without parameters.
+    """
     if not name_matches or any(score == 0 for score in scores.values()):
         return 0.0
     return round(sum(scores.values()) / len(scores), SCORE_DECIMALS) if scores else 1.0

@@ -70,8 +70,10 @@ from fcreview.safe_files import read_file
 
 
 def override_soft_scores(record: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return a soft score record with the effective verdict on the item and the effective scores of the call and its
-    arguments."""
+    """Return a soft score record with effective values.
+
+    These are the verdict on the item, the score of the call and the scores of its arguments.
+    """
     new_record = dict(record)
     if "valid" in new_record and isinstance(item.overrides.get(ITEM_CORRECT), bool):
         new_record["valid"] = item.overrides[ITEM_CORRECT]
@@ -94,7 +96,8 @@ def override_soft_scores(record: JsonObject, item: ScoredItem) -> JsonObject:
 def override_hallucination_flags(record: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a judge's record with the effective `hallucinated_parameters`.
 
-    The field has one list of names for each predicted call, in order. Names that are not arguments of the call are kept.
+    The field has one list of names for each predicted call, in order. Names that are not arguments of their call are
+    kept.
     """
     old_lists = record.get("hallucinated_parameters")
     is_overridden = any(criterion == HALLUCINATED_CRITERION for _, criterion in item.overrides)
@@ -126,7 +129,7 @@ def _argument_names_by_path(action: Any) -> dict[str, str]:
 
 
 def override_act_labels(record: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return a judge's record with the overridden labels."""
+    """Return a judge's dialog act record with the labels of an override."""
     labels = item.overrides.get((RESPONSE, ACT_CRITERION))
     if not isinstance(labels, list):
         return record

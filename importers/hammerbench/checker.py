@@ -36,7 +36,7 @@ def _normalize(text: str, language: str) -> str:
 def _split_sentences(text: str) -> list[list[str]]:
     """Split a text at full stops into sentences, and each sentence into words.
 
-    Empty sentences are dropped before spaces are collapsed, so a sentence of spaces only remains.
+    Empty sentences are dropped before spaces are collapsed, so a sentence that consists of spaces remains.
     """
     return [" ".join(part.split()).split(" ") for part in text.split(".") if part]
 

@@ -22,8 +22,9 @@ QUOTED_MESSAGE_NAME = "quoted"
 
 
 def read_dialogue(records: list[dict[str, Any]], snapshot: int) -> list[Message]:
-    """Read the messages before a golden call from dataset records. Earlier golden calls become messages of the
-    assistant, because later turns build on them.
+    """Read the messages before a golden call from dataset records.
+
+    Earlier golden calls become messages of the assistant, because later turns build on them.
 
     Args:
         records: messages of a dataset record.
@@ -50,8 +51,11 @@ def read_dialogue(records: list[dict[str, Any]], snapshot: int) -> list[Message]
 
 
 def split_golden_reply(messages: list[Message]) -> tuple[list[Message], str | None]:
-    """Split off the final message of the assistant, which is the golden answer of a dialogue without a suitable
-    function."""
+    """Return the messages without the final message of the assistant, and the text of that message or None.
+
+    In a dialogue without a suitable function, the final message is the golden answer. If the last message is not text
+    by the assistant, all messages and None are returned.
+    """
     last = messages[-1] if messages else None
     if last is None or last.role != "assistant" or last.name is not None:
         return messages, None
@@ -59,8 +63,10 @@ def split_golden_reply(messages: list[Message]) -> tuple[list[Message], str | No
 
 
 def parse_log_input(text: str) -> list[Message]:
-    """Parse messages that begin with `user:` or `assistant:` at the start of a line. Without these prefixes, the text
-    is one user message."""
+    """Parse the messages in the `input` of a flat log, which begin with `user:` or `assistant:` at the start of a line.
+
+    Text without these prefixes is one user message.
+    """
     prefixes = list(_ROLE_PREFIX.finditer(text))
     if not prefixes:
         return parse_user_message(text, 0)
@@ -96,9 +102,9 @@ ParsedCall = dict[str, Any]
 
 
 def choose_parser(log_path: str) -> str:
-    """Return the name of the parser for a log: `ministral`, `xlam` or `toolace` if the path contains it, else `default`.
+    """Return the name of the parser for a log, chosen by the path of the log.
 
-    Case is ignored. If the path contains several of the names, the first in this order is chosen.
+    The name is the first of `ministral`, `xlam` and `toolace` that the path contains in any case, else `default`.
     """
     lower_path = log_path.lower()
     return next((name for name in ("ministral", "xlam", "toolace") if name in lower_path), "default")

@@ -21,7 +21,7 @@ from fcreview.safe_files import open_file
 MULTI_TURN_TYPES = ("Based", "mQmA", "mQsA", "sQmA", "SO_case1", "SO_case2", "mSv", "External", "IS")
 """Types of multi-turn datasets."""
 SINGLE_TURN_TYPES = ("ST_Perfect", "ST_Imperfect", "ST_External", "ir_ST_Perfect", "ir_ST_Imperfect", "ir_ST_External")
-"""Types of single-turn datasets. In those with `ir_`, no available function is suitable."""
+"""Types of single-turn datasets. In types with the prefix `ir_`, no available function is suitable."""
 DATASET_FILE_NAME = re.compile(r"(?:HammerBench_)?(" + "|".join((*MULTI_TURN_TYPES, *SINGLE_TURN_TYPES)) + r")\.json")
 TYPE_FOLDER_NAME = re.compile(r"(?:HammerBench_)?(" + "|".join((*MULTI_TURN_TYPES, *SINGLE_TURN_TYPES)) + r")")
 LOG_KEYS = {"input", "predict", "label"}
@@ -31,8 +31,10 @@ MAX_HEAD_BYTES = 1 << 16
 
 
 def split_item_id(item_id: str) -> tuple[str, str, int]:
-    """Split an item id into type, conversation and snapshot: (`SO_case1`, `12`, 3) for `SO_case1_12_3`. The id is split
-    from the right, because types contain underscores."""
+    """Split an item id into type, conversation and snapshot: (`SO_case1`, `12`, 3) for `SO_case1_12_3`.
+
+    The id is split from the right, because types contain underscores.
+    """
     parts = item_id.rsplit("_", 2)
     if len(parts) == 3 and parts[2].isdigit():
         return parts[0], parts[1], int(parts[2])

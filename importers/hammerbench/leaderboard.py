@@ -1,5 +1,5 @@
-"""HammerBench's metrics: those that the script for the run's kind of log prints, and those of the paper's tables that
-no script prints.
+"""HammerBench's metrics: the output of the script for the run's kind of log, and metrics of the paper's tables that no
+script prints.
 
 The scripts for flat logs and for conversations compute different values from the same answers.
 """
@@ -114,8 +114,11 @@ def _decline_metrics(table: str, items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _progress_metrics(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
-    """Return PR and SR (Tables 5 and 9), and the metrics of first and last snapshots (Table 6) and of snapshots with an
-    override or reference (Table 13)."""
+    """Return the metrics of the paper's tables 5, 6, 9 and 13 for one type.
+
+    These are PR and SR (5 and 9), the metrics of first and last snapshots (6), and the metrics of snapshots in which a
+    slot is overridden or the user refers to an attached message (13).
+    """
     conversations = _count_conversations(_group_by_conversation(items).values())
     values = compute_conversation_metrics(conversations)
     metrics = [_make_metric(type_name, name, values[name], CONVERSATION_SCRIPT_NOTE) for name in ("PR", "SR") if values]

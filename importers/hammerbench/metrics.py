@@ -17,15 +17,17 @@ EPSILON = 1e-9
 HALLUCINATED_AVERAGE = "Average number of parameter hallucinations"
 MISSING_AVERAGE = "Average number of missing parameters"
 OTHER_ERRORS = "Other errors"
-"""The paper's Other Error Rate (Table 6): the share of snapshots with correct names and a wrong value, among those with
-the golden function. No script prints it."""
+"""The paper's Other Error Rate (Table 6), which no script prints: among the snapshots with the golden function, the
+share with correct argument names and a wrong value."""
 TALLY_CACHE_SIZE = 1 << 14
 """Number of distinct conversations whose tallies are cached."""
 
 
 class SnapshotOutcome(NamedTuple):
-    """The values of one snapshot that enter the metrics. Metrics omit a value that is None, because annotators disagree
-    on it."""
+    """The values of one snapshot that enter the metrics.
+
+    A value is None if annotators disagree on it. Metrics omit such values.
+    """
 
     func_ok: bool | None
     args_ok: bool | None
@@ -40,7 +42,7 @@ class SnapshotOutcome(NamedTuple):
 
     @property
     def other_error(self) -> bool | None:
-        """Whether only values are wrong; None if the names are correct and annotators disagree on the values."""
+        """Whether the argument names are correct and a value is wrong; None if annotators disagree on the values."""
         if self.hallucinated or self.missing or self.is_text:
             return False
         return None if self.args_ok is None else not self.args_ok
@@ -87,8 +89,10 @@ def _ratio(numerator: float, denominator: int, added: float = 0.0) -> float:
 
 
 def select_snapshots(conversation: Conversation, selector: str) -> Conversation:
-    """Return the snapshots of a selector: `all`, `0` (first), `-1` (last) or `mid` (see
-    `SnapshotOutcome.is_moment`)."""
+    """Return the snapshots that a selector selects.
+
+    The selector is `all`, `0` (first), `-1` (last) or `mid` (snapshots with `SnapshotOutcome.is_moment`).
+    """
     if selector == "mid":
         return tuple(outcome for outcome in conversation if outcome.is_moment)
     return {"all": conversation, "0": conversation[:1], "-1": conversation[-1:]}[selector]
@@ -114,8 +118,10 @@ class ConversationTally(NamedTuple):
     missing: int
     n_missing_known: int
     snapshots_with_hallucination: int
-    """Number of snapshots with a hallucinated name. This and the fields below, except `n_args_known`, are 0 if
-    `name_ok` is false."""
+    """Number of snapshots with a hallucinated argument name.
+
+    This field and all fields below it, except `n_args_known`, are 0 if `name_ok` is false.
+    """
     n_with_hallucination_known: int
     snapshots_with_missing: int
     n_with_missing_known: int
@@ -134,8 +140,10 @@ class ConversationTally(NamedTuple):
 
 @lru_cache(maxsize=TALLY_CACHE_SIZE)
 def tally_conversation(conversation: Conversation, selector: str) -> ConversationTally | None:
-    """Return the tally of a conversation. None if no snapshot is selected or annotators disagree on the first one's
-    function."""
+    """Return the tally of a conversation.
+
+    None if no snapshot is selected, or if annotators disagree on the function name of the first snapshot.
+    """
     selected, first = select_snapshots(conversation, selector), conversation[0] if conversation else None
     if not selected or first is None or first.func_ok is None:
         return None
@@ -191,8 +199,11 @@ class ConversationCounts:
 
 
 def compute_conversation_metrics(conversations: ConversationCounts, selector: str = "all") -> dict[str, float]:
-    """Compute the metrics of the script for conversations. The function name of the first snapshot counts for the whole
-    conversation. Conversations without a selected snapshot are omitted."""
+    """Compute the metrics of the script for conversations.
+
+    The function name of the first snapshot counts for the whole conversation. Conversations without a selected snapshot
+    are omitted.
+    """
     tally = conversations.tally_for(selector)
     if tally is None:
         return {}

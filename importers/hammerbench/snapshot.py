@@ -46,7 +46,7 @@ class SnapshotSource:
 
 
 def fill_snapshot_item(item: Item, source: SnapshotSource, *, first_func_ok: bool | None = None) -> bool:
-    """Fill in the item of a snapshot. Returns `func_ok`.
+    """Fill in the item of a snapshot. Returns whether the function name is the golden one (`func_ok`).
 
     Args:
         item: the item.

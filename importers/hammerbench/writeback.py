@@ -59,7 +59,7 @@ class ConversationFlags:
 
 
 def rewrite_badcase(raw: bytes, flags: Sequence[ConversationFlags]) -> bytes | None:
-    """Return `badcase.csv` with the flags of each row, or None if they are unchanged. Other cells are kept."""
+    """Return `badcase.csv` with the flags of each row replaced, or None if no flag changes. Other cells are kept."""
     csv.field_size_limit(1 << 27)
     ending = "\r\n" if raw.split(b"\n", 1)[0].endswith(b"\r") else "\n"
     header, *rows = csv.reader(io.StringIO(raw.decode("utf-8", "replace"), newline=""))
@@ -322,7 +322,10 @@ def _override_flags(
 
 
 def _get_overridden_reply(item: ScoredItem) -> bool | None:
-    """Return the judge's reply (accepted or not) that agrees with the overrides, or None if they do not determine it."""
+    """Return whether the judge would have accepted the arguments according to the overrides.
+
+    None if the overrides do not determine the judge's reply.
+    """
     if not item.overrides or JUDGE_CRITERION not in item.values:
         return None
     args_ok = get_snapshot_outcome(item, JUDGE_CRITERION).args_ok

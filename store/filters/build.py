@@ -30,8 +30,7 @@ def build_exact_term(key: str, value: str | None, other_values: Iterable[str | N
 
 
 def add_terms(base: str, *terms: str) -> str:
-    """Add terms to a filter, except terms that the filter already
-    contains. Raises: FilterError if `base` is invalid."""
+    """Add terms that the filter does not contain yet. Raises: FilterError if `base` is invalid."""
     if not base.strip():
         return " ".join(terms)
     if any(isinstance(token, FilterOperator) and token.text == "OR" for token in tokenize(base)):

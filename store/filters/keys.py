@@ -42,8 +42,7 @@ def _any_verdict_sql(condition: str) -> str:
 
 
 def _judge_verdict_sql(value: str, inverse_value: str) -> str:
-    """Return SQL that is true if a judge verdict is `value` or, in criteria where true is a failure,
-    `inverse_value`."""
+    """Return SQL that is true if a judge verdict is `value` (`inverse_value` in criteria where true is a failure)."""
     regular = f"v.criterion IN ({_TRUE_MEANS_PASS}) AND {_VALUE} = '{value}'"
     inverse = f"v.criterion IN ({_TRUE_MEANS_FAILURE}) AND {_VALUE} = '{inverse_value}'"
     return _any_verdict_sql(f"v.source = 'judge' AND (({regular}) OR ({inverse}))")
@@ -74,9 +73,8 @@ _N_DIFFERENCES = (
 """SQL for the number of arguments that differ. A call without a counterpart counts as two arguments."""
 _HAS_MIDDLE_SCORE = _any_verdict_sql(f"v.source = 'judge' AND v.criterion IN ({_ZERO_TO_TWO}) AND {_VALUE} = '1'")
 NEAR_MISS = f"(({AUTOMATIC_VERDICT} = false AND {_N_DIFFERENCES} = 1) OR {_HAS_MIDDLE_SCORE})"
-"""SQL condition for the items of the queue `uncertain`: the automatic verdict is
-fail although every call has its counterpart and only one
-argument differs, or a judge gave the score 1 of 0 to 2."""
+"""SQL condition for the items of the queue `uncertain`: the automatic verdict is fail although every call has its
+counterpart and only one argument differs, or a judge gave the score 1 on a scale from 0 to 2."""
 
 ERROR_TYPE_SQL = "coalesce(nullif(i.error_type, ''), CASE WHEN i.official IS NOT TRUE THEN i.rule_error_type END)"
 """SQL for the official error type or, if it is missing and the official verdict is not pass, the recomputed error
@@ -85,8 +83,8 @@ AUTOMATIC_DISAGREEMENT_SQL = (
     "((i.official IS NOT NULL AND i.rule IS NOT NULL AND i.official <> i.rule)"
     " OR (i.judge IS NOT NULL AND i.judge <> coalesce(i.official, i.rule)))"
 )
-"""SQL condition: the recomputed or the judge verdict differs from the official verdict, or from each other without
-one."""
+"""SQL condition: the official and the recomputed verdict differ, or the judge verdict differs from the official verdict
+(without one, from the recomputed verdict)."""
 
 MAX_SEARCH_LENGTH = 10_000
 """Maximum length in characters of a text to search for. DuckDB rejects expressions of a million characters."""
@@ -180,8 +178,10 @@ def match_text(column: str, compare: Callable[[str, FilterValue], SqlCondition] 
 
 
 def match_json(column: str) -> ConditionBuilder:
-    """Return a condition builder that compares a column of JSON text. An unquoted value also
-    matches a JSON string: `golden_value:km` matches `"km"`."""
+    """Return a condition builder that compares a column of JSON text.
+
+    An unquoted value also matches a JSON string: `golden_value:km` matches `"km"`.
+    """
     without_quotes = f"trim({column}, '\"')"
 
     def compare(value: FilterValue) -> SqlCondition:

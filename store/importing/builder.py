@@ -254,8 +254,7 @@ class StoreBuilder:
 
 
 def read_json_sql(columns: dict[str, str], max_line_bytes: int, *, omit_invalid: bool = False) -> str:
-    """Return an SQL call of `read_json` for newline-delimited JSON. The list of files is a parameter of the
-    statement."""
+    """Return SQL that calls `read_json` for newline-delimited JSON. The list of files is a bound parameter."""
     types = ", ".join(f"{quote_literal(name)}: {quote_literal(kind)}" for name, kind in columns.items())
     return (
         f"read_json(?, format='newline_delimited', columns={{{types}}}, maximum_object_size={max_line_bytes},"

@@ -47,8 +47,7 @@ _ITEM_HASHES = (
 
 
 class ItemSnapshot:
-    """State of the items before an import, to count the changes after the import. Two hashes of each item are in
-    memory.
+    """State of the items before an import, to count the changes after it: two hashes of each item, in memory.
 
     Use it as a context manager.
     """
@@ -126,8 +125,7 @@ class ImportPlanner:
         return result
 
     def save_dataset_folders(self, import_plan: ImportPlan) -> None:
-        """Remember the dataset folders of the runs that are up to date. A new run gets the folders that most runs
-        have."""
+        """Remember the dataset folders of up-to-date runs. A new run gets the folders that most runs have."""
         most_common = () if self._options.forget else self._dataset_folders.most_common
         for number, plan in import_plan.plans.items():
             if import_plan.summary_rows[number]["status"] in ("imported", "unchanged"):
@@ -413,7 +411,7 @@ class _Import:
         return [plan for plan in self.plans if not any(plan is each for each in skipped)]
 
     def _examined_files(self) -> set[str]:
-        """Return the files that this import examined. Older issues of these files are replaced if they belong to no
+        """Return the examined files. Issues of these files from earlier imports are replaced if they belong to no
         run."""
         plans = self._examined_plans()
         files = {os.fspath(path) for plan in plans for _, path in iter_files(plan)}

@@ -65,8 +65,7 @@ def hash_source(source: SourceFile, path: Path, known_hash: str | None = None) -
 
 
 def is_unchanged(now: list[SourceFile], stored: list[SourceFile], to_absolute_path: Callable[[str], Path]) -> bool:
-    """Whether the files still have the imported content. Reads a file only if its modification time alone has
-    changed."""
+    """Whether the files have the imported content. Reads a file only if its time changed but not its size."""
     before = {(source.path, source.kind): source for source in stored}
     if len(before) != len(now) or any((source.path, source.kind) not in before for source in now):
         return False

@@ -253,8 +253,7 @@ def _read_in_workers(
 
 
 def _can_fork() -> bool:
-    """Whether this process has only one thread, native ones included, so that forking is safe. False if the number of
-    threads is unknown."""
+    """Whether forking is safe, because this process has only one thread. False if the number of threads is unknown."""
     if not sys.platform.startswith("linux"):
         return False
     try:

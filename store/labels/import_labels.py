@@ -330,8 +330,7 @@ class _StoredItem:
     """Number of call pairs by turn; turns count from 0."""
 
     def matches_hashes_of(self, review: ImportedReview) -> bool:
-        """Return whether the item has the reviewed prediction and golden answer. A hash that the review lacks counts as
-        equal."""
+        """Return whether the item has the reviewed prediction and golden answer. A missing hash counts as equal."""
         return review.prediction_hash in ("", self.prediction_hash) and review.golden_hash in ("", self.golden_hash)
 
     def check_target(self, target: str) -> None:

@@ -45,8 +45,8 @@ _SHARED_GROUPINGS = {
     BY_CATEGORY: (BY_CATEGORY, BY_ERROR_TYPE, BY_FUNCTION),
     BY_VALUE: (BY_FUNCTION, BY_ARGUMENT),
 }
-"""For each grouping of a table of clusters: the groupings by which all items of one cluster belong together. The items
-of a cluster by value also share the golden and the predicted value."""
+"""For each grouping: the groupings in which all items of a cluster have the same value, such as the same function. The
+items of a cluster by value also share the golden and the predicted value."""
 _FILTER_KEYS = {BY_ERROR_TYPE: "error", BY_FUNCTION: "function", BY_ARGUMENT: "argument", BY_CATEGORY: "category"}
 _VALUE_COLUMNS = {"golden": "i.diff_golden", "predicted": "i.diff_predicted"}
 # Where all values differ, counting the values instead of their hashes takes a hundred times as long.

@@ -95,7 +95,7 @@ class _AnswerRow:
 
     @property
     def item(self) -> int:
-        """The first item number. All items have the same calls and the same golden answer."""
+        """Number of the first item in `items`. All items have the same calls and the same golden answer."""
         return self.items[0]
 
     @property

@@ -42,8 +42,7 @@ class Prediction:
 
 
 def find_same_question(connection: DuckDBPyConnection, item: int) -> list[int]:
-    """Return the item and the items with its id and category in all runs of the same benchmark, version and
-    language."""
+    """Return the items with the item's id and category in all runs of its benchmark, version and language."""
     return [row[0] for row in connection.execute(_SAME_QUESTION, {"item": item}).fetchall()]
 
 

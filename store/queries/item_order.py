@@ -184,8 +184,7 @@ def fetch_rows(
 
 
 def hide_row_verdicts(row: QueueRow) -> None:
-    """Hide verdicts and other annotators' reviews in a row (blind mode), unless this annotator has reviewed the
-    item."""
+    """Remove verdicts and other annotators' reviews from a row, unless this annotator has reviewed the item."""
     if row.you is None:
         for name in _VERDICT_COLUMNS:
             setattr(row, name, None)

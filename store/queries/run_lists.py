@@ -46,7 +46,7 @@ SORT_KEYS: dict[str, SortKey] = {
 """Function that returns the sort key of a run, for each order. Orders by a rate or count begin with the highest
 value."""
 RATE_ORDERS = ("official", "rule", "corrected")
-"""Orders by a pass rate, which a run may not have."""
+"""Orders by a pass rate. A run may have no such rate."""
 VERDICT_ORDERS = (*RATE_ORDERS, "reviewed", "issues")
 """Orders that depend on verdicts or reviews. They are not available in blind mode."""
 GROUP_LABELS: dict[str, Callable[[RunRow], str]] = {

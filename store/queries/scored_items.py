@@ -116,9 +116,9 @@ SOURCE_PRECEDENCE: dict[MetricSource, tuple[SourceName, ...]] = {
     "errata": ("judge", "rule"),
     "corrected": ("judge", "rule", "official"),
 }
-"""Automatic sources that each metric source uses; the verdict of a later source replaces that of an earlier
-source. Judge verdicts belong to the
-official and to the recomputed metrics. In `corrected`, human verdicts replace all automatic ones."""
+"""Automatic sources that each metric source uses. The verdict of a later source replaces the verdict of an earlier
+source. Judge verdicts belong to the official and to the recomputed metrics. In `corrected`, human verdicts replace all
+automatic ones."""
 _OTHER_VERDICTS = f"i.verdicts, lambda v: v.target <> '{ITEM}' OR v.criterion <> '{CORRECT}'"
 """Arguments of DuckDB's `list_filter` that select the verdicts that have no column of their own."""
 _ITEMS = f"""

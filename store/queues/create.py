@@ -137,9 +137,8 @@ class MergedQueue:
 
     queue: str
     state: QueueMergeState
-    """`known`: this workspace has the same sample, even if created at another
-    time. `differs`: it has another sample with the
-    same name, and both are kept."""
+    """`known`: this workspace has the same sample, even if created at another time. `differs`: this workspace has
+    another sample with the same name, and both are kept."""
     kept_as: str = ""
     """Name of the queue in this workspace; empty for an unreadable one."""
     why: str = ""

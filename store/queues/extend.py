@@ -51,9 +51,9 @@ def undecided_positions(status: RunSampleStatus, sample: QueueSample) -> list[in
 def create_extension(workspace: Workspace, status: RunSampleStatus, request: ExtensionRequest) -> QueueFile:
     """Draw an extension and return it as a queue file, without writing it.
 
-    The name is the name of the extended queue with the next free
-    number. The `probability` of an item is its probability
-    among the items of its stratum that no earlier queue has drawn. Raises AnnotatorError for an invalid name.
+    The new queue has the name of the extended queue with the next free number. The `probability` of an item is its
+    probability among the items of its stratum that no earlier queue has drawn. Raises AnnotatorError for an invalid
+    name.
     """
     queue = request.sample.queue
     names = [check_annotator(name) for name in request.annotators] or [share.annotator for share in queue.shares]

@@ -260,8 +260,7 @@ class QueueItemTable:
         self._items: dict[str, list[int | None]] = {}
 
     def load_queue(self, name: str) -> QueueFile:
-        """Load the rows of a queue into the table, and return the
-        queue. Raises QueueError if it does not exist or is invalid."""
+        """Load a queue into the table and return it. Raises QueueError if the queue does not exist or is invalid."""
         if name not in self._queues:
             queue = read_queue(self._workspace, name)
             items = self._items[name] = self._find_sampled_items(queue)
@@ -282,14 +281,12 @@ class QueueItemTable:
         return self._queues[name]
 
     def item_numbers(self, name: str) -> list[int | None]:
-        """Return the item number of each item in `QueueFile.items`; None for an item that is no longer in the
-        database."""
+        """Return the number of each item in `QueueFile.items`, None for an item that the database no longer has."""
         self.load_queue(name)
         return self._items[name]
 
     def _find_sampled_items(self, queue: QueueFile) -> list[int | None]:
-        """Look up the sampled items. If several runs of a model have an item, return the item with the sampled
-        hashes."""
+        """Find the sampled items. If several runs of a model have one, the item with the sampled hashes is chosen."""
         index = ItemIndex(self._connection)
         index.load_keys(list(dict.fromkeys(item.key for item in queue.items)))
         numbers: list[int | None] = []

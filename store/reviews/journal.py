@@ -64,8 +64,7 @@ class Journal:
     """Writes one annotator's journal."""
 
     def __init__(self, workspace: Workspace, annotator: str) -> None:
-        """Raises AnnotatorError for an invalid name, JournalError for a name that differs from another annotator's name
-        only in case."""
+        """Raises AnnotatorError for an invalid name, JournalError if another annotator's name differs only in case."""
         self.workspace = workspace
         self.annotator = check_annotator(annotator)
         self.path = Path(workspace.reviews) / f"{self.annotator}.jsonl"

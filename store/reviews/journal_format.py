@@ -32,7 +32,7 @@ class LineError(ValueError):
 
 
 def hash_event(content: dict[str, Any]) -> str:
-    """Return the `hash` of an event: blake2b-16 of its canonical JSON (sorted keys, compact) without `hash`."""
+    """Return the `hash` of an event: BLAKE2b (16 bytes, in hex) of its canonical JSON without the field `hash`."""
     unhashed = content.copy()
     unhashed.pop("hash", None)
     return json_hash(unhashed, 16)

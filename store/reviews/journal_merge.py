@@ -38,7 +38,7 @@ class MergedJournal:
     known: int = 0
     """Number of events that this workspace had already."""
     warnings: list[str] = field(default_factory=list)
-    """One line of text for each journal line that was not copied, and for each break of the chain."""
+    """One message for each journal line that was not copied, and for each break of the chain."""
 
 
 @dataclass(slots=True)

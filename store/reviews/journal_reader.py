@@ -70,9 +70,10 @@ class JournalReport:
     retracted: int
     """Number of retracted reviews."""
     warnings: list[str] = field(default_factory=list)
-    """One line for each altered, invalid or unfinished journal line, and for each break of the chain."""
+    """One message for each altered, invalid or unfinished journal line, and for each break of the chain."""
     torn: list[str] = field(default_factory=list)
-    """One line for each unfinished line of an earlier crash, with the name of the file that holds its copy."""
+    """One message for each line that an earlier crash left unfinished, with the name of the file that holds its
+    copy."""
 
 
 def read_journals(workspace: Workspace) -> tuple[list[Event], list[str]]:
@@ -107,12 +108,12 @@ class JournalReader:
 
     @property
     def warnings(self) -> list[str]:
-        """One line for each journal line that was skipped, and for each break of a chain."""
+        """One message for each journal line that was skipped, and for each break of a chain."""
         return [text for file in self._files.values() for text in file.all_warnings()]
 
     @property
     def torn_lines(self) -> list[str]:
-        """One line for each unfinished line of an earlier crash that has a copy."""
+        """One message for each line that an earlier crash left unfinished and that has a copy."""
         return [text for file in self._files.values() for text in file.torn]
 
     def read(self) -> list[Event]:
@@ -135,8 +136,7 @@ class JournalReader:
         return events
 
     def read_verified(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
-        """Return the events in journal prefixes, by file name, without verifying them. Call it instead of the first
-        `read`.
+        """Return the events in journal prefixes (by file name) without verification. Replaces the first call of `read`.
 
         Returns None, without reading anything, if a file does not begin with its prefix.
         """

@@ -208,7 +208,7 @@ class EventIndex:
         return any(event.annotator == annotator for event in self.by_key.get(key, ()))
 
     def find_review_queues(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> set[str]:
-        """Return the names of the queue files in which annotators gave their current verdicts on an item."""
+        """Return the names of the queues from which annotators gave their current verdicts on an item."""
         return {
             event.queue
             for event in self.events_on(key, prediction_hash, golden_hash)

@@ -62,8 +62,7 @@ def open_review_tables(
 
 @contextlib.contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection while events are created. The collection would find nothing and take 25 % more
-    time."""
+    """Disable garbage collection while events are created. It would find nothing and add 25 % to the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -92,7 +91,7 @@ class ReviewTables:
 
     @property
     def warnings(self) -> list[str]:
-        """One line for each journal line that was skipped, and for each break of a chain."""
+        """One message for each journal line that was skipped, and for each break of a chain."""
         return self.reader.warnings if self.reader else []
 
     def fill_from_journals(self, reader: JournalReader, workspace: Workspace) -> None:

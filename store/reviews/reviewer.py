@@ -85,8 +85,7 @@ class Reviewer:
         return circumstances, annotation
 
     def undo(self) -> Event | None:
-        """Retract this annotator's latest review, of any session, and return it. None if the annotator has no
-        review."""
+        """Retract and return this annotator's latest review, of any session. None if the annotator has no review."""
         with self._store.lock:
             self._store.reviews.refresh()
             event = self._store.reviews.events.last_review(self.annotator)

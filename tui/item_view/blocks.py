@@ -93,8 +93,10 @@ class DisplayOptions:
     """Hint after a folded text in printed output, which has no keys, such as `whole with --full`. Empty on screen."""
 
     def is_folded(self, key: str, default: bool) -> bool:
-        """Whether a block is folded; `default` applies if the reader did not change it. Printed output unfolds all
-        turns."""
+        """Whether a block is folded; `default` applies if the reader did not change it.
+
+        Printed output unfolds all turns.
+        """
         if self.unfold_all:
             return False
         return default and "/" in key if self.print_hint else self.folds.get(key, default)
@@ -238,8 +240,10 @@ def pad_label(label: str) -> str:
 
 
 def is_long(text: str, rows: int) -> bool:
-    """Estimate whether a text needs more than `rows` rows of 70 cells. The time does not depend on the length of the
-    text."""
+    """Estimate whether a text needs more than `rows` rows of 70 cells.
+
+    The time does not depend on the length of the text.
+    """
     return len(text) > rows * 70 or text.count("\n", 0, rows * 70) >= rows
 
 
@@ -304,8 +308,10 @@ def snapshot_block(key: str, label: str, name: str, text: str) -> Block:
 
 
 def note_block(key: str, label: str, text: str, *, style: str = "dim", suffix: str = "", title: str = "") -> Block:
-    """Return the block of a text that is cut to one line, such as a log entry. `suffix` follows the text and is never
-    cut."""
+    """Return the block of a text that is cut to one line, such as a log entry.
+
+    `suffix` follows the text and is never cut.
+    """
 
     def lines(cells: int) -> list[Line]:
         shown = clip(sanitize(text[: cells * 2]), cells - LABEL_CELLS - display_width(suffix))

@@ -43,8 +43,8 @@ def changed_spans(golden: str, predicted: str) -> list[Span]:
     """Find the spans of the predicted text that differ from the golden text.
 
     If the golden text lists accepted values (`"a" or "b"`), the predicted text is compared with the value that has the
-    longest common beginning. A short difference is one span; a long difference is compared word by word. A span is empty
-    where the predicted text only lacks words.
+    longest common beginning. A short difference is one span; a long difference is compared word by word. A span is
+    empty where the predicted text only lacks words.
     """
     start, end, closest = _changed_span(golden, predicted)
     if end - start < MIN_WORD_DIFF_CHARS:
@@ -78,8 +78,10 @@ def _changed_span(golden: str, predicted: str) -> tuple[int, int, str]:
 
 
 def common_prefix_length(a: str, b: str) -> int:
-    """Return the length, in characters, of the common beginning of two texts. Bisection keeps this fast for
-    megabytes."""
+    """Return the length, in characters, of the common beginning of two texts.
+
+    Bisection keeps this fast for megabytes.
+    """
     low, high = 0, min(len(a), len(b))
     if a[:high] == b[:high]:
         return high
@@ -208,8 +210,10 @@ def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
 
 
 def missing_value_labels(row: ArgumentRow) -> tuple[str, str]:
-    """Return the (golden, predicted) labels that replace missing values. The label is empty for a side that has a
-    value."""
+    """Return the (golden, predicted) labels that replace missing values.
+
+    The label is empty for a side that has a value.
+    """
     omitted = "(optional, omitted)" if row.optional and not row.is_required_by_function else "(missing)"
     return "" if row.golden is not None else "(none)", "" if row.predicted is not None else omitted
 

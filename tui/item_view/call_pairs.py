@@ -49,8 +49,8 @@ def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
 def is_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> bool:
     """Whether a pair is folded by default.
 
-    This applies to an equal pair among several pairs, and to a missing or extra call in a trajectory. A pair is unfolded
-    if it was reviewed or failed, or if the benchmark compared its predicted call with a golden call.
+    This applies to an equal pair among several pairs, and to a missing or extra call in a trajectory. A pair is
+    unfolded if it was reviewed or failed, or if the benchmark compared its predicted call with a golden call.
     """
     if needs_attention(indexed, address) or compared_golden_call(indexed, pair, address) is not None:
         return False
@@ -87,7 +87,7 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
     if folded:
         return [head, *docs]
     table = _pair_table(indexed, pair, address, options)
-    widths = cache(partial(measure_columns, table.rows))  # All rows share the cache, because there may be a million rows.
+    widths = cache(partial(measure_columns, table.rows))  # Shared, because there may be a million rows.
 
     def heading_lines(cells: int) -> list[Line]:
         lines = [pair_heading(pair, position + 1, count, cells, [*remarks, *step])]
@@ -152,8 +152,10 @@ def _undecoded_golden_table(golden: Call, predicted: Call | None, options: Displ
 
 
 def compared_golden_call(indexed: IndexedItem, pair: CallPair, address: str) -> Call | None:
-    """Return the golden call that the benchmark compared with an unmatched predicted call. None if unknown or
-    hidden."""
+    """Return the golden call that the benchmark compared with an unmatched predicted call.
+
+    None if unknown or hidden.
+    """
     compared = {} if indexed.hide_verdicts else indexed.item.extra.compared_with or {}
     return indexed.golden_calls.get((pair.turn, compared[address])) if address in compared else None
 
@@ -207,8 +209,10 @@ def argument_block(
 
 
 def _full_values(row: ArgumentRow) -> str:
-    """Return both values as indented JSON and the reasons why they differ. A list of accepted values stays on one
-    line."""
+    """Return both values as indented JSON and the reasons why they differ.
+
+    A list of accepted values stays on one line.
+    """
     golden, predicted = (format_json_text(value) if value else "(none)" for value in (row.golden, row.predicted))
     return "\n".join(["golden", golden, "", "predicted", predicted, "", *row_reasons(row)])
 

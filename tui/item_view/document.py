@@ -275,8 +275,10 @@ def score_location(item: Item) -> str:
 
 
 def join_records(records: Sequence[RawRecord], *, indented: bool) -> str:
-    """Join records into one text, each below a heading with its location. `indented`: spread JSON over several
-    lines."""
+    """Join records into one text, each below a heading with its location.
+
+    `indented`: spread JSON over several lines.
+    """
     dash = symbols().rule * 2
     parts = []
     for record in records:

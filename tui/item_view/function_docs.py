@@ -197,8 +197,10 @@ def available_functions(indexed: IndexedItem) -> RelevantFunctions:
 
 
 def called_functions(indexed: IndexedItem, pair: CallPair) -> dict[str, str]:
-    """Return the function names as `{"golden": name, "predicted": name}`. A missing call has the name of its
-    counterpart."""
+    """Return the function names as `{"golden": name, "predicted": name}`.
+
+    A missing call has the name of its counterpart.
+    """
     golden, predicted = indexed.calls_of(pair)
     golden_name = golden.name if golden else predicted.name if predicted else pair.name
     predicted_name = predicted.name if predicted and predicted.name else golden_name
@@ -416,8 +418,7 @@ CALLERS = {"=": "golden, predicted", "-": "golden", "+": "predicted"}
 
 
 def _signature_block(key: str, document: dict[str, Any], state: str) -> Block:
-    """Return the block of a signature, such as `- get_weather(day, [city])  golden`, which also says what calls use
-    it."""
+    """Return the block of a signature and the calls that use it: `- get_weather(day, [city])  golden`."""
     name, (required, optional) = str(document.get("name")), split_parameters(document)
 
     def lines(cells: int) -> list[Line]:

@@ -259,8 +259,10 @@ def _lines_without_state(render: LineRenderer, cells: int) -> list[Line]:
 
 
 def _label_row(indexed: IndexedItem, golden: list[str], verdict: Verdict) -> ArgumentRow:
-    """Compare the golden labels with those of the judge. The state is `~` if they differ but the benchmark passes the
-    item."""
+    """Compare the golden labels with those of the judge.
+
+    The state is `~` if they differ but the benchmark passes the item.
+    """
     predicted = [str(label) for label in verdict.value]
     passes = indexed.item.official if indexed.item.official is not None else indexed.item.rule
     state: DiffState = "=" if set(predicted) == set(golden) else "~" if passes else "!"
@@ -357,8 +359,8 @@ def _single_event_blocks(indexed: IndexedItem, turn: int, event: TimelineEvent, 
 def _repeat_blocks(indexed: IndexedItem, turn: int, repeated: RepeatedEvents, options: DisplayOptions) -> list[Block]:
     """Return the blocks of repeated events.
 
-    If folded, they are one line, such as `+ calls 3-21 · 19x diff(...)`, and the result. If unfolded, each event has its
-    own blocks.
+    If folded, they are one line, such as `+ calls 3-21 · 19x diff(...)`, and the result. If unfolded, each event has
+    its own blocks.
     """
     first, last = repeated.events[0], repeated.events[-1]
     is_call = first.kind == "call"

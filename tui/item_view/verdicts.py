@@ -33,8 +33,10 @@ from fcreview.tui.text.theme import symbols, verdict_style
 
 
 def final_answer_blocks(item: Item, options: DisplayOptions) -> list[Block]:
-    """Return blocks with the golden answers and the model's final answer. Empty if the benchmark judges no final
-    answer."""
+    """Return blocks with the golden answers and the model's final answer.
+
+    Empty if the benchmark judges no final answer.
+    """
     accepted, answer = item.extra.accepted_answers, item.extra.final_answer
     if accepted is None:
         return []
@@ -67,7 +69,7 @@ def mark_reviewed_blocks(blocks: Sequence[Block], opinions: Sequence[Opinion], a
 def _marked_lines(render: LineRenderer, opinions: Sequence[Opinion], cells: int) -> list[Line]:
     first, *others = render(cells) or [()]
     mark: Line = ((" you", "dim"), *map(_review_mark, opinions), (" ", ""))
-    if first and set(first[-1][0]) <= {symbols().rule}:  # A horizontal rule is shortened instead of cut with an ellipsis.
+    if first and set(first[-1][0]) <= {symbols().rule}:  # A horizontal rule needs no ellipsis where it is cut.
         text, style = first[-1]
         first = (*first[:-1], (text[: max(len(text) - line_width(mark) - 1, 0)], style))
     return [justify_line(first, mark, cells), *others]
@@ -178,8 +180,10 @@ def verdict_reason(verdict: Verdict | None, error_type: str | None) -> str:
 
 
 def paragraph_lines(label: str, text: str, cells: int, style: str = "", max_rows: int = RATIONALE_ROWS) -> list[Line]:
-    """Render an indented, labelled text in at most `max_rows` rows, with `…` if it was cut. No lines for an empty
-    text."""
+    """Render an indented, labelled text in at most `max_rows` rows, with `…` if it was cut.
+
+    No lines for an empty text.
+    """
     if not text:
         return []
     rows, has_more = wrap_head(text, cells - display_width(label) - 2, max_rows)
@@ -361,8 +365,10 @@ reason."""
 
 
 def target_verdict_blocks(indexed: IndexedItem, target: str, sources: Sequence[str] = AUTOMATIC_SOURCES) -> list[Block]:
-    """Return one block with the automatic verdicts of `sources` and the reviews on a target. Empty if there are
-    none."""
+    """Return one block with the automatic verdicts of `sources` and the reviews on a target.
+
+    Empty if there are none.
+    """
     verdicts = [] if indexed.hide_verdicts else [v for v in _target_verdicts(indexed, target) if v.source in sources]
     opinions = indexed.opinions_by_target.get(target, [])
     if not verdicts and not opinions:

@@ -35,8 +35,10 @@ from fcreview.tui.text.theme import ASCII_SYMBOLS, symbols
 
 
 def order_choices(state: QueueState) -> ChoiceTable[str]:
-    """Return the table of available orders with the current order selected. The value of a row is the name of the
-    order."""
+    """Return the table of available orders with the current order selected.
+
+    The value of a row is the name of the order.
+    """
     orders = available_orders(state.blind, state.file)
     names = list(orders)
     return ChoiceTable(

@@ -46,8 +46,8 @@ class QueueColumns:
     def fit(cls, cells: int, widths: ColumnWidths, *, blind: bool = False) -> QueueColumns:
         """Choose the columns for a list that is `cells` wide.
 
-        The first difference has priority over the error type. The error type is omitted if it is the same in all rows, and
-        the category if the ids contain the category.
+        The first difference has priority over the error type. The error type is omitted if it is the same in all rows,
+        and the category if the ids contain the category.
         """
         size = 0 if cells < 100 else 1 if cells < 140 else 2
         omitted = {name for name, exists in (("rule", widths.has_rule), ("judge", widths.has_judge)) if not exists}
@@ -98,8 +98,10 @@ def queue_heading_line(columns: QueueColumns) -> Line:
 
 
 def queue_row_line(row: QueueRow, columns: QueueColumns) -> Line:
-    """Return the line of a row: a flag, then the cells. The flag is `i` for import issues, or the symbol of a stale
-    review."""
+    """Return the line of a row: a flag, then the cells.
+
+    The flag is `i` for import issues, or the symbol of a stale review.
+    """
     flag: StyledText = ("i", "warn") if row.n_issues else (symbols().stale, "warn") if row.stale else (" ", "")
     parts: list[StyledText] = [flag]
     for name, size in columns.columns:

@@ -95,8 +95,8 @@ def join_run_titles(runs: Sequence[RunRow]) -> str:
 def runs_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blind: bool = False) -> Line:
     """Return the line with the runs and the annotator's progress. `runs` is None until the runs are read.
 
-    Example: `runs/gpt4o   BFCL V4   gpt-4o   ...   alice · 12 of 640 reviewed (40 by all)`. The number of items reviewed
-    by all annotators together is shown if it is higher than the annotator's own. The path is shown if there is room.
+    Example: `runs/gpt4o BFCL V4 gpt-4o ... alice · 12 of 640 reviewed (40 by all)`. The number of items reviewed by all
+    annotators together is shown if it is higher than the annotator's own. The path is shown if there is room.
     """
     if runs is None:
         return justify_line(((" opening ", "dim"),), ((sanitize(annotator) + " ", ""),), cells)
@@ -132,8 +132,8 @@ def runs_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blin
 def format_estimate(estimate: PassRateEstimate) -> str:
     """Format an estimated pass rate: `74.9 % [69.8, 79.6] · 38 more for ±2`.
 
-    The brackets contain the 95 % confidence interval. The last part is the number of labels that are still needed for an
-    interval of ±2 percentage points.
+    The brackets contain the 95 % confidence interval. The last part is the number of labels that are still needed for
+    an interval of ±2 percentage points.
     """
     text = f"{100 * estimate.corrected:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
     if not estimate.needed:

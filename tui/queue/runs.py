@@ -242,8 +242,10 @@ class RunListState:
 
     @property
     def description(self) -> str:
-        """Order and grouping as text, such as `by official, grouped by model`. Empty for the default order without
-        groups."""
+        """Order and grouping as text, such as `by official, grouped by model`.
+
+        Empty for the default order without groups.
+        """
         order = f"by {self.order}" if self.order != "run" or self.is_reversed else ""
         parts = [order + " reversed" * self.is_reversed, f"grouped by {self.grouping}" if self.grouping else ""]
         return ", ".join(filter(None, parts))

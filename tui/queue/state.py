@@ -76,8 +76,10 @@ class FilterHistory:
         return saved.find_filter_problem(text, blind=self.blind)
 
     def expand(self, text: str) -> str:
-        """Replace each `@name` by the saved filter with this name. Raises: FilterError with the position of an
-        error."""
+        """Replace each `@name` by the saved filter with this name.
+
+        Raises: FilterError with the position of an error.
+        """
         return saved.expand_saved_filters(text, self.saved_filters, blind=self.blind)
 
     def save_filter(self, name: str, text: str) -> None:
@@ -85,8 +87,10 @@ class FilterHistory:
         saved.save_filter(self._annotator_state, name, text)
 
     def delete_filter(self, name: str) -> bool:
-        """Delete a saved filter. Return False if no filter has this name. Raises: SavedFilterError if it cannot be
-        deleted."""
+        """Delete a saved filter.
+
+        Return False if no filter has this name. Raises: SavedFilterError if it cannot be deleted.
+        """
         return saved.delete_filter(self._annotator_state, name)
 
 
@@ -159,8 +163,10 @@ class QueueState:
 
     @classmethod
     def from_view(cls, view: View, blind: bool = False) -> QueueState:
-        """Return the state that shows a view. An order that is not available is replaced by the order of the
-        dataset."""
+        """Return the state that shows a view.
+
+        An order that is not available is replaced by the order of the dataset.
+        """
         queue = view.queue if view.queue in available_orders(blind, view.queue_file) else "dataset"
         return cls(where=view.where, queue=queue, seed=view.seed, blind=blind, scope=view.runs, file=view.queue_file)
 
@@ -207,8 +213,10 @@ class QueueState:
         self.where = add_terms(self.where, FAILING_FILTER, *terms)
 
     def apply_issue(self, where: str) -> None:
-        """Show the item of an import issue. `where`: filter that selects the item, or empty if the issue concerns a
-        file."""
+        """Show the item of an import issue.
+
+        `where`: filter that selects the item, or empty if the issue concerns a file.
+        """
         if where:
             self.apply_filter(where)
 

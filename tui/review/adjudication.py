@@ -103,8 +103,10 @@ class CaseList:
         return self.n_resolved == len(self.cases)
 
     def update_item(self, item: int, unresolved: Sequence[Disagreement]) -> None:
-        """Update the cases of an item from its unresolved disagreements. New cases go after the other cases of the
-        item."""
+        """Update the cases of an item from its unresolved disagreements.
+
+        New cases go after the other cases of the item.
+        """
         displayed = self.case
         open_ = {(item, each.target, each.criterion): each for each in unresolved}
         for case in self.cases:

@@ -143,7 +143,7 @@ class Cursor:
     def index_of(self, key: str, default: int | None = None) -> int:
         """Return the index of the block with this key, or of the nearest block that encloses it.
 
-        `default` is the index to return if there is neither.
+        If neither exists, return `default` or, if that is None, the block where the cursor starts.
         """
         indexes = {block.key: index for index, block in enumerate(self.blocks)}
         while key:
@@ -206,10 +206,10 @@ class Cursor:
         self.rebuild()
 
     def show_next_docs(self) -> Block | None:
-        """Show the next of: docs of the current call's golden function, of its predicted function, all docs, no docs.
+        """Show the next of: docs of the golden call's function, docs of the predicted call's function, all, none.
 
-        Returns the block of the docs. If no docs are shown, returns the block below which they were. Returns None if the item
-        has no functions.
+        Returns the block of the docs, or, if no docs are shown, the block below which they were. None if the item has
+        no functions.
         """
         address = self.current_call
         if address is None and not self.detail.item.functions:

@@ -111,8 +111,10 @@ def json_text(detail: ItemDetail) -> str:
 
 
 def _calls_to_json(calls: Sequence[Call]) -> list[dict[str, Any]]:
-    """Convert calls to [{"call": {name: {argument: value}}, "turn", "step"}]. A golden value is a list of accepted
-    values."""
+    """Convert calls to [{"call": {name: {argument: value}}, "turn", "step"}].
+
+    A golden value is a list of accepted values.
+    """
     return [{"call": call_to_json(call), "turn": call.turn, "step": call.step} for call in calls]
 
 
@@ -192,8 +194,8 @@ def prediction_choices(runs: Sequence[RunPrediction], item: int) -> ChoiceTable[
 def _prediction_cells(prediction: RunPrediction, is_first: bool, prefix: str) -> list[StyledText]:
     """Return the cells of a run.
 
-    `is_first`: whether this is the first run with its prediction. `prefix`: text that is cut from the prediction, because
-    all predictions begin with it.
+    `is_first`: whether this is the first run with its prediction. `prefix`: text that is cut from the prediction,
+    because all predictions begin with it.
     """
     row, calls = prediction.row, prediction.calls or NO_CALL
     if prefix and calls.startswith(prefix):

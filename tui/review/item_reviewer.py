@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 SLOW_ACTION_DELAY = 0.4
 """Seconds after which the status line shows that an action waits."""
 NAME_CELLS = 24
-"""Width of the item's or part's name in the key line, in cells."""
+"""Width, in cells, of the name of the item or part in the key line."""
 REASON_ACTIONS = ("item.score_1", "item.score_2", "item.reason_3")
 """Actions that select the first three override reasons on an item without scores."""
 SCORE_VALUES = (0, 1, 2)
@@ -68,7 +68,7 @@ class ItemView(Protocol):
 
     @property
     def is_in_front(self) -> bool:
-        """Whether nothing covers the pane, so that it may show another item."""
+        """Whether no other screen covers the pane, so that it may show another item."""
         ...
 
     def show_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
@@ -96,12 +96,12 @@ class ItemView(Protocol):
         ...
 
     def make_screen(self, view: View, item: int) -> Screen[int]:
-        """Return a screen that shows another item above this one."""
+        """Return a screen that shows another item above the current screen."""
         ...
 
 
 class ActionRunner:
-    """Runs the actions of a review screen through the session's action queue and shows errors and delays."""
+    """Runner of the actions of a review screen: uses the session's action queue and shows errors and delays."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class ActionRunner:
         self._last_message = NO_MESSAGE
 
     def queue_action(self, action: QueuedAction, waiting: str = "waiting for the disk") -> None:
-        """Add an action to the queue. `waiting`: message if it takes longer than `SLOW_ACTION_DELAY`."""
+        """Add an action to the queue. `waiting`: message shown if the action takes longer than `SLOW_ACTION_DELAY`."""
         if self._session.actions.add(lambda: self._run_guarded(action, waiting)):
             self._run_coroutine(self._run_all())
 
@@ -151,7 +151,7 @@ class ActionRunner:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """Verdict that contradicts an automatic one."""
+    """Verdict of the annotator that contradicts an automatic verdict."""
 
     subject: ReviewSubject
     criterion: str
@@ -165,21 +165,21 @@ class Override:
 
 
 class OverrideReasons:
-    """Last override and the reasons to choose from."""
+    """Last override, and the reasons for an override to choose from."""
 
     def __init__(self, reasons: Sequence[str], key: KeyLookup) -> None:
         self.override: Override | None = None
-        """The last verdict, if it overrides an automatic one."""
+        """The last verdict if it overrides an automatic verdict, else None."""
         self._reasons, self._key = reasons, key
 
     def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
-        """Set the last override from an event with a verdict. Ignore an event without one."""
+        """Set the last override from an event with a verdict. Ignore an event without a verdict."""
         if event is not None and event.verdict is not None:
-            subject = replace(subject, target=event.target)  # the target of a score may differ from the cursor's
+            subject = replace(subject, target=event.target)  # a score may have another target than the cursor
             self.override = Override(subject, event.criterion, event.overrules) if event.overrules else None
 
     def reason_at(self, number: int) -> str:
-        """Return the reason with this number, from 1, or an empty string."""
+        """Return the override reason with this number, from 1. Empty if there is no such reason."""
         return self._reasons[number - 1] if 0 < number <= len(self._reasons) else ""
 
     @property
@@ -192,7 +192,7 @@ class OverrideReasons:
     def key_hints(self, *, scored: bool) -> list[tuple[str, str]]:
         """Return (key, label) pairs for the key line: the prompt for a reason, then the reasons.
 
-        `scored`: the item has scores, so that digits select no reasons. Empty without an override.
+        `scored`: whether the item has scores, so that digits select no reasons. Without an override, the list is empty.
         """
         if self.override is None:
             return []
@@ -208,7 +208,7 @@ Params = ParamSpec("Params")
 def queued(
     method: Callable[Concatenate[ItemReviewer, Params], Awaitable[bool]],
 ) -> Callable[Concatenate[ItemReviewer, Params], None]:
-    """Turn a method into an action: calling it adds it to the session's queue and returns at once."""
+    """Decorate a method as an action: a call adds the method to the session's action queue and returns at once."""
 
     def queue(self: ItemReviewer, /, *args: Params.args, **kwargs: Params.kwargs) -> None:
         self.queue_action(lambda: method(self, *args, **kwargs))
@@ -218,7 +218,7 @@ def queued(
 
 
 class ItemReviewer:
-    """Records reviews of the item on an `ItemView` and moves the view through the queue."""
+    """Controller that records reviews of the item on an `ItemView` and moves the view through the queue."""
 
     def __init__(self, session: Session, prefetcher: ItemPrefetcher, view: ItemView, key: KeyLookup) -> None:
         self.recorder = ReviewRecorder(session, key)
@@ -234,15 +234,16 @@ class ItemReviewer:
         self._is_detail_stale = False
         """Whether a review of the displayed item was written since the item was read."""
         self._pending_item: tuple[int, StatusMessage] | None = None
-        """Item to show, with its message, once no action waits for the displayed one."""
+        """(item number, message) to show next, once no action waits for the displayed item. None if no item is
+        pending."""
         self._requested: RequestedItem | None = None
-        """Item that the list requested, until it is displayed."""
+        """Item that the list requested and that is not displayed yet. None if there is no such item."""
 
     # -- the displayed item
 
     @property
     def has_item(self) -> bool:
-        """Whether an item was read. Keys do nothing before."""
+        """Whether an item was read. Before that, keys do nothing."""
         return self._displayed is not None
 
     @property
@@ -259,7 +260,7 @@ class ItemReviewer:
 
     @property
     def is_settled(self) -> bool:
-        """Whether an item is displayed and no other one is to be shown."""
+        """Whether an item is displayed and no other item is about to be shown."""
         return self._displayed is not None and self._pending_item is None and self._requested is None
 
     @property
@@ -268,7 +269,7 @@ class ItemReviewer:
         return self._requested is not None
 
     def is_showing(self, item: int, view: View) -> bool:
-        """Whether the item of this view is requested, or displayed with its current reviews."""
+        """Whether the item, as an item of this view, is requested, or is displayed with its current reviews."""
         if self._requested is not None:
             return (self._requested.item, self._requested.view) == (item, view)
         is_displayed = self._displayed is not None and self._displayed.item == item
@@ -276,14 +277,14 @@ class ItemReviewer:
         return is_displayed and is_current and self._prefetcher.view == view
 
     def switch_store(self, displayed: DisplayedItem, last_item: int | None) -> None:
-        """Continue in another store. `last_item`: number there of the item that was completed last."""
+        """Continue in another store. `last_item`: number, in the other store, of the item that was completed last."""
         self._displayed, self._is_detail_stale, self.last_completed_item = displayed, False, last_item
         self.pace.unreviewed_at_start = None
         self._prefetcher.set_view(displayed.navigator.view)
         self._prefetcher.discard_numbers()
 
     def continue_from(self, other: ItemReviewer) -> None:
-        """Take over the state of the reviewer of another pane, which was closed."""
+        """Take over the state of `other`, the reviewer of another pane that was closed."""
         self._displayed, self._is_detail_stale = other._displayed, other._is_detail_stale
         self._pending_item, self._requested = other._pending_item, None
         self.last_completed_item, self.pace, self.direction = other.last_completed_item, other.pace, other.direction
@@ -301,7 +302,8 @@ class ItemReviewer:
         self.queue_action(lambda: self._record(subject, action))
 
     async def _record(self, subject: ReviewSubject, action: RecordAction) -> bool:
-        """Record a review of the subject's current detail, which earlier reviews may have changed meanwhile."""
+        """Record a review of the subject with its latest detail, because an earlier queued review may have changed
+        it."""
         is_displayed = subject.item == self.displayed.item
         subject = replace(subject, detail=await self._latest_detail(subject))
         outcome = await action(subject)
@@ -353,9 +355,9 @@ class ItemReviewer:
         return f"end of the queue, {remaining} unreviewed{key and f'; press {key} for the first'}"
 
     def score(self, subject: ReviewSubject, value: int) -> None:
-        """Record a score, or move the cursor to the block of its criterion if it is elsewhere.
+        """Record a score. If the criterion belongs to another block, move the cursor to that block instead.
 
-        On an item without scores, record the reason with this number for the last override.
+        On an item without scores, record the override reason with this number for the last override.
         """
         target, criterion = self.recorder.next_score(subject) or ("", "")
         if target and subject.item != self.displayed.item:
@@ -375,7 +377,7 @@ class ItemReviewer:
         return await self._record(subject, lambda latest: self.recorder.record_score(latest, value))
 
     def pending_question(self, subject: ReviewSubject) -> PendingQuestion:
-        """Return the question that verdict and score keys answer, for the status line."""
+        """Return the question that verdict and score keys answer, which the status line shows."""
         target, criterion = self.recorder.next_score(subject) or ("", "")
         is_here = bool(target) and not needs_cursor_move(target, self._view.cursor)
         return replace(subject.question, score_question=f"{describe_address(target)} {criterion}" if is_here else "")
@@ -446,7 +448,7 @@ class ItemReviewer:
 
     @queued
     async def open_item(self, item: int) -> bool:
-        """Show the first item."""
+        """Show `item` as the first item of the view."""
         await self._session.open_journal()
         self._display(await self._prefetcher.read_item(item), NO_MESSAGE)
         self.pace.start(monotonic())
@@ -454,7 +456,7 @@ class ItemReviewer:
 
     @queued
     async def start_pace(self) -> bool:
-        """Start to measure the time for an item, because the user moved from the list to the item."""
+        """Start to measure the seconds per item, because the user moved from the list to the item."""
         await self._session.open_journal()
         self.pace.start(monotonic())
         return True
@@ -465,7 +467,7 @@ class ItemReviewer:
 
     @queued
     async def show_requested(self) -> bool:
-        """Display the last requested item. If it is displayed already, it keeps its cursor and folds."""
+        """Display the last requested item. If this item is already displayed, its cursor and folds stay."""
         requested = self._requested
         if requested is None:
             return True
@@ -487,7 +489,7 @@ class ItemReviewer:
 
     @queued
     async def step_item(self, step: int) -> bool:
-        """Show the next (1) or previous (-1) item of the queue. After the last one, show the first unreviewed item."""
+        """Show the next (1) or previous (-1) item of the queue. After the last item, show the first unreviewed item."""
         self.direction, self._pending_item = step, None
         item, message = await self._prefetcher.find_neighbour(self.displayed, step), NO_MESSAGE
         if item is None and step > 0 and (self._is_detail_stale or self.displayed.detail.row.you is not None):
@@ -516,7 +518,7 @@ class ItemReviewer:
 
     @queued
     async def close_view(self) -> bool:
-        """Close the view after the queued actions."""
+        """Close the view after the queued actions have run."""
         self._session.actions.clear()
         pending, self._pending_item = self._pending_item, None
         self._view.close(pending[0] if pending is not None else self.displayed.item)
@@ -533,7 +535,7 @@ class ItemReviewer:
         return True
 
     async def _show_item(self, item: int, message: StatusMessage) -> None:
-        """Show an item now, or when nothing covers the view any more."""
+        """Show an item now or, if another screen covers the view, when the view is uncovered."""
         displayed = await self._prefetcher.read_item(item, self.displayed) if self._view.is_in_front else None
         if displayed is not None and self._view.is_in_front:
             self._display(displayed, message)
@@ -558,5 +560,5 @@ class ItemReviewer:
 
 
 def needs_cursor_move(target: str, cursor: Cursor) -> bool:
-    """Whether a score key moves the cursor to the target's block before it records a score there."""
+    """Whether a score key moves the cursor to the block of the target, instead of recording a score there."""
     return target not in (ITEM, cursor.target) and cursor.has_target(target)

@@ -1,8 +1,9 @@
 """Recording of reviews: verdicts, scores, faults, error tags, notes and golden fixes, and undo.
 
 A verdict key answers the criterion of the automatic verdict on its target. On a call that a judge called equivalent,
-pass and fail mean equivalent or not. On an argument that a judge called hallucinated, pass means not hallucinated. On
-other targets and on the item itself, they mean correct or not. A review is on disk before its outcome is shown.
+pass and fail mean that the call is equivalent or not. On an argument that a judge called hallucinated, pass means that
+the argument is not hallucinated. On all other targets, pass and fail mean correct and incorrect. A review is on disk
+before its outcome is shown.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
 
 
 SOURCE_PRIORITY = ("judge", "official", "rule")
-"""Sources of automatic verdicts. A verdict key answers the first of them that has a verdict on the target."""
+"""Sources of automatic verdicts by priority. A verdict key answers the first source with a verdict on the target."""
 GOLDEN_WRONG_PREFIX = "golden wrong, so "
-"""Start of the message for a verdict that follows from a wrong golden answer."""
+"""Start of the message for a verdict that is implied by a wrong golden answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,17 @@ class PendingQuestion:
     target: str = ITEM
     criterion: str = CORRECT
     automatic: Any = None
-    """Automatic verdict on the target and criterion, or None."""
+    """Automatic verdict on the target and criterion. None if there is none."""
     score_question: str = ""
-    """Target and criterion that a score key answers here, such as `response completeness`. Empty if there is none."""
+    """Target and criterion that a score key answers, such as `response completeness`. Empty if the item has no
+    scores."""
 
     def stored_value(self, verdict: Any) -> Any:
-        """Return the value to store for right (True), wrong (False) or unsure. None if it needs other labels."""
+        """Convert a verdict (True for pass, False for fail, or unsure) to the value to store for the criterion.
+
+        Returns None if the criterion has labels and the verdict is False, because the annotator must then choose
+        labels.
+        """
         if not decides(verdict):
             return verdict
         if isinstance(self.automatic, list):
@@ -68,7 +74,7 @@ def pending_question(item: Item, target: str) -> PendingQuestion:
 
 
 def is_answerable(verdict: Verdict) -> bool:
-    """Whether the keys for pass and fail can answer the verdict."""
+    """Whether pass and fail keys can answer the automatic verdict."""
     if verdict.criterion in JUDGE_NOTE_CRITERIA:
         return False
     if isinstance(verdict.value, list):
@@ -81,7 +87,7 @@ def unanswered_judge_verdicts(
 ) -> list[tuple[str, str]]:
     """Return (target, criterion) of each judge verdict that the annotator has not answered, the response last.
 
-    `answered`: pairs that were answered after the detail was read.
+    `answered`: (target, criterion) pairs that the annotator answered after `detail` was read.
     """
     own = {(o.target, o.criterion) for o in detail.opinions if _is_current(o, annotator)} | set(answered)
     judged = [v for v in detail.item.verdicts if v.source == "judge" and _needs_answer(v)]
@@ -105,16 +111,19 @@ VERDICTS_BY_KEY: dict[str, tuple[Any, Fault | None]] = {
     "golden": (True, "golden"),
     "unsure": (UNSURE, None),
 }
-"""Verdict and fault for each verdict action. A wrong golden answer means that the prediction was right."""
+"""(verdict, fault) of each verdict action. A wrong golden answer means that the prediction was right."""
 
 
 KeyLookup = Callable[[str], str]
-"""Function that returns the name of an action's key, or an empty string if the action has none."""
+"""Function that takes an action id and returns the name of its key, or an empty string if the action has no key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewSubject:
-    """Item and target on screen when a key was pressed. The review is about them, whatever is displayed later."""
+    """Item and target on screen when a key was pressed.
+
+    The review is about this target, even if another item is shown now.
+    """
 
     item: int
     detail: ItemDetail
@@ -133,12 +142,12 @@ class ReviewSubject:
 
     @property
     def part_name(self) -> str:
-        """Name of the target for prompts. Empty for the whole item."""
+        """Name of the target for prompts. Empty if the target is the whole item."""
         return "" if self.target == ITEM else sanitize(describe_address(self.target))
 
     @property
     def name(self) -> str:
-        """Name of the target, or the item's id."""
+        """Name of the target or, if the target is the whole item, the id of the item."""
         return self.part_name or sanitize(self.detail.row.id)
 
 
@@ -151,15 +160,15 @@ class ReviewOutcome:
     subject_name: str = ""
     """Name of the item or part that the message is about."""
     style: str = "good"
-    """`bad` if the action failed, `warn` if nothing was recorded."""
+    """Style of the message: `good`, `bad` if the action failed, or `warn` if nothing was recorded."""
     completes_item: bool = False
     """Whether the item has its verdict, so that the next item can be shown."""
     event: Event | None = None
-    """Event that was written to the journal."""
+    """Event that was written to the journal. None if no review was recorded."""
     undone: ItemKey | None = None
-    """Item whose review was undone."""
+    """Item whose review was undone. None for other actions."""
     repetition: int = 1
-    """2 if the undone review was about the second showing of a hidden duplicate, else 1."""
+    """2 if the undone review was about a hidden duplicate, else 1."""
 
     @property
     def succeeded(self) -> bool:
@@ -168,19 +177,19 @@ class ReviewOutcome:
 
     @property
     def message(self) -> str:
-        """Text with the name of its item or part."""
+        """Message text followed by the name of its item or part."""
         return f"{self.text} · {self.subject_name}" if self.subject_name else self.text
 
 
 class ReviewRecorder:
-    """Records the annotator's input as annotations in the journal."""
+    """Recorder that writes the input of the annotator to the journal."""
 
     def __init__(self, session: Session, key: KeyLookup, *, is_judged_queue: bool = False) -> None:
         self._session, self._key = session, key
         self.is_judged_queue = is_judged_queue
         """Whether an item is complete only when every judge verdict on it is answered."""
         self._last_score: tuple[int, str] | None = None
-        """(item, criterion) of the last score."""
+        """(item number, criterion) of the last score. None before the first score."""
 
     def find_own_opinion(self, subject: ReviewSubject, criterion: str | None = None) -> Opinion | None:
         """Return the annotator's opinion on a criterion of the target, by default that of the pending question."""
@@ -224,7 +233,7 @@ class ReviewRecorder:
         criteria = score_criteria(subject.detail)
         unscored = [each for each in criteria if self._lacks_verdict(subject, *each)]
         remaining = [each for each in unscored if each != question]
-        if not unscored:  # all have a score and can be changed one after the other
+        if not unscored:  # every criterion has a score, so the keys change the scores in order
             remaining = criteria[criteria.index(question) + 1 :]
         if remaining:
             return replace(outcome, subject_name=f"next: {sanitize(remaining[0][1])}")
@@ -232,9 +241,10 @@ class ReviewRecorder:
         return replace(outcome, subject_name=sanitize(subject.detail.row.id), completes_item=completes)
 
     def next_score(self, subject: ReviewSubject) -> tuple[str, str] | None:
-        """Return (target, criterion) of the first criterion without a score by the annotator.
+        """Return (target, criterion) of the first criterion that the annotator has not scored.
 
-        If all have one, return the criterion after the last scored one. None if the item has no scores.
+        If the annotator scored every criterion, return the criterion after the last scored criterion. None if the item
+        has no scores.
         """
         criteria = score_criteria(subject.detail)
         names = [criterion for _, criterion in criteria]
@@ -257,7 +267,10 @@ class ReviewRecorder:
         return replace(outcome, completes_item=outcome.succeeded and self._is_complete(response, criterion, True))
 
     def _is_complete(self, subject: ReviewSubject, criterion: str, completes_item: bool) -> bool:
-        """Whether the verdict completes the item. In the queue `judged`, every judge verdict must be answered."""
+        """Whether the verdict completes the item.
+
+        In the queue `judged`, this requires an answer to every judge verdict.
+        """
         if not self.is_judged_queue:
             return completes_item
         answers = [(subject.target, criterion)]
@@ -279,7 +292,10 @@ class ReviewRecorder:
         return await self._save(subject, subject.annotation(note=note), lambda: "note")
 
     async def record_golden_fix(self, subject: ReviewSubject, fix: dict[str, Any], reason: str | None) -> ReviewOutcome:
-        """Record a corrected golden answer of the item, without a verdict: the prediction may be wrong too."""
+        """Record a corrected golden answer of the item.
+
+        No verdict is recorded, because the prediction may be wrong too.
+        """
         item = replace(subject, target=ITEM)
         annotation = Annotation(fault="golden", golden_fix=fix, note=reason)
         return await self._save(
@@ -287,7 +303,7 @@ class ReviewRecorder:
         )
 
     def _missing_verdict(self, subject: ReviewSubject) -> str:
-        """Return ` (no verdict yet: p f u)`, or an empty string if the annotator has a verdict."""
+        """Return a hint such as ` (no verdict yet: p f u)`. Empty if the annotator has given a verdict."""
         own = self.find_own_opinion(subject)
         if own is not None and own.verdict is not None:
             return ""
@@ -306,7 +322,10 @@ class ReviewRecorder:
         return ReviewOutcome(text, sanitize(event.key.id), undone=event.key, repetition=repetition)
 
     async def _save(self, subject: ReviewSubject, annotation: Annotation, describe: Callable[[], str]) -> ReviewOutcome:
-        """Write the annotation. `describe` is called only when it is on disk, or after an error."""
+        """Write the annotation.
+
+        `describe` returns the message; it is called after the annotation is on disk, or after an error.
+        """
         try:
             event = await self._session.record_review(subject.item, annotation, subject.detail)
         except Exception as error:  # the annotator must see that the review is not saved
@@ -346,9 +365,9 @@ def describe_event(event: Event) -> str:
 
 
 def _override_text(event: Event) -> str:
-    """Return `, overrides judge gpt-4o` if a verdict on a part contradicts that automatic verdict.
+    """Return `, overrides judge gpt-4o` if a verdict on a part contradicts the automatic verdict of that judge.
 
-    Empty for the whole item, because the header shows its verdicts.
+    The text is empty for the whole item, because the header shows its verdicts.
     """
     over = event.overrules
     if over is None or event.target == ITEM or event.verdict is None:

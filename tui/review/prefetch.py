@@ -1,4 +1,4 @@
-"""Prefetching for the item screen: reads the items that are likely to be displayed next before they are needed."""
+"""Prefetching for the item screen: reads items that are likely to be displayed next."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 GONE_ITEM = -1
-"""Number of a displayed item that is no longer in the store."""
+"""Item number of a displayed item that is no longer in the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class DisplayedItem:
-    """Item on screen with its position in the queue."""
+    """Displayed item with its position in the queue."""
 
     detail: ItemDetail
     navigator: QueueNavigator
@@ -36,7 +36,7 @@ class DisplayedItem:
 
 @dataclass(frozen=True, slots=True)
 class RequestedItem:
-    """Item under the cursor of the list beside the item pane."""
+    """Request of the list to display the item under its cursor in the item pane."""
 
     item: int
     view: View
@@ -46,33 +46,33 @@ class RequestedItem:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Items that may be displayed after an item of the queue, by number."""
+    """Numbers of the items that may be displayed after an item of the queue."""
 
     item: int
     next_unreviewed: int | None
-    """Next item without a verdict by the annotator, or None."""
+    """Number of the next item without a verdict by the annotator. None if there is no such item."""
     step: int
     """Direction of `neighbour`: 1 for the next item, -1 for the previous one."""
     neighbour: int | None
-    """Adjacent item, or None at the end of the queue."""
+    """Number of the adjacent item in this direction. None at the end or beginning of the queue."""
 
 
 class ItemPrefetcher:
-    """Reads the items of one view and keeps those that are likely to be displayed next."""
+    """Reader of the items of one view that prefetches items likely to be displayed next."""
 
     def __init__(self, session: Session, view: View) -> None:
         self.view = view
         self._session = session
         self._prefetched: dict[int, asyncio.Future[DisplayedItem]] = {}
-        """Items that were read ahead or are being read, by number."""
+        """Prefetched items and running prefetches, by item number."""
         self._neighbours: Neighbours | None = None
         self._generation = 0
-        """Number of times that the store was exchanged. Results from an earlier store are dropped."""
+        """Number of times that the session switched to another store. Results from an earlier store are dropped."""
         self._numbers: dict[tuple[ItemKey, int], int] = {}
-        """Numbers of items that were displayed, by key and repetition."""
+        """Numbers of the items that were displayed, by (key, repetition)."""
 
     async def read_item(self, item: int, before: DisplayedItem | None = None) -> DisplayedItem:
-        """Return an item, at once if it was prefetched. `before`: item displayed until now."""
+        """Return an item, at once if it was prefetched. `before`: the item displayed until now."""
         view, displayed = self.view, await self._read_prefetched(item)
         if displayed is None:
             displayed = await self._session.query(lambda store: _read_displayed(store, view, item, before))
@@ -91,7 +91,7 @@ class ItemPrefetcher:
         return DisplayedItem(await self.read_detail(displayed.item), displayed.navigator)
 
     async def read_detail(self, item: int) -> ItemDetail:
-        """Return the current detail of an item. A prefetched one may be out of date."""
+        """Return the current detail of an item. Prefetched details are not used, because they may be out of date."""
         self._prefetched.pop(item, None)
         return await self._session.query(lambda store: store.read_detail(item))
 
@@ -123,34 +123,34 @@ class ItemPrefetcher:
         return future
 
     def set_view(self, view: View) -> None:
-        """Read the items of another view and drop the prefetched ones."""
+        """Switch to another view and drop the prefetched items."""
         self.view = view
         self.discard_prefetched()
 
     def discard_prefetched(self) -> None:
-        """Drop prefetched items, which may be out of date."""
+        """Drop the prefetched items, because they may be out of date."""
         self._prefetched, self._neighbours = {}, None
 
     def discard_numbers(self) -> None:
-        """Drop item numbers and the results of running queries, because another store is used from now on."""
+        """Drop item numbers and the results of running queries, because the session now uses another store."""
         self._numbers.clear()
         self._generation += 1
 
     async def find_next_unreviewed(self, displayed: DisplayedItem) -> int | None:
-        """Return the next item without a verdict by the annotator, or None."""
+        """Return the number of the next item without a verdict by the annotator. None if there is no such item."""
         if self._neighbours is not None and self._neighbours.item == displayed.item:
             return self._neighbours.next_unreviewed
         return await self._session.query(lambda store: displayed.navigator.find_next_unreviewed(store))
 
     async def find_neighbour(self, displayed: DisplayedItem, step: int) -> int | None:
-        """Return the next (`step` 1) or previous (-1) item, or None at either end."""
+        """Return the number of the next (`step` 1) or previous (-1) item. None at the end or beginning of the queue."""
         neighbours = self._neighbours
         if neighbours is not None and (neighbours.item, neighbours.step) == (displayed.item, step):
             return neighbours.neighbour
         return await self._session.query(lambda store: displayed.navigator.find_neighbour(store, step))
 
     async def find_remaining(self, displayed: DisplayedItem) -> RemainingItems:
-        """Find the other items of the queue without a verdict by the annotator."""
+        """Count the items without a verdict by the annotator and find the first. The displayed item is not included."""
         return await self._session.query(lambda store: displayed.navigator.find_remaining(store))
 
     async def count_unreviewed(self) -> int:
@@ -163,9 +163,9 @@ class ItemPrefetcher:
         return await self._session.query(lambda store: store.fetch_used_tags())
 
     async def find_item(self, key: ItemKey, repetition: int = 1) -> int | None:
-        """Return the number of the item with this key, or None if it is not in the store.
+        """Return the number of the item with this key. None if the store does not contain the item.
 
-        `repetition`: 2 for the second showing of a hidden duplicate, else 1.
+        `repetition`: 2 for a hidden duplicate, else 1.
         """
         number = self._numbers.get((key, repetition))
         if number is None:
@@ -184,7 +184,10 @@ def _find_neighbours(store: Store, navigator: QueueNavigator, step: int) -> Neig
 
 
 def find_item_number(store: Store, key: ItemKey) -> int | None:
-    """Return the number of the item with this key, or None if it is not in the store. One id may occur in many runs."""
+    """Return the number of the item with this key. None if the store does not contain the item.
+
+    The key is needed because several runs may contain the same id.
+    """
     return next((item for item in store.find_items(key.id) if store.read_detail(item).key == key), None)
 
 

@@ -15,26 +15,26 @@ from fcreview.tui.text.lines import Line, StyledText, justify_line, key_hints_li
 from fcreview.tui.text.theme import symbols
 
 BREAK_SECONDS = 180.0
-"""Seconds from which the time between two items counts as a break and not as the time for an item."""
+"""Smallest time between two items, in seconds, that counts as a break instead of time for an item."""
 AVERAGED_ITEMS = 50
 """Number of recent items whose median time is shown."""
 
 
 @dataclass(slots=True)
 class Pace:
-    """Progress of a review session: items reviewed, items left and time for an item."""
+    """Pace of a review session: items reviewed, items left, and seconds per item."""
 
     unreviewed_at_start: int | None = None
-    """Number of items without a verdict by the annotator when the session began. None until they are counted."""
+    """Number of items without a verdict by the annotator when the session began. None until the items are counted."""
     reviewed_items: set[Hashable] = field(default_factory=set)
     """Items reviewed in this session."""
     _durations: list[float] = field(default_factory=list)
     """Seconds that recent items took."""
     _last_time: float | None = None
-    """Time at which the last item was completed, or the first one shown, in seconds of a monotonic clock."""
+    """Time, in seconds of a monotonic clock, at which the last item was completed or the first item was shown."""
 
     def record_item(self, item: Hashable, now: float) -> None:
-        """Count a reviewed item. `now`: seconds of a monotonic clock."""
+        """Count a reviewed item. `now`: time in seconds of a monotonic clock."""
         if self._last_time is not None and now - self._last_time < BREAK_SECONDS:
             self._durations = [*self._durations, now - self._last_time][-AVERAGED_ITEMS:]
         self._last_time = now
@@ -45,7 +45,7 @@ class Pace:
         self.reviewed_items.discard(item)
 
     def start(self, now: float) -> None:
-        """Start to measure time when the first item is shown. `now`: seconds of a monotonic clock."""
+        """Start to measure time when the first item is shown. `now`: time in seconds of a monotonic clock."""
         self._last_time = now
 
     def set_unreviewed(self, count: int) -> None:
@@ -85,7 +85,7 @@ class KeyHint:
     """Action ids."""
     label: str
     priority: int
-    """Hints with the lowest priority are omitted first if the line is too short."""
+    """Priority of the hint. If the line is too short, hints with the lowest priority are omitted first."""
 
 
 KEY_HINTS = (
@@ -146,10 +146,10 @@ def status_line(
         if score and question.score_question.startswith(target_name):
             choices.append(score_alone)
     fitting = (each for each in choices if line_width(left) + line_width(each) < cells)
-    chosen = next(fitting, choices[-1])  # the target of a verdict or score is always shown
+    chosen = next(fitting, choices[-1])  # the target of a verdict or score must always be visible
     suffix = f" · {sanitize(target_name)}"
     if target != ITEM and text.endswith(suffix) and line_width(left) + line_width(chosen) >= cells:
-        if not score:  # avoids naming the part twice
+        if not score:  # a score question already names the part
             chosen = ((target_key, "key"), (f"verdict on:{suffix[2:]}", "warn"))
         room, short = max(cells - line_width(chosen) - 2, 1), text.removesuffix(suffix)
         for prefix in (f"golden {symbols().failed} ", f"{symbols().ellipsis} "):  # keeps the criterion at the end

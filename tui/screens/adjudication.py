@@ -1,4 +1,4 @@
-"""Adjudication screen: one annotator disagreement after another, each resolved with one key."""
+"""Adjudication screen: shows one disagreement of annotators at a time. Each is resolved with one key."""
 
 from __future__ import annotations
 
@@ -38,13 +38,16 @@ from fcreview.tui.widgets.document_view import LineBar, LineBlock
 from fcreview.tui.widgets.item_text import ItemText
 
 MAX_ANSWERS_SHARE = 0.4
-"""Largest share of the screen's rows for the answers."""
+"""Largest share of the rows of the screen that the annotators' reviews may take."""
 MIN_ANSWER_ROWS = 6
-"""Fewest rows for the answers."""
+"""Smallest number of rows for the annotators' reviews."""
 
 
 class AdjudicationScreen(Screen[None]):
-    """Screen with the annotators' answers above the text of the item. `Adjudicator` records the reviews."""
+    """Screen with the annotators' reviews above the text of the item.
+
+    `Adjudicator` records the adjudicator's reviews.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ADJUDICATION_ACTIONS)
     CSS = "AdjudicationScreen { layout: vertical; overflow: hidden hidden; }"
@@ -91,13 +94,16 @@ class AdjudicationScreen(Screen[None]):
 
     @property
     def idle_keys(self) -> frozenset[str]:
-        """Ids of actions that would only explain why there is nothing to do. The key line and the help omit them."""
+        """Ids of actions whose keys only explain why there is nothing to do.
+
+        The key line and the help omit these actions.
+        """
         case = self.adjudicator.cases.case
         passing = case is not None and case.disagreement.criterion in PASS_FAIL_CRITERIA
         return frozenset({"item.target", *(["adjudication.other"] if passing else [])})
 
     def no_key(self, key: str) -> None:
-        """Show the message for a key that does nothing here."""
+        """Show the message for a key that has no action on this screen."""
         self.show_message(StatusMessage(unavailable_key_message(self.app, key), "warn"))
 
     # -- display
@@ -132,7 +138,7 @@ class AdjudicationScreen(Screen[None]):
         self._draw()
 
     def show_message(self, message: StatusMessage) -> None:
-        """Show a message in the status line, with the bell for an error."""
+        """Show a message in the status line. Ring the bell if the message is an error."""
         self._message = message
         if message.style == "bad":
             self.app.bell()

@@ -33,7 +33,7 @@ class PaletteInput(CommandInput, SafeInput):
 
 
 class PaletteList(CommandList):
-    """List of one-line commands with the same cursor as other lists. Textual's own cursor needs colors."""
+    """List of one-line commands that marks the cursor like other lists. The cursor of Textual's list needs colours."""
 
     def render_line(self, y: int) -> Strip:
         strip = super().render_line(y)
@@ -45,11 +45,11 @@ class PaletteList(CommandList):
 class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
     """Command palette over the lower part of the screen.
 
-    Keys that choose a command wait until the list shows the matches of the typed text, so that Enter never runs a
-    command of an earlier query.
+    A key that chooses a command waits until the list shows the matches of the typed text, so that Enter never runs a
+    command that matched an earlier query.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = make_bindings(COMMAND_PALETTE_ACTIONS)  # before the input has the focus
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(COMMAND_PALETTE_ACTIONS)  # used until the input has focus
     CSS = """
     CommandPaletteScreen { background: transparent; align: left bottom; }
     CommandPaletteScreen #--container {
@@ -79,12 +79,13 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
         self._query: str | None = None
         """Query of the last search, or None before the first one."""
         self._waiting_keys: list[tuple[Callable[[], None], bool]] = []
-        """Methods of pressed keys, each with whether it needs the items that match the query."""
+        """(method, needs items) of each waiting key. The second part is True if the method needs the items that match
+        the query."""
         self._has_moved = False
         """Whether the cursor was moved since the query changed."""
 
     def compose(self) -> ComposeResult:
-        """As in Textual, with an input that draws no control characters and does not blink."""
+        """Compose the palette as Textual does, but with a sanitized input whose cursor does not blink."""
         with Vertical(id="--container") as container:
             container.border_title = "palette"
             with Horizontal(id="--input"):
@@ -132,7 +133,7 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
             self._input_box.insert_text_at_cursor(event.character)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Prepare a search. Textual's own handler runs after this one and starts it."""
+        """Prepare a search. The handler of Textual's palette runs after this handler and starts the search."""
         self._query = event.value.strip()
         self._has_moved = False
         self._waiting_keys.clear()
@@ -156,14 +157,17 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
             self.app.call_later(event.option.hit.command)
 
     def _is_ready(self, needs_items: bool) -> bool:
-        """Whether the list shows the matches of the typed text. Items count only if they are needed and the cursor was
-        not moved: an item whose whole id was typed comes first."""
+        """Whether the list shows the matches of the typed text.
+
+        If `needs_items` is true, the matching items must be listed too, unless the user moved the cursor. An item whose
+        whole id was typed comes first in the list.
+        """
         running = {worker.group for worker in self.workers if worker.node is self and not worker.is_finished}
         is_listed = self._query == self._input_box.value.strip() and self._GATHER_COMMANDS_GROUP not in running
         return is_listed and (not running or not needs_items or self._has_moved)
 
     def _run_when_ready(self, method: Callable[[], None], *, needs_items: bool = False) -> None:
-        """Run the method of a key after those of the keys pressed before."""
+        """Run the method of a key after the methods of the keys pressed earlier."""
         self._waiting_keys.append((method, needs_items))
         self._run_keys()
 
@@ -176,8 +180,11 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
         self._run_keys()
 
     def _refresh_command_list(self, command_list: CommandList, commands: list[Command], clear_current: bool) -> None:
-        """Keep the cursor on its command when more hits arrive. Before anything is typed no command is selected. Hits
-        that match letter by letter only are omitted if there are better ones."""
+        """Update the list. The cursor stays on its command when more hits arrive.
+
+        No command is selected before text is typed. Hits that only match letter by letter are omitted if there are
+        better hits.
+        """
         option = command_list.highlighted_option if self._has_moved else None
         selected_prompt = option.prompt if option is not None else None
         best = [each for each in commands if not 0 < each.hit.score < 1]

@@ -1,4 +1,4 @@
-"""Screens to choose a run, to compare two runs, and to read their flips (items that only one of the runs passes)."""
+"""Screens to choose a run, to compare two runs, and to show flips (items that only one of the two runs passes)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from fcreview.stats.run_comparison import (
     Flip,
     RunComparison,
     VerdictSource,
-    compare_runs,
     choose_source,
+    compare_runs,
 )
 from fcreview.store.queries.run_lists import GROUP_LABELS
 from fcreview.store.rows import RunRow, View
@@ -111,7 +111,7 @@ class FlipScreen(Screen[None]):
 
 
 class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
-    """Table of the counts and flips of two runs, on the items of a view. Not available in blind review."""
+    """Table of the counts and flips of two runs, for the items of a view. Not available in blind review."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COMPARISON_ACTIONS, MODAL_HELP_ACTIONS)
     CSS_PATH = "pick.tcss"
@@ -162,9 +162,9 @@ class RunSearchInput(SafeInput):
 
 
 class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
-    """List of runs, sorted, searched and grouped. The result is the number of the chosen run.
+    """List of runs that can be sorted, searched and grouped. The result is the number of the chosen run.
 
-    Two runs can be marked one after the other to compare them.
+    To compare two runs, the user marks one after the other.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(RUN_LIST_ACTIONS, MODAL_HELP_ACTIONS)
@@ -208,7 +208,10 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
         return values[self.list.cursor] if values else self._selected
 
     def _redraw(self, at: int | str | None) -> None:
-        """Redraw the list with the cursor on the run or group `at`, or on the group of the run if it is folded."""
+        """Redraw the list with the cursor on the run or group `at`.
+
+        If the run is in a folded group, the cursor is on the group.
+        """
         blind = self._compare is None
         choices = run_choices(self._runs, self._list_state, self.size.width, blind=blind)
         if self._marked is not None:
@@ -268,7 +271,7 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
             self._redraw(self._value_at_cursor)
 
     def action_end_search(self, apply: bool) -> None:
-        """Return to the list, with the search applied if `apply`, otherwise with all runs."""
+        """Return from the search box to the list. `apply`: keep the search; otherwise show all runs."""
         if not apply:
             self._search_input.value = self._list_state.search = ""
         self._search_input.display = bool(self._list_state.search)
@@ -297,7 +300,10 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
 
     @property
     def idle_keys(self) -> frozenset[str]:
-        """Ids of actions that would only explain why there is nothing to do. The key line and the help omit them."""
+        """Ids of actions whose keys only explain why there is nothing to do.
+
+        The key line and the help omit these actions.
+        """
         hidden = {"runs.compare"} if self._compare is None else set()
         typing = self.is_mounted and isinstance(self.focused, RunSearchInput)
         return frozenset(hidden | ({"app.help"} if typing else set()))

@@ -1,4 +1,4 @@
-"""Dialogs at the bottom of the screen: a line of text, the fault, a note and error tags."""
+"""Dialogs at the bottom of the screen: prompt for a line of text, fault prompt, note and error tags."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class AskScreen(ModalScreen[str | None]):
 
 
 class FaultScreen(ModalScreen[Fault | None]):
-    """Prompt for the fault, answered with one letter. The result is None after Esc."""
+    """Prompt for the fault, which the user answers with one letter. The result is None after Esc."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FAULT_ACTIONS)
     CSS = """
@@ -98,7 +98,7 @@ class FaultScreen(ModalScreen[Fault | None]):
 
 
 MIN_NAME_WIDTH = 5
-"""Fewest cells for the name of the item that a note is about."""
+"""Smallest width, in cells, of the name of the item in the title of the note dialog."""
 
 
 class NoteBox(SafeTextArea):
@@ -108,7 +108,7 @@ class NoteBox(SafeTextArea):
 
     def on_key(self, event: events.Key) -> None:
         if event.key in keys_for(self.app, NOTE_ACTIONS):
-            event.prevent_default()  # keeps the text area from inserting the key; the binding still handles it
+            event.prevent_default()  # the text area must not insert the key; the binding still handles it
 
     def action_new_line(self) -> None:
         """Move down, or start a new line if the cursor is in the last one."""
@@ -121,7 +121,10 @@ class NoteBox(SafeTextArea):
 
 
 class NoteScreen(ModalScreen[str | None]):
-    """Prompt for a note. The result is the note (empty to clear it), or None if it was cancelled or not changed."""
+    """Prompt for a note.
+
+    The result is the note (empty to clear it), or None if the user cancelled or changed nothing.
+    """
 
     CSS = """
     NoteScreen { background: transparent; align: left bottom; }
@@ -173,9 +176,10 @@ class NoteScreen(ModalScreen[str | None]):
 def tag_choices(
     configured: Sequence[str], errors: Sequence[str | None], taxonomy: Sequence[str], chosen: Sequence[str]
 ) -> list[str]:
-    """Return the tags to choose from, each once: configured tags, error types of the item, the benchmark's taxonomy.
+    """Return the tags to choose from: configured tags, error types of the item, and the taxonomy of the benchmark.
 
-    The configured tags come first, so that each has the same digit at every item. Tags already chosen come last.
+    Each tag occurs once. The configured tags come first, so that each configured tag has the same digit for every item.
+    Chosen tags that are not in these lists come last.
     """
     return list(dict.fromkeys([*configured, *(error for error in errors if error), *taxonomy, *chosen]))
 
@@ -200,9 +204,9 @@ class TagSource:
 
 
 class TagsScreen(ModalScreen[list[str] | None]):
-    """List of tags to set or clear. The result is the tags that are set, or None if nothing changed.
+    """List of tags to set or clear. The result is the list of set tags, or None if nothing changed.
 
-    Tags that were used before are appended when they have been loaded.
+    Tags from earlier reviews are appended when they have been loaded.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(TAG_ACTIONS)
@@ -220,10 +224,12 @@ class TagsScreen(ModalScreen[list[str] | None]):
         *,
         label: str = "tags",
     ) -> None:
-        """Create the list. `load_used` loads the tags that were used before; `name` is that of an item not on screen.
+        """Create the list.
 
-        With a `label` other than `tags`, the tags are the labels of a response, which are a verdict: saving them
-        unchanged returns them instead of None.
+        `load_used` loads the tags of earlier reviews. `name` is the name of the reviewed item if it is not on screen.
+
+        If `label` is not `tags`, the list shows the labels of a response, which are a verdict. Saving unchanged labels
+        then returns the labels instead of None.
         """
         super().__init__()
         self._about = name

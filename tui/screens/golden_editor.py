@@ -1,6 +1,6 @@
-"""The golden editor: corrects the golden answer of an item as JSON, which is checked while it is typed.
+"""Golden editor: lets the annotator correct the golden answer of an item as JSON, and checks the text during typing.
 
-A key switches between the text, where letters are typed, and the keys, where letters are commands.
+A key switches between the text, where letters are typed, and the commands, where letters are keys.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class GoldenCorrection:
     golden_fix: dict[str, Any]
     """The golden answer in the benchmark's format."""
     reason: str | None
-    """The new reason, or None if it did not change."""
+    """New reason for the correction. None if the reason did not change."""
 
 
 class GoldenTextArea(SafeTextArea):
@@ -59,10 +59,13 @@ class GoldenTextArea(SafeTextArea):
 
 
 class GoldenScreen(ModalScreen[GoldenCorrection | None]):
-    """Editor of a golden answer. It starts with the annotator's earlier fix. The result is the correction, or None."""
+    """Editor of a golden answer, which starts with the annotator's earlier fix.
+
+    The result is None if it was cancelled.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(GOLDEN_EDITOR_ACTIONS)
-    AUTO_FOCUS = ""  # the focus stays where it was when the prompt for the reason closes
+    AUTO_FOCUS = ""  # the focus must not move when the prompt for the reason closes
     CSS = """
     GoldenScreen { background: ansi_default; layout: vertical; }
     GoldenScreen GoldenTextArea { height: 1fr; border: none; padding: 0; background: ansi_default; }
@@ -73,7 +76,10 @@ class GoldenScreen(ModalScreen[GoldenCorrection | None]):
     def __init__(
         self, session: Session, golden: GoldenSupport, subject: ReviewSubject, *, hides_verdicts: bool
     ) -> None:
-        """Create the editor. `hides_verdicts`: do not recompute verdicts, because blind review hides them."""
+        """Create the editor.
+
+        If `hides_verdicts`, blind review hides verdicts, and the editor does not recompute them.
+        """
         super().__init__()
         self._session, self._golden = session, golden
         self._item, self._detail = subject.item, (detail := subject.detail)
@@ -86,7 +92,7 @@ class GoldenScreen(ModalScreen[GoldenCorrection | None]):
         self._checked = CheckedText(None)
         self._message: Line = ()
         self._confirms_cancel = False
-        """Whether the next cancel key discards a changed text."""
+        """Whether the next press of the cancel key discards the changed text."""
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="golden-title")

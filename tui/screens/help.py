@@ -20,7 +20,7 @@ from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.lists import TextList
 
 KeyTable = Sequence[tuple[str, Sequence[tuple[str, str]]]]
-"""Key tables as (group of actions, [(keys, help text)])."""
+"""Sequence of (group of actions, [(keys, help text)])."""
 
 STATE_MEANINGS = {
     "=": "equal",
@@ -29,10 +29,10 @@ STATE_MEANINGS = {
     "-": "missing in the predicted call",
     "+": "not in the golden call",
 }
-"""Help texts of the symbols before arguments."""
+"""Help texts of the state symbols before arguments."""
 SAVED_FILTER_ROW = (f"{SAVED_FILTER_PREFIX}name", "the filter saved under this name")
 GROUP_TITLES = {"list": "movement", "app": "everywhere"}
-"""Titles of groups of actions, where they differ from the names of the groups."""
+"""Titles of the groups of actions whose title differs from the group name."""
 
 
 def symbol_rows() -> list[tuple[str, str, str]]:
@@ -51,7 +51,10 @@ def symbol_rows() -> list[tuple[str, str, str]]:
 
 
 def build_help_lines(key_table: KeyTable, cells: int, *, blind: bool = False) -> list[Line]:
-    """Return the help as lines of at most `cells`. With `blind`, filter keys that reveal verdicts are omitted."""
+    """Return the lines of the help, each at most `cells` wide.
+
+    If `blind`, filter keys that reveal verdicts are omitted.
+    """
     lines: list[Line] = []
     for group, rows in key_table:
         lines += _section_lines(
@@ -73,7 +76,7 @@ def _section_lines(title: str, rows: Sequence[tuple[str, str, str]], cells: int)
 
 
 class HelpScreen(Screen[None]):
-    """Screen that shows the help. `key_table` is the result of `help_key_table` for the screen below."""
+    """Screen with the help. `key_table` is the result of `help_key_table` for the screen below the help."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(HELP_ACTIONS)
 

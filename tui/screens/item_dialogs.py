@@ -1,6 +1,6 @@
-"""Dialogs of the item pane: fault, tags, note, labels, override reason, copy, the same item in other runs, and texts.
+"""Dialogs of the item pane: fault, tags, note, labels, override reason, copy, same item in other runs, and long texts.
 
-A review from a dialog is about the item that was on screen when the dialog's key was pressed.
+A review from a dialog is about the item that was on screen when the key of the dialog was pressed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 
 def ask_fault(view: ItemView, subject: ReviewSubject, name: str = "") -> None:
-    """Ask for the fault. `name`: name of the item in the prompt if it is not the displayed one."""
+    """Ask for the fault. `name`: name of the item, shown in the prompt if another item is displayed."""
     prompt = FaultScreen(name or _other_item_name(view, subject) or subject.part_name)
     _record_answer(view, subject, prompt, view.item_reviewer.recorder.record_fault)
 
@@ -58,7 +58,7 @@ def ask_fault(view: ItemView, subject: ReviewSubject, name: str = "") -> None:
 def ask_tags(
     view: ItemView, subject: ReviewSubject, session: Session, prefetcher: ItemPrefetcher, name: str = ""
 ) -> None:
-    """Ask for error tags. `name`: name of the item in the prompt if it is not the displayed one."""
+    """Ask for error tags. `name`: name of the item, shown in the prompt if another item is displayed."""
     recorder = view.item_reviewer.recorder
     row, own = subject.detail.row, recorder.find_own_opinion(subject)
     chosen = (own.tags if own else None) or []
@@ -69,7 +69,7 @@ def ask_tags(
 
 
 def ask_note(view: ItemView, subject: ReviewSubject, name: str = "") -> None:
-    """Ask for a note. `name`: name of the item in the prompt if it is not the displayed one."""
+    """Ask for a note. `name`: name of the item, shown in the prompt if another item is displayed."""
     recorder = view.item_reviewer.recorder
     own = recorder.find_own_opinion(subject)
     name = name or _other_item_name(view, subject) or sanitize(describe_address(subject.target))
@@ -77,7 +77,7 @@ def ask_note(view: ItemView, subject: ReviewSubject, name: str = "") -> None:
 
 
 def _other_item_name(view: ItemView, subject: ReviewSubject) -> str:
-    """Return the name of the subject if its item is no longer the displayed one, else an empty string."""
+    """Return the name of the subject if another item is displayed now, else an empty string."""
     if subject.item == view.item_reviewer.displayed.item:
         return ""
     return f"{sanitize(subject.detail.row.id)} {subject.part_name}".rstrip()
@@ -99,7 +99,7 @@ def _record_answer(
 
 
 class CopyScreen(ModalScreen[str | None]):
-    """Prompt for what to copy. The result is a kind of `text_to_copy`, or None."""
+    """Prompt for what to copy. The result is the `kind` for `text_to_copy`, or None if the prompt was cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COPY_ACTIONS)
     CSS = """
@@ -155,7 +155,7 @@ def ask_copy(view: ItemView, session: Session) -> None:
 
 
 async def _query_item(view: ItemView, session: Session, item: int, read: Callable[[Any], T]) -> T | None:
-    """Run a query for a dialog. Return None if it fails, or if another item was opened meanwhile."""
+    """Run a query for a dialog. Return None if the query fails, or if another item was opened before it finished."""
     try:
         result = await session.query(read)
     except Exception as error:  # a query that fails must not end the app
@@ -165,7 +165,7 @@ async def _query_item(view: ItemView, session: Session, item: int, read: Callabl
 
 
 async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubject) -> None:
-    """List the same item in other runs. The chosen one opens above this item, in a queue of all of them."""
+    """List the same item in other runs. The chosen item opens above this item, in a queue of the item in all runs."""
     item = subject.item
     if view.cursor.hides_verdicts:
         view.show_message(StatusMessage("other runs are hidden until you submit", "warn"))
@@ -186,7 +186,7 @@ async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubje
 
 
 async def ask_labels(view: ItemView, session: Session, subject: ReviewSubject) -> None:
-    """Ask for the labels of the response on the first criterion that has labels."""
+    """Ask for the correct labels of the response, for the first criterion that has labels."""
     item = subject.item
     criteria = await _query_item(view, session, item, lambda store: store.fetch_label_criteria(item))
     if criteria is None:
@@ -202,7 +202,7 @@ async def ask_labels(view: ItemView, session: Session, subject: ReviewSubject) -
 
 
 def show_text(view: ItemView, session: Session, title: str, text: str | Callable[[], Awaitable[PagerText]]) -> None:
-    """Show a text of the displayed item in the pager, or load it there."""
+    """Show a text of the displayed item in the pager. If `text` is a function, the pager calls it to load the text."""
     name = f"{view.item_reviewer.displayed.detail.row.id} · {title}"
     view.app.push_screen(PagerScreen(name, text, find=view.cursor.last_search, folder=session.folder))
 
@@ -224,7 +224,7 @@ def show_records(view: ItemView, session: Session) -> None:
 
 
 class OverrideReasonScreen(ModalScreen[int | None]):
-    """Prompt for the reason why a verdict overrides an automatic one. The result is its number, from 1, or None."""
+    """Prompt for the reason for an override. The result is the number of the reason, from 1, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERRIDE_REASON_ACTIONS)
     CSS = """

@@ -45,11 +45,11 @@ NO_PART = StatusMessage("no part under the cursor takes a verdict", "warn")
 
 
 class VerdictTarget:
-    """Target of verdict keys: the whole item, or the part under the cursor."""
+    """Target of the verdict keys: the whole item, or the part under the cursor."""
 
     def __init__(self) -> None:
         self.is_at_cursor = False
-        """Whether verdict keys are about the part under the cursor."""
+        """Whether verdict keys apply to the part under the cursor."""
 
     def toggle(self, cursor: Cursor) -> StatusMessage:
         """Switch between the item and the part under the cursor. Return the message to show."""
@@ -59,7 +59,10 @@ class VerdictTarget:
         return NO_MESSAGE if self.is_at_cursor else TARGET_RESET
 
     def follow_cursor(self, cursor: Cursor) -> StatusMessage | None:
-        """Return to the whole item if the cursor moved to a block that takes no verdict. Return the message then."""
+        """Switch to the whole item if the cursor moved to a block that takes no verdict.
+
+        Return the message, or None otherwise.
+        """
         if not self.is_at_cursor or cursor.target != ITEM:
             return None
         self.is_at_cursor = False
@@ -67,7 +70,7 @@ class VerdictTarget:
 
 
 class KeyPressContext:
-    """Item that was on screen when a key was pressed. Until the next item is drawn, keys are about the previous one."""
+    """Item that was on screen when a key was pressed. Until the next item is drawn, keys apply to the previous item."""
 
     def __init__(self) -> None:
         self._drawn: ReviewSubject | None = None
@@ -80,7 +83,7 @@ class KeyPressContext:
         self._drawn = subject
 
     def begin_item(self, *, from_list: bool) -> None:
-        """Record that another item is displayed but not drawn yet. `from_list`: the list named the item before."""
+        """Record that another item is displayed but not drawn yet. `from_list`: the list already named the new item."""
         self._previous, self._drawn_at, self._from_list = None if from_list else self._drawn, inf, from_list
 
     def set_item_drawn(self, moment: float) -> None:
@@ -88,21 +91,25 @@ class KeyPressContext:
         self._drawn_at = moment
 
     def is_ambiguous(self, pressed: float | None) -> bool:
-        """Whether list and header named different items when the key was pressed, at the time `pressed`."""
+        """Whether list and header named different items at the time `pressed`, when the key was pressed."""
         return self._from_list and pressed is not None and pressed < self._drawn_at
 
     def subject_at(self, pressed: float | None, current: ReviewSubject) -> ReviewSubject:
-        """Return the subject on screen when a key was pressed. `pressed`: time of the key press, if there was one."""
+        """Return the subject on screen when a key was pressed.
+
+        `pressed`: time of the key press, or None without a key press.
+        """
         return current if self._previous is None or pressed is None or pressed >= self._drawn_at else self._previous
 
 
 class ItemPane(Vertical):
-    """Item with header and status line. Implements `ItemView`."""
+    """Pane with an item, its header and its status line. Implements `ItemView`."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ITEM_ACTIONS)
 
     position: reactive[int | None] = reactive(None, repaint=False, init=False, always_update=True)
-    """Index of the displayed item in the queue, or None. Watchers run before the next key is handled."""
+    """Index of the displayed item in the queue. None if the queue does not contain it. Watchers run before the next
+    key."""
 
     @dataclass
     class Closed(Message):
@@ -128,11 +135,11 @@ class ItemPane(Vertical):
         self._prefetcher = ItemPrefetcher(session, view)
         self.item_reviewer = ItemReviewer(session, self._prefetcher, self, self._key_name)
         self.is_awaiting_list = False
-        """Whether the list has not requested its next item yet. No review is recorded until it has."""
+        """Whether the pane waits for the list to request the next item. During this time, no review is recorded."""
         self._from_list = False
         """Whether the list beside the pane requested the next item."""
         self.follows_list = False
-        """Whether the pane shows the item under the cursor of the list beside it, which has the focus."""
+        """Whether the pane shows the item under the cursor of the list beside it while the list has the focus."""
         self._target, self._key_press = VerdictTarget(), KeyPressContext()
         self._message = NO_MESSAGE
 
@@ -148,12 +155,12 @@ class ItemPane(Vertical):
         self.call_after_refresh(self.draw_bars)
 
     def open(self, item: int) -> None:
-        """Show the first item."""
+        """Show `item` as the first item."""
         self._opened = item
         self.item_reviewer.open_item(item)
 
     def is_showing(self, item: int, view: View) -> bool:
-        """Whether the item of this view is requested, or displayed with its current reviews."""
+        """Whether the item, as an item of this view, is requested, or is displayed with its current reviews."""
         return self.item_reviewer.is_showing(item, view) and not self.is_awaiting_list
 
     def set_request(self, requested: RequestedItem) -> None:
@@ -162,7 +169,7 @@ class ItemPane(Vertical):
         self.item_reviewer.set_request(requested)
 
     def continue_from(self, other: ItemPane) -> None:
-        """Show the item of another pane, which was closed, with its cursor and folds."""
+        """Show the item of `other`, a pane that was closed, with its cursor and folds."""
         self._opened, self.is_awaiting_list = other._opened, False
         self._target, self._message = other._target, other._message
         self.item_reviewer.continue_from(other.item_reviewer)
@@ -172,12 +179,12 @@ class ItemPane(Vertical):
 
     @property
     def opening(self) -> bool:
-        """Whether the item is not displayed yet. The app rings the bell for keys that would review it."""
+        """Whether the item is not displayed yet. The app then rings the bell for keys that would review the item."""
         return self.is_awaiting_list or self.item_reviewer.has_request or not self.item_reviewer.has_item
 
     def resume(self) -> None:
         """Continue after a screen that covered the pane was closed."""
-        self._session.queue_file = self._prefetcher.view.queue_file  # an item above may be of another queue
+        self._session.queue_file = self._prefetcher.view.queue_file  # a closed screen may have changed it
         self.item_reviewer.show_pending_item()
 
     @property
@@ -192,7 +199,7 @@ class ItemPane(Vertical):
     def _subject(self) -> ReviewSubject | None:
         """Return the item and target that were on screen when the key was pressed.
 
-        Ring the bell and return None if the list and the header named different items then.
+        If list and header named different items at that time, ring the bell and return None.
         """
         pressed = getattr(self.app, "last_key_time", None)
         if self._key_press.is_ambiguous(pressed):
@@ -214,7 +221,7 @@ class ItemPane(Vertical):
 
     @property
     def is_in_front(self) -> bool:
-        # `Screen.is_current` is also true below a transparent prompt
+        # `Screen.is_current` is also true for a screen below a transparent prompt
         return not self.follows_list and self.app.screen is self.screen
 
     def run_coroutine(self, work: Coroutine[Any, Any, None]) -> None:
@@ -249,7 +256,7 @@ class ItemPane(Vertical):
             self.draw_bars()
 
     def show_message(self, message: StatusMessage) -> None:
-        """Show a message in the status line, with the bell for an error."""
+        """Show a message in the status line. Ring the bell if the message is an error."""
         self._message = message
         if message.style == "bad":
             self.app.bell()
@@ -321,7 +328,10 @@ class ItemPane(Vertical):
             item_dialogs.ask_note(self, subject)
 
     def action_last(self, prompt: str) -> None:
-        """Open the prompt `fault`, `tag` or `note` for the last completed item, which the prompt names."""
+        """Open the prompt `fault`, `tag` or `note` for the last completed item.
+
+        The prompt shows the name of this item.
+        """
 
         def ask(subject: ReviewSubject) -> None:
             if prompt == "fault":
@@ -337,7 +347,7 @@ class ItemPane(Vertical):
         self.item_reviewer.undo()
 
     def action_target(self) -> None:
-        """Switch verdict keys between the item and the part under the cursor."""
+        """Switch the target of verdict keys between the item and the part under the cursor."""
         self.show_message(self._target.toggle(self.cursor))
 
     def action_golden(self) -> None:
@@ -389,7 +399,7 @@ class ItemPane(Vertical):
 
 
 class ItemScreen(Screen[int]):
-    """Screen with one item pane. The result is the number of the last displayed item."""
+    """Screen with one item pane. The result of the screen is the number of the last displayed item."""
 
     CSS_PATH = "item.tcss"
 

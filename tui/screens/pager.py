@@ -1,4 +1,4 @@
-"""Pager: a long text on the whole screen. Only its visible part is laid out, so its size does not matter."""
+"""Pager: shows a long text on the whole screen. Only the visible part is laid out, so the text may have any length."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class PagerText(NamedTuple):
     """Text in the two forms that the pager can show."""
 
     raw: str
-    """Text as it is in the file. Copying the text yields this form."""
+    """Text as it is in the file. This form is copied."""
     indented: str
 
 
 class PagerScreen(Screen[None]):
-    """Screen that shows JSON indented and other text as it is. A key switches to the raw text."""
+    """Screen that shows JSON indented and other text unchanged. A key switches to the raw text."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(PAGER_ACTIONS)
     DEFAULT_CSS = "PagerScreen { layout: vertical; }"
@@ -39,9 +39,9 @@ class PagerScreen(Screen[None]):
     def __init__(
         self, title: str, text: str | Callable[[], Awaitable[PagerText]], *, find: str = "", folder: Path | None = None
     ) -> None:
-        """Create the screen for a text, or for a function that loads the text while the screen is already open.
+        """Create the screen for a text, or for a function that loads the text after the screen has opened.
 
-        `find` is searched for at the start. Copies of the text are written to `folder`.
+        The pager searches for `find` at the start. Copies of the text are written to `folder`.
         """
         super().__init__()
         self._title, self._folder = title, folder
@@ -50,7 +50,7 @@ class PagerScreen(Screen[None]):
         self._text = PagerText(text, indent_json(text)) if isinstance(text, str) else PagerText("", "")
         self._raw = False
         self._depth: int | None = None
-        """Number of indentation levels that are shown, None for all."""
+        """Number of indentation levels that are shown. None shows all levels."""
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="pager-title")
@@ -146,7 +146,7 @@ class PagerScreen(Screen[None]):
     def _search(self, text: str, step: int = 1) -> None:
         if text != self._find:
             self._hit = -1
-        if self._depth is not None:  # folded lines are searched too
+        if self._depth is not None:  # the search must also find folded lines
             self._depth = None
             self._view.show(TextSource(self._displayed_text))
         self._find = text

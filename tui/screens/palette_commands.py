@@ -44,42 +44,49 @@ if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
 MIN_QUERY = 2
-"""Number of typed characters from which items are searched."""
+"""Smallest number of typed characters for which items are searched."""
 MAX_ITEMS = 20
 """Largest number of items that a search returns."""
 MAX_HITS = 300
-"""Largest number of listed commands: of each kind before anything is typed, of all kinds after."""
+"""Largest number of listed commands: for each kind while the input is empty, for all kinds together otherwise."""
 MAX_CELLS = 200
-"""Largest drawn width of a label or a help text, in cells."""
+"""Largest displayed width of a label or a help text, in cells."""
 KIND_CELLS = 8
-"""Width of the column with the kind, in cells."""
+"""Width of the column with the kind of a command, in cells."""
 EXACT_SCORE = 10_000
 """Score of a command with a typed argument, and of an item whose whole id was typed."""
 CLOSE_POLL_INTERVAL = 0.01
-"""Seconds between two checks whether an item pane has closed."""
+"""Seconds between two checks for whether an item pane has closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaletteCommand:
-    """Command of the palette. `label`, `help` and `key` are sanitized."""
+    """Command of the command palette. `label`, `help` and `key` are sanitized."""
 
     kind: str
     label: str
-    """Text that the query is matched with."""
+    """Text that is matched with the query."""
     run: Callable[..., object]
-    """Called without arguments, or with the typed argument if the command takes one."""
+    """Function that runs the command. It is called with the typed argument if the command takes one, else without
+    arguments."""
     help: str = ""
     key: str = ""
     argument: str = ""
-    """Placeholder of the argument, such as `FILE`. Empty if the command takes none."""
+    """Placeholder of the argument, such as `FILE`. Empty if the command takes no argument."""
 
     def typed_argument(self, query: str) -> str:
-        """Return the text after the label in the query. Empty if the command takes no argument or has none yet."""
+        """Return the argument: the text after the label in the query.
+
+        Empty if there is none or the command takes no argument.
+        """
         head = f"{self.label} ".lower()
         return query[len(head) :].strip() if self.argument and query.lower().startswith(head) else ""
 
     def to_hit(self, score: float, match: FuzzyMatch, match_style: Style, argument: str = "") -> Hit:
-        """Format the command as a line: kind, key, label, argument and help. Data text is never parsed as markup."""
+        """Format the command as a line: kind, key, label, argument and help.
+
+        Text from data is never parsed as markup.
+        """
         start = f" {self.kind:7}{self.key:>6}  "
         label = truncate(self.label, MAX_CELLS)
         shown_argument = sanitize(argument) or self.argument
@@ -94,15 +101,15 @@ class PaletteCommand:
 
 
 def focused_item_pane(app: App[Any]) -> ItemPane | None:
-    """Return the item pane with the focus, or None."""
+    """Return the item pane with the focus. None if no item pane has the focus."""
     nodes = (app.focused or app.screen).ancestors_with_self
     return next((node for node in nodes if isinstance(node, ItemPane)), None)
 
 
 class PaletteContext:
-    """The screen below the palette, the queue and the session, on which commands act.
+    """Objects on which commands act: the screen below the palette, the queue and the session.
 
-    Create it before the palette covers the screen.
+    Create the context before the palette covers the screen.
     """
 
     def __init__(self, app: App[Any], session: Session, state: QueueState) -> None:
@@ -117,9 +124,9 @@ class PaletteContext:
         """Whether the queue can be changed and items can be opened. Otherwise the palette lists actions only."""
         self.runs: Sequence[RunRow] = ()
         self.queue_files: Mapping[str, bool] = {}
-        """Whether the annotator has a share of a queue file, by its name."""
+        """Maps the name of each queue file to whether it has a share for the annotator."""
         self.items: Sequence[ItemMatch] = ()
-        """Items whose id matches the query."""
+        """Items whose id matches the typed query."""
 
     async def load(self) -> None:
         """Read runs and queue files from the store."""
@@ -128,8 +135,10 @@ class PaletteContext:
         self.runs = [run for run in runs if not scope or run.run in scope]
 
     async def find_items(self, query: str) -> None:
-        """Set `items` to those whose id contains every word of the query. An item of several runs occurs once, in the
-        run on screen."""
+        """Set `items` to the items whose id contains every word of the query.
+
+        An item that is in several runs is listed once, preferably in the run on screen.
+        """
         scope, run = self.state.scope, self.state.run
         if self._item_pane is not None:
             run = self._item_pane.item_reviewer.displayed.detail.row.run
@@ -150,11 +159,14 @@ class PaletteContext:
             self._queue.find_and_open(item)
 
     def change_queue(self, menu_name: str, choice: Any) -> None:
-        """Return to the queue and apply a choice of one of the `QueueMenus`."""
+        """Return to the queue and apply a choice of the menu `menu_name` of `QueueMenus`."""
         self.app.run_worker(self._change_queue(menu_name, choice), group="change_queue", exclusive=True)
 
     async def _change_queue(self, menu_name: str, choice: Any) -> None:
-        """Close open items, then apply the choice. An item stays open if its verdict cannot be saved."""
+        """Close open items, then apply the choice.
+
+        If a verdict cannot be saved, its item stays open and nothing is applied.
+        """
         if self._queue is None:
             return
         while (pane := focused_item_pane(self.app)) is not None:
@@ -169,7 +181,10 @@ class PaletteContext:
         self.app.push_screen(PagerScreen("report", self._format_report, folder=self.session.folder))
 
     async def _format_report(self) -> PagerText:
-        """Format the report. Stop after the current run when the screen is closed, so that the store is free again."""
+        """Format the report.
+
+        If the screen is closed, stop after the current run, so that other queries can use the store.
+        """
         services, runs, is_closed = self.session.report_services, self.state.view.runs, Event()
         if services is None:
             return PagerText("", "")
@@ -184,7 +199,10 @@ class PaletteContext:
         return PagerText(text, text)
 
     def export(self, name: str, path: str) -> None:
-        """Write the items of the view, or their runs, to a file in the format with this name."""
+        """Write the items of the view to a file in the format `name`.
+
+        Some formats write the whole runs of these items.
+        """
         request = ExportRequest(name, path, self.state.view)
         self.app.run_worker(self._export(request), group="export")
 
@@ -219,8 +237,11 @@ class PaletteContext:
     def run_with_argument(
         self, prompt: str, run: Callable[[str], None], exists: Callable[[str], bool], value: str, confirmed: str = ""
     ) -> None:
-        """Run a command with an argument. Ask for the argument if it is empty, and again before it replaces something
-        that exists. `confirmed`: the value that may be replaced."""
+        """Run a command with an argument, after a prompt if the argument is missing or already exists.
+
+        The prompt for an existing file or name asks whether to replace it. `confirmed`: the argument that may be
+        replaced.
+        """
         if value and (value == confirmed or not exists(value)):
             run(value)
             return
@@ -237,7 +258,10 @@ class PaletteContext:
 
 
 def action_commands(context: PaletteContext, *, are_shared: bool) -> Iterator[PaletteCommand]:
-    """Return actions with their keys: those that many screens share, such as moving in a list, or all others."""
+    """Return commands for the active actions.
+
+    `are_shared`: only actions that many screens share, else only the rest.
+    """
     for action in context.actions:
         if action.is_shared == are_shared:
             yield PaletteCommand("action", action.label, action.run, key=action.key)
@@ -279,7 +303,7 @@ def queue_file_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 
 
 def export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
-    """Return the report and one command for each export format."""
+    """Return a command for the report and a command for each export format."""
     commands = [
         PaletteCommand("export", label := f"export {each.name}", partial(
             context.run_with_argument, f"{label} FILE", partial(context.export, each.name), path_exists
@@ -297,7 +321,7 @@ def export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 
 
 def run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
-    """Return the runs, without rates, so that a blind annotator sees the same ones."""
+    """Return a command for each run. The commands show no rates, so that they are the same for a blind annotator."""
     runs = context.runs
     if len(runs) < 2:
         return
@@ -328,13 +352,13 @@ class PaletteProvider(Provider):
         self._style = self.match_style or Style()
 
     async def discover(self) -> Hits:
-        """Yield the commands that are listed before anything is typed."""
+        """Yield the commands that are listed before the user types a query."""
         for source in self._sources:
             for command in islice(source(self._context), MAX_HITS):
                 yield command.to_hit(0, FuzzyMatch(0), self._style)
 
     async def search(self, query: str) -> Hits:
-        """Yield matching commands, then the items that `PaletteContext.find_items` found last."""
+        """Yield the matching commands, then the items of the last call of `PaletteContext.find_items`."""
         hits: list[Hit] = []
         for source in self._sources:
             for command in source(self._context):

@@ -1,4 +1,4 @@
-"""Screens to choose one row of a table, over the whole screen or, if compact, over its lower part."""
+"""Screens to choose a row of a table. A compact screen covers only the lower part of the screen below it."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ T = TypeVar("T")
 
 
 class PickerScreen(ModalScreen[T | None]):
-    """Table to choose a row from. The result is the value of the chosen row, or None.
+    """Screen with a table to choose a row from. The result is the value of the chosen row, or None after Esc.
 
-    Until choices are loaded, the screen is one line with a waiting message above the screen below.
+    Until the choices are loaded, the screen is one line with a waiting message.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(PICKER_ACTIONS, MODAL_HELP_ACTIONS)
@@ -50,7 +50,7 @@ class PickerScreen(ModalScreen[T | None]):
         *,
         load: Callable[[], Awaitable[ChoiceTable[T] | None]] | None = None,
     ):
-        """Create the screen with choices, or with a function that loads them."""
+        """Create the screen with choices, or with a function `load` that loads the choices."""
         super().__init__(classes="waiting" if choices is None else "small" if choices.compact else None)
         self._choices = choices
         self._load_choices = load
@@ -98,7 +98,7 @@ class PickerScreen(ModalScreen[T | None]):
         self._draw()
 
     def show_message(self, message: str) -> None:
-        """Show a message instead of the title. An empty one restores the title."""
+        """Show a message instead of the title. An empty message restores the title."""
         if message != self._message:
             self._message = message
             self._draw_title()
@@ -162,7 +162,7 @@ class ClustersScreen(PickerScreen[tuple[str, ...]], inherit_bindings=False):
 
         Args:
             load: Counts the failing items by cluster for a grouping.
-            state: State of the table, which keeps it for the next time. Counts that it has are shown at once.
+            state: State of the table, kept for the next time the table opens. Counts in the state are shown at once.
         """
         super().__init__(load=self._load_counts)
         self._count_failures = load
@@ -198,7 +198,7 @@ class ClustersScreen(PickerScreen[tuple[str, ...]], inherit_bindings=False):
         return self._build_choices()
 
     def _build_choices(self) -> ChoiceTable[tuple[str, ...]] | None:
-        """Return the table, or None until the clusters are counted."""
+        """Return the table of clusters. None until the clusters are counted."""
         grouping, unfolded, cells = self._state.grouping, self._state.unfolded, self.size.width
         counts = self._state.counts.get(computed_grouping(grouping))
         groups = group_clusters(counts.clusters, grouping) if counts else []

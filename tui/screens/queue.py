@@ -1,4 +1,4 @@
-"""The queue screen: the list of items with which the app starts.
+"""Queue screen: the list of items with which the app starts.
 
 `QueueState` has the order and the filters, `QueuePane` shows the list, `QueueMenus` opens lists of orders, runs and
 clusters, and `SplitView` shows the item under the cursor on a wide screen.
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 ITEM_MODULE = "fcreview.tui.screens.item_pane"
 PRELOAD_DELAY = 0.3
-"""Seconds after the first rows until the item screen's modules are imported, so that the first item opens fast."""
+"""Seconds between the first rows and the import of the item screen's modules, which lets the first item open fast."""
 QUEUE_ACTION_NAMES = {action.action.partition("(")[0] for action in QUEUE_ACTIONS}
 
 
 class QueueScreen(Screen[None]):
-    """The queue with its keys."""
+    """Screen with the queue. It handles the keys of the queue."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(QUEUE_ACTIONS)
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
-    """Overridden because Textual would draw the whole screen each time the focus moves."""
+    """Focused widget. Overridden because Textual would draw the whole screen each time the focus moves."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class QueueScreen(Screen[None]):
         self.app.push_screen(screen, partial(self._return_from_screen, screen))
 
     def _return_from_screen(self, screen: ItemScreen, item: int | None) -> None:
-        if screen.closed_for_split:  # even if there is no longer room for two panes
+        if screen.closed_for_split:  # reached even if the terminal is no longer wide enough for two panes
             self._split.adopt_item(screen.pane)
         self._reload_after(item)
 
@@ -134,7 +134,7 @@ class QueueScreen(Screen[None]):
         self.app.push_screen(AdjudicationScreen(self._session, self.state.view), self._reload_after)
 
     def _reload_after(self, item: int | None) -> None:
-        """Load the view, which reviews may have changed, with the cursor on the item."""
+        """Load the view again, because reviews may have changed it, with the cursor on `item`."""
         self.pane.load_view(CursorPosition(item, self.list.cursor))
 
     # -- settings
@@ -162,7 +162,7 @@ class QueueScreen(Screen[None]):
         self.list.focus()
 
     def on_descendant_focus(self) -> None:
-        """Close the filter line after a click into the list or the item."""
+        """Close the filter line when the list or the item gets the focus, as after a click."""
         if self._filter_line.display and not self._filter_line.has_focus_within:
             self._filter_line.close()
 
@@ -188,11 +188,11 @@ class QueueScreen(Screen[None]):
             self.pane.load_view(self._menus.apply(menu_name, choice, self.pane.cursor_position))
 
     def apply_choice(self, menu_name: str, choice: Any) -> None:
-        """Apply a choice of one of the `QueueMenus` that was made in the palette."""
+        """Apply a choice that was made in the command palette, for the menu `menu_name` of `QueueMenus`."""
         self.pane.load_view(self._menus.apply(menu_name, choice, self.pane.cursor_position, from_list=False))
 
     def find_and_open(self, item: int) -> None:
-        """Open an item. The cursor moves to it if the view contains it."""
+        """Open an item. If the view contains the item, the cursor moves to it."""
         self.pane.load_first(self.pane.cursor_position, item, "")
 
     def show_message(self, message: str) -> None:
@@ -201,7 +201,10 @@ class QueueScreen(Screen[None]):
     # -- levels
 
     def action_back(self, leave: bool) -> None:
-        """Return to the level above and the list from which it was opened. At the outermost level, `leave` quits."""
+        """Return to the level above, and open the list in which the current level was selected.
+
+        At the outermost level, the app quits if `leave` is true.
+        """
         level = self._levels.pop()
         if level is not None:
             self.pane.load_view(level.cursor)
@@ -215,12 +218,15 @@ class QueueScreen(Screen[None]):
 
     @property
     def position(self) -> QueuePosition:
-        """Settings, cursor and levels, with which another session continues."""
+        """Settings, cursor and levels of the queue, from which another session can continue."""
         return QueuePosition(self.state.settings, self.pane.cursor_position, self._levels.above)
 
     @property
     def idle_keys(self) -> frozenset[str]:
-        """Ids of actions whose keys would only show why they are not available."""
+        """Ids of actions whose keys only explain why the action is not available.
+
+        The key line and the help omit these actions.
+        """
         hidden = {"queue.adjudicate"} if self.state.blind else set()
         return self._menus.disabled_keys | hidden | (set() if self.state.is_narrowed else {"queue.clear"})
 

@@ -1,4 +1,4 @@
-"""Menus of the queue screen: the lists that it opens and how a choice changes the queue."""
+"""Menus of the queue screen: lists of choices, and the change of the queue by each choice."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class QueueMenu:
     """List of choices that change the queue."""
 
     make_screen: Callable[[], ModalScreen[Any]] | None
-    """Returns the screen of the list. None if the choices are only in the palette."""
+    """Returns the screen with the list. None if the choices are only available in the command palette."""
     apply: Callable[[Any], None]
-    """Changes the state of the queue by a choice."""
+    """Applies a choice to the state of the queue."""
     disabled_reason: Callable[[], str] = lambda: ""
-    """Returns why the menu is not available, or an empty string."""
+    """Returns why the menu is not available, or an empty string if it is available."""
     adds_level: bool = True
-    """Whether a choice opens a level, from which the key `queue.back` returns to the list."""
+    """Whether a choice adds a level to the queue. The key `queue.back` leaves this level and opens the list again."""
 
 
 class QueueMenus:
@@ -41,7 +41,7 @@ class QueueMenus:
     def __init__(self, session: Session, state: QueueState, levels: QueueLevels) -> None:
         self._session, self._state, self._levels = session, state, levels
         self.runs: Sequence[RunRow] | None = None
-        """Opened runs, or None until they are read."""
+        """Opened runs. None until the runs are read."""
         self._run_list: RunListState | None = None
         self.menus: dict[str, QueueMenu] = {
             "order": QueueMenu(lambda: PickerScreen(order_choices(state)), state.apply_order, adds_level=False),
@@ -61,7 +61,8 @@ class QueueMenus:
     def apply(self, menu_name: str, choice: Any, cursor: CursorPosition, *, from_list: bool = True) -> CursorPosition:
         """Apply a choice of a menu and return the new cursor position.
 
-        `from_list`: the choice was made in a list, which the key `queue.back` opens again, and not in the palette.
+        `from_list`: True if the choice was made in a list, which the key `queue.back` then opens again; False if it was
+        made in the command palette.
         """
         menu, settings = self.menus[menu_name], self._state.settings
         self._levels.lists.selections[menu_name] = choice
@@ -73,14 +74,14 @@ class QueueMenus:
 
     @property
     def shown_runs(self) -> Sequence[RunRow] | None:
-        """The selected run, or all opened runs. None until they are read."""
+        """Runs on screen: the selected run, or all opened runs. None until the runs are read."""
         if self.runs is None or self._state.run is None:
             return self.runs
         return [run for run in self.runs if run.run == self._state.run]
 
     @property
     def disabled_keys(self) -> frozenset[str]:
-        """Action ids of menus that are not available."""
+        """Ids of the actions whose menus are not available."""
         return frozenset(f"queue.{name}" for name, menu in self.menus.items() if menu.disabled_reason())
 
     def _blind_reason(self, name: str) -> Callable[[], str]:
@@ -122,13 +123,13 @@ class QueueMenus:
         return RunsScreen(self.runs or [], self._run_list, self._initial_run(), compare)
 
     def _make_compare_screen(self, a: int, b: int) -> Screen[Any]:
-        """Compare two runs on the items that the queue's filter selects."""
+        """Return a screen that compares two runs on the items that the filter of the queue selects."""
         from fcreview.tui.screens.compare import CompareScreen
 
         rows = {row.run: row for row in self.runs or ()}
         return CompareScreen(self._session, self._state.view, (rows[a], rows[b]))
 
     def _initial_run(self) -> int | None:
-        """Return the run under the cursor when the list opens."""
+        """Return the run on which the cursor is when the list of runs opens."""
         last_choice: int | None = self._levels.lists.selections.get("runs")
         return last_choice if self._state.run is None else self._state.run

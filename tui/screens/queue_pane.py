@@ -40,7 +40,7 @@ class QueuePane(Vertical):
 
     @dataclass
     class ItemFound(Message):
-        """Posted when the item to open first was found."""
+        """Posted when the first item to open was found."""
 
         item: int
 
@@ -49,13 +49,13 @@ class QueuePane(Vertical):
         self._session, self._state, self._menus = session, state, menus
         self._loader = QueueLoader(session)
         self._page: QueuePage | None = None
-        """Displayed page, or None until the first rows are loaded."""
+        """Displayed page. None until the first rows are loaded."""
         self._estimate: PassRateEstimate | None = None
         self._first_item: int | str | None = None
-        """Id or number of the item to open first, until it is found."""
+        """Id or number of the first item to open. None after the item was found."""
         self._message = ""
         self._target: CursorPosition | None = None
-        """Cursor position in the view that is being loaded, or None."""
+        """Cursor position in the view that is being loaded. None if no view is being loaded."""
         self._waiting = ProgressTimer(self, self._show_waiting_time)
         self._cancel_key = ""
 
@@ -73,9 +73,9 @@ class QueuePane(Vertical):
         self.watch(self.list, "cursor", self._draw_position, init=False)
 
     def load_first(self, cursor: CursorPosition, item: int | str | None, message: str) -> None:
-        """Load the first rows. `item`: id or number of an item to open then."""
+        """Load the first rows. `item`: id or number of an item to open afterwards."""
         self._target, self._first_item = cursor, item
-        self.call_after_refresh(lambda: self.load_view(cursor, message))  # draws the frame before the store is opened
+        self.call_after_refresh(lambda: self.load_view(cursor, message))  # the first frame must not wait for the store
 
     @property
     def list(self) -> QueueList:
@@ -92,7 +92,7 @@ class QueuePane(Vertical):
 
     @property
     def cursor_position(self) -> CursorPosition:
-        """Position of the cursor, or its position after loading."""
+        """Position of the cursor. While a view is being loaded, the position that the cursor will have."""
         if self._target is not None:
             return self._target
         line = self.list.cursor
@@ -221,7 +221,7 @@ class QueuePane(Vertical):
 
     @work(exclusive=True, group="share")
     async def _load_estimate(self) -> None:
-        """Load the estimated pass rate, after everything else because it takes longest."""
+        """Load the estimated pass rate. This comes after all other queries, because it takes longest."""
         runs = self._menus.shown_runs or ()
         estimate = await self._loader.load_estimate(runs[0]) if len(runs) == 1 and not self._state.blind else None
         if estimate != self._estimate:

@@ -1,7 +1,7 @@
-"""List and item side by side on a wide screen, and one of the two on a narrow screen.
+"""List and item side by side on a wide screen. A narrow screen shows only the list or only the item.
 
 While the list has the focus, the pane shows the item under its cursor as soon as the cursor rests: `_show_current_item`
-sets the item by `ItemPane.set_request`, and `ItemReviewer.show_requested` displays it. While the item has the focus,
+sets the item with `ItemPane.set_request`, and `ItemReviewer.show_requested` displays it. While the item has the focus,
 the cursor of the list moves to the displayed item. A verdict always applies to the item that the header names.
 """
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from fcreview.tui.screens.item_pane import ItemPane
 
 REST_DELAY = 0.1
-"""Seconds without another move until the item under the cursor is read. A single move is followed at once."""
+"""Seconds that the cursor must rest before the item under it is read. After a single move, the item is read at once."""
 COUNT_DELAY = 0.5
-"""Seconds after the last verdict until the pass rates of the runs are read again."""
+"""Seconds between the last verdict and the next reading of the pass rates."""
 
 
 class SplitView(Horizontal):
-    """The list pane and the item pane."""
+    """Container of the list pane and the item pane."""
 
     DEFAULT_CSS = """
     SplitView { height: 1fr; }
@@ -47,16 +47,16 @@ class SplitView(Horizontal):
         super().__init__()
         self._session, self._state, self._queue = session, state, queue
         self.item_pane: ItemPane | None = None
-        """The item pane, or None until it is first needed."""
+        """Item pane. None until it is first needed."""
         self.is_item_focused = False
-        """Whether the item pane has the focus, or had it last."""
+        """Whether the item pane has the focus, or had the focus before another screen or window got it."""
         self._creation_lock = asyncio.Lock()
         self._focus_when_created = False
         """Whether the item pane gets the focus as soon as it exists."""
         self._is_adopting = False
-        """Whether the item of an `ItemScreen` is being moved to this pane."""
+        """Whether the item of a closed `ItemScreen` is being moved to the item pane."""
         self._has_new_reviews = False
-        """Whether items were reviewed since the list was read."""
+        """Whether an item was reviewed since the list was last read."""
         self._last_move = 0.0
         self._delayed_request: Worker[None] | None = None
 
@@ -105,7 +105,7 @@ class SplitView(Horizontal):
     # -- focus
 
     def _update_focus(self, focused: Widget | None) -> None:
-        """Follow the focus from pane to pane."""
+        """Update the panes after the focus moved between them."""
         if focused is None:  # the terminal lost the focus, or another screen is on top
             return
         is_item_focused = self.item_pane is not None and focused is self.item_pane.text
@@ -122,7 +122,7 @@ class SplitView(Horizontal):
                 self._show_current_item()
 
     def focus_item(self) -> bool:
-        """Focus the item pane, now or when it exists. Return False if there is no item or only one pane."""
+        """Focus the item pane, at once or when it exists. Return False if there is no item or no room for two panes."""
         if not self.is_split or not self._queue.list.total:
             return False
         if self.item_pane is None:
@@ -139,7 +139,7 @@ class SplitView(Horizontal):
 
     @property
     def _list_follows_item(self) -> bool:
-        """Whether the list follows the item pane, and not the reverse."""
+        """Whether the cursor of the list follows the item pane, instead of the pane following the cursor."""
         return self.is_item_focused and not self.opening
 
     # -- the list has the focus
@@ -156,7 +156,7 @@ class SplitView(Horizontal):
         row = rows.row_at(rows.cursor) if rows.total else None
         if self.item_pane is None:
             if row is not None and not self._creation_lock.locked():
-                self.call_after_refresh(self._create_item)  # draws the list first
+                self.call_after_refresh(self._create_item)  # the list must be drawn first
         elif row is not None:
             self.item_pane.visible = True
             self._request_item(self.item_pane, row, reread)
@@ -190,7 +190,7 @@ class SplitView(Horizontal):
             self.item_pane.item_reviewer.show_requested()
 
     def adopt_item(self, pane: ItemPane) -> None:
-        """Take over the item of an `ItemScreen` that closed on a wide terminal, and focus it."""
+        """Show the item of an `ItemScreen` that closed when the terminal became wide, and focus the item pane."""
         self._is_adopting = True
         self._adopt_item(pane)
 
@@ -215,7 +215,10 @@ class SplitView(Horizontal):
             self.focus_item()
 
     async def _get_item_pane(self) -> ItemPane:
-        """Return the item pane. It is created late, because its modules are imported after the first rows."""
+        """Return the item pane, and create it if necessary.
+
+        Its modules are only imported after the first rows are shown.
+        """
         from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 
         async with self._creation_lock:

@@ -44,7 +44,10 @@ if TYPE_CHECKING:
 
 
 class StatisticsScreen(PickerScreen[tuple[int, ...]], inherit_bindings=False):
-    """Table of figures that fills while they are computed. The result is the items (`QueueRow.item`) of a figure."""
+    """Table of figures that grows while the figures are computed.
+
+    The result is the item numbers of the chosen figure.
+    """
 
     CSS_PATH = "pick.tcss"  # Textual resolves the path from the module of the subclass
 
@@ -57,7 +60,7 @@ class StatisticsScreen(PickerScreen[tuple[int, ...]], inherit_bindings=False):
         raise NotImplementedError
 
     def selected_table(self) -> ChoiceTable[tuple[int, ...]]:
-        """Return the selected table with the figures that are computed so far."""
+        """Return the selected table with the figures that have been computed."""
         raise NotImplementedError
 
     def select_next_table(self) -> None:
@@ -74,7 +77,7 @@ class StatisticsScreen(PickerScreen[tuple[int, ...]], inherit_bindings=False):
         self.show_progress("")
 
     def show_progress(self, progress: str) -> None:
-        """Redraw the table with a progress message, empty when all figures are computed."""
+        """Redraw the table with a progress message, which is empty when all figures are computed."""
         self._progress = progress
         self._redraw(self.list.cursor)
 
@@ -93,7 +96,7 @@ class StatisticsScreen(PickerScreen[tuple[int, ...]], inherit_bindings=False):
         self._redraw(0)
 
     def action_take(self) -> None:
-        """Open the items of the figure, if it has any."""
+        """Open the items of the figure under the cursor, if it has items."""
         if self._choices is not None and self._choices.values and self._choices.values[self.list.cursor]:
             super().action_take()
 
@@ -162,7 +165,7 @@ CalibrationTable = CalibrationScope | Literal["wrong"]
 
 
 class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
-    """Accuracy of checkers and judges against human labels, as a table for each scope and one of their errors."""
+    """Accuracy of checkers and judges against human labels: one table for each scope, and one table of their errors."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(CALIBRATION_ACTIONS, MODAL_HELP_ACTIONS)
 
@@ -174,7 +177,7 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         self._groups: dict[CalibrationScope, list[CalibrationGroup]] = {}
         self._wrong: list[ErrorGroup] = []
         self._random = False
-        """Whether any item was drawn at random."""
+        """Whether any of the items was drawn at random."""
 
     async def compute_figures(self) -> None:
         cases = await self._session.query(

@@ -1,4 +1,4 @@
-"""Copying text out of the terminal: to the clipboard with the OSC 52 sequence, and always to a file as well.
+"""Copying text: to a file and, with the OSC 52 escape sequence, to the clipboard of the terminal.
 
 The file is needed because no terminal reports whether it set the clipboard.
 """
@@ -15,7 +15,7 @@ from typing import Protocol
 from fcreview.model.sanitize import sanitize
 
 CLIPBOARD_LIMIT = 74_994
-"""Longest base64 text, in bytes, that common terminals accept."""
+"""Largest length, in bytes, of the base64 text that common terminals accept."""
 COPY_FILE_NAME = "copied.txt"
 
 
@@ -61,7 +61,7 @@ def osc52_sequence(text: str, env: Mapping[str, str]) -> str | None:
 
 
 def write_copy(text: str, folder: Path | None) -> Path:
-    """Write the text to `copied.txt` in the workspace folder, or to a new temporary file if that is not possible."""
+    """Write the text to `copied.txt` in the workspace folder. If that is not possible, write a new temporary file."""
     data = text.encode("utf-8", "surrogatepass")
     if folder is not None:
         path = folder / COPY_FILE_NAME

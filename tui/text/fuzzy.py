@@ -10,10 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 EXACT, PREFIX, WORD_START, INSIDE, SPREAD, IN_HELP = 1000, 300, 100, 50, 20, 5
-"""Points of a match: the query is the whole text, or its beginning; a query word starts a word of the text, is inside
-a word, has its letters spread over several words, or occurs in the help text only."""
+"""Points of a match, by kind of match.
+
+EXACT and PREFIX: the query is the whole text, or its beginning. WORD_START and INSIDE: a query word is at the start of
+a word of the text, or inside a word. SPREAD: its letters are spread over several words. IN_HELP: it is only in the
+help.
+"""
 MAX_TEXT = 300
-"""Number of characters of a text that are searched."""
+"""Largest number of characters of a text that are searched. The rest of a longer text is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +25,19 @@ class FuzzyMatch:
     """Match of a query with a text."""
 
     score: float
-    """Score above 1, or between 0 and 1 if the letters of a word are spread over the text."""
+    """Score of the match, above 1. It is between 0 and 1 if the letters of a query word are spread over the text."""
     positions: frozenset[int] = frozenset()
     """Indexes of the matched characters in the text."""
 
 
 def match_words(text: str, query: str, help_text: str = "") -> FuzzyMatch | None:
-    """Match every word of the query, in any order and case. Return None if a word is in neither text."""
+    """Match every word of the query, in any order and case.
+
+    Return None if a word is neither in the text nor in the help.
+    """
     text, words = text[:MAX_TEXT], query.lower().split()
     lower = text.lower()
-    if len(lower) != len(text):  # some letters lower to two, which would shift the positions
+    if len(lower) != len(text):  # some letters have two lower-case letters, which would shift positions
         lower = text
     points, positions, is_spread = 0, set[int](), False
     for word in words:

@@ -1,8 +1,8 @@
-"""Layout of long documents: which rows are on screen, and texts as documents. The module does no I/O and no drawing.
+"""Layout of long documents: computes the rows on screen, and presents texts as documents. No I/O and no drawing.
 
-A document is a list of blocks, each laid out only when it comes into view. The scroll position is the (block, row) of
-the top line instead of a line number, so nothing above it has to be measured, and the position is not lost when the
-width changes or a block above unfolds.
+A document is a list of blocks, and a block is laid out only when it comes into view. The scroll position is the (block,
+row) of the top line instead of a line number. So nothing above the top line has to be measured, and the position is
+kept when the width changes or a block above unfolds.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class DocumentLayout:
         self._lines: OrderedDict[int, Sequence[Line]] = OrderedDict()
 
     def resize(self, cells: int, height: int) -> None:
-        """Change the size of the window. The top row stays if possible."""
+        """Change the size of the window. The same row stays at the top if possible."""
         if cells != self.cells:
             self._lines.clear()
         self.cells, self.height = cells, height
@@ -77,7 +77,7 @@ class DocumentLayout:
         return rows
 
     def position_after(self, position: RowPosition, rows: int) -> RowPosition:
-        """Return the position `rows` below `position` (above it if negative), limited to the document."""
+        """Return the position `rows` below `position` (above if negative), limited to the rows of the document."""
         index, row = position
         row += rows
         while row < 0 and index > 0:
@@ -137,7 +137,7 @@ class DocumentLayout:
 
 
 CHUNK_SIZE = 4096
-"""Characters in a chunk. A longer line is split, after a blank or comma if there is one near the limit."""
+"""Largest number of characters in a chunk. A longer line is split, if possible after a blank or comma."""
 INDENT_WIDTH = 2
 INDENT_LIMIT = 3_000_000
 """Longest JSON text, in characters, that is indented or folded."""

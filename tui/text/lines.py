@@ -60,7 +60,7 @@ Line = tuple[StyledText, ...]
 
 BLANK_LINE: Line = ()
 RULE_MARGIN = 6
-"""Cells of a rule that its text cannot use."""
+"""Number of cells of a horizontal rule that its text cannot use."""
 
 
 def make_line(text: str, style: str = "") -> Line:
@@ -79,7 +79,7 @@ def line_width(line: Line) -> int:
 
 
 def _row_end(text: str, start: int, cells: int) -> int:
-    """Return the end of the longest slice from `start` that fits into `cells`, at least one character long."""
+    """Return the end offset of the longest slice from `start` that fits into `cells`, at least one character long."""
     end, used = start, 0
     while end < len(text):
         used += display_width(text[end])
@@ -132,7 +132,7 @@ def wrap_text(text: str, cells: int, limit: int | None = None) -> list[str]:
 
 
 def wrap_head(text: str, cells: int, limit: int) -> tuple[list[str], bool]:
-    """Return the first `limit` rows of a text from data, and whether there are more."""
+    """Return (rows, has_more): the first `limit` rows of a text from data, and whether there are more rows."""
     rows = wrap_text(text, cells, limit + 1)
     return rows[:limit], len(rows) > limit
 
@@ -146,7 +146,7 @@ def format_size(text: str) -> str:
 
 
 def label_rows(label: str, rows: Sequence[str], style: str = "", label_style: str = "dim") -> list[Line]:
-    """Return the rows as lines, with the label before the first row and blanks of its width before the others."""
+    """Return the rows as lines, with the label before the first row and blanks before all other rows."""
     indent = " " * display_width(label)
     return [((label if at == 0 else indent, label_style), (row, style)) for at, row in enumerate(rows)]
 
@@ -276,7 +276,7 @@ def key_hints_line(hints: Sequence[tuple[str, str]], cells: int, keep_last: int 
 
 
 def _hint_gap(hints: Sequence[tuple[str, str]], cells: int) -> int:
-    """Return the blanks between hints, at most 3, or less than 1 if the hints do not fit."""
+    """Return the number of blanks between hints: at most 3, and less than 1 if the hints do not fit."""
     if len(hints) < 2:
         return 3
     return min(
@@ -291,17 +291,18 @@ def progress_message(activity: str, seconds: float, cancel_key: str = "") -> str
 
 
 TWO_PANES_MIN_WIDTH = 140
-"""Screen width from which list and item are shown side by side."""
+"""Smallest screen width, in cells, at which list and item are shown side by side."""
 MIN_LIST_WIDTH = 59
 MAX_LIST_WIDTH = 100
 PREFERRED_ITEM_WIDTH = 100
-"""Width that the item pane gets before the list pane grows beyond its minimum."""
+"""Width, in cells, of the item pane before the list pane grows beyond its minimum."""
 MIN_ITEM_WIDTH = 90
-"""Width that the item text keeps beside function docs: names, and about 40 cells for each of the two values."""
+"""Width, in cells, that the item text keeps beside function docs: names, and about 40 cells for each of the two
+values."""
 MIN_DOCS_WIDTH = 38
 MAX_DOCS_WIDTH = 70
 THREE_PANES_MIN_WIDTH = MIN_LIST_WIDTH + 1 + MIN_ITEM_WIDTH + 1 + MIN_DOCS_WIDTH
-"""Screen width from which list, item and function docs are shown side by side."""
+"""Smallest screen width, in cells, at which list, item and function docs are shown side by side."""
 
 
 def list_pane_width(screen_width: int) -> int:
@@ -344,7 +345,7 @@ class TextColumn:
 def table_lines(
     columns: Sequence[TextColumn], rows: Sequence[Sequence[StyledText]], cells: int
 ) -> tuple[Line, list[Line]]:
-    """Lay out rows of visible text in columns that fit into `cells`. Return the heading and the lines."""
+    """Lay out rows of visible text in columns that fit into `cells`. Return (heading line, row lines)."""
     texts = [[text for text, _ in row] for row in rows]
     least = [column.min_width for column in columns]
     sizes = compute_column_widths([column.title for column in columns], texts, cells=cells, least=least)
@@ -377,11 +378,11 @@ class ChoiceTable(Generic[T]):
     note: str = ""
     """Text at the right end of the title line."""
     compact: bool = False
-    """Whether the list takes only the lines that it needs, so that the screen behind it stays visible."""
+    """Whether the list is only as high as its lines, so that the screen behind the list stays visible."""
     total: int | None = None
     """Number of entries for the title, if it differs from the number of rows."""
 
     def lines(self, cells: int) -> tuple[Line, list[Line]]:
-        """Return the heading and the lines of the table, `cells` wide."""
+        """Return (heading line, row lines) of the table, `cells` wide."""
         heading, lines = table_lines(self.columns, self.rows, cells - 3)
         return (("  ", ""), *heading), [((" ", ""), *line) for line in lines]

@@ -69,7 +69,7 @@ class LineBar(Widget):
 
     @property
     def line(self) -> Line:
-        """Line on display."""
+        """Displayed line."""
         return self._line
 
     def show(self, line: Line) -> None:
@@ -107,12 +107,14 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         self._strips: list[Strip] = []
         self._drawn_size = Size(0, 0)
         self._revealed: list[tuple[int, int, bool]] = []
-        """Arguments of the last calls of `reveal`, repeated when the size changes: up to two calls, or all calls made
-        before the view had a size."""
+        """Arguments of the last calls of `reveal`, which are repeated when the size changes.
+
+        The list has up to two calls or, before the view has a size, all calls.
+        """
 
     @property
     def cells(self) -> int:
-        """Width of the document in cells, without the gutter."""
+        """Width of the document in cells, without the cursor column."""
         return max(self.size.width - (GUTTER_WIDTH if self._gutter else 0), 1)
 
     def show(self, source: DocumentSource, *, top: RowPosition = DOCUMENT_START, cursor: int | None = None) -> None:
@@ -122,7 +124,7 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         """
         self.document_layout = DocumentLayout(source, self.cells, max(self.size.height, 1))
         self.document_layout.top = self.document_layout.clamp_top(top) if self.size else top
-        if not self.size:  # a hidden view may return with its old size, and must be laid out then
+        if not self.size:  # a hidden view must be laid out when it is shown again
             self._drawn_size = self.size
         self.cursor, self._revealed = cursor, []
         self.redraw()
@@ -218,7 +220,7 @@ class PaneTitle(LineBar):
         self._title, self._focused = title, False
 
     def set_focused(self, focused: bool) -> None:
-        """Draw the title as that of the pane with or without the focus."""
+        """Draw the title of a pane with or without the focus."""
         self._focused = focused
         self.on_resize()
 
@@ -256,7 +258,7 @@ class LineBlock(Widget):
 
 
 LAST_LABELS = ("quit", "palette", "help")
-"""Labels that come last in the key line, in this order."""
+"""Labels of the hints that come last in the key line, in this order."""
 
 
 class KeyLine(LineBar):
@@ -275,7 +277,7 @@ class KeyLine(LineBar):
         self.show(key_hints_line(hints, self.size.width, always))
 
     def set_priority_hints(self, hints: list[tuple[str, str]]) -> None:
-        """Show these (key, label) hints before all others."""
+        """Show these (key, label) hints before all other hints."""
         if hints != self._priority_hints:
             self._priority_hints = hints
             self.update()

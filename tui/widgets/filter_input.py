@@ -74,13 +74,14 @@ class FilterLine(Vertical):
         self._history = history
         self._completion_context = CompletionContext(blind=history.blind)
         self._last_completion: tuple[str, list[Completion], int] | None = None
-        """Text after the last completion, the completions that were available, and the index of the inserted one."""
+        """(text, completions, index): text after the last completion, its alternatives, and the index of the inserted
+        one."""
         self._history_index = 0
         """Index into the history counted from its end: 0 for new text, -1 for the latest entry."""
         self._filter_to_save: str | None = None
-        """Filter whose name is being typed, if any."""
+        """Filter to save, while the annotator types its name. None at other times."""
         self._name_to_replace = ""
-        """Name for which the question whether to replace the saved filter was shown."""
+        """Name of a saved filter that the annotator was asked to confirm replacing. Empty if there is no question."""
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -176,7 +177,10 @@ class FilterLine(Vertical):
             self.post_message(self.CompletionRequested())
 
     def apply_completion(self, facets: Facets, *, blind: bool) -> None:
-        """Replace the word at the cursor by its first completion, or by the next one if it was just completed."""
+        """Replace the word at the cursor by its first completion.
+
+        If the word was just completed, insert the next completion.
+        """
         self._completion_context = CompletionContext(facets, self._history.usable_filters, blind)
         line = self.query_one(FilterInput)
         if self._last_completion is not None and self._last_completion[0] == line.value:

@@ -36,12 +36,16 @@ from fcreview.tui.widgets.document_view import Divider, DocumentView
 
 
 class ItemText(DocumentView):
-    """Document of an item with a cursor, and the keys that move the cursor, fold and search. Empty until `open`."""
+    """Widget with the document of an item and its cursor.
+
+    Its keys move the cursor, fold and search. Empty until `open`.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ITEM_TEXT_ACTIONS)
 
     moves = reactive(0, repaint=False, init=False)
-    """Number of times that the cursor or the text moved. The screen watches it to draw its bars in the same frame."""
+    """Number of times that the cursor or the text moved. The screen watches this number to draw its bars in the same
+    frame."""
 
     @dataclass
     class Opened(Message):
@@ -54,9 +58,9 @@ class ItemText(DocumentView):
         super().__init__(id=id)
         self.reader: Cursor | None = None
         self.message: StatusMessage | None = None
-        """Message about the last move. None leaves the previous message on screen."""
+        """Message about the last move. None keeps the previous message on screen."""
         self.focus_list: Callable[[], None] | None = None
-        """Function that moves the focus to the list beside the item, if there is a list."""
+        """Function that moves the focus to the list beside the item. None if there is no list."""
         self.has_docs_column = False
         """Whether the function docs are shown beside the text."""
         self._scene: IndexedItem | None = None
@@ -68,7 +72,7 @@ class ItemText(DocumentView):
 
     @property
     def text_to_copy(self) -> str:
-        """Text that copying the block under the cursor yields."""
+        """Text that the copy action copies for the block under the cursor."""
         block = self.required_reader.block
         if block.copied_value is not None:
             return json.dumps(block.copied_value(), ensure_ascii=False, indent=2, default=str)
@@ -78,14 +82,14 @@ class ItemText(DocumentView):
         return self.reader is not None
 
     def open(self, reader: Cursor) -> None:
-        """Show another item, with the cursor where `reader` has it."""
+        """Show another item, with the cursor at the block that `reader` selects."""
         self.reader = reader
         self.show(BlockSource(reader.blocks), cursor=reader.index)
         self._show_cursor()
         self.reveal(first_difference_inside(reader.blocks, reader.index))
 
     def take_over(self, other: ItemText) -> None:
-        """Take over the item of another widget with its cursor, folds and scroll position."""
+        """Show the item of another widget, with the same cursor, folds and scroll position."""
         self.reader, self.highlight = other.required_reader, other.highlight
         top = other.document_layout.top if other.document_layout is not None else DOCUMENT_START
         self.show(BlockSource(self.required_reader.blocks), top=top, cursor=self.required_reader.index)
@@ -108,10 +112,10 @@ class ItemText(DocumentView):
 
     @property
     def required_reader(self) -> Cursor:
-        """Cursor of the item on display.
+        """Cursor in the displayed item.
 
         Raises:
-            RuntimeError: No item is open. Keys do nothing then, so only an error in the program causes this.
+            RuntimeError: No item is open. Keys then do nothing, so only an error in the program causes this.
         """
         if self.reader is None:
             raise RuntimeError("no item is open")
@@ -130,7 +134,7 @@ class ItemText(DocumentView):
         return (self.required_reader.blocks[layout.top.block].key, layout.top.row) if layout else ("", 0)
 
     def _show_blocks(self, top: tuple[str, int], message: StatusMessage | None = None) -> None:
-        """Show the rebuilt document from the row that `_top_row` returned before."""
+        """Show the rebuilt document, with the row at the top that `_top_row` returned before."""
         key, row = top
         at = self.required_reader.index_of(key, 0)
         position = RowPosition(at, row if self.required_reader.blocks[at].key == key else 0)
@@ -138,7 +142,7 @@ class ItemText(DocumentView):
         self._show_cursor(message=message)
 
     def _show_cursor(self, row: int = 0, message: StatusMessage | None = None) -> None:
-        """Draw the cursor and scroll to it: to its whole block if it fits, or to `row` of the block."""
+        """Draw the cursor and scroll to it. If its block does not fit the screen, scroll to `row` of the block."""
         self.cursor = self.required_reader.index
         self.footer = partial(self._footer_lines, self.required_reader.block.key)
         self.redraw()
@@ -146,9 +150,9 @@ class ItemText(DocumentView):
         self._notify_moved(message)
 
     def _show_extent(self) -> None:
-        """Scroll to show as much as fits of the text that a verdict at the cursor is about.
+        """Scroll to show as much as possible of the text to which a verdict at the cursor applies.
 
-        Otherwise an annotator could answer a judge whose reply is below the screen.
+        Otherwise an annotator could answer a judge without seeing the judged reply, because it is below the screen.
         """
         at = self.required_reader.index
         until = last_block_of_target(self.required_reader.blocks, at)
@@ -165,7 +169,10 @@ class ItemText(DocumentView):
 
     @property
     def functions_at_cursor(self) -> RelevantFunctions:
-        """Functions and parameter at the cursor, or of the nearest call, or all available functions."""
+        """Functions and parameter at the cursor.
+
+        Without any, those of the nearest call, or else the available functions.
+        """
         reading, indexed = self.required_reader, self._indexed_item
         return (
             functions_at(indexed, reading.block.key)
@@ -188,7 +195,7 @@ class ItemText(DocumentView):
         self._notify_moved(StatusMessage(text, "warn"))
 
     def move_to_target(self, target: str) -> bool:
-        """Move to the block at which a verdict on the target is given. Return False if there is none."""
+        """Move to the block at which a verdict on the target is given. Return False if the target has no block."""
         found = self.required_reader.move_to_target(target)
         self.show(BlockSource(self.required_reader.blocks), cursor=self.required_reader.index)
         self._show_cursor()
@@ -196,7 +203,7 @@ class ItemText(DocumentView):
         return found
 
     def action_move(self, step: int) -> None:
-        """Move to the next stop. After the last one, scroll."""
+        """Move the cursor to the next (`step` 1) or previous (-1) block at which it stops. If there is none, scroll."""
         blocks, top = self.required_reader.blocks, self._top_row()
         if self.required_reader.move(step):
             if self.required_reader.blocks is not blocks:
@@ -256,7 +263,8 @@ class ItemText(DocumentView):
         self._show_blocks(top, StatusMessage(message))
 
     def action_document(self) -> None:
-        """Show the docs of the golden call's function, then the predicted call's, then all, then none."""
+        """Show the next of: docs of the golden call's function, docs of the predicted call's function, all docs, no
+        docs."""
         top = self._top_row()
         block = self.required_reader.show_next_docs()
         if block is None:
@@ -303,7 +311,7 @@ class ItemBody(Horizontal):
         self._divider = Divider()
         self._docs_cells = -1
         self._drawn: tuple[object, RelevantFunctions] = (None, NO_FUNCTIONS)
-        """Available functions, and the functions at the cursor, whose docs are drawn."""
+        """(available functions, functions at the cursor) for which the docs column was last drawn."""
 
     def compose(self) -> ComposeResult:
         yield self._text
@@ -318,7 +326,7 @@ class ItemBody(Horizontal):
         self._draw_docs()
 
     def _update_layout(self) -> bool:
-        """Show or hide the docs column and return whether it is shown: it fits, and the item has functions."""
+        """Show the docs column if it fits and the item has functions, else hide it. Return whether it is shown."""
         reader = self._text.reader
         without_functions = reader is not None and not reader.detail.item.functions
         cells = 0 if without_functions else docs_column_width(self.size.width)

@@ -1,4 +1,4 @@
-"""Lists drawn line by line, so that their cost depends on the visible lines and not on the length of the list."""
+"""Lists that draw only their visible lines, so that a long list costs no more than a short one."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
 
     @property
     def cursor_row(self) -> int:
-        """Row of the widget that the cursor is in, from 0."""
+        """Row of the widget, from 0, that shows the cursor."""
         return self.cursor - int(self.scroll_offset.y)
 
     def scroll_cursor_to(self, row: int) -> None:
@@ -180,15 +180,15 @@ class TextList(LineList):
 
 
 MAX_CACHED_WINDOWS = 6
-"""Number of windows in memory."""
+"""Largest number of windows of rows in memory."""
 PREFETCH_ROWS = 64
 """Distance of the cursor from the end of a window, in rows, at which the next window is fetched."""
 
 
 class QueueList(LineList):
-    """Queue of any length. It asks for windows of rows with a message and draws rows that are not loaded as `…`.
+    """List of a queue of any length. It requests windows of rows with a message, and draws rows not yet loaded as `…`.
 
-    The owner answers with `add_window`.
+    The owner answers a request with `add_window`.
     """
 
     @dataclass
@@ -197,7 +197,7 @@ class QueueList(LineList):
 
         window: int
         version: int
-        """Version of the list to pass to `add_window`, which ignores answers to an earlier version."""
+        """Version of the list, to pass to `add_window`. Answers to a request of an earlier version are ignored."""
 
     @dataclass
     class ColumnsChanged(Message):
@@ -233,7 +233,7 @@ class QueueList(LineList):
         self.refresh()
 
     def row_at(self, index: int) -> QueueRow | None:
-        """Return a row, or None and request its window if it is not loaded."""
+        """Return the row at `index`. If it is not loaded, request its window and return None."""
         window, at = divmod(index, WINDOW)
         rows = self._windows.get(window)
         if rows is None:

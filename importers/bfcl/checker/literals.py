@@ -34,7 +34,7 @@ def parse_integer(text: str) -> Any:
 
 
 def parse_suffixed(text: str, suffixes: str, parse: Callable[[str], Any]) -> Any:
-    """Apply `parse` to the text before one of the suffix letters. Text without such a suffix stays text."""
+    """Remove a suffix letter from the text and return the result of `parse`. Other text is returned unchanged."""
     number = text.removesuffix("\n")
     if not number.endswith(tuple(suffixes)):
         return text

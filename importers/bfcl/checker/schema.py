@@ -44,7 +44,7 @@ def normalise_value(value: Any) -> Any:
 
 
 def normalise_list(values: Any) -> list[Any]:
-    """Normalise the strings in a list, but not those in inner lists."""
+    """Normalise the strings in a list. Inner lists stay unchanged."""
     return [normalise_value(value) for value in values]
 
 

@@ -56,7 +56,7 @@ class DecoderScore:
     def measure(
         decoder: Decoder, replies: Sequence[Any], scored: Sequence[tuple[Any, str]], context: DecoderContext
     ) -> DecoderScore:
-        """Decode all replies. The arguments are those of `choose_decoder`."""
+        """Decode all replies and score the decoder. `replies` and `scored` are described in `choose_decoder`."""
         n_agreements = 0
         for reply, error_type in scored:
             outcome = decoding_outcome(decoder, reply, context)

@@ -80,7 +80,7 @@ class _FunctionGemmaReader:
         return _parse_bare_word(word)
 
     def _skip_closing(self, closing: str) -> bool:
-        """Skip commas, spaces and, if it comes next, the closing bracket. Returns whether the bracket came next."""
+        """Skip commas and spaces, and a closing bracket after them. Returns whether there was a closing bracket."""
         while self.position < len(self.text) and self.text[self.position] in ", \n\t":
             self.position += 1
         if self.position >= len(self.text):

@@ -19,7 +19,7 @@ from fcreview.model.wording import format_count
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import build_document
 from fcreview.tui.queue.loader import QueueNavigator
-from fcreview.tui.review.judge import ReviewOutcome, ReviewRecorder, ReviewSubject
+from fcreview.tui.review.recorder import ReviewOutcome, ReviewRecorder, ReviewSubject
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain_text
 

@@ -42,8 +42,8 @@ from fcreview.exporters.report.sections import (
 from fcreview.model.metric import MetricSource, RunItems, ScoredItem
 from fcreview.model.verdict import UNANIMOUS
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_dataset_name, format_metric_value
-from fcreview.stats.agreement import split_by_blind_status
-from fcreview.stats.calibration import CalibrationScope, describe_selection
+from fcreview.stats.agreement_ratings import split_by_blind_status
+from fcreview.stats.calibration_pairs import CalibrationScope, describe_selection
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -271,7 +271,7 @@ def build_calibration_section(session: WorkspaceSession, view: View) -> Section:
     cases = session.store.analysis.fetch_calibration_cases(view)
     if not cases:
         return calibration_section(CalibrationResult())
-    from fcreview.stats.calibration_summary import compute_calibrations, find_error_groups  # imports numpy
+    from fcreview.stats.calibration import compute_calibrations, find_error_groups  # imports numpy
 
     calibrations = list(compute_calibrations(cases, ("overall", *CALIBRATION_SCOPES)))
     return calibration_section(
@@ -284,7 +284,7 @@ def build_agreement_section(session: WorkspaceSession, view: View) -> Section:
     ratings = session.store.analysis.fetch_ratings(view)
     if len({rating.annotator for rating in ratings}) < 2:
         return agreement_section({})
-    from fcreview.stats.agreement_summary import compute_agreement  # imports numpy
+    from fcreview.stats.agreement import compute_agreement  # imports numpy
 
     return agreement_section(
         {

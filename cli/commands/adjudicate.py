@@ -17,7 +17,7 @@ from fcreview.model.item import Call, CallPair, Item
 from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
-from fcreview.stats.agreement import (
+from fcreview.stats.agreement_ratings import (
     format_majority,
     format_opinion,
     format_source_verdict,

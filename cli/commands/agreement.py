@@ -14,7 +14,7 @@ from fcreview.cli.output import cell_text, emit, emit_json, format_table, termin
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.verdict import decides
 from fcreview.model.wording import format_count, format_metric_value
-from fcreview.stats.agreement import (
+from fcreview.stats.agreement_ratings import (
     BLIND_STATUS_LABELS,
     BLIND_STATUSES,
     COEFFICIENT_LABELS,
@@ -32,7 +32,7 @@ from fcreview.stats.self_agreement import RepeatedRating, compute_self_agreement
 
 if TYPE_CHECKING:
     from fcreview.model.metric import MetricUnit
-    from fcreview.stats.agreement import AgreementCoefficient
+    from fcreview.stats.agreement_ratings import AgreementCoefficient
 
 
 SELF_AGREEMENT_HEADERS = ["annotator", "criterion", "targets", "same", "[95 %]", "Cohen's kappa", "[95 %]"]
@@ -150,7 +150,7 @@ def _group_by_blind_status(ratings: Sequence[Rating], given: str | None) -> dict
 def compute_coefficients(
     ratings: Iterable[Rating], scopes: Iterable[AgreementScope], blind_status: BlindStatus
 ) -> Iterator[AgreementCoefficient]:
-    from fcreview.stats.agreement_summary import compute_agreement
+    from fcreview.stats.agreement import compute_agreement
 
     return compute_agreement(ratings, scopes, blind_status)
 

@@ -14,7 +14,7 @@ from fcreview.cli.options import JsonOption, RunOption, WhereOption, workspace_c
 from fcreview.cli.output import cell_text, emit, emit_json, format_table
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.wording import format_verdict
-from fcreview.stats.calibration import (
+from fcreview.stats.calibration_pairs import (
     CALIBRATION_SCOPES,
     MAX_ERROR_GROUPS,
     MEASURE_LABELS,
@@ -30,7 +30,7 @@ from fcreview.stats.calibration import (
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.stats.calibration import Calibration, ConfusionCell, ErrorGroup
+    from fcreview.stats.calibration_pairs import Calibration, ConfusionCell, ErrorGroup
 
 _JSON_KEYS = {"automatic": "said", "human": "settled"}
 """JSON keys of the fields that have another key than their name."""
@@ -103,7 +103,7 @@ def print_calibration_json(
     "wrong", source, judge, criterion, by, name, said, settled, wrong, of, where}. `said` is the automatic verdict and
     `settled` the human verdict.
     """
-    from fcreview.stats.calibration_summary import compute_calibrations, find_error_groups
+    from fcreview.stats.calibration import compute_calibrations, find_error_groups
 
     for group in compute_calibrations(cases, scopes):
         cells = [_build_json_fields(cell) | {"where": filters.build_cell_filter(group, cell)} for cell in group.cells]
@@ -119,7 +119,7 @@ def _build_json_fields(group: ConfusionCell | ErrorGroup) -> dict[str, Any]:
 def print_calibration_tables(
     filters: _CellFilters, cases: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
 ) -> None:
-    from fcreview.stats.calibration_summary import compute_calibrations, find_error_groups
+    from fcreview.stats.calibration import compute_calibrations, find_error_groups
 
     if not cases:
         emit(NO_PAIRS_MESSAGE)

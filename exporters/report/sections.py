@@ -21,9 +21,9 @@ from fcreview.model.wording import (
     format_recomputed_rate,
     format_verdict,
 )
-from fcreview.stats.agreement import BLIND_STATUS_LABELS, BlindStatus, format_coefficient_name
-from fcreview.stats.agreement import format_value_and_interval as agreement_value_of
-from fcreview.stats.calibration import (
+from fcreview.stats.agreement_ratings import BLIND_STATUS_LABELS, BlindStatus, format_coefficient_name
+from fcreview.stats.agreement_ratings import format_value_and_interval as agreement_value_of
+from fcreview.stats.calibration_pairs import (
     MAX_ERROR_GROUPS,
     MEASURE_LABELS,
     NO_PAIRS_MESSAGE,
@@ -37,8 +37,8 @@ from fcreview.stats.calibration import (
 
 if TYPE_CHECKING:
     from fcreview.golden_audit.score import Suspect
-    from fcreview.stats.agreement import AgreementCoefficient
-    from fcreview.stats.calibration import Calibration, CalibrationScope, ErrorGroup, MeasureName
+    from fcreview.stats.agreement_ratings import AgreementCoefficient
+    from fcreview.stats.calibration_pairs import Calibration, CalibrationScope, ErrorGroup, MeasureName
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,272 +1,173 @@
-"""Ratings by annotators, the groups in which their agreement is measured, and the text of agreement and disagreements.
-
-A unit is one target of one item on one criterion. "Unsure" is not a label. The store already excludes adjudications,
-stale and retracted reviews, and verdicts that only follow from verdicts on parts.
-"""
+"""Agreement of annotators: every coefficient of every group of ratings, with its interval."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
-from fcreview.model.address import ITEM
-from fcreview.model.decision import Disagreement
-from fcreview.model.item import Item, Verdict
-from fcreview.model.metric import MetricUnit
-from fcreview.model.review import CORRECT, Fault, ItemKey, Opinion
-from fcreview.model.sanitize import sanitize
-from fcreview.model.verdict import DISPUTED, PASS_FAIL_CRITERIA, SCALES, SCORING_ORDER, agreed_verdict, decides
-from fcreview.model.wording import format_metric_value, format_verdict
+import numpy as np
+from numpy.typing import NDArray
 
-FAULT_UNRESOLVED = "all pass; fault unresolved"
+from fcreview.stats import agreement_coefficients as coefficients
+from fcreview.stats.agreement_coefficients import FloatArray, Statistic
+from fcreview.stats.agreement_ratings import (
+    AgreementCoefficient,
+    AgreementScope,
+    BlindStatus,
+    CoefficientName,
+    LabelKey,
+    MeasurementLevel,
+    Rating,
+    RatingGroup,
+    build_labels,
+    group_ratings,
+    infer_measurement_level,
+    list_label_keys,
+    to_label_key,
+)
 
-
-def list_automatic_verdicts(item: Item, disagreement: Disagreement) -> list[Verdict]:
-    """List the automatic verdicts on the target and criterion of a disagreement. The list includes the verdict on the
-    whole item, which importers may store only as a field of the item."""
-    about = disagreement.target, disagreement.criterion
-    verdicts = [verdict for verdict in item.verdicts if (verdict.target, verdict.criterion) == about]
-    if about == (ITEM, CORRECT):
-        listed = {verdict.source for verdict in verdicts}
-        own = {source: getattr(item, source) for source in SCORING_ORDER if source not in listed}
-        verdicts += [Verdict(source, value) for source, value in own.items() if value is not None]
-    return verdicts
-
-
-def list_verdicts_for_adjudication(item: Item, disagreement: Disagreement) -> list[Verdict]:
-    """List the automatic verdicts on a disagreement, then the judge verdicts on the target's other criteria."""
-    others = [v for v in item.verdicts if (v.source, v.target) == ("judge", disagreement.target)]
-    same = list_automatic_verdicts(item, disagreement)
-    return [*same, *(verdict for verdict in others if verdict.criterion != disagreement.criterion)]
-
-
-def format_opinion(opinion: Opinion) -> str:
-    """Format an annotator's verdict and fault: `pass, fault: golden`."""
-    verdict = format_verdict(opinion.verdict, opinion.criterion)
-    return f"{verdict}, fault: {opinion.fault}" if opinion.fault else verdict
-
-
-def format_source_verdict(verdict: Verdict, criterion: str) -> str:
-    """Format an automatic verdict: `gpt-4o equivalent pass: rationale`. Includes the name of a judge, and the verdict's
-    criterion if it is not `criterion`."""
-    judge = verdict.by if verdict.source == "judge" else ""
-    other = verdict.criterion if verdict.criterion != criterion else ""
-    value = " ".join(filter(None, (judge, other, format_verdict(verdict.value, verdict.criterion))))
-    return ": ".join(filter(None, (value, verdict.error_type, verdict.rationale)))
-
-
-def is_fault_disagreement(disagreement: Disagreement) -> bool:
-    """Whether all annotators pass the target and disagree only on the fault."""
-    return bool(agreed_verdict(answer.verdict for answer in disagreement.answers) != DISPUTED)
-
-
-def format_majority(disagreement: Disagreement) -> str:
-    """Format the majority verdict, which is shown and not applied."""
-    if is_fault_disagreement(disagreement):
-        return FAULT_UNRESOLVED
-    if disagreement.majority is None:
-        return "none"
-    return f"{format_verdict(disagreement.majority, disagreement.criterion)} (not applied)"
-
-
-BlindStatus = Literal["blind", "seen", "unknown", "all"]
-"""Whether other verdicts were hidden from the annotator (`blind`), visible (`seen`), or this was not recorded
-(`unknown`). `all` combines the three."""
-BLIND_STATUSES: tuple[BlindStatus, ...] = ("blind", "seen", "unknown", "all")
-_STATUS_OF_RATING: dict[bool | None, BlindStatus] = {True: "blind", False: "seen", None: "unknown"}
-
-MeasurementLevel = Literal["nominal", "ordinal", "masi"]
-"""How labels are compared: as equal or different (`nominal`), by their order (`ordinal`), or as sets that may partly
-agree (`masi`)."""
-
-AgreementScope = Literal["overall", "benchmark", "category"]
-AGREEMENT_SCOPES: tuple[AgreementScope, ...] = ("overall", "benchmark", "category")
-
-LabelKey = str | frozenset[str]
-"""Hashable form of a label: True and 1 differ, and the order of a list does not matter."""
+IntArray = NDArray[np.int64]
+NO_LABEL = -1
+"""Value of a cell whose annotator did not label the unit."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rating:
-    """An annotator's current verdict on one target of an item, on one criterion."""
+class RatingTable:
+    """Labels by unit and annotator. Units with the same row are stored once, as a pattern."""
 
-    item: int
-    """Number of the item, the same for all its ratings."""
-    key: ItemKey
-    target: str
-    criterion: str
-    annotator: str
-    value: Any
-    fault: Fault | None = None
-    blind: bool | None = None
-    """Whether other verdicts were hidden; None if not recorded."""
-
-
-@dataclass(frozen=True, slots=True)
-class RatingGroup:
-    """Ratings on one criterion whose agreement is measured together."""
-
-    given: BlindStatus
-    scope: AgreementScope
-    benchmark: str | None
-    """Name of the benchmark; None in the scope `overall`."""
-    category: str | None
-    """Name of the category; None except in the scope `category`."""
-    criterion: str
-    ratings: Sequence[Rating]
-
-
-CoefficientName = Literal["percent", "fleiss", "alpha", "ac1", "cohen"]
-
-
-@dataclass(frozen=True, slots=True)
-class AgreementCoefficient:
-    """An agreement coefficient of one group of ratings. `fcreview agreement --json` prints these fields."""
-
-    scope: AgreementScope
-    benchmark: str | None
-    """Name of the benchmark; None in the scope `overall`."""
-    category: str | None
-    """Name of the category; None except in the scope `category`."""
-    criterion: str
+    annotators: tuple[str, ...]
+    label_keys: tuple[LabelKey, ...]
     level: MeasurementLevel
+    cells: IntArray
+    """Indexes into `label_keys`, or `NO_LABEL`, of shape (patterns, annotators)."""
+    multiplicity: IntArray
+    """Number of units of each pattern."""
+
+    def count_labels(self) -> IntArray:
+        """Return the number of annotators who chose each label, of shape (patterns, label_keys)."""
+        n_patterns, size = len(self.cells), len(self.label_keys)
+        numbered = self.cells + size * np.arange(n_patterns)[:, np.newaxis]
+        chosen = np.bincount(numbered[self.cells != NO_LABEL], minlength=n_patterns * size)
+        return chosen.reshape(n_patterns, size)
+
+
+def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable:
+    """Build the table of at least one rating. If an annotator labelled a unit more than once, the last label counts."""
+    annotators = sorted({rating.annotator for rating in ratings})
+    values = [rating.value for rating in ratings]
+    label_keys = list_label_keys(criterion, values)
+    column = {name: at for at, name in enumerate(annotators)}
+    code = {key: at for at, key in enumerate(label_keys)}
+    row: dict[tuple[int, str], int] = {}
+    rows = [row.setdefault((rating.item, rating.target), len(row)) for rating in ratings]
+    cells = np.full((len(row), len(annotators)), NO_LABEL, dtype=np.int64)
+    cells[rows, [column[rating.annotator] for rating in ratings]] = [code[to_label_key(value)] for value in values]
+    patterns, multiplicity = np.unique(cells, axis=0, return_counts=True)
+    return RatingTable(tuple(annotators), tuple(label_keys), infer_measurement_level(values), patterns, multiplicity)
+
+
+def compute_agreement(
+    ratings: Iterable[Rating], scopes: Iterable[AgreementScope], given: BlindStatus
+) -> Iterator[AgreementCoefficient]:
+    """Compute the coefficients of all groups. In each group, the coefficients of all annotators come before the
+    coefficients of pairs of annotators."""
+    for group in build_rating_groups(ratings, scopes, given):
+        yield from compute_coefficients(group)
+
+
+def build_rating_groups(
+    ratings: Iterable[Rating], scopes: Iterable[AgreementScope], given: BlindStatus
+) -> list[RatingGroup]:
+    """Select the labels among the ratings and group them by each scope."""
+    labels = build_labels(ratings)
+    return [group for scope in scopes for group in group_ratings(labels, scope, given)]
+
+
+@dataclass(frozen=True, slots=True)
+class _CoefficientRequest:
+    """A coefficient to compute from some patterns of a table."""
+
     metric: CoefficientName
     annotators: tuple[str, ...]
-    """The two annotators of a pair, or all annotators of the group."""
-    value: float | None
-    """Value of the coefficient: 1 is perfect agreement and 0 agreement by chance; `percent` is a share from 0 to 1.
-    None if it is undefined."""
-    low: float | None
-    """Lower end of the 95 % bootstrap interval; None without an interval."""
-    high: float | None
-    n_units: int
-    """Number of units with two labels or more. For a pair of annotators, only units that both labelled count. For
-    `fleiss`, only units with the same number of labels count."""
-    n_labels: int
-    """Number of labels on the units that `n_units` counts."""
-    given: BlindStatus
+    patterns: IntArray
+    """Indexes of the patterns that count as units."""
+    statistic: Statistic
+    """Statistic of all patterns of the table."""
+    level: MeasurementLevel = "nominal"
 
 
-def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[Rating]]:
-    """Split ratings by blind status, in the order of `BLIND_STATUSES`, without empty groups."""
-    groups: dict[BlindStatus, list[Rating]] = {status: [] for status in BLIND_STATUSES}
-    for rating in ratings:
-        groups[_STATUS_OF_RATING[rating.blind]].append(rating)
-    return {status: group for status, group in groups.items() if group}
+def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
+    """Compute the coefficients of all annotators of a group, then those of each pair of annotators."""
+    table = build_rating_table(group.criterion, group.ratings)
+    requests = [*_request_for_all(table), *_request_for_pairs(table)]
+    n_labels = (table.cells != NO_LABEL).sum(axis=1)
+    estimates = coefficients.bootstrap(table.multiplicity, [request.statistic for request in requests])
+    for request, found in zip(requests, estimates, strict=True):
+        n_units = int(table.multiplicity[request.patterns].sum())
+        estimate = found.for_units(n_units)
+        is_pair = len(request.annotators) == 2
+        yield AgreementCoefficient(
+            scope=group.scope,
+            benchmark=group.benchmark,
+            category=group.category,
+            criterion=group.criterion,
+            level=request.level,
+            metric=request.metric,
+            annotators=request.annotators,
+            value=estimate.value,
+            low=estimate.low,
+            high=estimate.high,
+            n_units=n_units,
+            n_labels=2 * n_units if is_pair else int((table.multiplicity * n_labels)[request.patterns].sum()),
+            given=group.given,
+        )
 
 
-def build_labels(ratings: Iterable[Rating]) -> list[Rating]:
-    """Return the ratings that are labels, and copies of labels that include the fault. "Unsure" ratings are omitted. If
-    an annotator passes a target and names a fault, all labels on that criterion are repeated on the criterion
-    `correct+fault`, with values such as `pass:golden`. Annotators who pass an item for different reasons then
-    disagree."""
-    labels = [rating for rating in ratings if decides(rating.value)]
-    with_fault = {label.criterion for label in labels if _passes(label) and label.fault}
-    return labels + [
-        replace(label, criterion=f"{label.criterion}+fault", value=_value_with_fault(label))
-        for label in labels
-        if label.criterion in with_fault
-    ]
-
-
-def group_ratings(ratings: Iterable[Rating], scope: AgreementScope, given: BlindStatus) -> list[RatingGroup]:
-    """Group ratings by criterion within each benchmark or category of the scope. Benchmarks and categories are in
-    alphabetical order, criteria in the order of `SCALES`."""
-    groups: dict[tuple[str | None, str | None, str], list[Rating]] = {}
-    for rating in ratings:
-        benchmark = None if scope == "overall" else rating.key.benchmark
-        category = rating.key.category if scope == "category" else None
-        groups.setdefault((benchmark, category, rating.criterion), []).append(rating)
-    order = list(SCALES)
-
-    def sort_key(names: tuple[str | None, str | None, str]) -> tuple[str, str, int, str]:
-        benchmark, category, criterion = names
-        base = criterion.removesuffix("+fault")
-        return benchmark or "", category or "", order.index(base) if base in order else len(order), criterion
-
-    return [RatingGroup(given, scope, *names, groups[names]) for names in sorted(groups, key=sort_key)]
-
-
-def find_multiply_labelled_items(group: RatingGroup, annotators: Sequence[str]) -> list[int]:
-    """Return the sorted numbers of items with a target that at least two of these annotators labelled."""
-    annotators_of: dict[tuple[int, str], set[str]] = {}
-    for rating in group.ratings:
-        if rating.annotator in annotators:
-            annotators_of.setdefault((rating.item, rating.target), set()).add(rating.annotator)
-    return sorted({item for (item, _), names in annotators_of.items() if len(names) > 1})
-
-
-def to_label_key(value: Any) -> LabelKey:
-    """Return the hashable form of a label."""
-    return frozenset(map(repr, value)) if isinstance(value, list) else repr(value)
-
-
-def infer_measurement_level(values: Iterable[Any]) -> MeasurementLevel:
-    """Return `masi` if a value is a list of labels, `ordinal` if all are numbers, else `nominal`."""
-    types = {type(value) for value in values}
-    if list in types:
-        return "masi"
-    return "ordinal" if types and types <= {int, float} else "nominal"
-
-
-def list_label_keys(criterion: str, values: Sequence[Any]) -> list[LabelKey]:
-    """List the labels of the criterion's scale, used or not, and the other labels in `values`; numbers are sorted."""
-    words = SCALES[criterion].words if criterion in SCALES else {}
-    labels = [*(value for value in words.values() if decides(value)), *values]
-    if infer_measurement_level(labels) == "ordinal":
-        labels.sort()
-    return list(dict.fromkeys(map(to_label_key, labels)))
-
-
-def _passes(rating: Rating) -> bool:
-    return rating.value is True and rating.criterion in PASS_FAIL_CRITERIA
-
-
-def _value_with_fault(rating: Rating) -> str:
-    word = "pass" if rating.value is True else "fail"
-    return f"{word}:{rating.fault}" if _passes(rating) and rating.fault else word
-
-
-SCOPE_HEADINGS: dict[AgreementScope, str] = {
-    "overall": "overall", "benchmark": "by benchmark", "category": "by category"
-}  # fmt: skip
-BLIND_STATUS_LABELS: dict[BlindStatus, str] = {
-    "blind": "blind reviews",
-    "seen": "reviews that were not blind",
-    "unknown": "reviews with unknown blind status",
-    "all": "all reviews, blind or not",
-}
-COEFFICIENT_LABELS: dict[CoefficientName, str] = {
-    "percent": "percent", "fleiss": "Fleiss' kappa", "alpha": "alpha", "ac1": "Gwet's AC1", "cohen": "Cohen's kappa"
-}  # fmt: skip
-
-
-def format_group_cells(table: Iterable[AgreementCoefficient], coefficient: AgreementCoefficient) -> list[str]:
-    """Return the table cells that name the coefficient's benchmark or category, if any, and its criterion. A category
-    is named without its benchmark if all coefficients of the table are of one benchmark."""
-    names = [name for name in group_key(coefficient)[:2] if name is not None]
-    if len(names) > 1 and len({each.benchmark for each in table}) == 1:
-        names = names[1:]
-    return [sanitize(each) for each in (*(["/".join(names)] if names else []), coefficient.criterion)]
-
-
-def format_coefficient_name(coefficient: AgreementCoefficient) -> str:
-    """Return the name of the coefficient, with its level of measurement if that is not nominal."""
-    suffixes = {"nominal": "", "ordinal": " (ordinal)", "masi": " (MASI)"}
-    return COEFFICIENT_LABELS[coefficient.metric] + suffixes[coefficient.level]
-
-
-def format_value_and_interval(coefficient: AgreementCoefficient) -> list[str]:
-    """Return the table cells of the value and its interval."""
-    unit: MetricUnit = "share" if coefficient.metric == "percent" else "score"
-    value, low, high = (
-        format_metric_value(None if each is None else round(each, 3) + 0.0, unit)  # Adding 0.0 turns -0.0 into 0.0.
-        for each in (coefficient.value, coefficient.low, coefficient.high)
+def _request_for_all(table: RatingTable) -> Iterator[_CoefficientRequest]:
+    names, counts = table.annotators, table.count_labels().astype(np.float64)
+    n_labels = (table.cells != NO_LABEL).sum(axis=1)
+    several = np.flatnonzero(n_labels > 1)
+    balanced = np.flatnonzero(n_labels == _most_frequent_label_count(n_labels, table.multiplicity))
+    share = coefficients.percent_agreement(coefficients.compute_pairwise_agreement(counts[several]))
+    yield _CoefficientRequest("percent", names, several, _select_patterns(several, share))
+    yield _CoefficientRequest(
+        "fleiss", names, balanced, _select_patterns(balanced, coefficients.fleiss_kappa(counts[balanced]))
     )
-    return [value, "·" if coefficient.low is None else f"[{low}, {high}]"]
+    alpha = _krippendorff_alpha(table, counts[several])
+    yield _CoefficientRequest("alpha", names, several, _select_patterns(several, alpha), table.level)
+    yield _CoefficientRequest("ac1", names, several, coefficients.gwet_ac1(counts))
 
 
-def group_key(coefficient: AgreementCoefficient) -> tuple[str | None, str | None, str]:
-    """Return (benchmark, category, criterion) of the group that a coefficient describes."""
-    return coefficient.benchmark, coefficient.category, coefficient.criterion
+def _request_for_pairs(table: RatingTable) -> Iterator[_CoefficientRequest]:
+    for pair in combinations(range(len(table.annotators)), 2):
+        names = tuple(table.annotators[at] for at in pair)
+        cells = table.cells[:, pair]
+        both = np.flatnonzero((cells != NO_LABEL).all(axis=1))
+        cells = cells[both]
+        if len(table.annotators) > 2:  # With two annotators, `_request_for_all` has the same percentage.
+            equal = coefficients.percent_agreement(cells[:, 0] == cells[:, 1])
+            yield _CoefficientRequest("percent", names, both, _select_patterns(both, equal))
+        yield _CoefficientRequest("cohen", names, both, _select_patterns(both, coefficients.cohen_kappa(cells)))
+
+
+def _select_patterns(patterns: IntArray, statistic: Statistic) -> Statistic:
+    """Return a statistic that takes the weights of all patterns of a table and applies `statistic` to some of the
+    patterns."""
+    return lambda weights: statistic(weights[:, patterns])
+
+
+def _most_frequent_label_count(n_labels: IntArray, multiplicity: IntArray) -> int:
+    """Return the number of labels, at least two, that most units have. If two numbers are equally frequent, return the
+    larger one."""
+    frequency = np.bincount(n_labels, multiplicity, minlength=3)[2:]
+    return len(frequency) + 1 - int(frequency[::-1].argmax())
+
+
+def _krippendorff_alpha(table: RatingTable, counts: FloatArray) -> Statistic:
+    if table.level == "ordinal":
+        return coefficients.krippendorff_alpha_ordinal(counts)
+    if table.level == "nominal":
+        return coefficients.krippendorff_alpha(counts, coefficients.nominal_distance(len(table.label_keys)))
+    sets = [key if isinstance(key, frozenset) else frozenset({key}) for key in table.label_keys]
+    return coefficients.krippendorff_alpha(counts, coefficients.masi_distance(sets))

@@ -1,223 +1,159 @@
-"""Calibration: automatic verdicts paired with human verdicts, the groups in which they are compared, and their text."""
+"""Confusion matrices of automatic verdicts, their measures with intervals, and the most frequent errors.
+
+Shares (TPR, TNR, precision, agreement) have Wilson's score interval. F1 and kappa have a bootstrap interval, which
+resamples verdict pairs with replacement (Efron and Tibshirani 1993).
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
-from fcreview.model.metric import MetricUnit
-from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import format_count, format_metric_value, format_verdict
-from fcreview.stats.agreement import infer_measurement_level, to_label_key
+import numpy as np
+from numpy.typing import NDArray
 
-CalibrationScope = Literal["overall", "benchmark", "category", "tier", "error", "function"]
-CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("overall", "benchmark", "category", "tier", "error", "function")
-SelectionMethod = Literal["random", "by hand", "both"]
-"""How items were selected for review: `random` if all are from a random sample, `by hand` if none are, `both` if some
-are."""
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictPair:
-    """An automatic verdict and the human verdict on the same target and criterion."""
-
-    item: int
-    source: str
-    """Source of the automatic verdict: `official`, `rule` or `judge`."""
-    judge: str | None
-    """Name of the judge; None for the other sources."""
-    criterion: str
-    automatic: Any
-    human: Any
-    is_random: bool
-    """Whether the item is part of a random sample."""
-    benchmark: str
-    category: str
-    tier: str | None = None
-    """Tier of the checker, if the verdict names it."""
-    error: str | None = None
-    """Error type of the item; None if it has none."""
-    function: str | None = None
-    """Function of the item's first difference; None if it has none."""
-
-    @property
-    def is_correct(self) -> bool:
-        """Whether the automatic verdict equals the human verdict."""
-        return to_label_key(self.automatic) == to_label_key(self.human)
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictPairGroup:
-    """Verdict pairs of one source and criterion that are measured together."""
-
-    scope: CalibrationScope
-    name: str | None
-    """Benchmark, category, tier, error type or function; None in the scope `overall`."""
-    source: str
-    judge: str | None
-    criterion: str
-    pairs: tuple[VerdictPair, ...]
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether all verdicts are true or false."""
-        return all(isinstance(value, bool) for pair in self.pairs for value in (pair.automatic, pair.human))
-
-    @property
-    def selection(self) -> SelectionMethod:
-        """How the items of the group were selected."""
-        n_random = sum(pair.is_random for pair in self.pairs)
-        return "random" if n_random == len(self.pairs) else "both" if n_random else "by hand"
-
-
-MeasureName = Literal["agreement", "tpr", "tnr", "precision", "f1", "kappa"]
-IntervalMethod = Literal["wilson", "bootstrap"]
-
-
-@dataclass(frozen=True, slots=True)
-class CalibrationMeasure:
-    """A measure of a confusion matrix. `fcreview calibrate --json` prints these fields."""
-
-    metric: MeasureName
-    value: float | None
-    """Value of the measure; None if the denominator is 0."""
-    low: float | None
-    high: float | None
-    interval: IntervalMethod
-    """Method of the 95 % interval."""
-    n: int
-    """Number of verdict pairs in the denominator."""
-
-
-ErrorGrouping = Literal["category", "error", "function"]
-ERROR_GROUPINGS: tuple[ErrorGrouping, ...] = ("category", "error", "function")
-
-
-@dataclass(frozen=True, slots=True)
-class ConfusionCell:
-    """A cell of a confusion matrix."""
-
-    automatic: Any
-    human: Any
-    n: int
-    """Number of verdict pairs."""
-    items: tuple[int, ...]
-    """Numbers of the items of the verdict pairs, without duplicates."""
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """Calibration of one source on one criterion in one group. `fcreview calibrate --json` prints these fields."""
-
-    scope: CalibrationScope
-    name: str | None
-    source: str
-    judge: str | None
-    criterion: str
-    binary: bool
-    chosen: SelectionMethod
-    n: int
-    n_random: int
-    cells: tuple[ConfusionCell, ...]
-    """Cells of the confusion matrix that are not empty, the diagonal first."""
-    rates: tuple[CalibrationMeasure, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorGroup:
-    """Equal wrong verdicts of a source on items of the same category, error type or function."""
-
-    source: str
-    judge: str | None
-    criterion: str
-    by: ErrorGrouping
-    name: str
-    automatic: Any
-    human: Any
-    wrong: int
-    """Number of verdict pairs in the group."""
-    of: int
-    """Number of verdict pairs of the same category, error type or function with the same automatic verdict, right or
-    wrong."""
-    items: tuple[int, ...]
-    """Numbers of the group's items, without duplicates."""
-
-
-def group_verdict_pairs(pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[VerdictPairGroup]:
-    """Yield the groups of each scope, sorted by source, judge, criterion and name. Pairs without a tier, error type or
-    function are omitted from the scope of that property. Numbers become floats, so that 1 and 1.0 are the same
-    label."""
-    comparable = []
-    for pair in pairs:
-        if infer_measurement_level((pair.automatic, pair.human)) == "ordinal":
-            pair = replace(pair, automatic=float(pair.automatic), human=float(pair.human))
-        comparable.append(pair)
-    for scope in scopes:
-        groups: dict[tuple[str, str | None, str, str | None], list[VerdictPair]] = {}
-        for pair in comparable:
-            name = None if scope == "overall" else getattr(pair, scope)
-            if scope == "overall" or name is not None:
-                groups.setdefault((pair.source, pair.judge, pair.criterion, name), []).append(pair)
-        for source, judge, criterion, name in sorted(groups, key=lambda names: [each or "" for each in names]):
-            group = tuple(groups[source, judge, criterion, name])
-            yield VerdictPairGroup(scope, name, source, judge, criterion, group)
-
-
-MEASURE_LABELS: dict[MeasureName, str] = {
-    "tpr": "TPR", "tnr": "TNR", "precision": "precision", "f1": "F1", "kappa": "kappa", "agreement": "agreement"
-}  # fmt: skip
-MAX_ERROR_GROUPS = 12
-"""Number of error groups to show for each source where space is limited."""
-BY_HAND = (
-    "items chosen by hand: the measures describe these items only. Use `fcreview queue create` to draw a random sample."
+from fcreview.stats.agreement_coefficients import FloatArray, Statistic, bootstrap, cohen_kappa
+from fcreview.stats.agreement_ratings import to_label_key
+from fcreview.stats.calibration_pairs import (
+    ERROR_GROUPINGS,
+    Calibration,
+    CalibrationMeasure,
+    CalibrationScope,
+    ConfusionCell,
+    ErrorGroup,
+    ErrorGrouping,
+    MeasureName,
+    VerdictPair,
+    VerdictPairGroup,
+    group_verdict_pairs,
 )
-NOTES = (
-    "Positive means pass, or yes. 'unsure', disputed and stale reviews are excluded.",
-    "[ ]: 95 % interval (Wilson for shares, bootstrap for F1 and kappa). ·: n/a.",
-)
-NO_PAIRS_MESSAGE = "nothing to compare: no item has both an automatic and a human verdict"
+from fcreview.stats.intervals import wilson_interval
 
 
-def describe_selection(pairs: Iterable[VerdictPair]) -> list[str]:
-    """Return lines of text with the number of reviewed items, how many of them are from a random sample, and a warning
-    if none are."""
-    is_random = {pair.item: pair.is_random for pair in pairs}
-    n_random = sum(is_random.values())
-    counts = f"{format_count(len(is_random), 'reviewed item')}, {n_random:,} of them in a random sample"
-    return [counts] if n_random else [counts, BY_HAND]
+def compute_binary_measures(counts: Sequence[int]) -> list[CalibrationMeasure]:
+    """Compute the measures of verdicts that are true or false. `counts`: true positives, false positives, false
+    negatives, true negatives. Positive means pass or yes."""
+    tp, fp, fn, tn = counts
+    n = tp + fp + fn + tn
+    labels = np.array([[1, 1], [1, 0], [0, 1], [0, 0]], dtype=np.int64)
+    return [
+        _share_measure("agreement", tp + tn, n),
+        _share_measure("tpr", tp, tp + fn),
+        _share_measure("tnr", tn, tn + fp),
+        _share_measure("precision", tp, tp + fp),
+        *_bootstrap_measures(np.array(counts, dtype=np.int64), {"f1": _f1, "kappa": cohen_kappa(labels)}),
+    ]
 
 
-def format_source_and_criterion(group: Calibration | VerdictPairGroup | ErrorGroup) -> list[str]:
-    """Return the table cells of the source, with the judge's name, and the criterion."""
-    judge = f" {sanitize(group.judge)}" if group.judge else ""
-    return [group.source + judge, sanitize(group.criterion)]
+def compute_multiclass_measures(labels: Sequence[tuple[int, int]]) -> list[CalibrationMeasure]:
+    """Compute agreement and kappa of verdicts with any labels, given as pairs of label numbers (automatic, human)."""
+    patterns, counts = np.unique(np.array(labels, dtype=np.int64).reshape(-1, 2), axis=0, return_counts=True)
+    n_equal = int(counts[patterns[:, 0] == patterns[:, 1]].sum())
+    agreement = _share_measure("agreement", n_equal, int(counts.sum()))
+    return [agreement, *_bootstrap_measures(counts, {"kappa": cohen_kappa(patterns)})]
 
 
-def format_selection_method(group: Calibration) -> str:
-    """Format how items were selected: `by hand`, `random` or `12 of 40 random`."""
-    return group.chosen if group.chosen != "both" else f"{group.n_random:,} of {group.n:,} random"
+def _share_measure(name: MeasureName, count: int, n: int) -> CalibrationMeasure:
+    low, high = wilson_interval(count, n) or (None, None)
+    return CalibrationMeasure(name, count / n if n else None, low, high, "wilson", n)
 
 
-def format_error(group: ErrorGroup) -> str:
-    """Format the automatic and the human verdict of an error group: `pass, human fail`."""
-    automatic, human = (format_verdict(value, group.criterion) for value in (group.automatic, group.human))
-    return f"{automatic}, human {human}"
+def _f1(weights: FloatArray) -> FloatArray:
+    """Compute 2 tp / (2 tp + fp + fn) of each sample; NaN without positives."""
+    tp, wrong = weights[:, 0], weights[:, 1] + weights[:, 2]
+    with np.errstate(invalid="ignore"):
+        value: FloatArray = 2 * tp / (2 * tp + wrong)
+    return value
 
 
-def format_measure(measure: CalibrationMeasure | None) -> list[str]:
-    """Return the table cells of the value and its interval: `91.2 %`, `[85.0, 95.1]`."""
-    if measure is None or measure.value is None:
-        return ["·", ""]
-    unit: MetricUnit = "score" if measure.metric in ("kappa", "f1") else "share"
-    value, low, high = (
-        format_metric_value(None if each is None else round(each, 6) + 0.0, unit)  # Adding 0.0 turns -0.0 into 0.0.
-        for each in (measure.value, measure.low, measure.high)
+def _bootstrap_measures(
+    counts: NDArray[np.int64], statistics: dict[MeasureName, Statistic]
+) -> list[CalibrationMeasure]:
+    n = int(counts.sum())
+    estimates = [each.for_units(n) for each in bootstrap(counts, list(statistics.values()))]
+    return [
+        CalibrationMeasure(name, each.value, each.low, each.high, "bootstrap", n)
+        for name, each in zip(statistics, estimates, strict=True)
+    ]
+
+
+def compute_calibrations(pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[Calibration]:
+    """Compute the calibration of each group of verdict pairs."""
+    yield from map(calibrate_group, group_verdict_pairs(pairs, scopes))
+
+
+def calibrate_group(group: VerdictPairGroup) -> Calibration:
+    """Compute the confusion matrix and the measures of one group."""
+    cells = _confusion_cells(group.pairs)
+    return Calibration(
+        scope=group.scope,
+        name=group.name,
+        source=group.source,
+        judge=group.judge,
+        criterion=group.criterion,
+        binary=group.is_binary,
+        chosen=group.selection,
+        n=len(group.pairs),
+        n_random=sum(pair.is_random for pair in group.pairs),
+        cells=cells,
+        rates=tuple(_compute_measures(group, cells)),
     )
-    return [value, "" if measure.low is None else f"[{low.removesuffix(' %')}, {high.removesuffix(' %')}]"]
 
 
-def format_measures(measures: Sequence[CalibrationMeasure]) -> dict[MeasureName, str]:
-    """Return the value and interval of each measure, in the order of `MEASURE_LABELS`."""
-    by_name = {measure.metric: measure for measure in measures}
-    return {name: " ".join(filter(None, format_measure(by_name.get(name)))) for name in MEASURE_LABELS}
+def find_error_groups(pairs: Iterable[VerdictPair]) -> Iterator[ErrorGroup]:
+    """Yield the error groups of each source, judge and criterion: first by category, then by error type, then by
+    function, each with the largest group first."""
+    for group in group_verdict_pairs(pairs, ("overall",)):
+        for by in ERROR_GROUPINGS:
+            yield from sorted(_group_errors(group, by), key=lambda errors: (-errors.wrong, errors.name))
+
+
+def _group_errors(group: VerdictPairGroup, by: ErrorGrouping) -> Iterator[ErrorGroup]:
+    totals: Counter[tuple[str, Any]] = Counter()
+    wrong: dict[tuple[str, Any, Any], list[VerdictPair]] = {}
+    for pair in group.pairs:
+        name = getattr(pair, by)
+        if name is None:
+            continue
+        totals[name, to_label_key(pair.automatic)] += 1
+        if not pair.is_correct:
+            wrong.setdefault((name, to_label_key(pair.automatic), to_label_key(pair.human)), []).append(pair)
+    for (name, automatic, _), errors in wrong.items():
+        yield ErrorGroup(
+            group.source, group.judge, group.criterion, by, name,
+            errors[0].automatic, errors[0].human, len(errors), totals[name, automatic], _unique_items(errors),
+        )  # fmt: skip
+
+
+def _confusion_cells(pairs: Iterable[VerdictPair]) -> tuple[ConfusionCell, ...]:
+    cells: dict[tuple[Any, Any], list[VerdictPair]] = {}
+    for pair in pairs:
+        cells.setdefault((to_label_key(pair.automatic), to_label_key(pair.human)), []).append(pair)
+
+    def sort_key(labels: tuple[Any, Any]) -> tuple[bool, bool, str]:
+        texts = [sorted(label) if isinstance(label, frozenset) else label for label in labels]
+        return labels[0] != labels[1], labels[0] != "True", str(texts)
+
+    order = sorted(cells, key=sort_key)
+    return tuple(
+        ConfusionCell(members[0].automatic, members[0].human, len(members), _unique_items(members))
+        for members in (cells[labels] for labels in order)
+    )
+
+
+def _unique_items(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(pair.item for pair in pairs))
+
+
+def _compute_measures(group: VerdictPairGroup, cells: tuple[ConfusionCell, ...]) -> list[CalibrationMeasure]:
+    if group.is_binary:
+        counts = {(cell.automatic, cell.human): cell.n for cell in cells}
+        order = ((True, True), (True, False), (False, True), (False, False))
+        return compute_binary_measures([counts.get(verdicts, 0) for verdicts in order])
+    numbers: dict[Any, int] = {}
+
+    def number_of(value: Any) -> int:
+        return numbers.setdefault(to_label_key(value), len(numbers))
+
+    return compute_multiclass_measures([(number_of(pair.automatic), number_of(pair.human)) for pair in group.pairs])

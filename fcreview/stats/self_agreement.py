@@ -64,9 +64,9 @@ def compute_self_agreement(repeats: Iterable[RepeatedRating]) -> Iterator[SelfAg
 def _compute_for(annotator: str | None, criterion: str, repeats: Sequence[RepeatedRating]) -> SelfAgreement:
     import numpy as np
 
-    from fcreview.stats.agreement import Rating
+    from fcreview.stats.agreement import build_rating_table
     from fcreview.stats.agreement_coefficients import bootstrap, cohen_kappa, percent_agreement
-    from fcreview.stats.agreement_summary import build_rating_table
+    from fcreview.stats.agreement_ratings import Rating
 
     ratings = [
         Rating(unit, each.key, each.target, criterion, occasion, value)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.model.decision import Disagreement, find_disagreements
 from fcreview.model.review import ItemKey, Opinion
-from fcreview.stats.agreement import Rating
+from fcreview.stats.agreement_ratings import Rating
 from fcreview.stats.self_agreement import RepeatedRating
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fcreview.model.review import ItemKey
-from fcreview.stats.agreement import AgreementCoefficient, Rating
-from fcreview.stats.agreement_summary import compute_agreement
+from fcreview.stats.agreement import compute_agreement
+from fcreview.stats.agreement_ratings import AgreementCoefficient, Rating
 
 NAMES = ("alice", "bob", "carol", "dan", "eve")
 KEY = ItemKey("acebench", "v1", "en", "maple", "normal", "n_0")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from fcreview.stats import agreement_coefficients
-from fcreview.stats.agreement import Rating
-from fcreview.stats.agreement_summary import compute_agreement
+from fcreview.stats.agreement import compute_agreement
+from fcreview.stats.agreement_ratings import Rating
 from tests.stats.agreement_tables import figures, made_up, ratings
 
 pytestmark = pytest.mark.slow  # thousands of draws each

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.stats.agreement import AgreementCoefficient, Rating, build_labels, split_by_blind_status
-from fcreview.stats.agreement_summary import compute_agreement
+from fcreview.stats.agreement import compute_agreement
+from fcreview.stats.agreement_ratings import AgreementCoefficient, Rating, build_labels, split_by_blind_status
 from tests.stats.agreement_tables import KEY, figures, ratings
 
 CHANCE = ("fleiss", "alpha", "cohen alice bob")

@@ -13,8 +13,8 @@ from scipy.stats import bootstrap
 from statsmodels.stats.inter_rater import cohens_kappa, to_table
 from statsmodels.stats.proportion import proportion_confint
 
-from fcreview.stats.calibration import CalibrationMeasure, MeasureName
-from fcreview.stats.calibration_summary import compute_binary_measures, compute_multiclass_measures
+from fcreview.stats.calibration import compute_binary_measures, compute_multiclass_measures
+from fcreview.stats.calibration_pairs import CalibrationMeasure, MeasureName
 
 COUNTS = st.lists(st.integers(0, 40), min_size=4, max_size=4).filter(any)
 

@@ -8,7 +8,7 @@ import pytest
 
 from fcreview.tui.actions import ACTIONS, KEY_SCOPES
 from fcreview.tui.keymap import NO_KEY, KeymapError, first_key_names, format_key, resolve_keymap, validate_keymap
-from fcreview.tui.review.judge import PendingQuestion
+from fcreview.tui.review.recorder import PendingQuestion
 from fcreview.tui.review.status import status_line
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.text.lines import plain_text
@@ -69,7 +69,8 @@ def test_keys_are_shown_as_people_write_them() -> None:
         ">", "/", "PgDn", "^q", "Q", "shift+f2",
     ]  # fmt: skip
     given = frozenset(resolve_keymap({"item.pass": "y", "item.next": ">"}).items())
-    assert {name: first_key_names(given).get(name) for name in ("item.pass", "item.next", "item.fail", "item.copy")} == {
+    names = ("item.pass", "item.next", "item.fail", "item.copy")
+    assert {name: first_key_names(given).get(name) for name in names} == {
         "item.pass": "y", "item.next": ">", "item.fail": "f", "item.copy": None,
     }  # fmt: skip
 
@@ -79,7 +80,8 @@ def test_hints_name_the_keys_in_force() -> None:
     line = plain_text(status_line(("", ""), PendingQuestion(), 100, False, 100, keys))
     assert line.startswith(" > [ items · p k move · ") and "X verdict on: item" in line
     assert plain_text(status_line(("", ""), PendingQuestion(), 100, False, 160, first_key_names())).startswith(
-        " ] [ items · j k move · enter open · . difference · t dialogue · d function docs · R records · / search · q queue"
+        " ] [ items · j k move · enter open · . difference · t dialogue · d function docs · R records · / search"
+        " · q queue"
     )
 
 

@@ -1,6 +1,6 @@
 """Tables of agreement and calibration statistics. Choosing a row opens the items from which it was computed.
 
-`fcreview.stats.agreement` and `fcreview.stats.calibration` compute the statistics.
+`fcreview.stats.agreement_ratings` and `fcreview.stats.calibration_pairs` compute the statistics.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_metric_value, format_verdict
-from fcreview.stats.agreement import (
+from fcreview.stats.agreement_ratings import (
     BlindStatus,
     format_coefficient_name,
     format_group_cells,
     format_value_and_interval,
     group_key,
 )
-from fcreview.stats.calibration import (
+from fcreview.stats.calibration_pairs import (
     CALIBRATION_SCOPES,
     MEASURE_LABELS,
     CalibrationScope,
@@ -35,8 +35,8 @@ from fcreview.tui.text.lines import StyledText, TextColumn, truncate_middle
 from fcreview.tui.text.theme import symbols
 
 if TYPE_CHECKING:
-    from fcreview.stats.agreement import AgreementCoefficient
-    from fcreview.stats.calibration import Calibration, ErrorGroup, MeasureName
+    from fcreview.stats.agreement_ratings import AgreementCoefficient
+    from fcreview.stats.calibration_pairs import Calibration, ErrorGroup, MeasureName
 
 
 MISSING = "·"
@@ -153,7 +153,7 @@ def reported_scopes(pairs: Iterable[VerdictPair]) -> list[CalibrationScope]:
 
 def calibration_groups(pairs: Iterable[VerdictPair], scope: CalibrationScope) -> list[CalibrationGroup]:
     """Compute the calibration of each group of a scope."""
-    from fcreview.stats.calibration_summary import calibrate_group
+    from fcreview.stats.calibration import calibrate_group
 
     return [CalibrationGroup(calibrate_group(group), group.pairs) for group in group_verdict_pairs(pairs, (scope,))]
 

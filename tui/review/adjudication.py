@@ -17,7 +17,7 @@ from fcreview.model.review import CORRECT, Annotation, Fault, Opinion
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import Scale, decides, find_scale
 from fcreview.model.wording import format_count, format_verdict
-from fcreview.stats.agreement import (
+from fcreview.stats.agreement_ratings import (
     format_majority,
     format_opinion,
     format_source_verdict,
@@ -29,8 +29,8 @@ from fcreview.tui.item_view.blocks import Block
 from fcreview.tui.item_view.verdicts import format_verdict_value
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ActionRunner
-from fcreview.tui.review.judge import VERDICTS_BY_KEY, KeyLookup, describe_event
 from fcreview.tui.review.prefetch import find_item_number
+from fcreview.tui.review.recorder import VERDICTS_BY_KEY, KeyLookup, describe_event
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
 from fcreview.tui.text.lines import (
     Line,

@@ -19,7 +19,8 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.action_queue import QueuedAction
 from fcreview.tui.review.cursor import Cursor
-from fcreview.tui.review.judge import (
+from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, ItemPrefetcher, RequestedItem
+from fcreview.tui.review.recorder import (
     KeyLookup,
     PendingQuestion,
     ReviewOutcome,
@@ -27,7 +28,6 @@ from fcreview.tui.review.judge import (
     ReviewSubject,
     score_criteria,
 )
-from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, ItemPrefetcher, RequestedItem
 from fcreview.tui.review.status import NO_MESSAGE, Pace, StatusMessage, score_moved_message
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import truncate_middle

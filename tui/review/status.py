@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fcreview.model.address import ITEM, describe_address
 from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.tui.review.judge import GOLDEN_WRONG_PREFIX, PendingQuestion
+from fcreview.tui.review.recorder import GOLDEN_WRONG_PREFIX, PendingQuestion
 from fcreview.tui.text.lines import Line, StyledText, justify_line, key_hints_line, line_width, truncate
 from fcreview.tui.text.theme import symbols
 

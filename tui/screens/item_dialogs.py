@@ -31,11 +31,11 @@ from fcreview.tui.review.item_actions import (
     read_raw_records,
 )
 from fcreview.tui.review.item_reviewer import NAME_CELLS, ItemView
-from fcreview.tui.review.judge import ReviewOutcome, ReviewSubject
+from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
 from fcreview.tui.review.status import StatusMessage
+from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.screens.dialogs import FaultScreen, NoteScreen, TagsScreen, tag_choices
 from fcreview.tui.screens.pager import PagerScreen, PagerText
-from fcreview.tui.screens.picker import PickerScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.clipboard import copy_text
 from fcreview.tui.text.lines import Line, key_hints_line, line_width, truncate_middle

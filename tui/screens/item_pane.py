@@ -28,8 +28,8 @@ from fcreview.tui.item_view.document import header_line
 from fcreview.tui.key_bindings import active_key_names, make_bindings
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ItemReviewer
-from fcreview.tui.review.judge import ReviewSubject, unanswered_judge_verdicts
 from fcreview.tui.review.prefetch import DisplayedItem, ItemPrefetcher, RequestedItem
+from fcreview.tui.review.recorder import ReviewSubject, unanswered_judge_verdicts
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, status_line
 from fcreview.tui.screens import item_dialogs
 from fcreview.tui.screens.dialogs import AskScreen

@@ -20,7 +20,7 @@ from textual.widget import Widget
 from fcreview.tui.actions import QUEUE_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, make_bindings
 from fcreview.tui.queue.state import CursorPosition, QueueLevels, QueuePosition, QueueState
-from fcreview.tui.screens.queue_choices import QueueMenus
+from fcreview.tui.screens.queue_menus import QueueMenus
 from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.screens.split_view import SplitView
 from fcreview.tui.session import Session

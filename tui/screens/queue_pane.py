@@ -17,7 +17,7 @@ from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading_line
 from fcreview.tui.queue.loader import QueueLoader, QueuePage, QueueRequest
 from fcreview.tui.queue.state import CursorPosition, QueueState
-from fcreview.tui.screens.queue_choices import QueueMenus
+from fcreview.tui.screens.queue_menus import QueueMenus
 from fcreview.tui.session import Session, SessionError
 from fcreview.tui.widgets.base import ProgressTimer, work
 from fcreview.tui.widgets.document_view import LineBar

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.binding import BindingType
 
-from fcreview.stats.agreement import (
+from fcreview.stats.agreement_ratings import (
     AGREEMENT_SCOPES,
     SCOPE_HEADINGS,
     AgreementScope,
@@ -16,8 +16,8 @@ from fcreview.stats.agreement import (
     find_multiply_labelled_items,
     split_by_blind_status,
 )
-from fcreview.stats.calibration import NO_PAIRS_MESSAGE as CALIBRATION_NONE
-from fcreview.stats.calibration import CalibrationScope, VerdictPair
+from fcreview.stats.calibration_pairs import NO_PAIRS_MESSAGE as CALIBRATION_NONE
+from fcreview.stats.calibration_pairs import CalibrationScope, VerdictPair
 from fcreview.store.rows import View
 from fcreview.tui.actions import AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.key_bindings import make_bindings
@@ -33,13 +33,13 @@ from fcreview.tui.queue.statistics import (
     error_kind_rows,
     reported_scopes,
 )
-from fcreview.tui.screens.picker import PickerScreen
+from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.text.lines import ChoiceTable
 from fcreview.tui.widgets.base import work
 
 if TYPE_CHECKING:
-    from fcreview.stats.agreement import RatingGroup
-    from fcreview.stats.calibration import ErrorGroup
+    from fcreview.stats.agreement_ratings import RatingGroup
+    from fcreview.stats.calibration_pairs import ErrorGroup
     from fcreview.tui.session import Session
 
 
@@ -141,7 +141,7 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
 
 
 def _rating_groups(ratings: Sequence[Rating]) -> list[RatingGroup]:
-    from fcreview.stats.agreement_summary import build_rating_groups
+    from fcreview.stats.agreement import build_rating_groups
 
     found = [
         group
@@ -152,7 +152,7 @@ def _rating_groups(ratings: Sequence[Rating]) -> list[RatingGroup]:
 
 
 def _agreement_cells(group: RatingGroup) -> Iterable[AgreementCell]:
-    from fcreview.stats.agreement_summary import compute_coefficients
+    from fcreview.stats.agreement import compute_coefficients
 
     return [
         AgreementCell(figure, tuple(find_multiply_labelled_items(group, figure.annotators)))
@@ -214,6 +214,6 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
 
 
 def _compute_error_groups(cases: Sequence[VerdictPair]) -> list[ErrorGroup]:
-    from fcreview.stats.calibration_summary import find_error_groups  # imports numpy, which is slow to load
+    from fcreview.stats.calibration import find_error_groups  # imports numpy, which is slow to load
 
     return list(find_error_groups(cases))

@@ -105,6 +105,6 @@ def test_what_the_disk_does_not_confirm_is_not_told_as_saved_nor_as_gone(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", broken)
-        with pytest.raises(JournalError, match="the review may be lost, because .* could not be synced"):
+        with pytest.raises(JournalError, match=r"the review may be lost, because .* could not be synced"):
             Journal(workspace, "alice").append(key("late"), Annotation(verdict=True))
     assert ids(workspace)[-1] == "late"

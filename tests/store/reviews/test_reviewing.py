@@ -191,7 +191,8 @@ workspace = Workspace(Path(sys.argv[1]))
 with Store.open(workspace, sys.argv[2]) as store:
     reviewer = Reviewer(store, Journal(workspace, sys.argv[2]))
     for number in range(40):
-        reviewer.review(store.find_items(f"simple_{number % 4}")[0], Annotation(verdict=number % 3 == 0, note=str(number)))
+        item = store.find_items(f"simple_{number % 4}")[0]
+        reviewer.review(item, Annotation(verdict=number % 3 == 0, note=str(number)))
 """
 
 

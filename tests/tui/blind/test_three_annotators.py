@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from fcreview.model.review import UNSURE
-from fcreview.stats.agreement import split_by_blind_status
-from fcreview.stats.agreement_summary import compute_agreement
+from fcreview.stats.agreement import compute_agreement
+from fcreview.stats.agreement_ratings import split_by_blind_status
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace

@@ -9,7 +9,7 @@ import pytest
 from fcreview.model.address import describe_address
 from fcreview.model.sanitize import display_width
 from fcreview.tui.item_view.document import header_line, summary_lines
-from fcreview.tui.review.judge import PendingQuestion
+from fcreview.tui.review.recorder import PendingQuestion
 from fcreview.tui.review.status import fit_key_hints, status_line
 from fcreview.tui.text.lines import plain_text
 from tests.tui.item_view.document_text import WEATHER, detail

@@ -10,7 +10,7 @@ from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import build_document, target_at
-from fcreview.tui.review.judge import pending_question, score_criteria
+from fcreview.tui.review.recorder import pending_question, score_criteria
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.queue.state import CursorPosition, QueueLevels, QueueState, level_from_json, level_to_json
-from fcreview.tui.screens.picker import ClustersScreen
+from fcreview.tui.screens.choice_list import ClustersScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 from tests.tui.queue.test_queue_choices import items, some

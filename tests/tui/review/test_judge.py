@@ -15,7 +15,7 @@ from fcreview.run_plan import RunPlan
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
-from fcreview.tui.review.judge import ReviewRecorder, ReviewSubject
+from fcreview.tui.review.recorder import ReviewRecorder, ReviewSubject
 from fcreview.tui.session import Session
 from tests.store.factory import make_item, write_run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.tui.review.judge import PendingQuestion
+from fcreview.tui.review.recorder import PendingQuestion
 from fcreview.tui.review.status import BREAK_SECONDS, Pace, StatusMessage, status_line
 from fcreview.tui.text.lines import line_width, plain_text
 

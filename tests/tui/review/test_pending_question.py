@@ -16,7 +16,7 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.review.judge import PendingQuestion, pending_question
+from fcreview.tui.review.recorder import PendingQuestion, pending_question
 from fcreview.tui.session import Session
 from tests.store.factory import make_item, write_run
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.stats.agreement import format_coefficient_name, format_value_and_interval, split_by_blind_status
-from fcreview.stats.agreement_summary import compute_agreement
+from fcreview.stats.agreement import compute_agreement
+from fcreview.stats.agreement_ratings import format_coefficient_name, format_value_and_interval, split_by_blind_status
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace

@@ -13,8 +13,8 @@ from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import QueueRow
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.review.item_actions import RunPrediction, prediction_choices
+from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.screens.item_pane import ItemScreen
-from fcreview.tui.screens.picker import PickerScreen
 from fcreview.tui.text.lines import plain_text, table_lines
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.lists import TextList

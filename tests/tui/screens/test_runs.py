@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.tui.screens.compare import RunsScreen
 from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.screens.runs import RunsScreen
 
 RUNS = {
     "maple-8b": [{"official": at < 2} for at in range(4)],

@@ -55,7 +55,8 @@ def extent_of(*rows: QueueRow, models: bool = False, repeats: bool = False) -> C
     errors = [row.error_type or (row.rule_error_type if row.rule is False else None) or "" for row in rows]
     return ColumnWidths(
         item=max(len(row.id) for row in rows), category=max(len(row.category) for row in rows),
-        model=max(len(row.model) for row in rows) if models else 0, error=max(map(len, errors)), id_repeats_category=repeats,
+        model=max(len(row.model) for row in rows) if models else 0, error=max(map(len, errors)),
+        id_repeats_category=repeats,
         has_rule=any(row.rule is not None for row in rows), has_judge=any(row.judge is not None for row in rows),
         has_difference=any(row.first_difference for row in rows),
     )  # fmt: skip

@@ -13,7 +13,7 @@ from fcreview.store.rows import RunRow
 from fcreview.tui.queue.choices import issue_choices, order_choices
 from fcreview.tui.queue.loader import count_clusters
 from fcreview.tui.queue.state import ClusterCounts, CursorPosition, QueueLevels, QueueState
-from fcreview.tui.screens.picker import ClustersScreen, PickerScreen
+from fcreview.tui.screens.choice_list import ClustersScreen, PickerScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import ChoiceTable
 
@@ -115,7 +115,7 @@ class QueueMenus:
 
     def _make_runs_screen(self) -> ModalScreen[Any]:
         from fcreview.tui.queue.runs import RunListState
-        from fcreview.tui.screens.compare import RunsScreen
+        from fcreview.tui.screens.runs import RunsScreen
 
         compare = None if self._state.blind else self._make_compare_screen
         if self._run_list is None:

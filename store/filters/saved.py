@@ -105,4 +105,4 @@ def _is_saved_filter(term: FilterTerm) -> bool:
 def _unknown_name_message(name: str, saved_filters: Mapping[str, str]) -> str:
     names = ", ".join(SAVED_FILTER_PREFIX + each for each in saved_filters) or "none"
     word = SAVED_FILTER_PREFIX + name
-    return f'no saved filter {word} (saved filters: {names}). To search for the text, write "{word}" in quotation marks'
+    return f"no saved filter {word} (saved filters: {names}). Quote it to search for text."

@@ -1,7 +1,7 @@
 """How often the intervals of figures hold that are made of other answers than pass and fail: CONFETTI's soft score, per
 call and as the product of a chain.
 
-The recorded scores are taken for what people would say. The automatic ones are these with a part turned (another
+The recorded scores are taken for what people would say. The automatic ones are these with a part flipped (another
 record's score in their place, in long chains more often than in short ones), or the binary verdict, 1 or 0.
 
 Usage: python benchmarks/coverage/answers.py BENCH [--repetitions N]   (BENCH: folder of published runs)
@@ -63,8 +63,8 @@ def scores_of(setting: Setting, name: str) -> Scores:
     else:
         generator, part = np.random.default_rng(3), float(name)
         length = np.array([int(row.metadata["chain"]["length"]) for row in rows])
-        turned = generator.random(len(rows)) < part * np.sqrt(length) / np.sqrt(length).mean()
-        automatic = np.where(turned, generator.permutation(truth), truth)
+        flipped = generator.random(len(rows)) < part * np.sqrt(length) / np.sqrt(length).mean()
+        automatic = np.where(flipped, generator.permutation(truth), truth)
     return Scores(rows, truth, automatic, starts)
 
 
@@ -122,7 +122,7 @@ def main() -> None:
     print("|---" * (len(heads) + 2) + "|")
     with tempfile.TemporaryDirectory() as folder:
         setting = next(settings(wanted.bench, Path(folder), "CONFETTI, 20"))
-        for name, word in (("0.05", "5 % turned"), ("0.2", "20 % turned"), ("binary", "1 or 0")):
+        for name, word in (("0.05", "5 % flipped"), ("0.2", "20 % flipped"), ("binary", "1 or 0")):
             if wanted.scores not in word:
                 continue
             scores = scores_of(setting, name)

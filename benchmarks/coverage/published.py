@@ -52,8 +52,8 @@ class Published:
     """A source that the benchmark has besides."""
     unchecked: bool = False
     """Whether a checker that lets every value pass is tried."""
-    turned: Sequence[float] = (0.05, 0.2)
-    """Parts of the verdicts that are turned."""
+    flipped: Sequence[float] = (0.05, 0.2)
+    """Shares of the verdicts that are inverted."""
 
 
 AST: MetricKey = ("accuracy", 1, "ast")
@@ -78,7 +78,7 @@ def settings(bench: Path, folder: Path, only: str) -> Iterator[Setting]:
     for published in RUNS:
         names = [published.automatic] if published.automatic else []
         names += ["values unchecked"] if published.unchecked else []
-        names += [f"{100 * part:.0f} % turned" for part in published.turned]
+        names += [f"{100 * part:.0f} % flipped" for part in published.flipped]
         names = [f"{published.name}, {name}" for name in names]
         if not any(only.lower() in name.lower() for name in names):
             continue
@@ -87,7 +87,7 @@ def settings(bench: Path, folder: Path, only: str) -> Iterator[Setting]:
         weights = _weights(rows, run, published.figure, words)
         made = [automatic] if published.automatic else []
         made += [unchecked(truth, rows)] if published.unchecked else []
-        made += [turned(truth, category, part) for part in published.turned]
+        made += [flipped(truth, category, part) for part in published.flipped]
         for name, flags in zip(names, made, strict=True):
             if only.lower() in name.lower():
                 yield Setting(name, truth, flags, category, rows, partial(_figures, run), weights)
@@ -98,8 +98,8 @@ def unchecked(truth: Flags, rows: Sequence[ScoredItem]) -> Flags:
     return truth | np.array([(row.error_type or "").startswith(VALUES) for row in rows])
 
 
-def turned(truth: Flags, category: NDArray[np.int64], part: float) -> Flags:
-    """About this part of the verdicts the other way round: in some categories several times as many as in others."""
+def flipped(truth: Flags, category: NDArray[np.int64], part: float) -> Flags:
+    """Return the verdicts with about this share inverted, in some categories several times as many as in others."""
     generator = np.random.default_rng(1)
     chance = generator.gamma(2.0, 0.5, category.max() + 1)[category]
     flags: Flags = truth ^ (generator.random(len(truth)) < np.minimum(part * chance / chance.mean(), 0.5))

@@ -1,7 +1,7 @@
 """How often the intervals of `fcreview estimate` hold, on verdicts of published runs.
 
 One source is taken for the truth and another for the automatic verdict: the recomputed one, a judge, or the truth with
-verdicts turned at random, more in some categories than in others. Samples are drawn as queue files draw them (uniform,
+verdicts flipped at random, more in some categories than in others. Samples are drawn as queue files draw them (uniform,
 stratified by category, uniform and then extended), and the truth is looked for in the intervals that come out.
 
 Usage: python benchmarks/coverage/verdicts.py BENCH [--repetitions N] [--setting NAME]

@@ -146,7 +146,7 @@ def list_wrong_parameter_types(calls: list[ReviewedCall]) -> Iterator[str]:
             yield from call.wrong_parameter_types.values()
 
 
-NOT_RECOMPUTED_NOTE = "not recomputed, because success depends on live API responses and an LLM judge"
+NOT_RECOMPUTED_NOTE = "success depends on live API responses and an LLM judge"
 """Reason, shown on every item, why there is no recomputed verdict."""
 JUDGE_NAME = "gpt-4o (as published)"
 """Name of the judge in the released code. The files of a run do not state the judge."""

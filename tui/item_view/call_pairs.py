@@ -174,7 +174,7 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
         remarks.append(f"duplicate of {duplicate}")
     if (compared := compared_golden_call(indexed, pair, address)) is not None:
         number = next((n for n, other in enumerate(indexed.pairs[pair.turn], 1) if other.golden == compared.index), 0)
-        remarks.append(f"compared with golden call {number}")
+        remarks.append(f"vs golden call {number}")
     return remarks
 
 

@@ -327,7 +327,7 @@ class ItemReviewer:
         return True
 
     async def _latest_detail(self, subject: ReviewSubject) -> ItemDetail:
-        if subject.item == self.displayed.item and not self._is_detail_stale:
+        if subject.item == self.displayed.navigator.item and not self._is_detail_stale:
             return self.displayed.detail
         try:
             return await self._prefetcher.read_detail(subject.item)

@@ -52,7 +52,10 @@ def test_what_one_side_has_holds_on_the_other(cli: Cli, copies: tuple[Path, Path
     assert rules_say(cli, other) != before
     done = cli("merge", here, other)
     assert "errata: 1 new golden answer, 0 already here; 1 new rule" in done.out
-    assert "accepted rules: 1 new, 0 already here" in done.out and "rescored" in done.err
+    assert (
+        "accepted rules: 1 new, 0 already here" in done.out
+        and "the next command on these runs applies the errata" in done.err
+    )
     assert rules_say(cli, here) == rules_say(cli, other)
     assert (here / ".fcreview/errata.jsonl").read_bytes() == (other / ".fcreview/errata.jsonl").read_bytes()
     assert "ignore-case" in cli("rules", "list", here).out
@@ -66,7 +69,7 @@ def test_two_corrections_of_one_item_are_told_and_both_kept(cli: Cli, copies: tu
     mended(cli, other, 31, "bob")
     mine, theirs = ((place / ".fcreview/errata.jsonl").read_bytes() for place in copies)
     done = cli("merge", here, other)
-    assert done.code == 0 and f"{ITEM}: another correction exists here and stays" in done.err
+    assert done.code == 0 and f"{ITEM}: this workspace has another correction, which is kept" in done.err
     assert (here / ".fcreview/errata.jsonl").read_bytes() == mine
     (kept,) = (here / ".fcreview").glob("errata-*.jsonl")
     assert kept.read_bytes() == theirs and kept.name in done.err

@@ -101,6 +101,6 @@ def test_merge_tells_of_queues(cli: Cli, known_run: Path, tmp_path: Path) -> Non
     create(cli, other, "pilot", "--seed", "8")
     create(cli, other, "more")
     out = cli("merge", known_run, other).out
-    assert "queue more: imported as more" in out and "both are kept, this one as pilot-2" in out
+    assert "queue more: imported as more" in out and "both are kept, the imported one as pilot-2" in out
     assert "queue pilot-2" not in cli("merge", known_run, other).out
     assert cli("queue", "show", known_run, "pilot-2").code == 0

@@ -36,7 +36,7 @@ def place(lines: list[str], start: str) -> int:
 
 def test_a_refused_call_stands_beside_the_golden_one_it_was_held_against_with_the_reason_below() -> None:
     lines = text(detail(refused()), 120)
-    at = place(lines, "── turn 1 · call 2 of 2 · taxi · + extra · compared with golden call 1")
+    at = place(lines, "── turn 1 · call 2 of 2 · taxi · + extra · vs golden call 1")
     assert lines[at + 2].split("  ")[0] == "! query"
     assert '"Tokyo Narita"' in lines[at + 2] and '"Narita, Tokyo"' in lines[at + 2]
     assert lines[at + 3] == "  judge gpt-4o ✗ equivalent: value_error: the values differ"

@@ -53,7 +53,7 @@ SEEN = {
         "golden     [add_food_delivery_order(",
         "predicted  add_food_delivery_order(",
     ],
-    ("acebench", "special_irrelevant_6"): ["must say: the limitations", "── 4 available functions"],
+    ("acebench", "special_irrelevant_6"): ["must contain: the limitations", "── 4 available functions"],
     ("hammerbench", "IS_0_3"): [
         "── response · step 1 · judged",
         "golden",
@@ -61,7 +61,7 @@ SEEN = {
         "── 5 available functions",
     ],
     ("hammerbench", "mQmA_7_2"): ["! departure", "── official", "── judge"],
-    ("complexfuncbench", "Cross-0"): ["+ extra · compared with golden call 6", "! query"],
+    ("complexfuncbench", "Cross-0"): ["+ extra · vs golden call 6", "! query"],
 }
 """Beginnings or parts of rows."""
 BELOW = {

@@ -21,7 +21,7 @@ from fcreview.safe_files import open_file, read_file
 
 ORIGINAL_SUFFIX = ".orig"
 DATASET_LEVELS = 1
-"""Number of folder levels above a run in which its dataset is copied too."""
+"""Number of parent folders of a run that are searched for a dataset to copy."""
 _CHUNK_BYTES = 1 << 20
 PATH_LEVELS = 2
 """Number of folder levels above a run whose names identify model, language and so on."""

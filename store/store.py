@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # modules of features that only some commands use are importe
 T = TypeVar("T")
 
 DETAIL_BATCH_SIZE = 500
-"""Number of items with all their texts that are in memory together."""
+"""Maximum number of items whose full text is in memory at the same time."""
 
 __all__ = ["Store", "StoreError", "View"]
 

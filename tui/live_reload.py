@@ -64,7 +64,7 @@ class ReloadResult:
     runs: tuple[int, ...] = ()
     """Numbers of the runs at the opened paths after the import. Empty if all runs of the workspace are open."""
     previous_runs: tuple[int, ...] = ()
-    """Numbers of the runs at the opened paths before the import."""
+    """Run numbers at the opened paths, before the import."""
     warning: str = ""
     """The first warning of the import."""
 

@@ -54,7 +54,7 @@ class Bar:
 
     source: MetricSource
     value: float
-    """The share, from 0 to 1."""
+    """Length of the bar, from 0 to 1."""
     low: float | None = None
     high: float | None = None
 

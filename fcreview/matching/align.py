@@ -39,7 +39,7 @@ OTHER_FUNCTION_ARGUMENT_FACTOR = 1e-3
 """Factor that reduces the argument cost in a pair of different functions, so that this cost never separates other
 pairs."""
 DISTANCE_COST = 1e-5
-"""Cost for each position by which two partners are apart."""
+"""Cost per position of distance between a predicted call and its golden call."""
 MAX_COMPARED_PAIRS = 3600
 """Number of possible pairs (60 by 60) above which calls are paired by function and position instead of by cost."""
 

@@ -160,7 +160,7 @@ MAX_DIFFERENCES = 50
 MAX_COMPARED_VALUES = 200_000
 """Maximum number of values that are compared in one call. Further values are reported as not compared."""
 MAX_COMPARED_CONTAINERS = 50
-"""Maximum number of accepted objects or lists among which the closest one is searched."""
+"""Maximum number of accepted objects or lists that are compared to find the closest one."""
 NORMALISED_WEIGHT = 0.1
 """Weight of a difference that normalisation removes. Any other difference weighs 1."""
 

@@ -33,7 +33,7 @@ PRIOR_ATOMS = 12
 """Number of answers among which the weight of the prior is divided in each draw."""
 _MIN_WEIGHT = 1e-300
 PLACEHOLDER_NAME = "·"
-"""Stands for any name where only the number of names matters."""
+"""Placeholder for a name, used where only the number of names is compared."""
 
 
 @dataclass(frozen=True, slots=True)

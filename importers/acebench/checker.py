@@ -53,7 +53,7 @@ class CheckOutcome:
     valid: bool
     error_type: str | None = None
     message: str | None = None
-    """Description of the error by fcreview."""
+    """fcreview's description of the error."""
     function: str | None = None
     """Function, or class of an end state, with the error."""
     argument: str | None = None

@@ -34,7 +34,7 @@ class CompanionVerdicts:
     replies: list[list[str]] = field(default_factory=list)
     """The judge's reply to each snapshot, as text, in a list for each conversation."""
     flags: list[list[bool]] = field(default_factory=list)
-    """Whether the judge accepts the arguments of each snapshot, in a list for each conversation."""
+    """One list per conversation: for each snapshot, whether the judge accepts its arguments."""
 
     def add(self, item: Item, conversation: int, snapshot: int) -> None:
         """Add the official verdict and the judge verdicts of a snapshot to its item. Numbers are from 0."""

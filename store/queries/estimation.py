@@ -324,7 +324,7 @@ SELECT r.benchmark, r.generation, r.language, r.model, i.category, i.id,
 FROM item_rows i JOIN runs r ON r.run = i.run LEFT JOIN human h ON h.item = i.item
 WHERE i.run = ? ORDER BY i.seq
 """
-# Human verdicts on whole items in other criteria than `correct`; null if not resolved.
+# Human verdicts on whole items for criteria other than `correct`; null if unresolved.
 _CRITERION_ANSWERS = f"""
 SELECT h.item, h.criterion, CASE WHEN {is_resolved_sql("h.decided_by")} THEN h.human END
 FROM human_labels h JOIN item_rows i ON i.item = h.item

@@ -47,7 +47,7 @@ class _JournalCopy:
 
     result: MergedJournal
     target: Journal
-    """Journal of this workspace with the same name."""
+    """This workspace's journal of the same annotator."""
     lines: dict[str, bytes] = field(default_factory=dict)
     """New lines by event id."""
 

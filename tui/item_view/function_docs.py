@@ -39,7 +39,7 @@ MAX_PARAMETERS = 200
 
 
 def find_function(functions: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | None:
-    """Return the document of a called function. None if no function has this name.
+    """Return the function doc of a called function. None if no function has this name.
 
     If no name is equal, names that differ only in dots and underscores match.
     """

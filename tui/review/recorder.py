@@ -74,7 +74,7 @@ def pending_question(item: Item, target: str) -> PendingQuestion:
 
 
 def is_answerable(verdict: Verdict) -> bool:
-    """Whether pass and fail keys can answer the automatic verdict."""
+    """Whether the pass and fail keys can confirm or override the automatic verdict."""
     if verdict.criterion in JUDGE_NOTE_CRITERIA:
         return False
     if isinstance(verdict.value, list):

@@ -283,7 +283,7 @@ class DisagreementCursor(Cursor):
         self.index = self._target_index() if case.disagreement.target != ITEM else self.index
 
     def refresh_case(self, case: AdjudicationCase, detail: ItemDetail) -> None:
-        """Show the same case with its current reviews."""
+        """Reload the current disagreement with its latest reviews."""
         self.case = case
         self.refresh(_hide_reviews(case, detail))
 
@@ -319,7 +319,7 @@ class AdjudicationView(Protocol):
         ...
 
     def refresh_case(self, message: StatusMessage) -> None:
-        """Show the same case with its current reviews."""
+        """Reload the current disagreement with its latest reviews."""
         ...
 
 

@@ -122,7 +122,7 @@ class SplitView(Horizontal):
                 self._show_current_item()
 
     def focus_item(self) -> bool:
-        """Focus the item pane, now or when it is created. Return False without an item or without room for two panes."""
+        """Focus the item pane, once it exists. Return False without an item or without room for two panes."""
         if not self.is_split or not self._queue.list.total:
             return False
         if self.item_pane is None:

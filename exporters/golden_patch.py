@@ -44,7 +44,7 @@ def issue_text(entries: Sequence[ErrataEntry], *, patch: bool) -> str:
     lines = ["# Golden answers that look wrong", ""]
     many = format_count(len(entries), "golden answer")
     lines += [f"{many} in {format_count(len(categories), 'category', 'categories')}, reviewed by hand."]
-    lines += ["Each has a correction. The patch applies to the dataset files." if patch else "Each has a correction."]
+    lines += ["Each item has a corrected golden answer." + (" Apply the patch to the dataset files." if patch else "")]
     lines += [""]
     for (kind, category), part in categories.items():
         lines += [f"## {code_span(kind)}: {code_span(category)} ({len(part)})", ""]

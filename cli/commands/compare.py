@@ -122,7 +122,7 @@ def print_matrix_text(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit:
     if matrix.n_other_question:
         emit(f"{format_count(matrix.n_other_question, 'id')} with several questions; each question is a separate item")
     if len(matrix.generations) > 1:
-        emit(f"generations {cell_text(', '.join(matrix.generations))}: items are matched by the other fields")
+        emit(f"versions {cell_text(', '.join(matrix.generations))}: items are matched regardless of the version")
     emit()
     for line in format_table(
         ["rank", "run", "model", "rate", "passed", "of"],

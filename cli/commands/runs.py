@@ -85,7 +85,10 @@ def runs(
             for _ in part.runs:
                 emit(lines.pop(0))
         emit()
-        emit(format_count(len(selected), "run") + ". After a rate: the number of items with a verdict, if not all.")
+        emit(
+            format_count(len(selected), "run")
+            + ". A number after a rate counts the items with a verdict; it is omitted if all have one."
+        )
         lacking = [str(row.run) for row in selected if row.info.lacks_dataset]
         if lacking:
             print_warning(f"run {', '.join(lacking)}: {NO_DATASET_MESSAGE}")

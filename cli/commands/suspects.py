@@ -96,7 +96,7 @@ def build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:
 
 def print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
     with_reason = sum(bool(each.reasons) for each in ranking)
-    emit(f"{format_count(len(ranking), 'golden answer')}, {with_reason:,} with a reason for doubt")
+    emit(f"{format_count(len(ranking), 'golden answer')}, {with_reason:,} suspect")
     for rank, suspect in enumerate(ranking[:limit], 1):
         emit()
         for line in format_suspect_lines(rank, suspect):

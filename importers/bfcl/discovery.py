@@ -389,8 +389,8 @@ def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
     ranked = sorted(folders, key=lambda folder: -matches[folder][0])
     is_clear = matches[ranked[0]][0] > matches[ranked[1]][0]
     counts = "; ".join(f"{folder} ({matches[folder][0]} of {matches[folder][1]})" for folder in ranked)
-    what = f"{len(ranked)} different datasets match. Using {ranked[0]}. Quoted questions and answers that are equal: "
-    what += f"{counts}. Use --data DIR to choose another"
+    what = f"{len(ranked)} different datasets match. Using {ranked[0]}. "
+    what += f"Questions and golden answers that match the score files: {counts}. Use --data DIR to choose another"
     plan.issues.append(ImportIssue(plan.run.path, None, what, severity="notice" if is_clear else "warning"))
     return ranked
 

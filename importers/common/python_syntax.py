@@ -81,7 +81,7 @@ def _check_result_size(op: ast.operator, left: Any, right: Any) -> None:
         _check_sequence_length(op, left, right)
     elif isinstance(left, int) and isinstance(right, int):
         if isinstance(op, ast.Pow) and right > 0 and left.bit_length() * right > MAX_INTEGER_BITS:
-            raise UnsupportedArithmetic("the value of a power is too large")
+            raise UnsupportedArithmetic("the result of ** is too large")
         if isinstance(op, ast.LShift) and left.bit_length() + right > MAX_INTEGER_BITS:
             raise UnsupportedArithmetic("the value of a shift is too large")
         if isinstance(op, ast.Mult) and left.bit_length() + right.bit_length() > MAX_INTEGER_BITS:

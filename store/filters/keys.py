@@ -358,7 +358,7 @@ FILTER_KEYS: dict[str, FilterKey] = {
     "human": _choice_key(
         "h.human",
         _HUMAN_CONDITIONS,
-        "verdict of all annotators: pass, fail, unsure, disputed, part, none or any",
+        "human verdict: pass, fail, unsure, disputed, part (only parts reviewed), none or any",
         depends_on_reviews=True,
     ),
     "effective": _choice_key(

@@ -70,7 +70,9 @@ class Journal:
         self.path = Path(workspace.reviews) / f"{self.annotator}.jsonl"
         for other in sorted(self.path.parent.glob("*.jsonl")):
             if other.stem != self.annotator and is_same_filename(other.stem, self.annotator):
-                raise JournalError(f"annotator {other.stem!a} already exists. Use that name or a different one.")
+                raise JournalError(
+                    f"annotator {other.stem!a} already exists (names differ only in case). Use it, or choose another name."
+                )
 
     def append(
         self,

@@ -215,7 +215,7 @@ class GoldenScreen(ModalScreen[GoldenCorrection | None]):
                 if code == 0:
                     self._text_area.text = file.read_text("utf-8").rstrip("\n")
                 else:
-                    message = f"{sanitize(command)} failed (exit code {code}). Its text was not used."
+                    message = f"{sanitize(command)} failed (exit code {code}). The edit was discarded."
                     self._show_message(message, "warn")
             except (OSError, ValueError, SuspendNotSupported) as error:
                 self._show_message(f"{sanitize(command)}: {sanitize(str(error) or 'cannot be started')}", "bad")

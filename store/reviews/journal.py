@@ -71,7 +71,7 @@ class Journal:
         for other in sorted(self.path.parent.glob("*.jsonl")):
             if other.stem != self.annotator and is_same_filename(other.stem, self.annotator):
                 raise JournalError(
-                    f"annotator {other.stem!a} already exists (names differ only in case). Use it, or choose another name."
+                    f"annotator {other.stem!a} already exists. Use this name (names differ in case only), or another."
                 )
 
     def append(

@@ -1,4 +1,4 @@
-"""Saved filters, what was typed before, positions, first pictures, queue files, rules, errata and what the program
+"""Saved filters, what was typed before, positions, queue files, rules, errata and what the program
 remembers of a place, spoilt: the program says so or does without, and no review is lost of it."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COMMANDS = [
     ["items", "PLACE", "--where", "queue:pilot", "--json"], ["estimate", "PLACE"], ["errata", "check", "ERRATA"],
     ["label", "PLACE", "simple_python_0", "--run", "1", "--verdict", "pass"],
 ]  # fmt: skip
-WANTED = {"filters", "history", "positions", "queues", "first", "rules.jsonl"}
+WANTED = {"filters", "history", "positions", "queues", "rules.jsonl"}
 KEYS = [
     "f", "up", "up", "tab", "escape", "slash", "up", "escape", "o", "escape", "r", "escape", "enter", "]", "q", "u",
 ]  # fmt: skip

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.corrections.errata_file import Errata
     from fcreview.model.item import Run
-    from fcreview.store.analysis import UnblindedAnalysis as StoreTold
+    from fcreview.store.analysis import UnblindedAnalysis
     from fcreview.store.rows import RunRow, View
 
 
@@ -99,7 +99,7 @@ def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: b
 
 
 def load_scored_runs(
-    analysis: StoreTold, runs: Sequence[RunRow], errata: Errata | None = None, *, quiet: bool = False
+    analysis: UnblindedAnalysis, runs: Sequence[RunRow], errata: Errata | None = None, *, quiet: bool = False
 ) -> Iterator[ScoredRun]:
     """Load the scored items of each run. Equal items are aggregated if the importer allows it and no errata apply."""
     from fcreview.importers.registry import importer_for

@@ -207,7 +207,7 @@ def _describe_changes(before: ItemDetail, shown: DisplayedItem) -> str:
     Only verdicts that the annotator may see are compared.
     """
     now = shown.detail
-    if shown.item == GONE_ITEM:
+    if shown.navigator.item == GONE_ITEM:
         return "this item is no longer in the results and cannot be reviewed"
     parts = []
     if before.item.prediction_hash != now.item.prediction_hash:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fcreview.errors import FcreviewError
 from fcreview.store.workspace import AnnotatorState
-from fcreview.tui.action_queue import ActionQueue
 from fcreview.tui.queue.state import FilterHistory, QueuePosition, load_position, save_position
 
 if TYPE_CHECKING:
@@ -59,6 +59,65 @@ class GoldenSupport:
 T = TypeVar("T")
 INTERRUPT_INTERVAL = 0.05
 """Seconds between two attempts to interrupt a running query."""
+
+
+QueuedAction = Callable[[], Awaitable[bool]]
+"""Action that a key press starts. Returns False if the action failed and has shown its error."""
+
+
+class ActionQueue:
+    """Queue that runs actions in the order in which they were added.
+
+    When an action fails, the queue drops all later actions, because the user pressed their keys expecting the failed
+    action to succeed.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[QueuedAction] = deque()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._failed = False
+        self.added_count = 0
+        """Number of actions added so far. A caller that sees a higher number than before knows that an action was
+        added."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no action is running or waiting."""
+        return self._idle.is_set()
+
+    def add(self, action: QueuedAction) -> bool:
+        """Append an action. Return True if the queue was idle: the caller must then call `run`."""
+        self._waiting.append(action)
+        self.added_count += 1
+        was_idle = self.is_idle
+        self._idle.clear()
+        return was_idle
+
+    async def run(self) -> int:
+        """Run actions until none is waiting. Return the number of actions dropped because an earlier action failed."""
+        dropped = 0
+        try:
+            while self._waiting:
+                if not await self._waiting.popleft()():
+                    self._failed = True
+                    dropped += self.clear()
+        finally:
+            self.clear()
+            self._idle.set()
+        return dropped
+
+    def clear(self) -> int:
+        """Drop the waiting actions and return their number."""
+        dropped = len(self._waiting)
+        self._waiting.clear()
+        return dropped
+
+    async def wait_until_idle(self) -> bool:
+        """Wait until the queue is idle. Return False if an action failed in the meantime."""
+        self._failed = False
+        await self._idle.wait()
+        return not self._failed
 
 
 class SessionError(FcreviewError):

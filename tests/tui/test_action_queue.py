@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from fcreview.tui.action_queue import ActionQueue, QueuedAction
+from fcreview.tui.session import ActionQueue, QueuedAction
 
 
 def act(done: list[str], name: str, result: bool = True, gate: asyncio.Event | None = None) -> QueuedAction:

@@ -17,7 +17,6 @@ from fcreview.model.address import ITEM, describe_address
 from fcreview.model.review import Annotation, Event
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import ItemDetail, View
-from fcreview.tui.action_queue import QueuedAction
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, ItemPrefetcher, RequestedItem
 from fcreview.tui.review.recorder import (
@@ -29,7 +28,7 @@ from fcreview.tui.review.recorder import (
     score_criteria,
 )
 from fcreview.tui.review.status import NO_MESSAGE, Pace, StatusMessage, score_moved_message
-from fcreview.tui.session import Session
+from fcreview.tui.session import QueuedAction, Session
 from fcreview.tui.text.lines import truncate_middle
 
 if TYPE_CHECKING:
@@ -272,7 +271,7 @@ class ItemReviewer:
         """Whether the item, as an item of this view, is requested, or is displayed with its current reviews."""
         if self._requested is not None:
             return (self._requested.item, self._requested.view) == (item, view)
-        is_displayed = self._displayed is not None and self._displayed.item == item
+        is_displayed = self._displayed is not None and self._displayed.navigator.item == item
         is_current = not self._is_detail_stale and self._pending_item is None
         return is_displayed and is_current and self._prefetcher.view == view
 
@@ -304,7 +303,7 @@ class ItemReviewer:
     async def _record(self, subject: ReviewSubject, action: RecordAction) -> bool:
         """Record a review of the subject with its latest detail, because an earlier queued review may have changed
         it."""
-        is_displayed = subject.item == self.displayed.item
+        is_displayed = subject.item == self.displayed.navigator.item
         subject = replace(subject, detail=await self._latest_detail(subject))
         outcome = await action(subject)
         self.override_reasons.remember_override(subject, outcome.event)
@@ -360,7 +359,7 @@ class ItemReviewer:
         On an item without scores, record the override reason with this number for the last override.
         """
         target, criterion = self.recorder.next_score(subject) or ("", "")
-        if target and subject.item != self.displayed.item:
+        if target and subject.item != self.displayed.navigator.item:
             self._show_message("score not saved: another item was opened", "bad")
         elif target and needs_cursor_move(target, self._view.cursor) and self._view.text.move_to_target(target):
             self._view.show_message(score_moved_message(target, criterion))
@@ -437,7 +436,7 @@ class ItemReviewer:
             self._view.notify_saved(item)
         if item is None:
             await self._refresh(f"{outcome.message} (this item is not in the workspace)")
-        elif item == self.displayed.item:
+        elif item == self.displayed.navigator.item:
             self._pending_item = None
             await self._refresh(outcome.message)
         else:
@@ -480,7 +479,7 @@ class ItemReviewer:
         self._requested = None
         last_position = 0 if previous is None else previous.navigator.last_position
         self.direction = -1 if displayed.navigator.last_position < last_position else 1
-        if previous is not None and previous.item == requested.item:
+        if previous is not None and previous.navigator.item == requested.item:
             self._displayed, self._is_detail_stale, self._pending_item = displayed, False, None
             self._view.refresh_item(displayed, NO_MESSAGE)
         else:
@@ -508,7 +507,7 @@ class ItemReviewer:
         if len(group) < 2:
             self._show_message("this item belongs to no group", "warn")
             return True
-        index = group.index(self.displayed.item) + step
+        index = group.index(self.displayed.navigator.item) + step
         if not 0 <= index < len(group):
             self._show_message(f"this is the {'last' if step > 0 else 'first'} item of its group", "warn")
             return True
@@ -521,7 +520,7 @@ class ItemReviewer:
         """Close the view after the queued actions have run."""
         self._session.actions.clear()
         pending, self._pending_item = self._pending_item, None
-        self._view.close(pending[0] if pending is not None else self.displayed.item)
+        self._view.close(pending[0] if pending is not None else self.displayed.navigator.item)
         return True
 
     def show_pending_item(self) -> None:

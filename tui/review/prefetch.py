@@ -27,11 +27,7 @@ class DisplayedItem:
 
     detail: ItemDetail
     navigator: QueueNavigator
-
-    @property
-    def item(self) -> int:
-        """Number of the item in the store (`QueueRow.item`), or `GONE_ITEM`."""
-        return self.navigator.item
+    """Its `item` is the number of the displayed item, or `GONE_ITEM`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,7 @@ class ItemPrefetcher:
 
     async def reread(self, displayed: DisplayedItem) -> DisplayedItem:
         """Return the displayed item with its current reviews."""
-        return DisplayedItem(await self.read_detail(displayed.item), displayed.navigator)
+        return DisplayedItem(await self.read_detail(displayed.navigator.item), displayed.navigator)
 
     async def read_detail(self, item: int) -> ItemDetail:
         """Return the current detail of an item. Prefetched details are not used, because they may be out of date."""
@@ -109,7 +105,7 @@ class ItemPrefetcher:
                 return
             self._neighbours = neighbours
             likely = dict.fromkeys((neighbours.next_unreviewed, neighbours.neighbour))
-            items = [item for item in likely if item is not None and item != displayed.item]
+            items = [item for item in likely if item is not None and item != displayed.navigator.item]
             kept = self._prefetched = {item: read for item, read in self._prefetched.items() if item in items}
             for item in items:
                 if item not in kept:
@@ -138,14 +134,14 @@ class ItemPrefetcher:
 
     async def find_next_unreviewed(self, displayed: DisplayedItem) -> int | None:
         """Return the number of the next item without a verdict by the annotator. None if there is no such item."""
-        if self._neighbours is not None and self._neighbours.item == displayed.item:
+        if self._neighbours is not None and self._neighbours.item == displayed.navigator.item:
             return self._neighbours.next_unreviewed
         return await self._session.query(lambda store: displayed.navigator.find_next_unreviewed(store))
 
     async def find_neighbour(self, displayed: DisplayedItem, step: int) -> int | None:
         """Return the number of the next (`step` 1) or previous (-1) item. None at the end or beginning of the queue."""
         neighbours = self._neighbours
-        if neighbours is not None and (neighbours.item, neighbours.step) == (displayed.item, step):
+        if neighbours is not None and (neighbours.item, neighbours.step) == (displayed.navigator.item, step):
             return neighbours.neighbour
         return await self._session.query(lambda store: displayed.navigator.find_neighbour(store, step))
 

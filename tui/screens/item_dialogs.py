@@ -78,7 +78,7 @@ def ask_note(view: ItemView, subject: ReviewSubject, name: str = "") -> None:
 
 def _other_item_name(view: ItemView, subject: ReviewSubject) -> str:
     """Return the name of the subject if another item is displayed now, else an empty string."""
-    if subject.item == view.item_reviewer.displayed.item:
+    if subject.item == view.item_reviewer.displayed.navigator.item:
         return ""
     return f"{sanitize(subject.detail.row.id)} {subject.part_name}".rstrip()
 
@@ -161,7 +161,7 @@ async def _query_item(view: ItemView, session: Session, item: int, read: Callabl
     except Exception as error:  # a query that fails must not end the app
         view.show_message(StatusMessage(sanitize(str(error) or type(error).__name__), "bad"))
         return None
-    return result if view.is_in_front and view.item_reviewer.displayed.item == item else None
+    return result if view.is_in_front and view.item_reviewer.displayed.navigator.item == item else None
 
 
 async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubject) -> None:
@@ -217,7 +217,7 @@ def show_records(view: ItemView, session: Session) -> None:
     displayed = view.item_reviewer.displayed
 
     async def load() -> PagerText:
-        records = await read_raw_records(session, displayed.item, displayed.detail.item)
+        records = await read_raw_records(session, displayed.navigator.item, displayed.detail.item)
         return PagerText(join_records(records, indented=False), join_records(records, indented=True))
 
     show_text(view, session, "records", load)

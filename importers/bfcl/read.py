@@ -147,7 +147,7 @@ def join_category(plan: RunPlan, name: str, files: CategoryFiles, decoder: Decod
     scored = _load_score_file(files.scores, name, found, dataset)
     if scored is not None:
         plan.run.official_metrics[name] = scored.header
-    decoder = select_category_decoder(name, decoder, found, scored, (files.results or files.scores)[0])
+    decoder = select_category_decoder(version, name, decoder, found, scored)
     context = items.CategoryContext(version, name, decoder)
     category = JoinedCategory(context, dataset, found, scored)
     category.has_derived_ids = name.startswith(("memory", "web_search", "format_sensitivity"))

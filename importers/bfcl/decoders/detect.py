@@ -7,6 +7,7 @@ Without scores, fcreview chooses the decoder that finds calls in the most replie
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -34,6 +35,9 @@ MAX_CATEGORIES, MAX_RECORDS = 4, 50
 """Largest numbers of categories of a run, and of records in each category, that are read to choose a decoder."""
 GOOD_SHARE = 0.9
 """If the first guess finds calls in more than this share of the replies, no other decoder is tried."""
+
+NAMED_PARAMETER = re.compile(r"\bparameter '([^']*)'")
+"""Name of the first parameter with an error, in a message of the official program."""
 
 Outcome = Literal["calls", "no calls", "failed", "wrong format"]
 OUTCOME_BY_ERROR: dict[str, Outcome] = {
@@ -166,40 +170,56 @@ def _first_records(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
 
 
 def select_category_decoder(
-    category: str, decoder: Decoder, found: results.Results, scored: scores.ScoreFile | None, path: Path
+    version: str, category: str, decoder: Decoder, found: results.Results, scored: scores.ScoreFile | None
 ) -> Decoder:
     """Return the decoder for one category of a run.
 
     Until the middle of July 2024 the native decoders of V1 stringified the arguments of Java and JavaScript calls. The
     verdicts on calls with non-string arguments show whether the scored decoder did this. Without such verdicts, the
-    folder names in `path`, the path of any file of the category, decide.
+    folder names of the files decide.
     """
-    early = early_v1_decoder(decoder, "V1")
+    early = early_v1_decoder(decoder, version)
     if early is decoder or category not in ("java", "javascript"):
         return decoder
     n_stringified = n_native = 0
     if scored is not None and scored.is_complete:
         for item_id in found.records:
             record = found.read_record(item_id)
-            if not _has_non_string_argument(
-                decoder, record.get("result") if isinstance(record, dict) else None, category
-            ):
-                continue
+            result = record.get("result") if isinstance(record, dict) else None
             entry = scored.failing.get(item_id)
-            error_type = scores.read_error_type(entry.record) if entry is not None else None
-            if error_type in ("type_error:java", "type_error:js"):
-                n_native += 1
-            elif entry is None or (error_type or "").startswith(("type_error", "value_error")):
-                n_stringified += 1
+            was_stringified = _was_stringified(_decode_single_call(decoder, result, category), entry)
+            n_stringified += was_stringified is True
+            n_native += was_stringified is False
     if n_stringified == n_native:
-        return early if filenames.is_early_v1_file(path) else decoder
+        path = next((path for path, _ in found.records.values()), scored.path if scored is not None else None)
+        return early if path is not None and filenames.is_early_v1_file(path) else decoder
     return early if n_stringified > n_native else decoder
 
 
-def _has_non_string_argument(decoder: Decoder, result: Any, language: str) -> bool:
-    """Whether a reply is exactly one call, with an argument that is not a string."""
+def _decode_single_call(decoder: Decoder, result: Any, language: str) -> dict[str, Any]:
+    """Return the arguments of a reply that is exactly one call, else no arguments."""
     try:
         calls = decoder.decode(result, DecoderContext("V1", language))
     except (ValueError, RecursionError, MemoryError):
+        return {}
+    return calls[0][1] if len(calls) == 1 else {}
+
+
+def _was_stringified(arguments: dict[str, Any], entry: scores.ScoreEntry | None) -> bool | None:
+    """Whether the official program stringified the arguments of a call before it checked them; None if unknown.
+
+    The official program checks arguments in the order of the call and stops at the first error, so an error at an
+    argument before the first non-string one says nothing. `entry` is None for a call that passed.
+    """
+    position = next((n for n, value in enumerate(arguments.values()) if type(value) is not str), None)
+    if position is None:
+        return None
+    if entry is None:
+        return True
+    error_type = scores.read_error_type(entry.record) or ""
+    if error_type in ("type_error:java", "type_error:js"):
         return False
-    return len(calls) == 1 and any(type(value) is not str for value in calls[0][1].values())
+    named = NAMED_PARAMETER.search(scores.read_rationale(entry.record) or "")
+    if named is None or not error_type.startswith(("type_error", "value_error")):
+        return None
+    return True if named[1] in list(arguments)[position:] else None

@@ -186,15 +186,16 @@ def decode_granite(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG0
 
 
 def decode_falcon(result: Any, context: DecoderContext) -> Calls:
-    """Decode the JSON call, or list of calls, in the first `<tool_call>` block.
+    """Decode the JSON call, or list of calls, in the first `<tool_call>` block, which ends at the next tag of any kind.
 
     A reply without such a block is an error in V4 and contains no call in earlier versions.
     """
     _, tag, rest = require_text(result).partition(OPEN)
+    block = rest.partition(OPEN)[0].partition(CLOSE)[0]
     try:
         if not tag:
             raise Undecodable("no <tool_call> in the text")
-        found = parse_json(_strip_fence(rest.partition(CLOSE)[0].strip()))
+        found = parse_json(_strip_fence(block.strip()))
         if type(found) is dict or (type(found) is list and all(type(each) is dict for each in found)):
             return calls_from_objects(found)
     except Undecodable:

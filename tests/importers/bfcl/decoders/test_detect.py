@@ -182,3 +182,61 @@ def test_scores_tell_how_a_model_of_late_v3_was_read(
     (plan,) = plans(tmp_path)
     (found,), _ = items(plan)
     assert found.extra.metadata[DECODER_FIELD] == decoder
+
+
+PAIR = {
+    "name": "f",
+    "parameters": {
+        "type": "dict",
+        "properties": {"first": {"type": "String"}, "second": {"type": "integer"}},
+        "required": ["first", "second"],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("version", "folder"), [("V3", "result"), ("V1", "result"), ("V1", "result-BFCL")], ids=["V3", "V1", "early V1"]
+)
+def test_a_call_that_failed_at_an_earlier_argument_does_not_show_how_arguments_were_read(
+    tmp_path: Path, plans: Any, items: Any, lines: Any, header: Any, failing: Any, version: str, folder: str
+) -> None:
+    """The second item has no score entry that tells, so only the version and the folder decide how it is read."""
+    v1 = version == "V1"
+    name = "gorilla_openfunctions_v1_test_java" if v1 else "BFCL_v3_java"
+    score_name = "java_score" if v1 else "BFCL_v3_java_score"
+    questions = [{"id": f"java_{n}", "question": "Call f." if v1 else [[]], "function": [PAIR]} for n in range(2)]
+    golden: Any = {"f": {"first": ["a"], "second": [5]}}
+    answers = [{"id": f"java_{n}", "ground_truth": golden if v1 else [golden]} for n in range(2)]
+    lines(tmp_path / f"data/{name}.json", *questions)
+    lines(tmp_path / f"data/possible_answer/{name}.json", *answers)
+    replies = [[{"f": json.dumps({"first": "other", "second": 5})}], [{"f": json.dumps({"second": 5, "first": "b"})}]]
+    records = [{"id": f"java_{n}", "result": reply} for n, reply in enumerate(replies)]
+    lines(tmp_path / f"{folder}/gpt-4-0613-FC/{name}_result.json", *records)
+    error = "Invalid value for parameter 'first': 'other'. Expected one of ['a']. Case insensitive."
+    entries = [
+        failing(1, error_type="value_error:string", error=[error], model_result_raw=replies[0]),
+        failing(2, error_type="simple_function_checker:unclear", model_result_raw=replies[1]),
+    ]
+    score_folder = folder.replace("result", "score")
+    lines(tmp_path / f"{score_folder}/gpt-4-0613-FC/{score_name}.json", header(0, 2), *entries)
+    (plan,) = plans(tmp_path / folder, data=[tmp_path / "data"])
+    (first, second), _ = items(plan)
+    assert first.rule_error_type == "value_error:string"
+    assert second.rule_error_type == ("value_error:string" if folder == "result-BFCL" else "type_error:java")
+
+
+def test_a_call_that_failed_at_a_later_argument_shows_that_arguments_became_text(
+    tmp_path: Path, plans: Any, items: Any, lines: Any, header: Any, failing: Any
+) -> None:
+    name = "gorilla_openfunctions_v1_test_java"
+    lines(tmp_path / f"data/{name}.json", {"id": "java_0", "question": "Call f.", "function": [PAIR]})
+    golden = {"id": "java_0", "ground_truth": {"f": {"first": ["a"], "second": [5]}}}
+    lines(tmp_path / f"data/possible_answer/{name}.json", golden)
+    result = [{"f": json.dumps({"second": 5, "first": "b"})}]
+    lines(tmp_path / f"result/gpt-4-0613-FC/{name}_result.json", {"id": "java_0", "result": result})
+    error = "Invalid value for parameter 'first': 'b'. Expected one of ['a']. Case insensitive."
+    entry = failing(1, error_type="value_error:string", error=[error], model_result_raw=result)
+    lines(tmp_path / "score/gpt-4-0613-FC/java_score.json", header(0, 1), entry)
+    (plan,) = plans(tmp_path / "result", data=[tmp_path / "data"])
+    (item,), _ = items(plan)
+    assert item.rule_error_type == "value_error:string"

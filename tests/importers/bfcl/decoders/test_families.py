@@ -106,6 +106,7 @@ CALLS: list[tuple[str, Any, tuple[str, ...], Any]] = [
     ("THINK", f"[{N}]", LATER, "no calls"),
     ("FALCON", f"<tool_call>\n[{N}]\n</tool_call>", LATER, ONE),
     ("FALCON", f"<tool_call>\n{F}json\n[{N}]\n{F}\n</tool_call> <tool_call>", LATER, ONE),
+    ("FALCON", f"<tool_call>\n[{N}]\n<tool_call>\n[{N}]\n</tool_call>", LATER, ONE),
     ("FALCON", "prose", ("V3",), "no calls"),
     ("FALCON", "prose", ("V4",), "failed"),
     ("LLAMAFC", P, EVERY, ONE),

@@ -97,28 +97,49 @@ def read_stated_hash(line: bytes) -> str | None:
 
 
 def sort_by_chain(events: Sequence[Event]) -> list[Event]:
-    """Sort each event after its `previous` event, and otherwise by time.
+    """Sort the events of one journal, given in file order, so that each follows its `previous` event.
 
-    With this order, the union of two copies of a journal is the same in every workspace.
+    First events and events with the same `previous` event come from merged copies of the journal. They are sorted by
+    time, so that the order is the same in every copy. An event whose previous line is lost stays after the event before
+    it in the file.
     """
     if all(after.previous == before.hash for before, after in pairwise(events)):
         return list(events)
     position = {event.hash: number for number, event in enumerate(events)}
-    followers: dict[int, list[int]] = {}
-    ready: list[tuple[str, str, int]] = []
+    chained = [position.get(event.previous, _NONE) for event in events]
+    parents, before_gap = list(chained), dict[str, int]()
     for number, event in enumerate(events):
-        parent = position.get(event.previous)
-        if parent is None or parent == number:
-            heapq.heappush(ready, (event.time, event.event, number))
-        else:
-            followers.setdefault(parent, []).append(number)
+        if chained[number] == _NONE and event.previous:
+            # Branches that begin at the same lost line also begin at the same event.
+            parents[number] = before_gap.setdefault(event.previous, number - 1)
+    ordered = _sort_tree(events, parents)
+    # If the lines were reordered, the event before a gap can itself depend on an event after the gap.
+    return ordered if len(ordered) == len(events) else _sort_tree(events, chained)
+
+
+_NONE = -1
+"""Parent of an event that follows no other event."""
+
+
+def _sort_tree(events: Sequence[Event], parents: Sequence[int]) -> list[Event]:
+    """Return the events so that each follows its parent, given by number, and otherwise by time.
+
+    Events that do not descend from an event without a parent are omitted.
+    """
+    followers: dict[int, list[int]] = {}
+    for number, parent in enumerate(parents):
+        followers.setdefault(parent, []).append(number)
     ordered: list[Event] = []
-    while ready:
-        *_, number = heapq.heappop(ready)
-        ordered.append(events[number])
-        for follower in followers.get(number, ()):
-            heapq.heappush(ready, (events[follower].time, events[follower].event, follower))
-    return ordered
+    ready: list[tuple[str, str, str, int]] = []
+    latest = _NONE
+    while True:
+        for number in followers.get(latest, ()):
+            event = events[number]
+            heapq.heappush(ready, (event.time, event.event, event.hash, number))
+        if not ready:
+            return ordered
+        latest = heapq.heappop(ready)[-1]
+        ordered.append(events[latest])
 
 
 def _validate_event(content: dict[str, Any]) -> None:

@@ -54,6 +54,7 @@ def read_prefix(path: Path, prefix: JournalPrefix) -> bytes | None:
     return data if is_equal else None
 
 
+CHAIN_BROKEN = "chain broken: the previous event is missing, so an older review may count instead of a lost one"
 _LAST_BYTES = 64
 MAX_WARNINGS_PER_FILE = 20
 """Number of warnings that are kept for one file. Further ones are only counted."""
@@ -314,7 +315,7 @@ class _JournalFile:
                 self.hashes.add(event.hash)
         for number, event in events:
             if event.previous and event.previous not in self.hashes:
-                self.warn("chain broken: the previous event is missing", number)
+                self.warn(CHAIN_BROKEN, number)
         return [event for _, event in events]
 
     def _skip_line(self, line: bytes, reason: str) -> None:

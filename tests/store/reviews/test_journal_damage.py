@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fcreview.model.review import Annotation
+from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.reviews.journal_reader import check_journals, read_journals, torn_line_path
+from fcreview.store.reviews.journal_format import parse_line, seal_event
+from fcreview.store.reviews.journal_reader import CHAIN_BROKEN, check_journals, read_journals, torn_line_path
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key
 
@@ -88,7 +91,56 @@ def test_a_missing_line_breaks_the_chain_with_a_warning(workspace: Workspace) ->
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[2])
     assert ids(workspace) == ["simple_0", "simple_2"]
-    assert read_journals(workspace)[1] == ["alice.jsonl line 2: chain broken: the previous event is missing"]
+    assert read_journals(workspace)[1] == [f"alice.jsonl line 2: {CHAIN_BROKEN}"]
+
+
+def fill_at(workspace: Workspace, minutes: Sequence[int], previous: str = "") -> list[bytes]:
+    """Write events at these minutes of an hour, after a line with the hash `previous`, and return the lines."""
+    lines = []
+    for number, minute in enumerate(minutes):
+        event = Event(
+            event=f"{minute}{previous}{number}", time=f"2026-01-01T00:{minute:02}:00.000Z", annotator="alice",
+            act="review", key=key(f"simple_{minute}"), verdict=True,
+        )  # fmt: skip
+        event, line = seal_event(event, previous)
+        previous = event.hash
+        lines.append(line)
+    path = workspace.reviews / "alice.jsonl"
+    path.parent.mkdir(exist_ok=True, parents=True)
+    path.write_bytes(b"".join(lines))
+    return lines
+
+
+@pytest.mark.parametrize("minutes", [range(59, -1, -1), [0] * 60, [*range(30), *range(10, 40)]])
+def test_events_keep_the_order_of_the_file_after_a_lost_page(workspace: Workspace, minutes: Sequence[int]) -> None:
+    fill_at(workspace, minutes)
+    path = workspace.reviews / "alice.jsonl"
+    whole = path.read_bytes()
+    order = [event.event for event in read_journals(workspace)[0]]
+    for start in range(0, len(whole) - 4096, 4096):
+        path.write_bytes(whole[:start] + bytes(4096) + whole[start + 4096 :])
+        events, warnings = read_journals(workspace)
+        kept = [event.event for event in events]
+        assert kept == [event for event in order if event in kept]
+        assert 40 < len(kept) < 60
+        assert any(CHAIN_BROKEN in warning for warning in warnings)
+
+
+def test_branches_that_begin_at_a_lost_line_are_sorted_by_time(workspace: Workspace) -> None:
+    base = fill_at(workspace, [1, 2])
+    lost = parse_line(base[1]).hash
+    branches = fill_at(workspace, [9, 10], lost) + fill_at(workspace, [5, 20], lost)
+    (workspace.reviews / "alice.jsonl").write_bytes(b"".join([base[0], *branches]))
+    assert ids(workspace) == [f"simple_{minute}" for minute in (1, 5, 9, 10, 20)]
+
+
+def test_no_event_is_lost_if_the_lines_are_out_of_order_and_one_is_missing(workspace: Workspace) -> None:
+    lines = fill_at(workspace, range(6))
+    for order in itertools.permutations([lines[0], *lines[2:]]):
+        (workspace.reviews / "alice.jsonl").write_bytes(b"".join(order))
+        found = ids(workspace)
+        assert sorted(found) == [f"simple_{minute}" for minute in (0, 2, 3, 4, 5)]
+        assert [each for each in found if each != "simple_0"] == [f"simple_{minute}" for minute in (2, 3, 4, 5)]
 
 
 @pytest.mark.parametrize(

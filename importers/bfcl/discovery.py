@@ -5,7 +5,7 @@ the opened paths: in the same folder, in `score/MODEL` for `result/MODEL`, in `R
 `RUN/*.json`. If only scores were opened, its result files are searched for in the same way.
 
 The dataset must be of the run's own BFCL version. If several different datasets match, the one with the most questions
-and golden answers that the score files quote is used, and the choice is reported.
+and golden answers that the score files quote is used, else the newest that fits the results. The choice is reported.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from fcreview.importers.bfcl import filenames
-from fcreview.importers.bfcl.dataset import Dataset, DatasetFiles, file_stamp, load_dataset
+from fcreview.importers.bfcl.dataset import Dataset, DatasetFiles, file_stamp, json_text, load_dataset
 from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind, Peek
-from fcreview.importers.bfcl.joining import is_same_answer, is_same_question
+from fcreview.importers.bfcl.joining import has_function_name, is_same_answer, is_same_question
+from fcreview.importers.bfcl.results import load_results
 from fcreview.importers.common.discovery import SKIPPED_FOLDERS, is_utf8_name
 from fcreview.importers.common.jsonl import JsonRecord, read_first_record, read_records
 from fcreview.model.item import ImportIssue, Run
@@ -382,17 +384,61 @@ def _hash_file(path: Path, stamp: tuple[str, int, int]) -> bytes:  # noqa: ARG00
 
 
 def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
-    """Sort dataset folders by their agreement with what the score files quote, and report the choice."""
+    """Sort dataset folders by their agreement with what the score files quote, and report the choice.
+
+    Of folders with equal agreement, the newest is first among those that fit most results.
+    """
     if len(folders) < 2:
         return folders
     matches = {folder: _count_matching_entries(folder, plan) for folder in folders}
     ranked = sorted(folders, key=lambda folder: -matches[folder][0])
-    is_clear = matches[ranked[0]][0] > matches[ranked[1]][0]
-    counts = "; ".join(f"{folder} ({matches[folder][0]} of {matches[folder][1]})" for folder in ranked)
-    what = f"{len(ranked)} different datasets match. Using {ranked[0]}. "
-    what += f"Questions and golden answers that match the score files: {counts}. Use --data DIR to choose another"
-    plan.issues.append(ImportIssue(plan.run.path, None, what, severity="notice" if is_clear else "warning"))
+    best = [folder for folder in ranked if matches[folder][0] == matches[ranked[0]][0]]
+    if len(best) > 1:
+        fits = _count_fitting_results(best, plan)
+        best.sort(key=lambda folder: (fits[folder], _dataset_date(folder, plan)), reverse=True)
+        ranked[: len(best)] = best
+        counts = "; ".join(f"{folder} ({fits[folder][0]})" for folder in best)
+        what = "It is the newest that fits the results; no score file decides. Results with an item in the dataset: "
+        what += counts
+    else:
+        counts = "; ".join(f"{folder} ({matches[folder][0]} of {matches[folder][1]})" for folder in ranked)
+        what = f"Questions and golden answers that match the score files: {counts}"
+    what = f"{len(ranked)} different datasets match. Using {ranked[0]}. {what}. Use --data DIR to choose another"
+    plan.issues.append(ImportIssue(plan.run.path, None, what, severity="warning" if len(best) > 1 else "notice"))
     return ranked
+
+
+def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, tuple[int, int]]:
+    """Return, for each dataset folder, how many results have an id of the dataset, and how many of these results
+    contain the name of a function that is available in the item."""
+    n_known, n_named = Counter[Path](), Counter[Path]()
+    categories: FilesByCategory = plan.importer_data
+    for category, category_files in categories.items():
+        found = load_results(category_files.results, category)
+        names = _question_categories(category)
+        datasets = {folder: _load_datasets(folder, plan.run.generation, names) for folder in folders}
+        for item_id in found.records:
+            record = found.read_record(item_id)
+            reply = json_text(record.get("result")) if isinstance(record, dict) else ""
+            dataset_id = filenames.to_dataset_id(item_id, category)
+            for folder, several in datasets.items():
+                item = next((item for dataset in several if (item := dataset.items.get(dataset_id))), None)
+                n_known[folder] += item is not None
+                n_named[folder] += item is not None and has_function_name(reply, item)
+    return {folder: (n_known[folder], n_named[folder]) for folder in folders}
+
+
+def _load_datasets(folder: Path, version: str, categories: list[str]) -> list[Dataset]:
+    found = ((find_dataset_files(folder, version, category), category) for category in categories)
+    return [load_dataset(files, category) for files, category in found if files is not None]
+
+
+def _dataset_date(folder: Path, plan: RunPlan) -> tuple[str, int]:
+    """Return the ISO date of a dataset, from its path or else its newest file, and the time of that file in ns."""
+    names = [name for category in plan.importer_data for name in _question_categories(category)]
+    found = (find_dataset_files(folder, plan.run.generation, name) for name in names)
+    changed = max((file_stamp(path)[1] for files in found if files for path in files.paths), default=0)
+    return filenames.date_in_path(folder) or date.fromtimestamp(changed / 1e9).isoformat(), changed
 
 
 def _count_matching_entries(folder: Path, plan: RunPlan) -> tuple[int, int]:

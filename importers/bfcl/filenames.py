@@ -170,14 +170,18 @@ def model_folder(path: Path) -> Path:
     return folder
 
 
+def date_in_path(folder: Path) -> str | None:
+    """Return the first ISO date in the last five parts of a path; None if they contain no date."""
+    return next((found[0] for part in folder.parts[-5:] if (found := _DATE.search(part))), None)
+
+
 def is_early_v1_file(path: Path) -> bool:
     """Whether a V1 file was probably scored before the middle of July 2024, when BFCL changed its rules.
 
     No file states a date. A folder name with an earlier date indicates it, or the first published folder names,
     `result-BFCL` and `score-BFCL`.
     """
-    date = next((found[0] for part in path.parts[-6:-1] if (found := _DATE.search(part))), None)
-    if date is not None:
+    if date := date_in_path(path.parent):
         return date < "2024-07-15"
     return not {"result-bfcl", "score-bfcl"}.isdisjoint(part.lower() for part in path.parts[:-1])
 

@@ -75,13 +75,13 @@ def match_replies(replies: Sequence[Any], items: Sequence[DatasetItem]) -> list[
     texts = [json_text(reply) for reply in replies]
 
     def count_matches(order: tuple[int, ...]) -> int:
-        return sum(_has_function_name(texts[n], items[order[n]]) for n in positions)
+        return sum(has_function_name(texts[n], items[order[n]]) for n in positions)
 
     best: tuple[int, ...] = max(permutations(positions), key=count_matches)
     return list(best)
 
 
-def _has_function_name(reply: str, item: DatasetItem) -> bool:
+def has_function_name(reply: str, item: DatasetItem) -> bool:
     """Whether a reply contains the name of an available function of the item."""
     names = [function_doc.get("name") for function_doc in item.functions]
     return any(isinstance(name, str) and (name in reply or name.replace(".", "_") in reply) for name in names)
@@ -98,7 +98,7 @@ def split_repeated_id(item_id: str, replies: Sequence[Any], dataset: Dataset, *,
         return [repeated_id(item_id, n) for n in range(len(replies))] if is_split else None
     if len(replies) == 1:
         text = json_text(replies[0])
-        return [next((each for each in item_ids if _has_function_name(text, dataset.items[each])), item_ids[0])]
+        return [next((each for each in item_ids if has_function_name(text, dataset.items[each])), item_ids[0])]
     if len(item_ids) != len(replies):
         return None
     return [item_ids[n] for n in match_replies(replies, [dataset.items[each] for each in item_ids])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -166,13 +167,37 @@ def test_of_two_datasets_the_one_that_was_scored_is_taken(v4: Path, plans: Any, 
     assert str(other) in plan.issues[0].what
 
 
-def test_two_datasets_that_nothing_decides_between(v4: Path, plans: Any, lines: Any, question: Any) -> None:
-    shutil.copytree(v4 / "data", v4 / "other")
+def test_without_scores_the_newest_dataset_that_fits_is_used(v4: Path, plans: Any, lines: Any, question: Any) -> None:
+    """The newest dataset of all lacks an item of the results. Without dates in the paths, the files' times decide."""
     shutil.rmtree(v4 / "score")
-    lines(v4 / "other/BFCL_v4_simple_python.json", question("simple_python_0", "Else?"))
+    name, ids = "BFCL_v4_simple_python.json", ("simple_python_0", "simple_python_1")
+    for folder, day in (("old", "2025-07-06"), ("new", "2025-08-11"), ("newest", "2025-09-01")):
+        records = [question(item, day) for item in ids[: 1 if folder == "newest" else 2]]
+        path = lines(v4 / "data" / folder / day / name, *records)
+        os.utime(path, (0, 0))
+    (v4 / "data" / name).unlink()
+    (plan,) = plans(v4 / "result", data=[v4 / "data"])
+    assert plan.run.dataset == str(v4 / "data/new/2025-08-11")
+    (issue,) = plan.issues
+    assert issue.severity == "warning"
+    assert f"new/2025-08-11 (2); {v4 / 'data/old/2025-07-06'} (2); {v4 / 'data/newest/2025-09-01'} (1)" in issue.what
+    for seconds, folder in enumerate(("new", "old")):
+        (next((v4 / "data" / folder).iterdir())).rename(v4 / "data" / folder / "x")
+        os.utime(v4 / "data" / folder / "x" / name, (seconds, seconds))
+    (plan,) = plans(v4 / "result", data=[v4 / "data"])
+    assert plan.run.dataset == str(v4 / "data/old/x")
+
+
+def test_without_scores_a_dataset_with_other_functions_does_not_fit(
+    v4: Path, plans: Any, lines: Any, question: Any
+) -> None:
+    shutil.rmtree(v4 / "score")
+    name, renamed = "BFCL_v4_simple_python.json", [question(f"simple_python_{n}") for n in range(2)]
+    for record in renamed:
+        record["function"][0]["name"] = "perimeter"
+    os.utime(lines(v4 / "other/2025-09-01" / name, *renamed))
     (plan,) = plans(v4 / "result", data=[v4 / "data", v4 / "other"])
     assert plan.run.dataset == str(v4 / "data")
-    assert [issue.severity for issue in plan.issues] == ["warning"]
 
 
 def test_a_data_folder_that_does_not_fit_is_told(v4: Path, plans: Any) -> None:

@@ -10,19 +10,24 @@ from typing import Any
 
 import orjson
 
+from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.acebench import agent, normal
-from fcreview.importers.acebench.checker import compute_process_accuracy
+from fcreview.importers.acebench.checker import check_calls, compute_process_accuracy
+from fcreview.importers.acebench.decode import decode_reply
 from fcreview.importers.acebench.discovery import parse_file_name
 from fcreview.importers.acebench.golden_records import GROUND_TRUTH, check_golden_fix
-from fcreview.importers.acebench.leaderboard import MILESTONES_MET, PROCESS_ACCURACY
+from fcreview.importers.acebench.leaderboard import MILESTONES_MET, MULTI_TURN_CATEGORIES, PROCESS_ACCURACY
+from fcreview.importers.common.failure_list import FailureList, check_counts, count_failures, load_failure_list
 from fcreview.importers.common.golden_corrections import CategoryCorrections
-from fcreview.importers.common.jsonl import JsonRecord, read_records
-from fcreview.importers.common.records import fill_safely, read_function_docs
+from fcreview.importers.common.jsonl import JsonRecord, read_objects_with_id, read_records
+from fcreview.importers.common.records import Undecodable, fill_safely, read_function_docs
 from fcreview.model.item import ImportIssue, Item, RecomputedVerdict, Verdict
 from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
 
 RULES_WITH_ERRATA = "ACEBench rules with errata"
+MAX_ROUNDING_ERROR = 0.001
+"""Largest difference between the mean process accuracy in a header, which has three decimals, and the computed one."""
 AGENT_NOT_CORRECTED = "errata do not apply to agent items"
 
 
@@ -38,14 +43,12 @@ class CategoryInputs:
     """Golden records by id."""
     question_ids: list[str] = field(default_factory=list)
     """Ids in dataset order. Score and process files refer to agent items by position."""
-    failures: dict[str, dict[str, Any]] | None = None
-    """Entries of failing items by item id; None without a score file."""
+    scored: FailureList | None = None
+    """Content of the score file, if there is one."""
     process_entries: dict[str, dict[str, Any]] | None = None
     """Entries of the process file by category and position, such as `agent_multi_turn_3`; None without the file."""
     histories: dict[int, Path] = field(default_factory=dict)
     """Dialogue histories by position of the item."""
-    score_file: str = ""
-    """Name of the score file."""
     corrections: CategoryCorrections | None = None
     """Corrections of golden answers, if the run is imported with errata."""
 
@@ -98,14 +101,15 @@ def load_category_inputs(plan: RunPlan, result_file: Path, category: str, issues
         if file.parent.parent.name == kind and (number := file.name.partition("_")[0]).isdigit()
     }
     for file in plan.scores:
-        parsed = parse_file_name(file)
-        if parsed == (category, "score"):
+        if parse_file_name(file) == (category, "score"):
             _load_scores(file, inputs, plan, issues)
-        elif parsed == (category, "process"):
+    for file in plan.scores:
+        if parse_file_name(file) == (category, "process"):
             entries = [record.value for record in _load_records(file, issues) if isinstance(record.value, dict)]
             inputs.process_entries = {
                 name: value for entry in entries for name, value in entry.items() if isinstance(value, dict)
             }
+            _check_process_entries(file, inputs, issues)
     return inputs
 
 
@@ -128,15 +132,56 @@ def _load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict
 
 
 def _load_scores(path: Path, inputs: CategoryInputs, plan: RunPlan, issues: list[ImportIssue]) -> None:
-    inputs.failures, inputs.score_file = {}, path.name
-    for record in _load_records(path, issues):
-        entry = record.value
-        if not isinstance(entry, dict):
-            issues.append(ImportIssue(str(path), record.line, "not an object"))
-        elif "id" not in entry and "total_count" in entry:
-            plan.run.official_metrics[inputs.category] = entry
-        else:
-            inputs.failures[inputs.item_id_of_entry(entry.get("id"))] = entry
+    """Load the score file of a category, and compare its counts with the results."""
+    scored = inputs.scored = load_failure_list(path, lambda entry: inputs.item_id_of_entry(entry["id"]), issues)
+    if scored.header:
+        plan.run.official_metrics[inputs.category] = scored.header
+    results = [(each["id"], each.get("result")) for each in read_objects_with_id(inputs.result_file)]
+    passed = {item_id for item_id, reply in results if _passes_another_answer(inputs, item_id, reply)}
+    if passed and count_failures(scored.header) == len(scored.entries) - len(passed):
+        for item_id in sorted(passed):
+            del scored.entries[item_id]
+            what = f"{item_id} is listed as failing but passes another golden answer. The header counts it as passed"
+            issues.append(ImportIssue(str(path), None, what, item=item_id, severity="notice"))
+    check_counts(scored, [item_id for item_id, _ in results], issues)
+
+
+def _passes_another_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> bool:
+    """Return whether an item that the score file lists as failing passes one of several golden answers.
+
+    The evaluator lists an item that fails the first golden answer, but counts it as correct if it passes another one.
+    """
+    golden = (inputs.answers.get(item_id) or {}).get(GROUND_TRUTH)
+    if inputs.scored is None or item_id not in inputs.scored.entries or inputs.category in MULTI_TURN_CATEGORIES:
+        return False
+    if not isinstance(golden, list) or len(golden) < 2 or not inputs.category.startswith("normal"):
+        return False
+    functions = read_function_docs((inputs.questions.get(item_id) or {}).get("function"))
+    try:
+        return check_calls(decode_reply(reply), golden, functions).valid
+    except (Undecodable, *MALFORMED_DATA):
+        return False
+
+
+def _check_process_entries(path: Path, inputs: CategoryInputs, issues: list[ImportIssue]) -> None:
+    """Ignore the process file if its entries do not give the mean process accuracy in the score file's header.
+
+    The file lists only items that did not reach all milestones, so a missing entry would count as 1.
+    """
+    header = inputs.scored.header if inputs.scored else {}
+    stated, total, entries = header.get(PROCESS_ACCURACY), header.get("total_count"), inputs.process_entries or {}
+    values = [_counted_process_accuracy(entry)[0] for entry in entries.values()]
+    if not isinstance(stated, (int, float)) or type(total) is not int or total < len(values):
+        what = "no score file with process_accuracy and total_count to check this file with"
+    elif not all(isinstance(value, (int, float)) for value in values):
+        what = "an entry has no process_accuracy"
+    elif abs((sum(values) + total - len(values)) / max(total, 1) - stated) > MAX_ROUNDING_ERROR:
+        what = f"the mean of its {len(values)} entries is not the process accuracy {stated} in the score file"
+    else:
+        return
+    inputs.process_entries = None
+    what += ". The process accuracies are unknown"
+    issues.append(ImportIssue(str(path), None, what, severity="error"))
 
 
 def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]:
@@ -159,9 +204,10 @@ def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]
         item = Item(id=item_id, category=inputs.category, file=path)
         item.line, item.offset, item.length = line, record.offset, record.length
         yield fill_safely(item, partial(_fill_item, item, result, inputs))
-    for item_id in (inputs.failures or {}).keys() - first_lines.keys():
-        what = f"the score file names {item_id}, which has no result record"
-        yield ImportIssue(inputs.score_file, None, what, item=item_id)
+    if inputs.scored is not None:
+        for item_id in sorted(inputs.scored.entries.keys() - first_lines.keys()):
+            what = f"the score file names {item_id}, which has no result record"
+            yield ImportIssue(str(inputs.scored.path), None, what, item=item_id)
 
 
 def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> None:
@@ -196,7 +242,8 @@ def _fill_reply_item(
     if answer:
         golden = answer.get(GROUND_TRUTH)
     else:  # the entry of a failing item repeats the golden answer
-        golden = ((inputs.failures or {}).get(result["id"]) or {}).get("possible_answer")
+        entry = inputs.scored.entries.get(result["id"]) if inputs.scored else None
+        golden = (entry or {}).get("possible_answer")
     can_recompute = answer is not None and question is not None
     fill = partial(normal.fill_item, result=result, question=question, can_recompute=can_recompute)
     corrected = golden
@@ -236,13 +283,14 @@ def _reject_agent_erratum(item: Item, item_id: str, corrections: CategoryCorrect
 
 
 def _add_official_verdict(item: Item, inputs: CategoryInputs) -> None:
-    if inputs.failures is None:
+    scored = inputs.scored
+    item.official = scored.get_verdict(item.id) if scored else None
+    if scored is None or item.official is None:
         return
-    entry = inputs.failures.get(item.id)
-    item.official = entry is None
+    entry = scored.get_failure(item.id)
     item.error_type = str(entry["error_type"]) if entry and entry.get("error_type") is not None else None
     rationale = "\n".join(_flatten_error(entry.get("error"))) or None if entry else None
-    verdict = Verdict("official", item.official, error_type=item.error_type, rationale=rationale, by=inputs.score_file)
+    verdict = Verdict("official", item.official, error_type=item.error_type, rationale=rationale, by=scored.path.name)
     item.verdicts.append(verdict)
 
 

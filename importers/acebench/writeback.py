@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.acebench.checker import check_calls, check_special
 from fcreview.importers.acebench.decode import decode_reply, remove_whitespace
 from fcreview.importers.acebench.discovery import parse_file_name
@@ -24,8 +23,9 @@ from fcreview.importers.acebench.leaderboard import (
 )
 from fcreview.importers.acebench.normal import OTHER_ANSWERS
 from fcreview.importers.acebench.read import CategoryInputs, load_category_inputs
-from fcreview.importers.common.jsonl import JsonRecord, read_records
-from fcreview.importers.common.records import Undecodable, read_function_docs
+from fcreview.importers.common.failure_list import FailureList
+from fcreview.importers.common.jsonl import read_objects_with_id
+from fcreview.importers.common.records import Undecodable
 from fcreview.importers.common.writeback import (
     ANNOTATOR_REASON,
     CriterionKey,
@@ -57,13 +57,8 @@ __all__ = [
 def load_results(path: Path) -> dict[str, JsonObject]:
     """Load the result records by id. If an id occurs twice, the evaluator scored the first record."""
     found: dict[str, JsonObject] = {}
-    for record in read_records(path):
-        if (
-            isinstance(record, JsonRecord)
-            and isinstance(record.value, dict)
-            and isinstance(record.value.get("id"), str)
-        ):
-            found.setdefault(record.value["id"], record.value)
+    for record in read_objects_with_id(path):
+        found.setdefault(record["id"], record)
     return found
 
 
@@ -89,21 +84,6 @@ def make_process_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObj
     return {PROCESS_ACCURACY: None, "model_output": result.get("process") or [], "call_process": milestones}
 
 
-def has_passing_alternative(inputs: CategoryInputs, item: ScoredItem, results: dict[str, JsonObject]) -> bool:
-    """Return whether an item has several golden alternatives and passes one.
-
-    If such an item fails the first alternative, the evaluator counts it as right but lists it as failing.
-    """
-    golden = (inputs.answers.get(item.id) or {}).get(GROUND_TRUTH)
-    if not isinstance(golden, list) or len(golden) < 2 or inputs.category in MULTI_TURN_CATEGORIES:
-        return False
-    functions = read_function_docs((inputs.questions.get(item.id) or {}).get("function"))
-    try:
-        return check_calls(decode_reply(results.get(item.id, {}).get("result")), golden, functions).valid
-    except (Undecodable, *MALFORMED_DATA):
-        return False
-
-
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     """Write reviewed verdicts on items and on process accuracy to the score and process files of a run."""
     yield from find_unrepresentable(items, _is_representable)
@@ -114,11 +94,12 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             continue
         inputs = load_category_inputs(plan, path, parsed[0], [])
         scores, process = (_find_score_file(plan, inputs.category, kind) for kind in ("score", "process"))
-        if scores is None or inputs.failures is None:
-            yield Unrepresentable(f"items of {inputs.category}, which has no score file", sum(map(_has_override, part)))
+        if scores is None or inputs.scored is None or not inputs.scored.is_complete:
+            reason = "which has no score file" if scores is None else "whose score file is damaged"
+            yield Unrepresentable(f"items of {inputs.category}, {reason}", sum(map(_has_override, part)))
             continue
-        yield RewrittenFile(scores, _rewrite_score_file(read_file(scores), inputs, part))
-        if process is not None:
+        yield RewrittenFile(scores, _rewrite_score_file(read_file(scores), inputs.scored, inputs, part))
+        if process is not None and inputs.process_entries is not None:
             yield RewrittenFile(process, _rewrite_process_file(read_file(process), inputs, part))
             n_unknown = sum(_has_override(item) and item_process_accuracy(item) is None for item in part)
             if n_unknown:  # an item without an entry in the process file has met its milestones
@@ -143,9 +124,8 @@ def _has_override(item: ScoredItem) -> bool:
     return item_override(item) is not None or isinstance(item.overrides.get((ITEM, PROCESS_ACCURACY)), (int, float))
 
 
-def _rewrite_score_file(raw: bytes, inputs: CategoryInputs, items: Sequence[ScoredItem]) -> bytes:
+def _rewrite_score_file(raw: bytes, scored: FailureList, inputs: CategoryInputs, items: Sequence[ScoredItem]) -> bytes:
     """Update the header of a score file, remove the entries of items that pass now and add entries of new failures."""
-    failures = inputs.failures or {}
     order = positions_by_name([item.id for item in items])
     records = list(parse_numbered_records(raw))
     lines = {inputs.item_id_of_entry(record["id"]): line for line, record in records if record.get("id") is not None}
@@ -155,11 +135,13 @@ def _rewrite_score_file(raw: bytes, inputs: CategoryInputs, items: Sequence[Scor
     verdicts: list[bool | None] = []
     for item in items:
         override = item_override(item)
-        verdicts.append(item.id not in failures if override is None else override)
+        verdicts.append(item.id not in scored.entries if override is None else override)
         if override is True and item.id in lines:
             edits.removed.add(lines[item.id])
-            gained += not has_passing_alternative(inputs, item, results)
-        elif override is False and item.id not in failures:
+            gained += 1
+        elif override is False and item.id not in scored.entries:
+            if item.id in lines:  # an item that passed another golden answer than the first one is listed, too
+                edits.removed.add(lines[item.id])
             edits.added.append((order[item.id], make_failing_entry(inputs, item, results.get(item.id, {}))))
             gained -= 1
     header = next((record for _, record in records if "total_count" in record), {})

@@ -55,17 +55,6 @@ class JoinedCategory:
     issues: list[ImportIssue] = field(default_factory=list)
 
 
-def quoted_question(entry: scores.ScoreEntry) -> Any:
-    """Return the question that a score entry quotes in `prompt`; None if it quotes none.
-
-    In entries of agentic categories `prompt` is the question itself.
-    """
-    prompt = entry.record.get("prompt")
-    if isinstance(prompt, dict):
-        return prompt.get("question")
-    return prompt if isinstance(prompt, list) else None
-
-
 def choose_dataset_item(
     category: JoinedCategory,
     item_id: str,
@@ -86,7 +75,7 @@ def choose_dataset_item(
             if item.ground_truth is None and not any(word in context.category for word in _WITHOUT_GOLDEN):
                 issues.append(ImportIssue(path, line, "the dataset has no golden answer for this item", item=item_id))
             return item
-        question, record = quoted_question(entry), entry.record
+        question, record = entry.question, entry.record
         if question is not None and not is_same_question(item.turns, question):
             different = "question"
         elif "possible_answer" in record and not is_same_answer(item.ground_truth, record["possible_answer"]):
@@ -210,7 +199,12 @@ def _load_score_file(
 
     select_item = partial(_select_repeated_item, found=found, dataset=dataset)
     scored = scores.load_score_file(
-        paths[0], category, ids_by_position, keep_log=not found.records, select_item=select_item
+        paths[0],
+        category,
+        ids_by_position,
+        keep_log=not found.records,
+        select_item=select_item,
+        replaced_results=found.replaced,
     )
     for other in paths[1:]:
         what = f"a second score file of {category}. Only {paths[0]} is imported"
@@ -245,7 +239,7 @@ def _check_counts(category: JoinedCategory, scored: scores.ScoreFile) -> None:
     elif n_items > total:
         category.knows_passes = False
         what = f"{total} items of {name} were scored, but there are {n_items}. Which items passed is unknown"
-        category.issues.append(ImportIssue(str(scored.path), 1, what))
+        category.issues.append(ImportIssue(str(scored.path), 1, what, severity="error"))
     elif n_items < total:
         what = f"{total} items of {name} were scored, but only {n_items} results can be read"
         category.issues.append(ImportIssue(str(scored.path), 1, what))
@@ -259,7 +253,7 @@ def _check_questions(category: JoinedCategory, scored: scores.ScoreFile) -> None
     compared = different = 0
     for item_id, entry in scored.failing.items():
         turns = category.dataset.items.read_question(filenames.to_dataset_id(item_id, category.context.category))
-        question = quoted_question(entry) if turns is not None else None
+        question = entry.question if turns is not None else None
         if turns is not None and question is not None:
             compared += 1
             different += not is_same_question(turns, question)
@@ -280,7 +274,7 @@ def _read_item(
     issues: list[ImportIssue] = []
     dataset_item = choose_dataset_item(category, item_id, entry, str(path), record.line, issues)
     official = None
-    if category.scores is not None:
+    if category.scores is not None and category.scores.is_complete:
         official = False if entry is not None else (True if category.knows_passes else None)
     value = category.results.read_record(item_id)
     corrected = corrector.apply_errata(item_id, dataset_item)
@@ -332,7 +326,8 @@ def _read_items_without_result(
         dataset_item = choose_dataset_item(category, item_id, entry, str(scored.path), entry.line, issues)
         corrected = corrector.apply_errata(item_id, dataset_item)
         position = JsonRecord(entry.line, entry.offset, entry.length, None)
-        inputs = items.ItemInputs(item_id, corrected, False, entry, str(scored.path), position)
+        official = False if scored.is_complete else None
+        inputs = items.ItemInputs(item_id, corrected, official, entry, str(scored.path), position)
         try:
             item = items.build_item(category.context, inputs, _make_result_record(entry))
         except MALFORMED_DATA as error:

@@ -25,6 +25,8 @@ class Results:
     """Item id -> file and record, in dataset order."""
     repeated_ids: dict[str, list[str]] = field(default_factory=dict)
     """Record id of several items -> their item ids."""
+    replaced: dict[str, int] = field(default_factory=dict)
+    """Item id -> number of earlier records that a later one with the same id replaces."""
     issues: list[ImportIssue] = field(default_factory=list)
     """Issues of the files. Items have their own issues."""
 
@@ -121,6 +123,7 @@ def _add_repeated(
             what += f" of {before}"
         results.issues.append(ImportIssue(str(path), record.line, what, item=item_id))
     results.records[item_id] = found[-1]
+    results.replaced[item_id] = len(found) - 1
 
 
 def _sort_records(results: Results) -> None:

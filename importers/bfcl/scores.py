@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from fcreview.importers.bfcl import filenames
+from fcreview.importers.common.failure_list import NOT_A_FAILURE, describe_count_error
 from fcreview.importers.common.jsonl import JsonRecord, is_large_file, make_excerpt, read_records, reread_value
 from fcreview.model.item import Extra, ImportIssue, StateDifference
 from fcreview.model.redact import redact
@@ -51,6 +53,14 @@ class ScoreEntry:
         stated = prompt.get("id") if isinstance(prompt, dict) else None
         return stated if isinstance(stated, str) else None
 
+    @property
+    def question(self) -> Any:
+        """Question that the entry quotes, or None. In agentic categories, `prompt` is the question itself."""
+        prompt = self.record.get("prompt")
+        if isinstance(prompt, dict):
+            return prompt.get("question")
+        return prompt if isinstance(prompt, list) else None
+
 
 @dataclass(slots=True)
 class ScoreFile:
@@ -62,6 +72,10 @@ class ScoreFile:
     """Item id -> first score entry of the item."""
     further_entries: dict[str, list[ScoreEntry]] = field(default_factory=dict)
     """Item id -> further score entries of the item, for errors after the first one."""
+    n_failing: int = 0
+    """Number of failing items. Further entries of an item count if they are about another record with its id."""
+    is_complete: bool = False
+    """Whether the file lists all failures that the header counts. If not, all official verdicts are unknown."""
     issues: list[ImportIssue] = field(default_factory=list)
 
     @property
@@ -69,18 +83,6 @@ class ScoreFile:
         """Number of scored items, from the header."""
         value = self.header.get("total_count")
         return value if isinstance(value, int) else None
-
-    @property
-    def n_failures(self) -> int | None:
-        """Number of failing items, from the header."""
-        correct = self.header.get("correct_count")
-        return self.n_scored - correct if self.n_scored is not None and isinstance(correct, int) else None
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the file has an entry for every failure that the header counts, so that all other items passed."""
-        n_entries = len(self.failing) + sum(map(len, self.further_entries.values()))
-        return self.n_failures is not None and self.n_failures in (len(self.failing), n_entries)
 
 
 def load_score_file(
@@ -90,8 +92,12 @@ def load_score_file(
     *,
     keep_log: bool = False,
     select_item: SelectItem = lambda item_id, _: item_id,
+    replaced_results: Mapping[str, int] = MappingProxyType({}),
 ) -> ScoreFile:
     """Load a score file and find the item of each entry. A position that has no item id gets the id `CATEGORY_n`.
+
+    `replaced_results` is the number of result records of an item besides the one that is imported. The program scored
+    these records, too.
 
     Inference logs, which result files contain, too, are dropped unless `keep_log` is set.
     """
@@ -127,7 +133,7 @@ def load_score_file(
             _add_entry(scores, entry, select_item(item_id, entry.record) if item_id else None)
             if large:
                 entry.loaded_record, entry.reload = None, reload_record
-    _check_header(scores)
+    _check_header(scores, replaced_results)
     return scores
 
 
@@ -136,6 +142,9 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
     if item_id is None:
         what = "a score entry has no id and belongs to no item"
         scores.issues.append(ImportIssue(path, entry.line, what, make_excerpt(str(entry.record)), severity="error"))
+        return
+    if entry.record.get("valid") is True:
+        scores.issues.append(ImportIssue(path, entry.line, NOT_A_FAILURE, item=item_id, severity="error"))
         return
     stated = entry.prompt_id
     if isinstance(entry.id, int) and stated is not None and filenames.item_number(stated) != entry.id - 1:
@@ -147,6 +156,28 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
         scores.further_entries.setdefault(item_id, []).append(entry)
     else:
         scores.failing[item_id] = entry
+
+
+def _check_header(scores: ScoreFile, replaced_results: Mapping[str, int]) -> None:
+    """Count the failing items, and compare the number with the header."""
+    scores.n_failing = len(scores.failing) + sum(
+        _count_other_records(scores.failing[item_id], further, replaced_results.get(item_id, 0))
+        for item_id, further in scores.further_entries.items()
+    )
+    error = describe_count_error(scores.header, scores.n_failing)
+    scores.is_complete = error is None
+    if error is not None:
+        scores.issues.append(ImportIssue(str(scores.path), 1, error, severity="error"))
+
+
+def _count_other_records(first: ScoreEntry, further: list[ScoreEntry], n_replaced: int) -> int:
+    """Return how many further entries of an item are about another record with the same id.
+
+    Such an entry quotes another question, or the result file has the id several times. Any other further entry is a
+    second error of the item, or a copy.
+    """
+    n_other_questions = sum(entry.question not in (None, first.question) for entry in further)
+    return max(n_other_questions, min(n_replaced, len(further)))
 
 
 def item_id_of_entry(entry: ScoreEntry, category: str, ids_by_position: IdsByPosition) -> str | None:
@@ -173,17 +204,6 @@ def _recover_entry(scores: ScoreFile, issue: ImportIssue, category: str, ids_by_
         stated: str | int = match[1] if match[1] is not None else int(match[2])
         entry = ScoreEntry(stated, issue.line, 0, 0, {"id": stated})
         _add_entry(scores, entry, item_id_of_entry(entry, category, ids_by_position))
-
-
-def _check_header(scores: ScoreFile) -> None:
-    what = ""
-    if scores.n_failures is None:
-        what = "no header with correct_count and total_count. Which items passed is unknown"
-    elif not scores.is_complete:
-        what = f"the header counts {scores.n_failures} failures, but {len(scores.failing)} entries follow. "
-        what += "Which items passed is unknown"
-    if what:
-        scores.issues.append(ImportIssue(str(scores.path), 1, what, severity="error"))
 
 
 def read_error_type(record: dict[str, Any]) -> str | None:

@@ -68,8 +68,8 @@ def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[Rewrit
             yield Unrepresentable(f"items of {name}, which has no score file", len(overridden))
             continue
         category = join_category(plan, name, files)
-        if category.scores is None or category.scores.n_failures is None:
-            yield Unrepresentable(f"items of {name}, whose score file has no header", len(overridden))
+        if category.scores is None or not category.scores.is_complete:
+            yield Unrepresentable(f"items of {name}, whose score file is damaged", len(overridden))
             continue
         n_passes = sum(item_override(row) is True for row in overridden)
         if n_passes and not category.knows_passes:  # an item without an entry may have failed if entries are missing

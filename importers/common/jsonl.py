@@ -38,6 +38,14 @@ EXCERPT_LENGTH = 300
 MAX_DEPTH = 200
 """Maximum number of nested lists and objects. orjson can write 254."""
 
+_PROBE_BYTES = 1 << 16
+"""Number of bytes at the start of a file that show its format."""
+_FILE_SIGNATURES = {
+    b"\x1f\x8b": "the file is compressed (gzip)", b"\x28\xb5\x2f\xfd": "the file is compressed (zstd)",
+    b"\xfd7zXZ\0": "the file is compressed (xz)", b"BZh": "the file is compressed (bzip2)",
+    b"PK\x03\x04": "the file is compressed (zip)", b"\xff\xfe": "the file is UTF-16 or UTF-32",
+    b"\xfe\xff": "the file is UTF-16", b"\0\0\xfe\xff": "the file is UTF-32",
+}  # fmt: skip
 _BOM = b"\xef\xbb\xbf"
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _NINETEEN_DIGITS = b"0" * 19
@@ -62,13 +70,49 @@ class JsonRecord:
 def read_records(path: Path) -> Iterator[JsonRecord | ImportIssue]:
     """Yield the records of a JSON Lines file, or an issue for each line that is not JSON. Blank lines are skipped.
 
-    Only one line at a time is in memory.
+    A file in another format, such as a compressed or a pretty-printed one, gives one issue. Only one line at a time is
+    in memory.
     """
     try:
         with open_file(path, 1 << 18) as file:
-            yield from _parse_lines(file, str(path))
+            start = os.pread(file.fileno(), _PROBE_BYTES, 0)
+            if (reason := describe_other_format(start)) is not None:
+                what = f"unreadable: {reason}. Expected JSON Lines in UTF-8, one record on each line"
+                yield ImportIssue(str(path), None, what, make_excerpt(start), severity="error")
+            else:
+                yield from _parse_lines(file, str(path))
     except OSError as error:
         yield ImportIssue(str(path), None, f"cannot be read: {error.strerror or error}", severity="error")
+
+
+def read_objects_with_id(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a JSON Lines file whose `id` is a string. All other lines are skipped without an issue."""
+    for record in read_records(path):
+        value = record.value if isinstance(record, JsonRecord) else None
+        if isinstance(value, dict) and isinstance(value.get("id"), str):
+            yield value
+
+
+def describe_other_format(start: bytes) -> str | None:
+    """Return why a file that begins with `start` is not JSON Lines in UTF-8 as a whole; None if it may be.
+
+    Single lines that cannot be read do not make a file unreadable.
+    """
+    for signature, name in _FILE_SIGNATURES.items():
+        if start.startswith(signature):
+            return name
+    text = start.removeprefix(_BOM).lstrip()
+    if 0 < text[:4].count(0) < 4:
+        return "the file is UTF-16 or UTF-32"
+    first, _, rest = text.partition(b"\n")
+    if b"\r" in first.rstrip(b"\r") and b"\n" not in text:
+        has_records = all(_parse_json_or_none(line) is not None for line in first.split(b"\r")[:2])
+        return "its lines end with CR" if has_records else None
+    second = rest.lstrip().partition(b"\n")[0].strip()
+    is_open = first.strip() in (b"{", b"[") or (first[:1] == b"[" and first.rstrip().endswith(b","))
+    if is_open and not isinstance(_parse_json_or_none(second), dict):
+        return "its JSON spans several lines"
+    return None
 
 
 def _parse_lines(file: BinaryIO, name: str) -> Iterator[JsonRecord | ImportIssue]:

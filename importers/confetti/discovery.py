@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.jsonl import JsonRecord, read_records
+from fcreview.importers.common.failure_list import FailureList, check_counts, load_failure_list
+from fcreview.importers.common.jsonl import JsonRecord, read_objects_with_id, read_records
 from fcreview.importers.confetti.checker import ChainPosition, find_chain_positions
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
@@ -97,10 +98,8 @@ class RunRecords:
     questions: RecordsById = field(default_factory=dict)
     answers: RecordsById = field(default_factory=dict)
     """Records with golden answers."""
-    failures_by_category: dict[str, RecordsById | None] = field(
-        default_factory=lambda: {CALLS_CATEGORY: None, ACTS_CATEGORY: None}
-    )
-    """Category -> failures in its score file, by item id; None without a score file."""
+    scores_by_category: dict[str, FailureList] = field(default_factory=dict)
+    """Category -> content of its score file."""
     soft_scores: RecordsById = field(default_factory=dict)
     hallucination_flags: RecordsById = field(default_factory=dict)
     """The judge's records about hallucinated arguments."""
@@ -126,15 +125,16 @@ def load_run_records(plan: RunPlan, issues: list[ImportIssue]) -> RunRecords:
     calls_with_id = [call for call in call_answers if isinstance(call.get("id"), str)]
     loaded.chain_positions = find_chain_positions(calls_with_id, act_answers)
     for path in plan.scores:
-        records = _read_json_objects(path, issues)
         if path.name in SCORE_FILES:
-            _index_failures(SCORE_FILES[path.name], path, records, loaded, plan, issues)
-        elif path.name == SOFT_SCORE_FILE:
-            loaded.soft_scores = _index_by_id(records)
+            _load_scores(SCORE_FILES[path.name], path, loaded, plan, issues)
+            continue
+        records_by_id = _index_by_id(_read_json_objects(path, issues))
+        if path.name == SOFT_SCORE_FILE:
+            loaded.soft_scores = records_by_id
         elif path.name == HALLUCINATION_FILE:
-            loaded.hallucination_flags = _index_by_id(records)
+            loaded.hallucination_flags = records_by_id
         elif path.name == ACT_JUDGE_FILE:
-            loaded.act_labels = _index_by_id(records)
+            loaded.act_labels = records_by_id
     return loaded
 
 
@@ -154,30 +154,25 @@ def _index_by_id(records: list[dict[str, Any]]) -> RecordsById:
     return {record["id"]: record for record in records if isinstance(record.get("id"), str)}
 
 
-def _index_failures(
-    category: str,
-    path: Path,
-    records: list[dict[str, Any]],
-    loaded: RunRecords,
-    plan: RunPlan,
-    issues: list[ImportIssue],
-) -> None:
-    """Index the failures in a score file by item id.
+def _load_scores(category: str, path: Path, loaded: RunRecords, plan: RunPlan, issues: list[ImportIssue]) -> None:
+    """Load the score file of a category, and compare its counts with the results."""
+    scored = load_failure_list(path, lambda entry: find_failing_item(entry, category), issues)
+    if scored.header:
+        plan.run.official_metrics[category] = scored.header
+    for item_id, entry in scored.entries.items():
+        if item_id != (expected := find_failing_item({"id": entry["id"]}, category)):
+            text = f"score entry {entry['id']} should be {expected}, but contains {item_id}, which is used"
+            issues.append(ImportIssue(str(path), None, text, item=item_id))
+    result_files = [file for file in plan.results if RESULT_FILES[file.name] == category]
+    check_counts(scored, [each["id"] for file in result_files for each in read_objects_with_id(file)], issues)
+    loaded.scores_by_category[category] = scored
 
-    The `id` of a failure is the item's line number in the dataset, from 1. If the prompt in the failure contains the id
-    of another item, that id is used.
+
+def find_failing_item(entry: dict[str, Any], category: str) -> str:
+    """Return the item id of a score file entry.
+
+    It is the id in the entry's prompt, else the one of the entry's `id`, the line number in the dataset, from 1.
     """
-    failures: RecordsById = {}
-    for record in records:
-        if "id" not in record:
-            plan.run.official_metrics[category] = record
-            continue
-        position = record["id"]
-        prompt = record.get("prompt")
-        prompt_id = prompt.get("id") if isinstance(prompt, dict) else None
-        position_id = f"{category}_{position - 1}" if isinstance(position, int) else str(position)
-        if prompt_id is not None and prompt_id != position_id:
-            text = f"score entry {position} should be {position_id}, but contains {prompt_id}, which is used"
-            issues.append(ImportIssue(str(path), None, text, item=str(prompt_id)))
-        failures[str(prompt_id or position_id)] = record
-    loaded.failures_by_category[category] = failures
+    prompt, position = entry.get("prompt"), entry["id"]
+    prompt_id = prompt.get("id") if isinstance(prompt, dict) else None
+    return str(prompt_id or (f"{category}_{position - 1}" if isinstance(position, int) else position))

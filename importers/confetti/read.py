@@ -189,7 +189,8 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
                     yield ImportIssue(str(path), row.line, text, item=name)
                 seen_ids.add(row.value["id"])
                 yield _read_item(name, row, path, records)
-        for name in (records.failures_by_category.get(RESULT_FILES[path.name]) or {}).keys() - seen_ids:
+        scored = records.scores_by_category.get(RESULT_FILES[path.name])
+        for name in sorted(scored.entries.keys() - seen_ids) if scored else ():
             yield ImportIssue(str(path), None, f"{name} is in the score file but has no result record", item=name)
 
 
@@ -287,11 +288,11 @@ def read_messages(question: Any) -> list[Message]:
 
 
 def _add_official_verdict(item: Item, category: str, record_id: str, records: RunRecords) -> None:
-    failures = records.failures_by_category.get(category)
-    if failures is None:
+    scored = records.scores_by_category.get(category)
+    item.official = scored.get_verdict(record_id) if scored else None
+    if scored is None or item.official is None:
         return
-    entry = failures.get(record_id)
-    item.official = entry is None
+    entry = scored.get_failure(record_id)
     item.error_type = str(entry["error_type"]) if entry and entry.get("error_type") is not None else None
     error = entry.get("error") if entry else None
     rationale = "\n".join(map(str, error)) if isinstance(error, list) else str(error) if error else None

@@ -51,6 +51,7 @@ from fcreview.importers.confetti.discovery import (
     SCORE_FILES,
     SOFT_SCORE_FILE,
     RunRecords,
+    find_failing_item,
     load_run_records,
 )
 from fcreview.importers.confetti.leaderboard import (
@@ -200,7 +201,13 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     for path in plan.scores:
         raw = read_file(path)
         if path.name in SCORE_FILES:
-            edits = _edit_score_file(plan, SCORE_FILES[path.name], raw, records, items)
+            category = SCORE_FILES[path.name]
+            if not records.scores_by_category[category].is_complete:
+                verdicts = [get_overridden_verdict(item) for item in items if item.category == category]
+                if n_overridden := sum(verdict is not None for verdict in verdicts):
+                    yield Unrepresentable(f"items of {category}, whose score file is damaged", n_overridden)
+                continue
+            edits = _edit_score_file(plan, category, raw, records, items)
         else:
             edits = LineEdits()
             for line, record in parse_numbered_records(raw):
@@ -243,10 +250,9 @@ def _edit_score_file(
 ) -> LineEdits:
     """Remove the items that pass now from the failures of a category, and add the items that fail now."""
     category_items = [item for item in items if item.category == category]
-    failures = records.failures_by_category.get(category) or {}
     positions = positions_by_name([item.id for item in category_items])
     failure_lines = [(line, record) for line, record in parse_numbered_records(raw) if "id" in record]
-    line_numbers = {_get_failure_item_id(record, category): line for line, record in failure_lines}
+    line_numbers = {find_failing_item(record, category): line for line, record in failure_lines}
     edits = LineEdits(positions={line: positions[name] for name, line in line_numbers.items() if name in positions})
     results = _read_results(plan, category)
     n_gained = 0
@@ -255,20 +261,13 @@ def _edit_score_file(
         if verdict is True and item.id in line_numbers:
             edits.removed.add(line_numbers[item.id])
             n_gained += 1
-        elif verdict is False and item.id not in failures:
+        elif verdict is False and item.id not in line_numbers:
             edits.added.append((positions[item.id], _make_failure_record(plan, records, item, results.get(item.id))))
             n_gained -= 1
     header = next((record for _, record in parse_numbered_records(raw) if "total_count" in record), None)
     if edits and header is not None:
         edits.replaced[header_line_number(raw)] = update_score_header(header, n_gained)
     return edits
-
-
-def _get_failure_item_id(record: dict[str, Any], category: str) -> str:
-    """Return the id of a failure's item: the id in its prompt, or else the position from 1."""
-    prompt, position = record.get("prompt"), record["id"]
-    name = prompt.get("id") if isinstance(prompt, dict) else None
-    return str(name or (f"{category}_{position - 1}" if isinstance(position, int) else position))
 
 
 def _read_results(plan: RunPlan, category: str) -> dict[str, Any]:

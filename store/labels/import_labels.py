@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -370,10 +370,15 @@ def _is_given_now(review: ImportedReview, item: _StoredItem) -> bool:
     return unblinded_now and review.annotation.overrules is None
 
 
+_ANNOTATION_FIELDS = [each.name for each in fields(Annotation)]
+_IDENTIFYING_FIELDS = [each.name for each in fields(Event) if each.name not in ("event", "previous", "hash")]
+"""Fields whose values determine the id of an imported event."""
+
+
 def _build_event(review: ImportedReview, item: _StoredItem, annotator: str, now: str) -> Event:
     """Make the journal event of a review. Raises LineError for values that a journal cannot hold."""
     event = Event(
-        **asdict(review.annotation),
+        **{name: getattr(review.annotation, name) for name in _ANNOTATION_FIELDS},
         event="new",
         time=review.time or now,
         annotator=annotator,
@@ -382,7 +387,7 @@ def _build_event(review: ImportedReview, item: _StoredItem, annotator: str, now:
         golden_hash=review.golden_hash or item.golden_hash,
         blind=review.blind,
     )
-    content = {name: value for name, value in asdict(event).items() if name not in ("event", "previous", "hash")}
+    content = {name: getattr(event, name) for name in _IDENTIFYING_FIELDS}
     event.event = json_hash(content, 16, default=tuple)
     seal_event(event, "")
     return event

@@ -57,7 +57,7 @@ def seal_event(event: Event, previous: str) -> tuple[Event, bytes]:
         line = orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
     except (TypeError, ValueError) as error:
         raise LineError(f"cannot be written as JSON: {error}") from None
-    return parse_line(line), line
+    return _to_event(content), line
 
 
 def parse_line(line: bytes) -> Event:
@@ -195,7 +195,7 @@ def _to_event(content: dict[str, Any]) -> Event:
 def _replace_surrogates(value: Any) -> Any:
     """Replace lone surrogates, which come from undecodable bytes of a terminal and are not valid UTF-8, by U+FFFD."""
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
         return {_replace_surrogates(name): _replace_surrogates(part) for name, part in value.items()}
     if isinstance(value, list):

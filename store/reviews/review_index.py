@@ -39,6 +39,8 @@ _ITEM_VERDICTS = (
     " FROM item_rows i WHERE i.item IN ({items})"
 )
 _NO_PARTS = RollUpContext()
+MAX_SINGLE_QUERIES = 8
+"""Number of keys up to which one query for each key is faster than one query for all."""
 
 
 class ItemIndex:
@@ -73,10 +75,17 @@ class ItemIndex:
         run, category, item_id, prediction_hash, golden_hash = rows[0]
         return ItemKey(*self._run_keys[run], category, item_id), prediction_hash or "", golden_hash or ""
 
-    def load_key(self, key: ItemKey) -> None:
+    def load_missing_keys(self, keys: Sequence[ItemKey]) -> None:
+        """Look up the items with the keys that have not been looked up."""
+        missing = [key for key in keys if key not in self._references]
+        if len(missing) > MAX_SINGLE_QUERIES:
+            self.load_keys(missing)
+        else:
+            for key in missing:
+                self._load_key(key)
+
+    def _load_key(self, key: ItemKey) -> None:
         """Look up the items with one key, in the runs of its model only."""
-        if key in self._references:
-            return
         runs = ", ".join(map(str, self._runs_by_key.get(key[:4], []))) or "NULL"
         rows = self._fetch(
             "SELECT item, coalesce(prediction_hash, ''), coalesce(golden_hash, '') FROM item_rows"

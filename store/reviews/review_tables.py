@@ -35,6 +35,7 @@ from fcreview.store.reviews.review_sql import (
     HUMAN_VIEW,
     REVIEW_TABLES,
     EventRow,
+    delete_decisions,
     insert_decisions,
     insert_events,
     insert_retracted,
@@ -175,8 +176,8 @@ class ReviewTables:
         if new:
             self._is_cache_outdated = True
             keys = list(dict.fromkeys(event.key for event in new))
+            self._items.load_missing_keys(keys)
             for key in keys:
-                self._items.load_key(key)
                 self._events.sort_events_on(key)
             self._write_decisions(keys, replace=True)
         return len(new)
@@ -234,8 +235,7 @@ class ReviewTables:
         rows = [row for key in keys for row in self._decision_rows(key)]
         with self._transaction():
             if replace:
-                for item in (each.item for key in keys for each in self._items.items_with(key)):
-                    self._connection.execute("DELETE FROM human_labels WHERE item = $1", [item])
+                delete_decisions(self._connection, [each.item for key in keys for each in self._items.items_with(key)])
             insert_decisions(self._connection, rows)
 
     @contextlib.contextmanager

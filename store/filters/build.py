@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 
 from fcreview.store.filters.tokens import HASHED_VALUE, MAX_LITERAL_LENGTH, FilterOperator, quote_or_hash, tokenize
@@ -11,22 +12,42 @@ FAILING_FILTER = "effective:fail"
 _NEEDS_NO_QUOTES = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
 
 
-def build_exact_term(key: str, value: str | None, other_values: Iterable[str | None] = (), separator: str = ":") -> str:
-    """Build a term that matches this value and none of `other_values`, with quotation marks only if necessary.
+class ExactTermBuilder:
+    """Builds terms of one key that match exactly one of its values, with quotation marks only if necessary.
 
     An unquoted value matches without regard to case, and also matches longer values that continue with `separator`:
     `error:value_error` matches `value_error:string`. Pass an empty separator for keys that match by prefix
     (`keys.compare_prefix`).
     """
-    if value is None:
-        return f"{key}:none"
-    lower = value.lower()
-    is_plain = len(value) <= MAX_LITERAL_LENGTH and _NEEDS_NO_QUOTES.fullmatch(value) is not None
-    is_special = lower == "none" or HASHED_VALUE.fullmatch(value) is not None
-    others = (other.lower() for other in other_values if other is not None and other != value)
-    if is_plain and not is_special and not any(o == lower or o.startswith(lower + separator) for o in others):
-        return f"{key}:{value}"
-    return f"{key}:{quote_or_hash(value)}"
+
+    def __init__(self, key: str, values: Iterable[str | None], separator: str = ":") -> None:
+        """`values`: all values of the key that the terms must distinguish."""
+        self._key, self._separator = key, separator
+        self._spellings: dict[str, set[str]] = {}
+        """Lower-case value -> the values that differ from it in case only."""
+        for value in values:
+            if value is not None:
+                self._spellings.setdefault(value.lower(), set()).add(value)
+        self._sorted = sorted(self._spellings)
+
+    def build(self, value: str | None) -> str:
+        """Build the term for a value. The term for None matches items without a value."""
+        if value is None:
+            return f"{self._key}:none"
+        is_plain = len(value) <= MAX_LITERAL_LENGTH and _NEEDS_NO_QUOTES.fullmatch(value) is not None
+        is_special = value.lower() == "none" or HASHED_VALUE.fullmatch(value) is not None
+        if is_plain and not is_special and not self._matches_other(value):
+            return f"{self._key}:{value}"
+        return f"{self._key}:{quote_or_hash(value)}"
+
+    def _matches_other(self, value: str) -> bool:
+        """Whether the unquoted value matches another value."""
+        lower = value.lower()
+        if self._spellings.get(lower, set()) - {value}:
+            return True
+        prefix = lower + self._separator
+        at = bisect_left(self._sorted, prefix)
+        return any(other.startswith(prefix) and other != lower for other in self._sorted[at : at + 2])
 
 
 def add_terms(base: str, *terms: str) -> str:

@@ -16,7 +16,7 @@ from fcreview.matching.clusters import (
     Cluster,
     computed_grouping,
 )
-from fcreview.store.filters.build import FAILING_FILTER, add_terms, build_exact_term
+from fcreview.store.filters.build import FAILING_FILTER, ExactTermBuilder, add_terms
 from fcreview.store.filters.keys import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import quote_or_hash
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
@@ -74,10 +74,10 @@ def fetch_clusters(
     """
     grouping = computed_grouping(by)
     rows = _fetch_cluster_rows(connection, view, grouping)
-    all_names = {each: {row.names[_COLUMNS[each][0]] for row in rows} for each in _SHARED_GROUPINGS[grouping]}
+    builders = {each: _make_term_builder(each, rows) for each in _SHARED_GROUPINGS[grouping]}
     clusters = []
     for row in rows if limit is None else rows[: max(limit, 0)]:
-        terms = tuple(_build_filter_term(each, grouping, row, all_names) for each in range(len(GROUPINGS)))
+        terms = tuple(_build_filter_term(each, grouping, row, builders) for each in range(len(GROUPINGS)))
         names: dict[str, Any] = {"error_type": "", "function": None, "argument": None} | row.names
         names["error_type"] = names["error_type"] or ""
         clusters.append(
@@ -116,7 +116,12 @@ def _fetch_cluster_rows(connection: DuckDBPyConnection, view: View, grouping: in
     return [_ClusterRow(dict(zip(names, row, strict=False)), row[at], row[at + 1], row[at + 2]) for row in rows]
 
 
-def _build_filter_term(by: int, grouping: int, row: _ClusterRow, all_names: dict[int, set[str | None]]) -> str:
+def _make_term_builder(by: int, rows: Sequence[_ClusterRow]) -> ExactTermBuilder:
+    names = {row.names[_COLUMNS[by][0]] for row in rows}
+    return ExactTermBuilder(_FILTER_KEYS[by], names, separator="" if by == BY_CATEGORY else ":")
+
+
+def _build_filter_term(by: int, grouping: int, row: _ClusterRow, builders: dict[int, ExactTermBuilder]) -> str:
     """Return the term that selects a cluster's value in the grouping `by`; empty if its items have different values."""
     if by == BY_VALUE == grouping:
         # Only the most frequent values are known, so these terms always match the exact value.
@@ -124,8 +129,7 @@ def _build_filter_term(by: int, grouping: int, row: _ClusterRow, all_names: dict
         return " ".join(f"{side}_value:{'none' if value is None else quote_or_hash(value)}" for side, value in values)
     if by not in _SHARED_GROUPINGS[grouping]:
         return ""
-    separator = "" if by == BY_CATEGORY else ":"
-    return build_exact_term(_FILTER_KEYS[by], row.names[_COLUMNS[by][0]], all_names[by], separator)
+    return builders[by].build(row.names[_COLUMNS[by][0]])
 
 
 _LABEL_CRITERIA = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.store.filters.build import add_terms, build_exact_term
+from fcreview.store.filters.build import ExactTermBuilder, add_terms
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from fcreview.store.filters.build import add_terms, build_exact_term
     ],
 )
 def test_a_value_is_quoted_only_where_it_has_to_be(value: str | None, others: list[str | None], term: str) -> None:
-    assert build_exact_term("error", value, others) == term
+    assert ExactTermBuilder("error", others).build(value) == term
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,28 @@ def test_a_value_is_quoted_only_where_it_has_to_be(value: str | None, others: li
 )
 def test_a_filter_is_narrowed_without_needless_parentheses(base: str, whole: str) -> None:
     assert add_terms(base, "effective:fail", "error:x") == whole
+
+
+def test_terms_are_built_without_comparing_all_values_with_each_other() -> None:
+    class CountedText(str):
+        calls = 0
+
+        def lower(self) -> str:
+            CountedText.calls += 1
+            return super().lower()
+
+    values = [CountedText(f"function_{number}") for number in range(500)]
+    builder = ExactTermBuilder("function", values)
+    assert [builder.build(value) for value in values][:2] == ["function:function_0", "function:function_1"]
+    assert CountedText.calls <= 4 * len(values)
+
+
+@pytest.mark.parametrize("separator", [":", ""])
+def test_a_term_is_plain_only_if_it_matches_no_other_value(separator: str) -> None:
+    values = ["a", "A", "ab", "abc", "b:", "b:c", "b", "c", "c:", "cd:e", "D", "d:x"]
+    builder = ExactTermBuilder("k", values, separator)
+    for value in values:
+        others = [other.lower() for other in values if other != value]
+        lower = value.lower()
+        is_plain = not any(other == lower or other.startswith(lower + separator) for other in others)
+        assert builder.build(value) == (f"k:{value}" if is_plain else f'k:"{value}"'), value

@@ -13,22 +13,16 @@ from typing import Any, Literal
 
 import orjson
 
-from fcreview.importers.bfcl.checker.schema import (
-    COMPARISON_RULES,
-    ExpectedCall,
-    UncheckableItem,
-    compile_expected_calls,
-    language_of_category,
-)
+from fcreview.importers.bfcl.checker.pairing import pair_calls
+from fcreview.importers.bfcl.checker.schema import UncheckableItem, compile_expected_calls, language_of_category
 from fcreview.importers.bfcl.checker.values import CallFailure, check_single_call, check_unordered_calls
 from fcreview.importers.bfcl.dataset import DatasetItem, content_text
 from fcreview.importers.bfcl.decoders.base import Calls, Decoder, DecoderContext, NameSpelling, WrongFormat
 from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model
 from fcreview.importers.bfcl.trajectory import single_turn_messages
 from fcreview.importers.common.records import Undecodable
-from fcreview.matching.align import align
-from fcreview.model.item import ArgumentDiff, Call, CallPair, Item, Message, SharedList
-from fcreview.model.json_value import answer_hash, child_path, to_plain_json
+from fcreview.model.item import Call, CallPair, Item, Message, SharedList
+from fcreview.model.json_value import answer_hash, to_plain_json
 
 RuleName = Literal["simple", "multiple", "parallel", "irrelevance", "relevance", "unscored"]
 
@@ -239,45 +233,6 @@ def _is_json(value: Any, depth: int = 0) -> bool:
     return type(value) in (list, tuple) and all(_is_json(element, depth + 1) for element in value)
 
 
-def pair_calls(item: DatasetItem, predicted: list[Call], category: str, v1: bool, *, failed: bool) -> list[CallPair]:
-    """Pair golden with predicted calls. If the reply `failed`, differences from the function docs are added."""
-    pairs = align(item.golden_calls, predicted, COMPARISON_RULES)
-    if failed:
-        try:
-            expected = compile_expected_calls(item, item.category if category == "format_sensitivity" else category, v1)
-        except UncheckableItem:
-            return pairs
-        for pair in pairs:
-            if pair.golden is not None and pair.predicted is not None and pair.golden < len(expected):
-                _add_schema_differences(pair, expected[pair.golden], predicted[pair.predicted])
-    return pairs
-
-
-def _add_schema_differences(pair: CallPair, golden: ExpectedCall, predicted: Call) -> None:
-    """Add arguments on which the function doc and the golden answer disagree.
-
-    The official checker (`simple_function_checker`) fails a missing argument that the function requires, even if the
-    golden answer marks it as optional, and a golden argument that the function does not have.
-    """
-    arguments = predicted.arguments
-    if arguments is None or not golden.has_function_doc:
-        return
-    missing = [name for name in golden.required if name not in arguments]
-    undeclared = [name for name in arguments if name in golden.undeclared]
-    found = [
-        ArgumentDiff(child_path("", name), "-", "required by the function, but not by the golden answer")
-        for name in missing
-    ]
-    found += [
-        ArgumentDiff(child_path("", name), "!", "in the golden answer, but not a parameter of the function")
-        for name in undeclared
-    ]
-    listed = {difference.path for difference in pair.diff}
-    found = [difference for difference in found if difference.path not in listed]
-    if found:
-        pair.diff, pair.state = [*pair.diff, *found], "!"
-
-
 @dataclass(frozen=True, slots=True)
 class EvaluationSettings:
     """How a reply is decoded and checked."""
@@ -348,7 +303,8 @@ def _evaluate_new_reply(item: DatasetItem, record: dict[str, Any], settings: Eva
     if evaluation.predicted is None:
         evaluation.predicted = SharedList(_predicted_calls(evaluation, result, item))
         if item.golden_calls or evaluation.predicted:
-            pairs = pair_calls(item, evaluation.predicted, category, version == "V1", failed=evaluation.valid is False)
+            scored_as = item.category if category == "format_sensitivity" else category
+            pairs = pair_calls(item, evaluation.predicted, scored_as, version == "V1", failed=evaluation.valid is False)
             evaluation.pairs = SharedList(pairs)
     messages = single_turn_messages(record, item.opening_messages)
     return EvaluatedReply(answer_hash(result), evaluation, messages, evaluation.predicted, evaluation.pairs)

@@ -134,6 +134,14 @@ def check_value(parameter: ExpectedArgument, value: Any, v1: bool) -> Mismatch |
     return "value_error:others", _not_accepted_message(value, parameter.accepted)
 
 
+def find_mismatch(parameter: ExpectedArgument, value: Any, v1: bool) -> Mismatch | None:
+    """Check one argument. A value that an equivalence rule accepts passes, too."""
+    mismatch = check_value(parameter, value, v1)
+    if mismatch is not None and parameter.equivalence_rules and is_accepted_by_rule(parameter, value):
+        return None
+    return mismatch
+
+
 def _convert_to_declared(parameter: ExpectedArgument, value: Any) -> Any:
     """Convert a tuple to a list and an integer to a float where the declared type requires it."""
     if parameter.to_list and type(value) is tuple:
@@ -213,8 +221,8 @@ def check_call(
             return _argument_failure("unexpected_param", golden, str(key), "not expected in this call")
         if parameter.passes_if_equal and type(value) is parameter.expected_type and value in parameter.accepted:
             continue
-        mismatch = check_value(parameter, value, v1)
-        if mismatch is not None and not (parameter.equivalence_rules and is_accepted_by_rule(parameter, value)):
+        mismatch = find_mismatch(parameter, value, v1)
+        if mismatch is not None:
             return CallFailure(mismatch[0], golden.name, key, f"{key}: {mismatch[1]}")
     for key in golden.not_omittable:
         if key not in arguments:

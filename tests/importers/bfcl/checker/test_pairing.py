@@ -14,10 +14,11 @@ from tests.importers.bfcl.checker.cases import S, document
 PRIMES = document("primes", ["number", "formatted"], number="integer", formatted="boolean")
 
 
-def read(reply: str, answer: Any, *functions: Any, category: str = "simple_python") -> EvaluatedReply:
+def read(reply: Any, answer: Any, *functions: Any, category: str = "simple_python") -> EvaluatedReply:
     case = DatasetItem("c_0", category, functions=list(functions), ground_truth=answer)
     case.golden_calls = parse_golden_calls(answer, category, functions)
-    return evaluate_reply(case, {"result": reply}, EvaluationSettings("V4", category, DECODERS_BY_NAME["PROMPT"]))
+    decoder = DECODERS_BY_NAME["PROMPT" if isinstance(reply, str) else "FC"]
+    return evaluate_reply(case, {"result": reply}, EvaluationSettings("V4", category, decoder))
 
 
 def test_what_the_function_requires_is_missing_though_golden_lets_it_be_left_out() -> None:
@@ -57,3 +58,61 @@ def test_what_passes_is_compared_with_the_golden_answer_alone() -> None:
     answer = [{"ls": {"path": [".", ""]}}]
     reply = read("[ls()]", answer, document("ls", path="string"))
     assert reply.evaluation.valid and reply.pairs[0].state == "=" and not reply.pairs[0].diff
+
+
+DRAW = document("draw", at="array", count="integer", label="String")
+GOLDEN = [{"draw": {"at": [[60, 30]], "count": [5], "label": ["a b"]}}]
+
+
+def differences(reply: EvaluatedReply) -> dict[str, str]:
+    (pair,) = reply.pairs
+    return {place.path: f"{place.state} {place.reason}" for place in pair.diff}
+
+
+def test_source_text_that_passes_is_compared_after_its_conversion() -> None:
+    reply = read("[draw(at=[60,30], count=5, label='a b')]", GOLDEN, DRAW, category="simple_javascript")
+    assert reply.evaluation.valid and reply.pairs[0].state == "~"
+    assert differences(reply) == {
+        "at": "~ equal after conversion: [60, 30]",
+        "count": "~ equal after conversion: 5",
+    }
+    assert reply.predicted[0].arguments == {"at": "[60,30]", "count": "5", "label": "a b"}
+
+
+def test_in_an_item_that_fails_only_the_argument_that_fails_differs() -> None:
+    reply = read("[draw(at=[60,31], count=5, label='ab')]", GOLDEN, DRAW, category="simple_javascript")
+    assert reply.evaluation.argument == "at" and reply.pairs[0].state == "!"
+    assert differences(reply) == {
+        "at": "! after conversion, [1]: value differs: 31, golden 30",
+        "count": "~ equal after conversion: 5",
+        "label": '~ equal after normalisation: "ab"',
+    }
+
+
+def test_a_java_long_without_its_suffix_differs_though_its_text_is_the_number() -> None:
+    reply = read("[f(n=5);]", [{"f": {"n": [5]}}], document("f", n="long"), category="simple_java")
+    assert reply.evaluation.error_type == "type_error:simple"
+    assert differences(reply) == {"n": '! type differs: string "5", golden integer 5'}
+
+
+def test_a_value_that_is_no_source_text_differs_though_it_is_the_golden_one() -> None:
+    golden = [{"draw": {"at": [[60, 30]], "count": [5, ""], "label": ["", "x"]}}]
+    reply = read([{"draw": '{"at": [60, 30], "count": "5"}'}], golden, DRAW, category="simple_javascript")
+    assert reply.evaluation.error_type == "type_error:js"
+    assert differences(reply) == {
+        "at": "! [60, 30] was not delivered as source text",
+        "count": "~ equal after conversion: 5",
+    }
+
+
+def test_a_number_that_python_finds_equal_does_not_differ() -> None:
+    answer = [{"f": {"rate": [5], "goal": [{"low": [1]}]}}]
+    reply = read("[f(rate=5.0, goal={'low': 1.0})]", answer, document("f", rate="float", goal="dict"))
+    assert reply.evaluation.valid and differences(reply).keys() == {"rate", "goal"}
+    assert reply.pairs[0].state == "~"
+
+
+def test_the_function_name_that_the_checker_expects_does_not_differ() -> None:
+    """In BFCL V1, `simple_363` expects the name in the function doc, not the one in the golden answer."""
+    reply = read("[shop.find(n=1)]", [{"find": {"n": [1]}}], document("shop.find", n="integer"))
+    assert reply.evaluation.valid and reply.pairs[0].state == "~"

@@ -101,11 +101,10 @@ def set_decoders(
         decoder_option: value of --decoder.
         configured: decoders in the configuration by model folder name; `*` matches any text.
     """
-    from fcreview.safe_files import read_json_object, write_json
     from fcreview.store.importing.builder import build_run_key
 
     file = workspace.root / "decoders.json"
-    before = read_json_object(file)
+    before = workspace.files.read_json_object(file)
     kept = dict(before)
     for plan in plans:
         if plan.run.benchmark != "bfcl":
@@ -120,7 +119,7 @@ def set_decoders(
         plan.decoder = "" if chosen == DEFAULT_DECODER else chosen
     if kept != before:
         with contextlib.suppress(OSError):
-            write_json(file, kept)
+            workspace.files.write_json(file, kept)
 
 
 NO_ERRATA = "none"
@@ -135,8 +134,6 @@ def set_errata(plans: Iterable[RunPlan], errata_option: str | None, workspace: W
 
     Raises: CommandError if the file does not exist or no entry is applicable; ErrataError if it is invalid.
     """
-    from fcreview.safe_files import write_atomically
-
     if errata_option == NO_ERRATA:
         workspace.errata.unlink(missing_ok=True)
     elif errata_option is not None:
@@ -144,7 +141,7 @@ def set_errata(plans: Iterable[RunPlan], errata_option: str | None, workspace: W
         if not path.is_file():
             raise CommandError(f"no such file: --errata {errata_option}")
         _check_applicable(load_errata(path), errata_option)
-        write_atomically(workspace.errata, read_small_file(path))
+        workspace.files.write(workspace.errata, read_small_file(path))
     errata = load_workspace_errata(workspace)
     for plan in plans:
         plan.errata = select_errata(errata, plan.importer)
@@ -159,7 +156,10 @@ def select_errata(errata: Errata | None, importer: str) -> Errata | None:
 
 def load_workspace_errata(workspace: Workspace) -> Errata | None:
     """Load the errata of the workspace, or None without an errata file."""
-    return load_errata(workspace.errata) if workspace.errata.exists() else None
+    from fcreview.corrections.errata_file import parse_errata
+
+    content = read_workspace_file(workspace, workspace.errata)
+    return None if content is None else parse_errata(content, str(workspace.errata))
 
 
 def load_errata(path: Path) -> Errata:
@@ -175,6 +175,16 @@ def read_small_file(path: Path) -> bytes:
 
     try:
         return safe_files.read_file(path, safe_files.MAX_FILE_BYTES)
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror or error}") from error
+
+
+def read_workspace_file(workspace: Workspace, path: Path) -> bytes | None:
+    """Read a file of the workspace, or None if it does not exist. Raises CommandError with the path on failure."""
+    try:
+        return workspace.files.read(path)
+    except FileNotFoundError:
+        return None
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror or error}") from error
 

@@ -30,7 +30,6 @@ from fcreview.importers.common.discovery import gather_files
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import POLICIES, UNANIMOUS, Policy
 from fcreview.model.wording import format_count
-from fcreview.safe_files import read_json_object, write_json
 
 if TYPE_CHECKING:
     from fcreview.run_plan import DiscoveredRuns, RunPlan
@@ -62,7 +61,7 @@ class ImportCache:
 
     def find_unchanged_runs(self, workspace: Workspace) -> tuple[int, ...] | None:
         """Return the numbers of the runs at the paths, or None if a file changed since `save`."""
-        entry = read_json_object(_cache_file(workspace)).get(self._key)
+        entry = workspace.files.read_json_object(_cache_file(workspace)).get(self._key)
         if (
             not isinstance(entry, dict)
             or not _is_list_of(entry.get("others"), str)
@@ -85,10 +84,11 @@ class ImportCache:
             return
         state = self._compute_digest(workspace, self._outside)
         entry = {"state": state, "others": self._others, "runs": list(runs)}
-        others = [pair for pair in read_json_object(_cache_file(workspace)).items() if pair[0] != self._key]
+        saved = workspace.files.read_json_object(_cache_file(workspace))
+        others = [pair for pair in saved.items() if pair[0] != self._key]
         entries = dict(others[1 - MAX_CACHE_ENTRIES :]) | {self._key: entry}
         with contextlib.suppress(OSError):
-            write_json(_cache_file(workspace), entries)
+            workspace.files.write_json(_cache_file(workspace), entries)
 
     def _compute_digest(self, workspace: Workspace, others: str) -> str:
         return _digest(self._inside, others, _digest_files([workspace.store, workspace.errata]))

@@ -1,8 +1,11 @@
-"""Safe reading and writing of files in a workspace.
+"""Safe reading and writing of files.
 
-Readers open regular files only, because reading a pipe or device could block or never end. Writers replace a file as a
-whole. New files and folders get the permissions of the folder that contains them, whatever the umask is: in a folder
-that a group shares, the whole group can import and review, and a private folder stays private.
+`open_file` and `read_file` read any regular file, because reading a pipe or device could block or never end.
+
+`WorkspaceFiles` reads and writes the files of a workspace, which may come from somebody else. It follows no link below
+the workspace folder, so that no name in the folder leads to a file outside it. New files and folders get the
+permissions of the folder that contains them, whatever the umask is: in a folder that a group shares, the whole group
+can import and review, and a private folder stays private.
 """
 
 from __future__ import annotations
@@ -10,75 +13,232 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import orjson
-
-
-def make_folder(path: Path) -> None:
-    """Create a folder and its missing parents, each with the permissions of its parent. Raises OSError on failure."""
-    if path.is_dir():
-        return
-    if not path.parent.is_dir():
-        make_folder(path.parent)
-    path.mkdir(exist_ok=True)
-    _set_permissions(path, path.parent.stat().st_mode & 0o777 | 0o700)
-
-
-def apply_folder_permissions(file: Path, *, group_can_write: bool = False) -> None:
-    """Let everyone who can read the folder of a new file read the file. With `group_can_write`, let everyone who can
-    write in the folder write the file."""
-    mode = file.parent.stat().st_mode
-    _set_permissions(file, mode & (0o666 if group_can_write else 0o644) | 0o600)
-
-
-def _set_permissions(path: Path, mode: int) -> None:
-    """Set the permission bits, but keep the set-group-id bit, which decides the group of files created in a folder."""
-    with contextlib.suppress(OSError):  # Another user owns the file, or the file system has no permissions.
-        path.chmod(path.stat().st_mode & 0o7000 | mode)
-
 
 MAX_FILE_BYTES = 300 << 20
 """Maximum size of a workspace file that is read into memory as a whole."""
 MAX_JOURNAL_BYTES = 4_000 << 20
 """Maximum size of a journal, about six million reviews by one annotator."""
 
-
-def read_json_object(file: Path) -> dict[str, Any]:
-    """Read a JSON object. Returns an empty object if the file cannot be read or contains anything else."""
-    try:
-        value = orjson.loads(read_file(file, MAX_FILE_BYTES))
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
+_LINK_ERRORS = (errno.ELOOP, errno.EMLINK, errno.ENOTDIR)
+"""Errors of `O_NOFOLLOW` for a link, on different systems."""
+_FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_SECOND_LINK_SECONDS = 0.02
+"""Time for which a new file may have a second link, see `WorkspaceFiles.write`."""
 
 
-def write_json(file: Path, value: Any) -> None:
-    """Replace a file by the JSON of a value. See `write_atomically`."""
-    write_atomically(file, orjson.dumps(value, option=orjson.OPT_INDENT_2))
+class UnsafeFileError(OSError):
+    """Raised for a file of a workspace that is a link, has several links or is not a regular file. `strerror` names it
+    and says what to do."""
 
 
-def write_atomically(file: Path, content: bytes, *, sync: bool = False) -> None:
-    """Write to a temporary file and rename it to `file`, so that readers never see half of the content.
+@dataclass(frozen=True, slots=True)
+class WorkspaceFiles:
+    """The files below one folder. Every path is a path below `root`.
 
-    With `sync`, the content is on disk before the file is replaced. Raises OSError if the file cannot be written.
+    All methods except `remove` raise OSError on failure. They open a path from a descriptor of the folder and follow no
+    link below it. A file that is read or written in place must be a regular file with one link.
     """
-    temporary = file.with_suffix(f".{os.getpid()}.tmp")
-    with create_file(temporary) as stream:
-        stream.write(content)
-        if sync:
-            stream.flush()
-            os.fsync(stream.fileno())
-    apply_folder_permissions(temporary)
-    temporary.replace(file)
+
+    root: Path
+    """The folder. It may be reached through links."""
+
+    def open(self, path: Path, flags: int = os.O_RDONLY, *, group_can_write: bool = False) -> int:
+        """Open a file and return its descriptor. `O_CREAT` in `flags` creates a missing file.
+
+        Everyone who can read the folder of a new file can read the file. With `group_can_write`, everyone who can write
+        in the folder can also write the file.
+        """
+        with self._open_folder(path.parent) as folder:
+            try:
+                descriptor = os.open(path.name, flags | _FILE_FLAGS, 0o600, dir_fd=folder)
+            except OSError as error:
+                raise self._explain_error(error, path) from error
+            try:
+                status = os.fstat(descriptor)
+                _check_own_file(descriptor, status, path)
+                if flags & os.O_CREAT and not status.st_size:
+                    _set_permissions(descriptor, folder, 0o666 if group_can_write else 0o644)
+            except BaseException:
+                os.close(descriptor)
+                raise
+        return descriptor
+
+    def open_file(self, path: Path) -> BinaryIO:
+        """Open a file for reading."""
+        return os.fdopen(self.open(path), "rb")
+
+    def read(self, path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
+        """Read a file. Also raises OSError if it has more than `limit` bytes."""
+        with self.open_file(path) as file:
+            check_file_size(file.fileno(), str(path), limit)
+            return file.read()
+
+    def read_json_object(self, path: Path) -> dict[str, Any]:
+        """Read a JSON object. Returns an empty object if the file cannot be read or contains anything else."""
+        try:
+            value = orjson.loads(self.read(path))
+        except (OSError, ValueError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    def write(self, path: Path, content: bytes, *, sync: bool = False, replace: bool = True) -> None:
+        """Write to a temporary file and rename it to `path`, so that readers never see half of the content.
+
+        With `sync`, the content is on disk when this returns. Without `replace`, raises FileExistsError if `path`
+        exists.
+        """
+        temporary = f"{path.stem}.{os.getpid()}.tmp"
+        with self._open_folder(path.parent) as folder:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)  # the entry could be a link or a pipe
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE_FLAGS, 0o600, dir_fd=folder)
+            try:
+                with os.fdopen(descriptor, "wb") as stream:
+                    _set_permissions(descriptor, folder, 0o644)
+                    stream.write(content)
+                    if sync:
+                        stream.flush()
+                        os.fsync(descriptor)
+                if replace:
+                    os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+                else:
+                    # Unlike a rename, a link fails if another process has created the file meanwhile.
+                    os.link(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=folder)
+            if sync:
+                _sync_folder(folder)
+
+    def write_json(self, path: Path, value: Any) -> None:
+        """Replace a file by the JSON of a value. See `write`."""
+        self.write(path, orjson.dumps(value, option=orjson.OPT_INDENT_2))
+
+    def replace(self, source: Path, target: Path) -> None:
+        """Rename a complete file to `target`, with the permissions of a new file there. Its content is synced first."""
+        with self._open_folder(source.parent) as source_folder, self._open_folder(target.parent) as folder:
+            descriptor = os.open(source.name, os.O_RDWR | _FILE_FLAGS, dir_fd=source_folder)
+            try:
+                _set_permissions(descriptor, folder, 0o644)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            os.replace(source.name, target.name, src_dir_fd=source_folder, dst_dir_fd=folder)
+
+    def remove(self, path: Path) -> None:
+        """Delete a file, or a folder with its content. A link is deleted, not its target. Ignores errors."""
+        with contextlib.suppress(OSError), self._open_folder(path.parent) as folder:
+            try:
+                os.unlink(path.name, dir_fd=folder)
+            except (IsADirectoryError, PermissionError):
+                shutil.rmtree(path.name, ignore_errors=True, dir_fd=folder)
+
+    def make_folder(self, path: Path) -> None:
+        """Create a folder and its missing parents, each with the permissions of its parent."""
+        if not self.root.is_dir():
+            _make_root(self.root)
+        with self._open_folder(path, create=True):
+            pass
+
+    def sync_folder(self, path: Path) -> None:
+        """Wait until the names in a folder are on disk."""
+        with self._open_folder(path) as folder:
+            _sync_folder(folder)
+
+    @contextlib.contextmanager
+    def _open_folder(self, path: Path, *, create: bool = False) -> Iterator[int]:
+        """Open a folder, each part below the descriptor of the part before, and yield its descriptor."""
+        folder = os.open(self.root, _FOLDER_FLAGS)
+        try:
+            for name in path.relative_to(self.root).parts:
+                if name == "..":
+                    raise OSError(errno.EINVAL, "the path leaves the workspace", str(path))
+                outer = folder
+                if create:
+                    _make_inner_folder(name, outer)
+                try:
+                    folder = os.open(name, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=outer)
+                except OSError as error:
+                    raise self._explain_error(error, path) from error
+                os.close(outer)
+            yield folder
+        finally:
+            os.close(folder)
+
+    def _explain_error(self, error: OSError, path: Path) -> OSError:
+        """Return the error with the reason if the path is or contains a link, or is not a regular file."""
+        if error.errno == errno.ENXIO:  # a socket, or a pipe without a reader
+            return _not_regular(path)
+        inside = [path, *path.parents][: len(path.relative_to(self.root).parts)]
+        link = next((each.name for each in inside if each.is_symlink()), None)
+        if error.errno not in _LINK_ERRORS or link is None:
+            return error
+        advice = "Delete it or replace it with a copy"
+        return UnsafeFileError(errno.ELOOP, f"{link} is a symbolic link. {advice}", str(path))
 
 
-def create_file(path: Path) -> BinaryIO:
-    """Create a file for writing. Removes an existing entry first, because it could be a link or a pipe."""
-    path.unlink(missing_ok=True)
-    return path.open("xb")
+def _make_root(path: Path) -> None:
+    if not path.parent.is_dir():
+        _make_root(path.parent)
+    path.mkdir(exist_ok=True)
+    with contextlib.suppress(OSError):
+        path.chmod(path.stat().st_mode & 0o7000 | path.parent.stat().st_mode & 0o777 | 0o700)
+
+
+def _make_inner_folder(name: str, parent: int) -> None:
+    try:
+        os.mkdir(name, 0o700, dir_fd=parent)
+    except FileExistsError:
+        return
+    descriptor = os.open(name, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=parent)
+    try:
+        _set_permissions(descriptor, parent, 0o777)
+    finally:
+        os.close(descriptor)
+
+
+def _set_permissions(descriptor: int, folder: int, mask: int) -> None:
+    """Copy the permission bits in `mask` from the folder. The owner can always read and write.
+
+    Keeps the set-group-id bit, which decides the group of files created in a folder.
+    """
+    wanted = os.fstat(folder).st_mode & mask | (0o700 if mask & 0o100 else 0o600)
+    mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    with contextlib.suppress(OSError):  # Another user owns the file, or the file system has no permissions.
+        if mode & 0o777 != wanted:
+            os.fchmod(descriptor, mode & 0o7000 | wanted)
+
+
+def _check_own_file(descriptor: int, status: os.stat_result, path: Path) -> None:
+    """Raise OSError unless the descriptor is a regular file with one link."""
+    if not stat.S_ISREG(status.st_mode):
+        raise _not_regular(path)
+    if status.st_nlink > 1:
+        time.sleep(_SECOND_LINK_SECONDS)
+        links = os.fstat(descriptor).st_nlink
+        if links > 1:
+            raise UnsafeFileError(
+                errno.EMLINK, f"{path.name} has {links} hard links. Delete it or replace it with a copy", str(path)
+            )
+
+
+def _not_regular(path: Path) -> UnsafeFileError:
+    return UnsafeFileError(errno.EINVAL, f"{path.name} is not a regular file. Delete it", str(path))
+
+
+def _sync_folder(descriptor: int) -> None:
+    with contextlib.suppress(OSError):  # some file systems cannot sync a folder
+        os.fsync(descriptor)
 
 
 def open_file(path: Path, buffering: int = -1) -> BinaryIO:

@@ -40,18 +40,21 @@ def connect_in_memory() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
 
 
-def attach_read_only(path: Path) -> duckdb.DuckDBPyConnection:
-    """Open the database file read-only. On the connection it is the default database, named `store`.
+def attach_store(workspace: Workspace) -> duckdb.DuckDBPyConnection:
+    """Open the workspace's store read-only. On the connection it is the default database, named `store`.
 
     The file is attached to an in-memory database, because `duckdb.connect(path)` returns the file that this process
     already has open, even if an import has replaced it.
+
+    Raises: OSError if the store is missing, a link or not a regular file; duckdb.Error if it is damaged.
     """
+    os.close(workspace.files.open(workspace.store))  # DuckDB follows links and would wait for a pipe
     connection = connect_in_memory()
     connection.execute("SET enable_progress_bar = false")  # the bar would overwrite the screen
     try:
         connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         connection.execute(f"SET threads = {min(4, os.cpu_count() or 1)}")
-        connection.execute(f"ATTACH {quote_literal(path)} AS store (READ_ONLY)")
+        connection.execute(f"ATTACH {quote_literal(workspace.store)} AS store (READ_ONLY)")
         connection.execute("USE store")
     except BaseException:
         connection.close()
@@ -61,12 +64,12 @@ def attach_read_only(path: Path) -> duckdb.DuckDBPyConnection:
 
 def open_store(workspace: Workspace) -> duckdb.DuckDBPyConnection:
     """Open the workspace's store. Raises: StoreError if it is missing, damaged or of another schema version."""
-    if not workspace.store.exists():
-        raise StoreError(f"nothing imported at {workspace.parent_folder} yet: run fcreview import PATH")
     try:
-        connection = attach_read_only(workspace.store)
-    except duckdb.Error as error:
-        reason = _first_lines(error, 1)[:200]
+        connection = attach_store(workspace)
+    except FileNotFoundError:
+        raise StoreError(f"nothing imported at {workspace.parent_folder} yet: run fcreview import PATH") from None
+    except (duckdb.Error, OSError) as error:
+        reason = _first_lines(error, 1)[:200] if isinstance(error, duckdb.Error) else error.strerror
         raise StoreError(f"cannot read {workspace.store} ({reason}): import the runs again") from error
     try:
         found = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()

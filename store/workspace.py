@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.errors import EXIT_USAGE_ERROR, FcreviewError
-from fcreview.safe_files import make_folder, read_json_object, write_json
+from fcreview.safe_files import UnsafeFileError, WorkspaceFiles
 
 WORKSPACE_FOLDER = ".fcreview"
 MAX_ANNOTATOR_LENGTH = 64
@@ -78,7 +78,7 @@ class AnnotatorState:
     def read(self, kind: str) -> dict[str, Any]:
         """Read the JSON object of this kind. It is empty if the file is missing or unreadable."""
         file = self.path_of(kind)
-        return read_json_object(file) if file is not None else {}
+        return WorkspaceFiles(self.root).read_json_object(file) if self.root is not None and file is not None else {}
 
     def try_write(self, kind: str, value: dict[str, Any]) -> None:
         """Replace the file atomically. Does nothing if the file cannot be written."""
@@ -88,11 +88,12 @@ class AnnotatorState:
     def write(self, kind: str, value: dict[str, Any]) -> None:
         """Replace the file atomically. Raises: OSError if the file cannot be written."""
         file = self.path_of(kind)
-        if file is None:
+        if self.root is None or file is None:
             raise FileNotFoundError("no workspace to save to")
-        file.parent.parent.stat()  # raises if the workspace was deleted, so that it is not created again
-        make_folder(file.parent)
-        write_json(file, value)
+        self.root.stat()  # raises if the workspace was deleted, so that it is not created again
+        files = WorkspaceFiles(self.root)
+        files.make_folder(file.parent)
+        files.write_json(file, value)
 
 
 class WorkspaceError(FcreviewError):
@@ -105,6 +106,11 @@ class Workspace:
 
     root: Path
     """Absolute path of `.fcreview/`. The folder exists."""
+
+    @property
+    def files(self) -> WorkspaceFiles:
+        """Access to the files in the folder. Everything that is read or written in it must be opened here."""
+        return WorkspaceFiles(self.root)
 
     @property
     def store(self) -> Path:
@@ -161,12 +167,21 @@ class Workspace:
         return Path(os.path.normpath(self.parent_folder / stored_path))
 
 
+def write_error(folder: Path, error: OSError) -> WorkspaceError:
+    """Return the error for a workspace that cannot be written."""
+    if isinstance(error, UnsafeFileError):
+        return WorkspaceError(f"{error.filename}: {error.strerror}")
+    reason = error.strerror or error
+    return WorkspaceError(f"cannot write to {folder} ({reason}). Choose a writable folder with --workspace DIR")
+
+
 def find_workspace(path: Path, override: Path | None = None, *, create: bool = True) -> Workspace:
     """Find the nearest `.fcreview/` at or above `path`, or create one at `path` (in the folder of `path` if a file).
 
     Args:
         path: a file or folder of results.
         override: the folder that contains, or will contain, `.fcreview/`; or `.fcreview/` itself. Replaces the search.
+            Only here, `.fcreview/` may be a link.
         create: whether to create a missing workspace.
 
     Raises: WorkspaceError if `path` does not exist, or if the workspace is missing or cannot be created.
@@ -186,12 +201,26 @@ def find_workspace(path: Path, override: Path | None = None, *, create: bool = T
     if start.name == WORKSPACE_FOLDER and start.is_dir():
         start = start.parent
     folder = start if start.is_dir() else start.parent
-    for above in (folder, *folder.parents):
-        if (above / WORKSPACE_FOLDER).is_dir():
-            return _create(above / WORKSPACE_FOLDER) if create else Workspace(above / WORKSPACE_FOLDER)
+    existing = _find_existing(folder)
+    if existing is not None:
+        return _create(existing) if create else Workspace(existing)
     if not create:
         raise WorkspaceError(f"no workspace at or above {path}: import a run first (fcreview import PATH)")
     return _create(folder / WORKSPACE_FOLDER)
+
+
+def _find_existing(folder: Path) -> Path | None:
+    """Return the nearest `.fcreview/` at or above the folder.
+
+    Raises: WorkspaceError if it is a link, because a downloaded run could contain a link to any folder.
+    """
+    for above in (folder, *folder.parents):
+        root = above / WORKSPACE_FOLDER
+        if root.is_symlink():
+            raise WorkspaceError(f"{root} is a symbolic link. Pass --workspace {above} to use it")
+        if root.is_dir():
+            return root
+    return None
 
 
 def expand_home(path: Path) -> Path:
@@ -245,9 +274,7 @@ def _create(root: Path) -> Workspace:
     """Create the missing folders. A read-only workspace that has all its folders raises no error."""
     workspace = Workspace(root)
     try:
-        make_folder(workspace.reviews)
+        workspace.files.make_folder(workspace.reviews)
     except OSError as error:
-        raise WorkspaceError(
-            f"cannot write to {root.parent} ({error.strerror or error}). Choose a writable folder with --workspace DIR"
-        ) from error
+        raise write_error(root.parent, error) from error
     return workspace

@@ -48,6 +48,29 @@ IMPURE_CALLS = {
     ".is_dir",
     ".iterdir",
 }
+FILE_CALLS = {
+    "open",
+    "open_file",
+    "read_file",
+    ".open",
+    ".read_text",
+    ".read_bytes",
+    ".write_text",
+    ".write_bytes",
+    ".mkdir",
+    ".rename",
+    ".touch",
+    ".copyfile",
+    ".copytree",
+    ".rmtree",
+}
+UNCHECKED_FILES = {
+    "store/importing/sources.py": "reads benchmark files",
+    "store/queries/item_detail.py": "reads benchmark files",
+    "store/importing/staging.py": "writes to the folder of the running import",
+    "store/importing/builder.py": "writes to the folder of the running import",
+    "store/labels/read.py": "writes to the folder of an export",
+}
 NEVER = {"pickle", "cPickle", "dill", "shelve", "marshal", "jsonpickle", "cloudpickle"}
 NEVER_CALLED = {"eval", "exec", "compile", "__import__"}
 SQL = re.compile(
@@ -97,6 +120,18 @@ def test_the_own_folders_of_fcreview_are_pure() -> None:
         for source in pure
         for call in calls(source.nodes)
         if called(call) in IMPURE_CALLS
+    ]
+    assert not faults, one_a_line(faults)
+
+
+def test_a_workspace_is_written_only_through_its_files() -> None:
+    """See `fcreview.safe_files.WorkspaceFiles`. Reads count too, because a link could lead to a secret."""
+    faults = [
+        f"{source.at(call)}: {called(call)}"
+        for source in SOURCES
+        if source.package == "store" and source.name not in UNCHECKED_FILES
+        for call in calls(source.nodes)
+        if called(call) in FILE_CALLS and not ast.unparse(call.func).endswith("files.open")
     ]
     assert not faults, one_a_line(faults)
 

@@ -59,18 +59,18 @@ def merge_errata(workspace: Workspace, other: Workspace) -> Iterator[MergedErrat
 
 
 def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
-    from fcreview.cli.import_options import load_errata, load_workspace_errata, read_small_file
-    from fcreview.corrections.errata_file import Errata, combine_errata
-    from fcreview.safe_files import write_atomically
+    from fcreview.cli.import_options import load_workspace_errata, read_workspace_file
+    from fcreview.corrections.errata_file import Errata, combine_errata, parse_errata
 
-    raw, there, here = read_small_file(other.errata), load_errata(other.errata), load_workspace_errata(workspace)
+    raw = read_workspace_file(other, other.errata) or b""
+    there, here = parse_errata(raw, str(other.errata)), load_workspace_errata(workspace)
     combined = combine_errata(here or Errata(), there)
     kept_as = ""
     if combined.conflicts:
         kept_as = f"errata-{there.digest[:8]}.jsonl"
-        write_atomically(workspace.root / kept_as, raw)
+        workspace.files.write(workspace.root / kept_as, raw)
     if combined.content is not None:
-        write_atomically(workspace.errata, combined.content if here is not None else raw)
+        workspace.files.write(workspace.errata, combined.content if here is not None else raw)
     return MergedErrata("errata", combined.n_new, combined.n_known, combined.n_new_rules, combined.conflicts, kept_as)
 
 

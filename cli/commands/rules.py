@@ -125,16 +125,15 @@ def print_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
 
 def load_rules(workspace: Workspace) -> list[EquivalenceRule]:
     """Load the accepted rules of the workspace, oldest first. Raises ErrataError for an invalid line."""
-    from fcreview.cli.import_options import read_small_file
+    from fcreview.cli.import_options import read_workspace_file
 
-    return parse_rules(read_small_file(workspace.rules), str(workspace.rules)) if workspace.rules.exists() else []
+    content = read_workspace_file(workspace, workspace.rules)
+    return [] if content is None else parse_rules(content, str(workspace.rules))
 
 
 def save_rules(workspace: Workspace, rules: Sequence[EquivalenceRule]) -> None:
     """Replace the accepted rules of the workspace."""
-    from fcreview.safe_files import write_atomically
-
-    write_atomically(workspace.rules, serialize_rules(rules))
+    workspace.files.write(workspace.rules, serialize_rules(rules))
 
 
 @workspace_command()

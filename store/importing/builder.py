@@ -20,7 +20,6 @@ import duckdb
 import orjson
 
 from fcreview.model.item import Run
-from fcreview.safe_files import apply_folder_permissions
 from fcreview.store.database import SCHEMA_VERSION, StoreError, open_store, quote_literal
 from fcreview.store.importing.sources import SourceFile
 from fcreview.store.importing.staging import ITEM_COLUMNS, StagedRun, dump_json, redact_json, serialize_issues
@@ -30,6 +29,7 @@ LOADING_MEMORY_LIMIT = "350MB"
 """DuckDB's memory limit while loading. Beyond it, DuckDB writes to the workspace's temporary folder."""
 MAX_LOADING_MEMORY_LIMIT = "2GB"
 """Memory limit for a run that cannot be loaded otherwise, such as one with an item of a hundred thousand calls."""
+_COPY_BYTES = 1 << 20
 ROW_GROUP_SIZE = 16_384
 """Rows in a row group of the file. DuckDB's default of 122,880 rows takes too much memory, because items are large."""
 _ATTACH_OPTIONS = f"ROW_GROUP_SIZE {ROW_GROUP_SIZE}, STORAGE_VERSION 'v1.2.0', RECOVERY_MODE no_wal_writes"
@@ -57,20 +57,22 @@ class LoadError(Exception):
 class StoreBuilder:
     """A new database file that replaces the store in `finish`.
 
-    Use it as a context manager. Without `finish`, the new file is deleted and the store stays unchanged.
+    Use it as a context manager. Without `finish`, the store stays unchanged.
     """
 
     def __init__(self, workspace: Workspace, folder: Path, *, copy_existing: bool) -> None:
         """Create the new file.
 
         Args:
-            folder: folder for DuckDB's temporary files.
+            folder: folder for the new file and for DuckDB's temporary files. Nobody else may write to it, because
+                DuckDB follows links.
             copy_existing: whether to start with a copy of the present store instead of an empty one.
         """
         self._workspace = workspace
-        self._path = workspace.root / f"{workspace.store.name}.{os.getpid()}.tmp"
+        self._path = folder / workspace.store.name
         if copy_existing:
-            shutil.copyfile(workspace.store, self._path)
+            with workspace.files.open_file(workspace.store) as store, self._path.open("xb") as copy:
+                shutil.copyfileobj(store, copy, _COPY_BYTES)
         self._connection = duckdb.connect()
         self._execute("SET enable_progress_bar = false")  # the bar would appear between lines of JSON
         self._execute(f"SET memory_limit = '{LOADING_MEMORY_LIMIT}'")
@@ -100,8 +102,6 @@ class StoreBuilder:
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
-        for file in self._workspace.root.glob(self._path.name + "*"):
-            file.unlink(missing_ok=True)
 
     def load_runs(self, staged_runs: Sequence[StagedRun], *, omit_invalid: bool = False) -> None:
         """Replace the items of the runs in one transaction.
@@ -218,10 +218,7 @@ class StoreBuilder:
         path = self._compact() or self._path
         self._execute("USE memory")
         self._execute("DETACH store")
-        with path.open("rb+") as stream:
-            os.fsync(stream.fileno())
-        apply_folder_permissions(path)
-        os.replace(path, self._workspace.store)  # noqa: PTH105 - atomic
+        self._workspace.files.replace(path, self._workspace.store)
 
     def _compact(self) -> Path | None:
         """Copy the database file without its unused blocks, if most of its blocks are unused.

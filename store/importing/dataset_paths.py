@@ -17,7 +17,6 @@ from typing import Any
 
 from fcreview.model.item import Run
 from fcreview.run_plan import RunPlan
-from fcreview.safe_files import read_json_object, write_json
 from fcreview.store.importing.builder import StoredRun, build_run_key
 from fcreview.store.workspace import Workspace
 
@@ -37,7 +36,8 @@ class DatasetFolders:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._folders = {key: tuple(_parse_folders(value)) for key, value in read_json_object(_file(workspace)).items()}
+        saved = workspace.files.read_json_object(_file(workspace))
+        self._folders = {key: tuple(_parse_folders(value)) for key, value in saved.items()}
         self._changed = False
 
     def folders_of(self, run: Run) -> tuple[Path, ...]:
@@ -64,7 +64,7 @@ class DatasetFolders:
     def save(self) -> None:
         """Replace the file atomically if anything changed. Raises: OSError if it cannot be written."""
         if self._changed:
-            write_json(_file(self._workspace), self._folders)
+            self._workspace.files.write_json(_file(self._workspace), self._folders)
             self._changed = False
 
 

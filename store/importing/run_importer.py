@@ -6,19 +6,17 @@ import contextlib
 import errno
 import itertools
 import os
-import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import IO, Any
+from typing import Any
 
 import duckdb
 
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import RunPlan
-from fcreview.safe_files import apply_folder_permissions, make_folder
-from fcreview.store.database import attach_read_only, quote_literal
+from fcreview.store.database import attach_store, quote_literal
 from fcreview.store.importing.builder import (
     LoadError,
     StoreBuilder,
@@ -38,7 +36,7 @@ from fcreview.store.importing.sources import SourceFile, is_unchanged, iter_file
 from fcreview.store.importing.staging import StagedRun, read_staged_item
 from fcreview.store.importing.workers import ImportProgressCallback, ReadJob, ReadOutcome, RunReader, read_runs
 from fcreview.store.rows import ImportChanges, ImportSummary
-from fcreview.store.workspace import Workspace, WorkspaceError
+from fcreview.store.workspace import Workspace, write_error
 
 _ITEM_HASHES = (
     "SELECT run, hash(category, id) AS item, any_value(hash(prediction_hash, golden_hash)) AS content"
@@ -54,7 +52,7 @@ class ItemSnapshot:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._connection = attach_read_only(workspace.store)
+        self._connection = attach_store(workspace)
         self._connection.execute(f"CREATE TEMP TABLE before AS {_ITEM_HASHES}")
         self._connection.execute("USE memory")
         self._connection.execute("DETACH store")  # so that `compare` can attach the new file
@@ -239,18 +237,16 @@ def import_runs(
             unchanged = new_import().summarize_if_unchanged()
             if unchanged is not None:
                 return unchanged
-        raise WorkspaceError(
-            f"cannot write to {workspace.root} ({_error_reason(error)}). Choose a writable folder with --workspace DIR"
-        ) from error
+        raise write_error(workspace.root, _to_os_error(error)) from error
     summary.seconds = time.perf_counter() - started
     return summary
 
 
-def _error_reason(error: OSError | duckdb.IOException) -> str:
+def _to_os_error(error: OSError | duckdb.IOException) -> OSError:
     if isinstance(error, OSError):
-        return error.strerror or str(error)
+        return error
     # DuckDB's message begins with the database and ends with the reason of the operating system
-    return (str(error).splitlines() or [""])[0].rpartition(": ")[2]
+    return OSError((str(error).splitlines() or [""])[0].rpartition(": ")[2])
 
 
 @dataclass(slots=True)
@@ -300,8 +296,8 @@ class _Import:
     def _build(self) -> None:
         """Read the runs and replace the store, unless no run could be read and nothing else changed."""
         folder = self.workspace.temporary / str(os.getpid())
-        shutil.rmtree(folder, ignore_errors=True)
-        make_folder(folder)
+        self.workspace.files.remove(folder)
+        self.workspace.files.make_folder(folder)
         plan = self._plan
         outcomes = read_runs(self.workspace, folder, plan.jobs, self.read, self.n_workers, self.on_progress)
         try:
@@ -317,7 +313,7 @@ class _Import:
                     builder.finish()
         finally:
             outcomes.close()
-            shutil.rmtree(folder, ignore_errors=True)
+            self.workspace.files.remove(folder)
 
     def _load(self, builder: StoreBuilder, outcomes: Iterable[ReadOutcome]) -> list[StagedRun]:
         """Load runs in batches while worker processes read further runs.
@@ -421,18 +417,17 @@ class _Import:
 @contextlib.contextmanager
 def _import_lock(workspace: Workspace) -> Iterator[None]:
     """Wait until no other import runs in the workspace, and delete the files that a crashed import left."""
-    is_new = not workspace.lock.exists()
-    with workspace.lock.open("a") as handle:
-        if is_new:
-            apply_folder_permissions(workspace.lock, group_can_write=True)
-        _lock_file(handle)
-        for file in workspace.root.glob(f"{workspace.store.name}.*.tmp*"):
-            file.unlink(missing_ok=True)
-        shutil.rmtree(workspace.temporary, ignore_errors=True)
+    descriptor = workspace.files.open(workspace.lock, os.O_RDWR | os.O_CREAT, group_can_write=True)
+    try:
+        _lock_file(descriptor)
+        for file in [workspace.temporary, *workspace.root.glob(f"{workspace.store.name}.*.tmp*")]:
+            workspace.files.remove(file)
         yield
+    finally:
+        os.close(descriptor)
 
 
-def _lock_file(handle: IO[str]) -> None:
+def _lock_file(descriptor: int) -> None:
     """Acquire the lock, which the system releases when the process ends.
 
     Where files cannot be locked, the import that finishes last replaces the store.
@@ -440,6 +435,6 @@ def _lock_file(handle: IO[str]) -> None:
     try:
         import fcntl
 
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
     except (ImportError, OSError):
         return

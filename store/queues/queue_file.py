@@ -6,8 +6,6 @@ meaning in every copy of the workspace. It is never changed after it was written
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -17,11 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview import safe_files
 from fcreview.errors import FcreviewError
 from fcreview.model.decision import collect_verdicts
 from fcreview.model.review import ITEM_CORRECT, ItemKey
-from fcreview.safe_files import MAX_FILE_BYTES, create_file
 from fcreview.stats.sampling import AnnotatorShare, Stratum
 from fcreview.store.reviews.review_index import ItemIndex
 from fcreview.store.rows import BUILTIN_QUEUES, encode_repetition
@@ -140,7 +136,16 @@ def read_queue(workspace: Workspace, name: str) -> QueueFile:
     names = queue_names(workspace)
     if name not in names:
         raise QueueError(f"queue not found: {name!a}. Available queues: {', '.join((*BUILTIN_QUEUES, *names))}")
-    return read_queue_file(queue_path(workspace, name))
+    path = queue_path(workspace, name)
+    try:
+        queue = _validate_queue(orjson.loads(workspace.files.read(path)))
+    except OSError as error:
+        raise QueueError(f"{path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise QueueError(f"{path}: not a valid queue file ({_describe_first_error(error)})"[:300]) from error
+    if queue.name != path.stem:
+        raise QueueError(f"{path}: the file name must be the queue name, {queue.name!a}")
+    return queue
 
 
 def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
@@ -152,19 +157,6 @@ def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
             yield error
 
 
-def read_queue_file(path: Path) -> QueueFile:
-    """Read and validate a queue file. Raises QueueError if that fails."""
-    try:
-        queue = _validate_queue(orjson.loads(safe_files.read_file(path, MAX_FILE_BYTES)))
-    except OSError as error:
-        raise QueueError(f"{path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise QueueError(f"{path}: not a valid queue file ({_describe_first_error(error)})"[:300]) from error
-    if queue.name != path.stem:
-        raise QueueError(f"{path}: the file name must be the queue name, {queue.name!a}")
-    return queue
-
-
 def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
     """Write a new queue file; it is on disk when this returns. Raises QueueError if the name is invalid or in use."""
     check_queue_name(queue.name)
@@ -172,23 +164,14 @@ def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
         if is_same_filename(other, queue.name):
             raise QueueError(f"queue {other!a} already exists. Choose another name.")
     path = queue_path(workspace, queue.name)
-    fresh = path.with_suffix(f".{os.getpid()}.tmp")
+    content = orjson.dumps(_queue_to_json(queue), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     try:
-        safe_files.make_folder(workspace.queues)
-        with create_file(fresh) as file:
-            file.write(orjson.dumps(_queue_to_json(queue), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-            file.flush()
-            os.fsync(file.fileno())
-        safe_files.apply_folder_permissions(fresh)
-        # Unlike a rename, a link fails if another process has created the file meanwhile.
-        os.link(fresh, path)
+        workspace.files.make_folder(workspace.queues)
+        workspace.files.write(path, content, sync=True, replace=False)
     except FileExistsError:
         raise QueueError(f"queue {queue.name!a} already exists. Choose another name.") from None
     except OSError as error:
         raise QueueError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink()
     return path
 
 

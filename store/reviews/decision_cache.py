@@ -62,7 +62,7 @@ def load_decisions(
         about = orjson.loads(connection.execute("SELECT about FROM cache.about").fetchall()[0][0])
         prefixes = {name: JournalPrefix(*prefix) for name, prefix in about.pop("journals").items()}
         journals = ((workspace.reviews / name, prefix) for name, prefix in prefixes.items())
-        if about != inputs or any(read_prefix(path, prefix) is None for path, prefix in journals):
+        if about != inputs or any(read_prefix(workspace.files, path, prefix) is None for path, prefix in journals):
             return None
         connection.execute("INSERT INTO human_labels SELECT * FROM cache.human_labels")
     except (duckdb.Error, ValueError, LookupError, TypeError, AttributeError):

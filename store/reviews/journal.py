@@ -23,15 +23,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.errors import FcreviewError
 from fcreview.model.review import ANNOTATION_FIELDS, Annotation, Event, ItemKey
-from fcreview.safe_files import (
-    MAX_JOURNAL_BYTES,
-    apply_folder_permissions,
-    check_file_size,
-    check_regular_file,
-    make_folder,
-    read_file,
-    write_atomically,
-)
+from fcreview.safe_files import MAX_JOURNAL_BYTES, check_file_size
 from fcreview.store.reviews.journal_format import LineError, parse_line, seal_event
 from fcreview.store.reviews.journal_reader import JournalReader, torn_line_path
 from fcreview.store.workspace import check_annotator, is_same_filename
@@ -164,20 +156,17 @@ class Journal:
             raise JournalError(f"review not saved in {self.path}: {error.strerror or error}{partly}") from error
 
     def _write_locked(self, make_lines: Callable[[str], list[bytes]]) -> list[bytes]:
-        folder = self.path.parent
+        folder, files = self.path.parent, self.workspace.files
         if not folder.is_dir():
-            make_folder(folder)
-            _sync_folder(folder.parent)
-        descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            files.make_folder(folder)
+            files.sync_folder(folder.parent)
+        descriptor = files.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
-            # A device accepts lines without keeping them, and readers refuse a journal that is too large.
-            check_regular_file(descriptor, str(self.path))
-            check_file_size(descriptor, str(self.path), MAX_JOURNAL_BYTES)
+            check_file_size(descriptor, str(self.path), MAX_JOURNAL_BYTES)  # readers refuse a larger journal
             _lock(descriptor)
             size = os.fstat(descriptor).st_size
             if size == 0:
-                apply_folder_permissions(self.path)
-                _sync_folder(folder)
+                files.sync_folder(folder)
             previous, fragment = _read_tail(descriptor, size)
             lines = make_lines(previous)
             if lines:
@@ -193,14 +182,13 @@ class Journal:
         with contextlib.suppress(LineError):
             parse_line(fragment)
             return
-        file = torn_line_path(self.path, fragment)
-        make_folder(file.parent)
+        file, files = torn_line_path(self.path, fragment), self.workspace.files
+        files.make_folder(file.parent)
         with contextlib.suppress(OSError):
-            if read_file(file) == fragment:
+            if files.read(file, MAX_JOURNAL_BYTES) == fragment:
                 return
-        write_atomically(file, fragment, sync=True)
-        _sync_folder(file.parent)
-        _sync_folder(file.parent.parent)
+        files.write(file, fragment, sync=True)
+        files.sync_folder(file.parent.parent)
 
 
 def _read_tail(descriptor: int, size: int) -> tuple[str, bytes]:
@@ -277,12 +265,3 @@ def _lock(descriptor: int) -> None:
             time.sleep(0.001)
         except OSError:
             return
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        with contextlib.suppress(OSError):  # some file systems cannot sync a folder
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.errors import FcreviewError
 from fcreview.model.review import Event
-from fcreview.safe_files import MAX_JOURNAL_BYTES, read_file
+from fcreview.safe_files import MAX_JOURNAL_BYTES, WorkspaceFiles
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_format import LineError, parse_line
 from fcreview.store.reviews.journal_reader import list_journals, read_journals
@@ -70,7 +70,7 @@ def merge_journals(workspace: Workspace, other: Workspace) -> list[MergedJournal
     copies = []
     for path in paths:
         copy = _JournalCopy(MergedJournal(path.stem), Journal(workspace, path.stem))
-        _select_new_lines(path.name, _read_lines(path, copy.result.warnings), existing, copy)
+        _select_new_lines(path.name, _read_lines(other.files, path, copy.result.warnings), existing, copy)
         copies.append(copy)
     for copy in copies:
         copy.result.new = copy.target.append_lines(list(copy.lines.values()))
@@ -86,10 +86,10 @@ class _JournalLine:
     event: Event
 
 
-def _read_lines(path: Path, warnings: list[str]) -> list[_JournalLine]:
+def _read_lines(files: WorkspaceFiles, path: Path, warnings: list[str]) -> list[_JournalLine]:
     """Return the valid lines of a journal, and add a warning for each invalid line."""
     try:
-        lines = read_file(path, MAX_JOURNAL_BYTES).split(b"\n")
+        lines = files.read(path, MAX_JOURNAL_BYTES).split(b"\n")
     except OSError as error:
         warnings.append(f"{path.name}: cannot be read: {error.strerror or error}")
         return []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.model.decision import find_retracted_events
 from fcreview.model.review import Event
-from fcreview.safe_files import MAX_JOURNAL_BYTES, check_file_size, open_file, read_file
+from fcreview.safe_files import MAX_JOURNAL_BYTES, WorkspaceFiles, check_file_size
 from fcreview.store.reviews.journal_format import (
     LineError,
     parse_line,
@@ -43,10 +43,10 @@ def start_digest(data: bytes = b"") -> blake2b:
     return blake2b(data, digest_size=32)
 
 
-def read_prefix(path: Path, prefix: JournalPrefix) -> bytes | None:
+def read_prefix(files: WorkspaceFiles, path: Path, prefix: JournalPrefix) -> bytes | None:
     """Return the bytes of the prefix. None if the file does not begin with it or cannot be read."""
     try:
-        with open_file(path) as file:
+        with files.open_file(path) as file:
             data = file.read(prefix.size)
     except OSError:
         return None
@@ -132,7 +132,7 @@ class JournalReader:
     def _read_appended(self) -> list[Event]:
         events: list[Event] = []
         for path in self._journal_paths():
-            file = self._files.setdefault(path, _JournalFile(path))
+            file = self._files.setdefault(path, _JournalFile(path, self._workspace.files))
             events += self._drop_known_events(file, sort_by_chain(file.read()))
         return events
 
@@ -144,7 +144,7 @@ class JournalReader:
         found: dict[_JournalFile, list[Event]] = {}
         for path in self._journal_paths():
             if path.name in prefixes:
-                file = _JournalFile(path)
+                file = _JournalFile(path, self._workspace.files)
                 events = file.read_verified(prefixes[path.name])
                 if events is None:
                     return None
@@ -190,6 +190,8 @@ class _JournalFile:
     """One journal and how far it has been read."""
 
     path: Path
+    files: WorkspaceFiles
+    """Access to the workspace."""
     offset: int = 0
     """Number of bytes that have been read."""
     inode: int = 0
@@ -214,7 +216,7 @@ class _JournalFile:
         if not self.offset:
             return False
         try:
-            with open_file(self.path) as file:
+            with self.files.open_file(self.path) as file:
                 state = os.fstat(file.fileno())
                 file.seek(self.offset - len(self.last_bytes))
                 return state.st_ino != self.inode or file.read(len(self.last_bytes)) != self.last_bytes
@@ -253,7 +255,7 @@ class _JournalFile:
             self.inode = self.path.stat().st_ino
         except OSError:
             return None
-        data = read_prefix(self.path, prefix)
+        data = read_prefix(self.files, self.path, prefix)
         if data is None:
             return None
         events = [parse_verified_line(line) for line in data.split(b"\n") if line.strip()]
@@ -284,7 +286,7 @@ class _JournalFile:
             self.n_omitted_warnings += 1
 
     def _read_unread_bytes(self) -> bytes:
-        with open_file(self.path) as file:
+        with self.files.open_file(self.path) as file:
             check_file_size(file.fileno(), str(self.path), MAX_JOURNAL_BYTES)
             state = os.fstat(file.fileno())
             if self.offset and state.st_size == self.offset:
@@ -324,7 +326,7 @@ class _JournalFile:
             self.hashes.add(stated)
         copy = torn_line_path(self.path, line)
         with contextlib.suppress(OSError):
-            if read_file(copy) == line:
+            if self.files.read(copy, MAX_JOURNAL_BYTES) == line:
                 self.torn.append(f"{self.path.name} line {self.n_lines}: unfinished, copied to torn/{copy.name}")
                 return
         self.warn(f"{reason}, skipped", self.n_lines)

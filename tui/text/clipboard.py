@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from fcreview.model.sanitize import sanitize
+from fcreview.safe_files import WorkspaceFiles
 
 CLIPBOARD_LIMIT = 74_994
 """Largest length, in bytes, of the base64 text that common terminals accept."""
@@ -66,7 +67,7 @@ def write_copy(text: str, folder: Path | None) -> Path:
     if folder is not None:
         path = folder / COPY_FILE_NAME
         try:
-            path.write_bytes(data)
+            WorkspaceFiles(folder).write(path, data)
         except OSError:
             pass
         else:

@@ -4,7 +4,7 @@
 annotator = "alice"                   # annotator name
 data = ["~/bench/bfcl/data"]          # dataset folders, as --data
 follow = 5                            # seconds between checks for new results with open --follow
-colours = "safe"                      # terminal (its 16 colours), dark, light, safe (colour-blind friendly)
+theme = "nord"                        # colours, as :theme lists them
 tags = ["ambiguous", "wrong unit"]    # error tags that dialogs list first, numbered from 1
 reasons = ["too strict", "misread"]   # reasons for an override, at most 9
 [keys]                                # keys by action id; press ? in the app for the current keys
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,12 +43,13 @@ def _normalize_texts(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(" ".join(each.split()) for each in texts))
 
 
-def _check_colours(name: Any) -> Any:
-    from fcreview.tui.text.theme import COLOUR_SETS
+def _check_theme(name: Any) -> Any:
+    from fcreview.tui.themes import find_theme, list_theme_names
 
-    if not isinstance(name, str) or name not in COLOUR_SETS:
-        raise ValueError(f"colours must be one of {', '.join(COLOUR_SETS)}")
-    return name
+    theme = find_theme(name) if isinstance(name, str) else None
+    if theme is None:
+        raise ValueError(f"theme must be one of {', '.join(list_theme_names())}")
+    return theme
 
 
 def _check_keys(keys: dict[str, str]) -> dict[str, str]:
@@ -96,8 +98,10 @@ class Config(BaseModel):
         description=f"must be a number of seconds from {MIN_FOLLOW} to {MAX_FOLLOW:,}",
     )
     """Seconds between two checks for new results with `open --follow`."""
-    colours: Annotated[str, BeforeValidator(_check_colours)] | None = None
-    """Name of the colour theme."""
+    theme: Annotated[str, BeforeValidator(_check_theme)] | None = None
+    """Name of the theme."""
+    colours: Annotated[str, BeforeValidator(_check_theme)] | None = None
+    """Earlier name of `theme`."""
     tags: UniqueStrings = Field(default=(), description=STRING_LIST_RULE)
     """Error tags that dialogs list first."""
     reasons: Annotated[UniqueStrings, AfterValidator(_check_reasons)] = Field(default=(), description=STRING_LIST_RULE)
@@ -129,6 +133,30 @@ def config_file() -> Path:
         return Path(named)
     home = os.environ.get("XDG_CONFIG_HOME")
     return (Path(home) if home else Path("~/.config").expanduser()) / "fcreview" / "config.toml"
+
+
+def theme_file() -> Path:
+    """Return the path of the file with the theme that the user chose in the app."""
+    home = os.environ.get("XDG_STATE_HOME")
+    return (Path(home) if home else Path("~/.local/state").expanduser()) / "fcreview" / "theme"
+
+
+def load_theme(config: Config) -> str | None:
+    """Return the theme that the user chose in the app, else that of the configuration. None if neither exists."""
+    from fcreview.tui.themes import find_theme
+
+    chosen = None
+    with suppress(OSError, ValueError):
+        chosen = find_theme(theme_file().read_text("utf-8")[:100])
+    return chosen or config.theme or config.colours
+
+
+def save_theme(name: str) -> None:
+    """Keep the theme that the user chose. Does nothing if it cannot be written."""
+    file = theme_file()
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name + "\n", "utf-8")
 
 
 def load_config() -> Config:

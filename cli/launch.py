@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fcreview.cli.config import load_config
+from fcreview.cli.config import load_config, load_theme, save_theme
 from fcreview.cli.errors import CommandError
 from fcreview.cli.output import cell_text, has_terminal, print_message
 from fcreview.cli.workspace import WorkspaceSession
@@ -91,11 +91,8 @@ def show_app(
     from fcreview.cli.wiring import build_golden_services, build_screen_services
     from fcreview.tui.app import FcreviewApp
     from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary, Session
-    from fcreview.tui.text.theme import set_colours
 
     config = load_config()
-    if config.colours:
-        set_colours(config.colours)
     session.close()  # the app opens the store itself while it draws the first screen
     services = build_screen_services(session)
     screens = Session(
@@ -103,6 +100,7 @@ def show_app(
     )
     screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
     keys = config.keys
+    screens.theme, screens.save_theme = load_theme(config), save_theme
     app = FcreviewApp(screens, view, first, key_names=keys, adjudicate=adjudicate, resume=resume, run_watcher=follow)
     if reviewed := app.run():
         journal = session.workspace.reviews / f"{session.annotator}.jsonl"

@@ -24,6 +24,7 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
+from textual.theme import Theme
 from textual.widgets import Input
 
 from fcreview.store.rows import View
@@ -33,8 +34,11 @@ from fcreview.tui.keymap import KeymapError, resolve_keymap, validate_keymap
 from fcreview.tui.queue.state import QueueState
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
+from fcreview.tui.terminal_output import CompactDriver
 from fcreview.tui.text.lines import fit_line
-from fcreview.tui.widgets.document_view import LineBar
+from fcreview.tui.text.theme import is_colour_enabled, set_palette
+from fcreview.tui.themes import OWN_THEMES, build_palette, choose_theme, css_variables
+from fcreview.tui.widgets.document_view import DocumentView, LineBar
 
 if TYPE_CHECKING:
     from fcreview.tui.live_reload import LiveReload, RunWatcher
@@ -125,6 +129,8 @@ class SignalWakeup:
             self._read_end.recv(4096)
 
 
+N_COLOURS = {"standard": 16, "256": 256, "truecolor": 1 << 24}
+"""Number of colours of each colour system of Rich."""
 MIN_TERMINAL_SIZE = (60, 15)
 """Smallest supported terminal, in columns and rows."""
 PALETTE_CONTEXT_ACTIONS = ("queue.filter", "item.next")
@@ -162,9 +168,9 @@ class FcreviewApp(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(APP_ACTIONS)
     CSS_PATH = "screens/queue.tcss"  # Textual does not load the CSS of the first screen by itself
     CSS = """
-    Screen { background: ansi_default; color: ansi_default; layout: vertical; }
-    Input > .input--cursor { background: ansi_default; color: ansi_default; text-style: reverse; }
-    Input > .input--selection { background: ansi_default; color: ansi_default; text-style: underline; }
+    Screen { background: $background; color: $foreground; layout: vertical; }
+    Input > .input--cursor { background: $background; color: $foreground; text-style: reverse; }
+    Input > .input--selection { background: $background; color: $foreground; text-style: underline; }
     """
 
     def __init__(
@@ -178,9 +184,13 @@ class FcreviewApp(App[int]):
         resume: bool = False,
         run_watcher: RunWatcher | None = None,
     ) -> None:
-        super().__init__(ansi_color=True)  # with NO_COLOR set, Textual chooses a color filter before the theme is set
+        # With NO_COLOR set, Textual chooses a colour filter before the theme is set.
+        super().__init__(driver_class=CompactDriver, ansi_color=None if is_colour_enabled(os.environ) else True)
         self.animation_level = "none"
-        self.theme = "ansi-dark"
+        for own_theme in OWN_THEMES:
+            self.register_theme(own_theme)
+        self.theme = choose_theme(os.environ, session.theme, N_COLOURS.get(self.console.color_system or "", 2))
+        set_palette(build_palette(self.theme))
         self.session = session
         self._message = ""
         self.last_key_time = 0.0
@@ -200,6 +210,18 @@ class FcreviewApp(App[int]):
         except KeymapError as error:
             self._message = str(error)
 
+    def get_css_variables(self) -> dict[str, str]:
+        """Add the colours by meaning: `$golden`, `$predicted`, `$passed`, `$failed`, `$people`."""
+        return {**super().get_css_variables(), **css_variables(self.theme)}
+
+    def _on_theme_changed(self, theme: Theme) -> None:
+        set_palette(build_palette(theme.name))
+        self.session.save_theme(theme.name)
+        for screen in self.screen_stack:
+            for view in screen.query(DocumentView):
+                view.redraw()
+            screen.refresh(layout=True)
+
     def get_default_screen(self) -> Screen[None]:
         if self._adjudicate:
             return Screen()
@@ -208,6 +230,7 @@ class FcreviewApp(App[int]):
         )
 
     def on_mount(self) -> None:
+        self.theme_changed_signal.subscribe(self, self._on_theme_changed)
         if not self.is_headless:
             self._signal_wakeup = SignalWakeup()
             self._signal_shutdown = SignalShutdown(

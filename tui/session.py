@@ -151,6 +151,10 @@ class Session:
         """Support for the golden editor. None disables the editor."""
         self.vocabulary = AnnotatorVocabulary()
         """Tags and override reasons. The caller sets them before the first item is shown."""
+        self.theme: str | None = None
+        """Name of the theme to start with. None for the default."""
+        self.save_theme: Callable[[str], None] = lambda _: None
+        """Keeps the theme that the user chose for the next start."""
         self.report_services = services
         """Services for the command palette. None disables the report and the exports that need benchmark files."""
         self.actions = ActionQueue()

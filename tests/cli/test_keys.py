@@ -187,11 +187,12 @@ def test_colours_of_the_file_reach_the_terminal(one_run: Path, environ: dict[str
     config.write_text('colours = "safe"\n')
     with terminal("open", str(one_run), environ=environ | {"FCREVIEW_CONFIG": str(config)}) as screen:
         screen.wait_for("order failures", "simple_python_1")
-        assert screen.colours_of("✗") == {"ff5f00"}
+        assert screen.colours_of("✗") == {"ff875f"}
 
 
 @pytest.mark.parametrize("value", ['"pink"', "3", "[]"])
 def test_colours_that_there_are_not_are_refused(cli: Cli, one_run: Path, config: Path, value: str) -> None:
     config.write_text(f"colours = {value}\n")
     done = cli("items", one_run, FCREVIEW_CONFIG=str(config))
-    assert (done.code, done.err) == (1, f"fcreview: {config}: colours must be one of terminal, dark, light, safe\n")
+    assert done.code == 1
+    assert done.err.startswith(f"fcreview: {config}: theme must be one of fcreview-dark, fcreview-light, fcreview-safe")

@@ -54,21 +54,21 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
     CommandPaletteScreen { background: transparent; align: left bottom; }
     CommandPaletteScreen #--container {
         display: block; visibility: visible; margin: 0; height: 15; max-height: 75vh; width: 1fr;
-        background: ansi_default; border-top: solid ansi_default; border-title-style: bold;
+        background: $background; border-top: solid $border; border-title-style: bold;
     }
     CommandPaletteScreen #--input, CommandPaletteScreen #--input.--list-visible { height: 1; border: none; }
-    CommandPaletteScreen SearchIcon { margin: 0; width: 3; color: ansi_default; text-style: bold; }
+    CommandPaletteScreen SearchIcon { margin: 0; width: 3; color: $foreground; text-style: bold; }
     CommandPaletteScreen CommandInput, CommandPaletteScreen CommandInput:focus {
-        height: 1; width: 1fr; border: none; padding: 0; background: ansi_default;
+        height: 1; width: 1fr; border: none; padding: 0; background: $background;
     }
     CommandPaletteScreen #--results { overlay: none; height: 1fr; }
     CommandPaletteScreen CommandList {
-        visibility: visible; height: 100%; max-height: 100%; border: none; background: ansi_default;
+        visibility: visible; height: 100%; max-height: 100%; border: none; background: $background;
         text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size-vertical: 0;
     }
-    CommandPaletteScreen CommandList > .option-list--option { padding: 0; color: ansi_default; text-style: none; }
+    CommandPaletteScreen CommandList > .option-list--option { padding: 0; color: $foreground; text-style: none; }
     CommandPaletteScreen CommandList > .option-list--option-highlighted {
-        color: ansi_default; background: ansi_default; text-style: none;
+        color: $foreground; background: $background; text-style: none;
     }
     CommandPaletteScreen LoadingIndicator { display: none; }
     """

@@ -31,10 +31,10 @@ class AskScreen(ModalScreen[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(PROMPT_ACTIONS)
     CSS = """
     AskScreen { background: transparent; align: left bottom; }
-    AskScreen > Horizontal { height: 1; width: 1fr; background: ansi_default; }
+    AskScreen > Horizontal { height: 1; width: 1fr; background: $background; }
     AskScreen Static { width: auto; text-style: bold; }
-    AskScreen Input { width: 1fr; height: 1; border: none; padding: 0; background: ansi_default; }
-    AskScreen Input:focus { border: none; background: ansi_default; }
+    AskScreen Input { width: 1fr; height: 1; border: none; padding: 0; background: $background; }
+    AskScreen Input:focus { border: none; background: $background; }
     """
 
     def __init__(self, prompt: str, value: str = "") -> None:
@@ -61,7 +61,7 @@ class FaultScreen(ModalScreen[Fault | None]):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FAULT_ACTIONS)
     CSS = """
     FaultScreen { background: transparent; align: left bottom; }
-    FaultScreen LineBlock { background: ansi_default; }
+    FaultScreen LineBlock { background: $background; }
     """
 
     def __init__(self, name: str = "") -> None:
@@ -128,9 +128,9 @@ class NoteScreen(ModalScreen[str | None]):
 
     CSS = """
     NoteScreen { background: transparent; align: left bottom; }
-    NoteScreen > Vertical { height: 6; width: 1fr; background: ansi_default; border-top: solid ansi_default; }
+    NoteScreen > Vertical { height: 6; width: 1fr; background: $background; border-top: solid $border; }
     NoteScreen Static { height: 1; width: 1fr; }
-    NoteScreen NoteBox { height: 4; border: none; padding: 0 1; background: ansi_default; }
+    NoteScreen NoteBox { height: 4; border: none; padding: 0 1; background: $background; }
     NoteScreen NoteBox:focus { border: none; }
     """
 
@@ -212,7 +212,7 @@ class TagsScreen(ModalScreen[list[str] | None]):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(TAG_ACTIONS)
     CSS = """
     TagsScreen { background: transparent; align: left bottom; }
-    TagsScreen > Vertical { height: 10; width: 1fr; background: ansi_default; border-top: solid ansi_default; }
+    TagsScreen > Vertical { height: 10; width: 1fr; background: $background; border-top: solid $border; }
     """
 
     def __init__(

@@ -67,8 +67,8 @@ class GoldenScreen(ModalScreen[GoldenCorrection | None]):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(GOLDEN_EDITOR_ACTIONS)
     AUTO_FOCUS = ""  # the focus must not move when the prompt for the reason closes
     CSS = """
-    GoldenScreen { background: ansi_default; layout: vertical; }
-    GoldenScreen GoldenTextArea { height: 1fr; border: none; padding: 0; background: ansi_default; }
+    GoldenScreen { background: $background; layout: vertical; }
+    GoldenScreen GoldenTextArea { height: 1fr; border: none; padding: 0; background: $background; }
     GoldenScreen GoldenTextArea:focus { border: none; }
     GoldenScreen #golden-message { height: 2; }
     """

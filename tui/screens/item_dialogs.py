@@ -104,7 +104,7 @@ class CopyScreen(ModalScreen[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COPY_ACTIONS)
     CSS = """
     CopyScreen { background: transparent; align: left bottom; }
-    CopyScreen LineBar { background: ansi_default; }
+    CopyScreen LineBar { background: $background; }
     """
 
     def compose(self) -> ComposeResult:
@@ -229,7 +229,7 @@ class OverrideReasonScreen(ModalScreen[int | None]):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERRIDE_REASON_ACTIONS)
     CSS = """
     OverrideReasonScreen { background: transparent; align: left bottom; }
-    OverrideReasonScreen LineBar { background: ansi_default; }
+    OverrideReasonScreen LineBar { background: $background; }
     """
 
     def __init__(self, name: str, reasons: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ from fcreview.tui.screens.pager import PagerScreen, PagerText
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.text.fuzzy import FuzzyMatch, match_words
 from fcreview.tui.text.lines import truncate
+from fcreview.tui.text.theme import is_colour_enabled
+from fcreview.tui.themes import list_theme_names
 
 if TYPE_CHECKING:
     from textual.types import IgnoreReturnCallbackType
@@ -334,10 +337,17 @@ def run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
         yield PaletteCommand("run", sanitize(run.info.model), partial(context.change_queue, "runs", run.run), details)
 
 
+def theme_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+    if is_colour_enabled(os.environ):
+        for name in list_theme_names():
+            help_text = "current theme" if name == context.app.theme else ""
+            yield PaletteCommand("theme", f"theme {name}", partial(setattr, context.app, "theme", name), help_text)
+
+
 ACTION_SOURCES = (partial(action_commands, are_shared=False), partial(action_commands, are_shared=True))
 SOURCES = (
     ACTION_SOURCES[0], filter_commands, order_commands, queue_file_commands, export_commands, run_commands,
-    ACTION_SOURCES[1],
+    theme_commands, ACTION_SOURCES[1],
 )  # fmt: skip
 """Functions that return the commands of one kind, in the order in which the palette lists the kinds."""
 
@@ -348,7 +358,7 @@ class PaletteProvider(Provider):
     def __init__(self, context: PaletteContext, screen: Screen[object], match_style: Style | None = None) -> None:
         super().__init__(screen, match_style)
         self._context = context
-        self._sources = SOURCES if context.has_queue else ACTION_SOURCES
+        self._sources = SOURCES if context.has_queue else (*ACTION_SOURCES, theme_commands)
         self._style = self.match_style or Style()
 
     async def discover(self) -> Hits:

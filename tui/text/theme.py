@@ -1,12 +1,8 @@
-"""Symbols and styles by meaning, chosen from the environment. No meaning is expressed by colour alone.
+"""Symbols and styles by meaning. No meaning is expressed by colour alone.
 
-Environment variables: `NO_COLOR` (if not empty, only bold, reverse and underline are used), `FCREVIEW_COLOURS` (the
-name of a colour set), `FCREVIEW_ASCII` (`1` or `0` selects the symbol set), `TERM`, and the encoding of the locale
-(`LC_ALL`, `LC_CTYPE`, `LANG`).
-
-The colour set `terminal` uses the terminal's own 16 colours, which suit its background and need the fewest bytes. The
-other sets use the 256-colour palette: `dark` and `light` for backgrounds on which the terminal's colours are hard to
-read, and `safe` with blue and orange instead of red and green, for colour-blind readers, on either background.
+Environment variables: `NO_COLOR` (if not empty, only bold, reverse and underline are used), `FCREVIEW_THEME` (the name
+of a theme), `FCREVIEW_ASCII` (`1` or `0` selects the symbol set), `TERM`, and the encoding of the locale (`LC_ALL`,
+`LC_CTYPE`, `LANG`). `FCREVIEW_COLOURS` is the earlier name of `FCREVIEW_THEME`.
 """
 
 from __future__ import annotations
@@ -19,67 +15,73 @@ from typing import Any
 
 from rich.style import Style
 
+from fcreview.tui.text.palette import ANSI_PALETTE, Palette, heat_colours
 
-@dataclass(frozen=True, slots=True)
-class ColourSet:
-    """Colours by meaning, as Rich names them."""
-
-    good: str
-    bad: str
-    warning: str
-    dispute: str
-    """Colour of disagreements and of missing calls or arguments."""
-    accent: str
+BOLD, UNDERLINE = Style(bold=True), Style(underline=True)
+HEAT = "heat:"
+"""Prefix of the styles of heat cells. A percentage follows: `heat:72`."""
 
 
-TERMINAL_COLOURS = "terminal"
-COLOUR_SETS = {
-    TERMINAL_COLOURS: ColourSet(good="green", bad="red", warning="yellow", dispute="magenta", accent="cyan"),
-    "dark": ColourSet(
-        good="color(114)", bad="color(210)", warning="color(221)", dispute="color(176)", accent="color(80)"
-    ),
-    "light": ColourSet(
-        good="color(28)", bad="color(160)", warning="color(94)", dispute="color(127)", accent="color(24)"
-    ),
-    "safe": ColourSet(
-        good="color(33)", bad="color(202)", warning="color(136)", dispute="color(168)", accent="color(31)"
-    ),
-}
-
-
-def build_styles(name: str) -> Mapping[str, Style]:
-    """Return the style of each meaning in the colour set `name`, a key of `COLOURS`."""
-    colours = COLOUR_SETS[name]
-    good, bad, doubt, odd, accent = (
-        Style(color=colour) for colour in (colours.good, colours.bad, colours.warning, colours.dispute, colours.accent)
+def build_styles(palette: Palette) -> Mapping[str, Style]:
+    """Return the style of each meaning in a palette."""
+    golden, predicted, passed, failed, people, primary = (
+        Style(color=each)
+        for each in (
+            palette.golden,
+            palette.predicted,
+            palette.passed,
+            palette.failed,
+            palette.people,
+            palette.primary,
+        )
     )
+    ansi = palette.is_ansi
+    dim = Style(dim=True) if ansi else Style(color=palette.dim)
+    reverse = Style(reverse=True)
+
+    def on(colour: str, background: str) -> Style:
+        return Style(color=colour, bgcolor=background, bold=True)
+
+    def badge(colour: str) -> Style:
+        return Style(color=colour, bold=True, reverse=True) if ansi else on(palette.background, colour)
+
     return {
-        "equal": DIM,
-        "normalised": accent,
-        "differs": bad + BOLD,
-        "missing": odd + BOLD,
-        "extra": doubt + BOLD,
-        "pass": good,
-        "fail": bad,
-        "unsure": doubt,
-        "disputed": odd + BOLD,
-        "golden": good,
-        "predicted": accent,
-        "dim": DIM,
+        "equal": dim,
+        "normalised": dim,
+        "differs": failed + BOLD,
+        "missing": failed + BOLD,
+        "extra": failed + BOLD,
+        "pass": passed,
+        "fail": failed,
+        "unsure": BOLD,
+        "disputed": people + BOLD,
+        "golden": golden,
+        "predicted": predicted,
+        "people": people,
+        "dim": dim,
         "strong": BOLD,
-        "head": BOLD,
-        "good": good,
-        "bad": bad,
-        "warn": doubt,
-        "diff": bad + BOLD + UNDERLINE,
-        "near": accent + UNDERLINE,
-        "key": accent + BOLD,
+        "head": dim,
+        "good": passed,
+        "bad": failed,
+        "warn": BOLD,
+        "diff": predicted + BOLD + reverse if ansi else on(palette.foreground, palette.predicted_difference),
+        "golden_diff": golden + BOLD + reverse if ansi else on(palette.golden, palette.golden_difference),
+        "near": predicted + UNDERLINE,
+        "key": primary + BOLD,
+        "primary": primary,
+        "track": Style(color=palette.track),
         "match": BOLD + UNDERLINE,
-        "cursor": Style(reverse=True),
+        "cursor": reverse if ansi else Style(bgcolor=palette.cursor_row, bold=True),
+        "cursor_mark": primary + BOLD,
+        "bar": Style() if ansi else Style(bgcolor=palette.bar),
+        "app": reverse + BOLD if ansi else on(palette.background, palette.primary),
+        "pass_badge": badge(palette.passed),
+        "fail_badge": badge(palette.failed),
+        "unsure_badge": reverse + BOLD if ansi else on(palette.background, palette.foreground),
+        "no_badge": dim if ansi else Style(color=palette.dim, bgcolor=palette.bar),
     }
 
 
-DIM, BOLD, UNDERLINE = Style(dim=True), Style(bold=True), Style(underline=True)
 COLOURLESS_STYLES: Mapping[str, Style] = {
     "differs": BOLD,
     "missing": BOLD,
@@ -92,10 +94,16 @@ COLOURLESS_STYLES: Mapping[str, Style] = {
     "bad": BOLD,
     "warn": UNDERLINE,
     "diff": BOLD + UNDERLINE,
+    "golden_diff": BOLD + UNDERLINE,
     "near": UNDERLINE,
     "key": BOLD,
     "match": BOLD + UNDERLINE,
     "cursor": Style(reverse=True),
+    "cursor_mark": BOLD,
+    "app": Style(reverse=True),
+    "pass_badge": Style(reverse=True),
+    "fail_badge": Style(reverse=True, bold=True),
+    "unsure_badge": Style(reverse=True),
 }
 """Styles by meaning without colour. A meaning that is not listed has no style."""
 
@@ -112,8 +120,8 @@ class Symbols:
     passed: str = "✓"
     failed: str = "✗"
     unsure: str = "?"
-    none: str = "·"
-    disputed: str = "≠"
+    none: str = "–"
+    disputed: str = "⇆"
     partial: str = "◐"
     stale: str = "↻"
     cursor: str = "▸"
@@ -127,6 +135,16 @@ class Symbols:
     separator: str = "·"
     plus_minus: str = "±"
     visible_space: str = "␣"
+    equal: str = "="
+    equivalent: str = "~"
+    differs: str = "≠"
+    cursor_mark: str = "▌"
+    filled: str = "━"
+    track: str = "─"
+    point: str = "●"
+    official: str = "┃"
+    """Mark of the official score on the scale of an interval."""
+    path: str = "›"
 
     def annotator_symbol(self, value: Any, n_parts: int) -> str:
         """Return the symbol of an annotator's verdict, or `partial` if only parts of the item were reviewed."""
@@ -151,7 +169,7 @@ ASCII_SYMBOLS = Symbols(
     passed="P",
     failed="F",
     unsure="?",
-    none=".",
+    none="-",
     disputed="X",
     partial="o",
     stale="*",
@@ -166,6 +184,13 @@ ASCII_SYMBOLS = Symbols(
     separator="-",
     plus_minus="~",
     visible_space="_",
+    differs="!",
+    cursor_mark=">",
+    filled="=",
+    track="-",
+    point="o",
+    official="|",
+    path=">",
 )
 UNICODE_SYMBOLS = Symbols()
 
@@ -194,14 +219,15 @@ def is_colour_enabled(env: Mapping[str, str]) -> bool:
     return not env.get("NO_COLOR") and env.get("TERM", "") not in COLOURLESS_TERMINALS
 
 
-_configured_colours: str = TERMINAL_COLOURS
+_palette: Palette = ANSI_PALETTE
 
 
-def set_colours(name: str) -> None:
-    """Use the colour set that the configuration file names. `FCREVIEW_COLOURS` takes precedence."""
-    global _configured_colours
-    _configured_colours = name
+def set_palette(palette: Palette) -> None:
+    """Use these colours for everything that is drawn from now on."""
+    global _palette
+    _palette = palette
     _styles.cache_clear()
+    _heat_style.cache_clear()
 
 
 @lru_cache(maxsize=1)
@@ -212,14 +238,21 @@ def symbols() -> Symbols:
 
 @lru_cache(maxsize=1)
 def _styles() -> Mapping[str, Style]:
-    if not is_colour_enabled(os.environ):
-        return COLOURLESS_STYLES
-    setting = os.environ.get("FCREVIEW_COLOURS", "").strip().lower()
-    return build_styles(setting if setting in COLOUR_SETS else _configured_colours)
+    return build_styles(_palette) if is_colour_enabled(os.environ) else COLOURLESS_STYLES
+
+
+@lru_cache(maxsize=128)
+def _heat_style(percent: int) -> Style:
+    if _palette.is_ansi or not is_colour_enabled(os.environ):
+        return _NO_STYLE
+    text, background = heat_colours(percent / 100, _palette)
+    return Style(color=text, bgcolor=background)
 
 
 def style(name: str) -> Style:
-    """Return the Rich style of a meaning such as `fail` or `dim`, or no style for an unknown or empty name."""
+    """Return the Rich style of a meaning such as `fail` or `heat:72`, or no style for an unknown or empty name."""
+    if name.startswith(HEAT):
+        return _heat_style(int(name.removeprefix(HEAT)))
     return _styles().get(name, _NO_STYLE)
 
 
@@ -242,3 +275,4 @@ def clear_caches() -> None:
     """Clear the cached symbols and styles, so that a changed environment takes effect, as in tests."""
     symbols.cache_clear()
     _styles.cache_clear()
+    _heat_style.cache_clear()

@@ -37,6 +37,7 @@ def render_strip(line: Line, cells: int, base: Style, *, gutter: str = "", highl
             text = text.translate(ASCII_REPLACEMENTS)
         text_style = base + style(name)
         segments += _highlight_matches(text, text_style, highlight) if highlight else [Segment(text, text_style)]
+    segments = list(Segment.simplify(segments))  # fewer colour codes for a slow connection
     used = sum(display_width(segment.text) for segment in segments)
     if used < cells:
         segments.append(Segment(" " * (cells - used), base))

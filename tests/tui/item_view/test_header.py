@@ -21,7 +21,7 @@ def test_the_header_keeps_its_marks_with_little_room() -> None:
     of.row.error_type = "parallel_function_checker_no_order:cannot_find_match"
     line = plain_text(header_line(of, 1044, 14850, 80))
     assert display_width(line) <= 80
-    for mark in ("official ✗", "recomp. ✗", "you ·", "1,045/14,850", "live_m", "long-tail"):
+    for mark in ("official ✗", "recomp. ✗", "you –", "1,045/14,850", "live_m", "long-tail"):
         assert mark in line
     assert line.endswith("…atch")
 
@@ -33,7 +33,7 @@ def test_the_header_keeps_a_usual_id_and_the_last_part_of_the_error_type(cells: 
     of.row.id, of.row.error_type = "simple_python_17", kind
     line = plain_text(header_line(of, 3, 640, cells))
     assert display_width(line) <= cells
-    assert line.startswith(" simple_python_17 ") and "4/640" in line and "you ·" in line
+    assert line.startswith(" simple_python_17 ") and "4/640" in line and "you –" in line
     if cells >= 80:
         assert line.endswith(":" + kind.rpartition(":")[2])
 
@@ -46,7 +46,7 @@ def test_a_judge_that_said_nothing_gives_way_to_the_error_type() -> None:
     )
     of.item.verdicts = [verdict for verdict in of.item.verdicts if verdict.source != "judge"]
     assert "judge" not in plain_text(header_line(of, 0, 9, 80))
-    assert "judge ·" in plain_text(header_line(of, 0, 9, 160))
+    assert "judge –" in plain_text(header_line(of, 0, 9, 160))
 
 
 def test_status_and_keys_fit_80_columns_and_name_the_target() -> None:

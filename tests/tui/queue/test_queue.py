@@ -38,7 +38,7 @@ async def test_failing_items_come_first_and_the_header_says_what_is_known(make_a
     assert "corrected 33.3 %" in lines[1]
     assert lines[2].endswith("order failures · 1/30")
     assert lines[4].split()[:4] == ["item", "off", "recomp.", "you"]
-    assert row_under_cursor(lines).split()[1:6] == ["simple_10", "✗", "✗", "·", "value_error:string"]
+    assert row_under_cursor(lines).split()[1:6] == ["simple_10", "✗", "✗", "–", "value_error:string"]
     assert all("✗" in line for line in lines[5:23])
 
 

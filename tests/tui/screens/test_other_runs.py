@@ -64,7 +64,7 @@ async def test_one_line_a_run_equal_predictions_together(four: Workspace) -> Non
         assert "enter show" in plain_text(app.screen.query_one(KeyLine).line)
         lines = list_lines(app)
         assert [line.split()[1 if line[0] in "31" else 0] for line in lines] == ["ash", "cedar", "dogwood", "birch"]
-        assert lines[0].startswith("3 ash ✗ ✗ ·") and lines[3].startswith("1 birch ✓ ✓ ·")
+        assert lines[0].startswith("3 ash ✗ ✗ –") and lines[3].startswith("1 birch ✓ ✓ –")
         assert '"Ulm"' in lines[0] and '"Hangzhou"' in lines[3]
 
 

@@ -230,8 +230,8 @@ def test_rates_that_do_not_fit_lose_what_is_said_elsewhere_first():
         run.info.needs_dataset = False
     whole, middle, narrow = (plain_text(header.rates_line(runs, cells)).strip() for cells in (93, 80, 69))
     start = "official 85.7 % of 7   recomp. "
-    assert (whole.startswith(start + "· (2 of 8)"), whole.endswith("1 import issue")) == (True, True), whole
-    assert (middle.startswith(start + "· (2 of 8)"), middle.endswith("% of 7     1 issue")) == (True, True), middle
+    assert (whole.startswith(start + "– (2 of 8)"), whole.endswith("1 import issue")) == (True, True), whole
+    assert (middle.startswith(start + "– (2 of 8)"), middle.endswith("% of 7     1 issue")) == (True, True), middle
     assert (narrow.startswith(start + "·   "), narrow.endswith("1 issue"), "…" in narrow) == (True, True, False), narrow
 
 

@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from fcreview.store.rows import View
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.text import theme
 from tests.tui.screens.split.sides import TWO, focused, journal, listed, named, queue_of, status
 
 ROWS = [{"group": f"talk_{n // 3}", "error_type": "odd" if n in (1, 3) else "other"} for n in range(60)]
@@ -83,7 +84,11 @@ async def test_verdict_keys_do_nothing_in_the_list(beside: Any, settled: Any, ma
         assert journal(make_app.stores[0]) == []
 
 
-async def test_tab_goes_from_pane_to_pane_and_is_seen_without_colour(beside: Any, settled: Any) -> None:
+async def test_tab_goes_from_pane_to_pane_and_is_seen_without_colour(
+    beside: Any, settled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    theme.clear_caches()
     async with beside() as pilot:
         assert focused(pilot.app) == "list"
         for pane in ("item", "list", "item"):

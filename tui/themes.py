@@ -1,0 +1,120 @@
+"""Themes: fcreview's own, those of Textual, and the one to start with.
+
+A theme is chosen by `FCREVIEW_THEME` (earlier `FCREVIEW_COLOURS`), in the app with `:theme`, or by the setting `theme`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from textual.theme import BUILTIN_THEMES, Theme
+
+from fcreview.tui.text.palette import ANSI_PALETTE, HUES, Palette, derive_palette
+from fcreview.tui.text.theme import is_colour_enabled
+
+FCREVIEW_DARK = Theme(
+    name="fcreview-dark",
+    dark=True,
+    primary="#7aa2f7",
+    secondary="#7dcfff",
+    accent="#bb9af7",
+    foreground="#c8d0e8",
+    background="#14161f",
+    surface="#1a1d29",
+    panel="#232738",
+    success="#9ece6a",
+    warning="#e0af68",
+    error="#f7768e",
+    variables={"border": "#3b4261"},
+)
+FCREVIEW_LIGHT = Theme(
+    name="fcreview-light",
+    dark=False,
+    primary="#2f56c0",
+    secondary="#0a6f96",
+    accent="#7a3fc0",
+    foreground="#23283b",
+    background="#fafbfe",
+    surface="#f1f3f9",
+    panel="#e4e8f2",
+    success="#3a7514",
+    warning="#8a5a00",
+    error="#bf2344",
+    variables={"border": "#b4bbd0"},
+)
+FCREVIEW_SAFE = Theme(
+    name="fcreview-safe",
+    dark=True,
+    primary="#8fb4ff",
+    foreground="#d5daf0",
+    background="#14161f",
+    variables={
+        "border": "#3b4261",
+        "golden": "#f0e442",
+        "predicted": "#b7e3ff",
+        "passed": "#3d9be9",
+        "failed": "#f0803c",
+        "people": "#d98cb8",
+    },
+)
+"""Theme for colour-blind users: blue for pass and orange for fail."""
+OWN_THEMES = (FCREVIEW_DARK, FCREVIEW_LIGHT, FCREVIEW_SAFE)
+ANSI_THEMES = ("ansi-dark", "ansi-light")
+"""Themes that use the 16 colours of the terminal."""
+OLD_NAMES = {
+    "terminal": "ansi-dark",
+    "dark": FCREVIEW_DARK.name,
+    "light": FCREVIEW_LIGHT.name,
+    "safe": FCREVIEW_SAFE.name,
+}
+"""Values of the setting `colours` before themes existed, with the themes that replace them."""
+
+
+def list_theme_names() -> list[str]:
+    """Return the names of all themes, the default first."""
+    return [*(theme.name for theme in OWN_THEMES), *BUILTIN_THEMES]
+
+
+@lru_cache(maxsize=64)
+def build_palette(name: str) -> Palette:
+    """Return the palette of a theme. Raises: KeyError if there is no theme of this name."""
+    if name in ANSI_THEMES:
+        return ANSI_PALETTE
+    theme = next((each for each in OWN_THEMES if each.name == name), None) or BUILTIN_THEMES[name]
+    colours = {key: value[:7] for key, value in theme.to_color_system().generate().items()}
+    chosen = {key: value for key, value in theme.variables.items() if key in HUES}
+    return derive_palette(colours, chosen, is_dark=theme.dark)
+
+
+def css_variables(name: str) -> dict[str, str]:
+    """Return the colours of a theme that styles of widgets use, such as `$golden`."""
+    palette = build_palette(name)
+    names = ("golden", "predicted", "passed", "failed", "people", "bar")
+    if palette.is_ansi:
+        ansi = {each: f"ansi_{getattr(palette, each)}" for each in names}
+        return {**ansi, "dim": "ansi_bright_black", "focus": "ansi_blue", "border": "ansi_bright_black"}
+    variables = {each: getattr(palette, each) for each in (*names, "dim")}
+    return {**variables, "focus": palette.primary, "border": palette.track}
+
+
+def find_theme(name: str) -> str | None:
+    """Return the name of a theme, given this name or an earlier one (`terminal`, `dark`). None if there is none."""
+    name = name.strip().lower()
+    name = OLD_NAMES.get(name, name)
+    return name if name in list_theme_names() else None
+
+
+def choose_theme(env: Mapping[str, str], chosen: str | None, n_colours: int) -> str:
+    """Return the theme to start with.
+
+    Args:
+        chosen: The theme that the user chose, or that the configuration names.
+        n_colours: Number of colours of the terminal. With 16 colours the terminal's own colours are used.
+    """
+    if not is_colour_enabled(env):
+        return ANSI_THEMES[0]
+    for name in (env.get("FCREVIEW_THEME", ""), env.get("FCREVIEW_COLOURS", ""), chosen or ""):
+        if theme := find_theme(name):
+            return theme
+    return FCREVIEW_DARK.name if n_colours > 16 else ANSI_THEMES[0]

@@ -6,7 +6,6 @@ With true colours this halves the bytes of a frame, which users notice over SSH.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from textual.drivers.linux_driver import LinuxDriver
 
@@ -46,16 +45,19 @@ def _apply(state: GraphicState, parameters: str) -> GraphicState | None:
     return foreground, background, attributes
 
 
-def _changes(before: GraphicState, after: GraphicState) -> Iterator[str]:
-    """Yield the numbers that change one state to another."""
+def _transition(before: GraphicState | None, after: GraphicState) -> str:
+    """Return the sequence that changes one state to another. `before`: None if unknown."""
+    if before == after:
+        return ""
+    start = ""
+    if before is None or after == _RESET:
+        start, before = "\x1b[0m", _RESET
     off = {_OFF_CODES[each] for each in before[2] - after[2]}
     kept = {each for each in before[2] if _OFF_CODES[each] not in off}
-    yield from sorted(off)
-    yield from sorted(after[2] - kept)
-    if before[0] != after[0]:
-        yield after[0] or "39"
-    if before[1] != after[1]:
-        yield after[1] or "49"
+    numbers = [*sorted(off), *sorted(after[2] - kept)]
+    numbers += [after[0] or "39"] if before[0] != after[0] else []
+    numbers += [after[1] or "49"] if before[1] != after[1] else []
+    return start + (f"\x1b[{';'.join(numbers)}m" if numbers else "")
 
 
 def compact_styles(text: str) -> str:
@@ -63,39 +65,21 @@ def compact_styles(text: str) -> str:
 
     The output may begin in any state. It ends in the default state, as Textual's output does.
     """
-    if "\x1b[" not in text:
+    pieces = _SGR.split(text)  # text, parameters, text, parameters, ..., text
+    if len(pieces) == 1:
         return text
-    parts: list[str] = []
+    parts = [pieces[0]]
     sent: GraphicState | None = None
-    wanted: GraphicState | None = None
-    at = 0
-
-    def send() -> None:
-        nonlocal sent
-        if wanted is None or wanted == sent:
-            return
-        if sent is None or wanted == _RESET:
-            parts.append("\x1b[0m")
-            sent = _RESET
-        if numbers := ";".join(_changes(sent, wanted)):
-            parts.append(f"\x1b[{numbers}m")
-        sent = wanted
-
-    for match in _SGR.finditer(text):
-        if match.start() > at:
-            send()
-            parts.append(text[at : match.start()])
-        at = match.end()
-        state = _apply(wanted or _RESET, match[1])
+    wanted = _RESET
+    for parameters, piece in zip(pieces[1::2], pieces[2::2], strict=True):
+        state = _apply(wanted, parameters)
         if state is None:
             return text
         wanted = state
-    if at < len(text):
-        send()
-        parts.append(text[at:])
-    if sent is not None and sent != _RESET:
-        parts.append("\x1b[0m")
-    return "".join(parts)
+        if piece:
+            parts += [_transition(sent, wanted), piece]
+            sent = wanted
+    return "".join([*parts, _transition(sent, _RESET)])
 
 
 class CompactDriver(LinuxDriver):

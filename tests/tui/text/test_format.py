@@ -232,7 +232,7 @@ def test_rates_that_do_not_fit_lose_what_is_said_elsewhere_first():
     start = "official 85.7 % of 7   recomp. "
     assert (whole.startswith(start + "– (2 of 8)"), whole.endswith("1 import issue")) == (True, True), whole
     assert (middle.startswith(start + "– (2 of 8)"), middle.endswith("% of 7     1 issue")) == (True, True), middle
-    assert (narrow.startswith(start + "·   "), narrow.endswith("1 issue"), "…" in narrow) == (True, True, False), narrow
+    assert (narrow.startswith(start + "–   "), narrow.endswith("1 issue"), "…" in narrow) == (True, True, False), narrow
 
 
 def test_rates():

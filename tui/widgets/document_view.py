@@ -15,6 +15,7 @@ from textual.widget import Widget
 
 from fcreview.model.sanitize import display_width
 from fcreview.tui.key_bindings import key_hints
+from fcreview.tui.text.graphics import top_line
 from fcreview.tui.text.layout import DOCUMENT_START, DocumentLayout, DocumentSource, RowPosition
 from fcreview.tui.text.lines import Line, fit_line, key_hints_line, pane_title_line
 from fcreview.tui.text.theme import style, symbols
@@ -262,8 +263,29 @@ LAST_LABELS = ("quit", "palette", "help")
 """Labels of the hints that come last in the key line, in this order."""
 
 
+class TopLine(LineBar):
+    """Top line of a screen: where the screen is as a path, and facts at the right."""
+
+    DEFAULT_CSS = "TopLine { background: $bar; }"
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._path: tuple[str, ...] = ()
+        self._right: Line = ()
+
+    def show_path(self, path: tuple[str, ...], right: Line = ()) -> None:
+        """Show a path and facts, both sanitized."""
+        self._path, self._right = path, right
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        self.show(top_line(self._path, self._right, self.size.width))
+
+
 class KeyLine(LineBar):
     """Key line of a screen, made from its active bindings. The last `keep_last` hints are never omitted."""
+
+    DEFAULT_CSS = "KeyLine { background: $bar; }"
 
     def __init__(self, *, keep_last: int = 2, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)

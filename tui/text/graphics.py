@@ -1,0 +1,77 @@
+"""Verdict badges, bars, heat cells, intervals and paths as styled text. Every meaning also has a sign or a figure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fcreview.model.sanitize import display_width
+from fcreview.tui.text.lines import Line, StyledText, justify_line, truncate_middle
+from fcreview.tui.text.theme import HEAT, symbols
+
+PROGRAM_NAME = "fcreview"
+
+
+def verdict_badge(value: Any) -> StyledText:
+    """Return the badge of a verdict: ` PASS `, ` FAIL `, ` UNSURE `, a score such as ` 2 `, or ` – ` for no verdict."""
+    if value is True:
+        return " PASS ", "pass_badge"
+    if value is False:
+        return " FAIL ", "fail_badge"
+    if value is None:
+        return f" {symbols().none} ", "no_badge"
+    return f" {str(value).upper()} ", "unsure_badge"
+
+
+def bar(share: float, cells: int, style: str = "primary") -> Line:
+    """Return a bar on its track. A share from 0 to 1 that is not 0 fills at least one cell."""
+    sign = symbols()
+    filled = 0 if share <= 0 else max(round(min(share, 1.0) * cells), 1)
+    return (sign.filled * filled, style), (sign.track * (cells - filled), "track")
+
+
+def heat_cell(rate: float | None, cells: int) -> StyledText:
+    """Return a rate from 0 to 1 in percent, such as `76.2`, on a background from red to green."""
+    if rate is None:
+        return symbols().none.center(cells), "dim"
+    return f"{rate * 100:.1f}".center(cells), f"{HEAT}{round(rate * 100)}"
+
+
+def interval_bar(
+    low: float, point: float, high: float, scale: tuple[float, float], cells: int, mark: float | None = None
+) -> Line:
+    """Return an interval with its point on a scale, and optionally a mark for another figure.
+
+    All figures have the unit of `scale`, the (lowest, highest) value of the line.
+    """
+    sign = symbols()
+
+    def column(value: float) -> int:
+        share = (value - scale[0]) / ((scale[1] - scale[0]) or 1)
+        return round(max(0.0, min(share, 1.0)) * (cells - 1))
+
+    first, last = column(low), column(high)
+    parts = [(sign.filled, "") if first <= at <= last else (sign.track, "track") for at in range(cells)]
+    if mark is not None:
+        parts[column(mark)] = (sign.official, "primary")
+    parts[column(point)] = (sign.point, "strong")
+    return tuple(parts)
+
+
+def top_line(path: tuple[str, ...], right: Line, cells: int) -> Line:
+    """Return the top line of a screen: the program, where the screen is as a path, and facts at the right.
+
+    `path`: sanitized names from the outermost to the screen itself. If the line is too short, outer names are omitted.
+    """
+    sign = symbols()
+    name: StyledText = (f" {PROGRAM_NAME} ", "app")
+    room = cells - display_width(name[0]) - sum(display_width(text) for text, _ in right) - 4
+    names = list(path)
+    while len(names) > 1 and sum(display_width(each) + 3 for each in names) > room:
+        names.pop(0)
+    left: list[StyledText] = [name, ("  ", "")]
+    for at, each in enumerate(names):
+        is_last = at == len(names) - 1
+        left.append((truncate_middle(each, max(room, 4)), "strong" if is_last else "dim"))
+        if not is_last:
+            left.append((f" {sign.path} ", "dim"))
+    return justify_line(tuple(left), (*right, (" ", "")), cells)

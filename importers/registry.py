@@ -22,7 +22,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     Importer(
         "bfcl", "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
-        version=7, aggregates_rows=True, applies_errata=True, applies_equivalences=True,
+        version=8, aggregates_rows=True, applies_errata=True, applies_equivalences=True,
         tags=(  # common mistakes in the release post of V1, and error types of the V4 program
             "implicit conversion", "malformed call", "missing URL", "wrong function", "wrong count",
             "missing parameter", "unexpected parameter", "wrong type", "wrong value", "should not call", "should call",
@@ -39,7 +39,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "hammerbench", "HammerBench", "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
-        version=3,
+        version=4,
         tags=(  # metrics in section 4 and intent shifts in section 3 of the paper
             "function name", "parameter hallucination", "parameter missing", "argument value", "imperfect instruction",
             "slot overriding", "external information", "intent shift",
@@ -56,14 +56,14 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "complexfuncbench", "ComplexFuncBench", "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
-        version=2,
+        version=3,
         tags=(  # section 4.3.1 of the paper
             "func_error", "param_missing", "hallucination", "value_error", "stop_early",
         ),
     ),
     Importer(
         "generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs",
-        version=2, aggregates_rows=True, needs_part_verdicts=True,
+        version=3, aggregates_rows=True, needs_part_verdicts=True,
     ),
 )}  # fmt: skip
 """Importers by name. To add a benchmark, add its `Importer` here and create the package `importers/NAME/`."""

@@ -20,7 +20,13 @@ from fcreview.importers.acebench.leaderboard import MILESTONES_MET, MULTI_TURN_C
 from fcreview.importers.common.failure_list import FailureList, check_counts, count_failures, load_failure_list
 from fcreview.importers.common.golden_corrections import CategoryCorrections
 from fcreview.importers.common.jsonl import JsonRecord, read_objects_with_id, read_records
-from fcreview.importers.common.records import Undecodable, fill_safely, read_function_docs
+from fcreview.importers.common.records import (
+    Undecodable,
+    fill_safely,
+    find_missing_records,
+    load_records_by_id,
+    read_function_docs,
+)
 from fcreview.model.item import ImportIssue, Item, RecomputedVerdict, Verdict
 from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
@@ -78,6 +84,10 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             inputs.corrections = CategoryCorrections(plan.errata, plan.run, inputs.category)
         yield from issues
         yield from _read_category_items(inputs)
+        if plan.run.dataset is not None:
+            questions_file = Path(plan.run.dataset) / f"data_{inputs.category}.json"
+            item_ids = {record["id"] for record in read_objects_with_id(path)}
+            yield from find_missing_records(questions_file, inputs.questions, inputs.answers, item_ids)
         if inputs.corrections is not None:
             if inputs.questions:
                 inputs.corrections.report_absent_items(inputs.questions)
@@ -89,7 +99,7 @@ def load_category_inputs(plan: RunPlan, result_file: Path, category: str, issues
     inputs = CategoryInputs(category, result_file)
     for file in plan.data:
         if file.name == f"data_{category}.json":
-            records = _load_records_by_id(file, issues)
+            records = load_records_by_id(file, issues)
             if file.parent.name == "possible_answer":
                 inputs.answers = records
             else:
@@ -119,16 +129,6 @@ def _load_records(path: Path, issues: list[ImportIssue]) -> Iterator[JsonRecord]
             yield record
         else:
             issues.append(record)
-
-
-def _load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
-    by_id: dict[str, dict[str, Any]] = {}
-    for record in _load_records(path, issues):
-        if isinstance(record.value, dict) and isinstance(record.value.get("id"), str):
-            by_id[record.value["id"]] = record.value
-        else:
-            issues.append(ImportIssue(str(path), record.line, "record without an id"))
-    return by_id
 
 
 def _load_scores(path: Path, inputs: CategoryInputs, plan: RunPlan, issues: list[ImportIssue]) -> None:

@@ -298,7 +298,23 @@ class _DatasetLoader:
                 dataset.items.add(self._make_item(item_id, record, answer), record, answer)
             except MALFORMED_DATA as error:
                 self._report_malformed(item_id, error)
+        self._report_repeated_answers(answers, positions)
         return dataset
+
+    def _report_repeated_answers(self, answers: list[JsonRecord], positions: dict[str, tuple[int, ...]]) -> None:
+        """Add an issue for each id that has more golden answers than questions, if they differ."""
+        for record_id, found in positions.items():
+            n_questions = len(self._dataset.repeated_ids.get(record_id, [record_id]))
+            surplus = [self._answer_value(answers[position]) for position in found[n_questions:]]
+            if any(value != self._answer_value(answers[found[0]]) for value in surplus):
+                what = f"{record_id} has {len(found)} golden answers with different content. The first one is used"
+                path, line = str(self._files.answers), answers[found[n_questions]].line
+                self._dataset.issues.append(ImportIssue(path, line, what, item=record_id))
+
+    def _answer_value(self, record: JsonRecord) -> Any:
+        if record.value is None and self._files.answers is not None:
+            return reread_value(self._files.answers, record)
+        return record.value
 
     def _assign_item_id(self, record_id: str) -> tuple[str, int]:
         """Return the item id for the next record with this id, and the number of earlier records with the same id."""

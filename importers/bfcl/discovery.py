@@ -269,13 +269,7 @@ def attach_dataset(plan: RunPlan, data_folders: Sequence[Path], opened_folders: 
         places = [*opened_folders, *_folders_near_run(plan), *_installed_data_folders()]
         folders = _folders_with_questions(places, version, names, peek)
     folders = _rank_datasets(_drop_duplicate_datasets(folders, version, names), plan)
-    found: dict[str, DatasetFiles] = {}
-    for name in names:
-        for folder in folders:
-            files = find_dataset_files(folder, version, name)
-            if files is not None and is_question_file(files.questions, peek):
-                found[name] = files
-                break
+    found = {name: files for name in names if (files := _choose_dataset_files(folders, version, name, plan, peek))}
     for category, several in needed.items():
         categories[category].dataset_files = [found[name] for name in several if name in found]
     plan.data = list(dict.fromkeys(path for files in found.values() for path in files.paths))
@@ -316,20 +310,47 @@ def find_dataset_files(folder: Path, version: str, category: str) -> DatasetFile
     )
 
 
+def _choose_dataset_files(
+    folders: Sequence[Path], version: str, category: str, plan: RunPlan, peek: Peek
+) -> DatasetFiles | None:
+    """Return the dataset files in the first folder with readable questions, else in the first with damaged ones."""
+    found = [files for folder in folders if (files := find_dataset_files(folder, version, category))]
+    usable = [files for files in found if is_question_file(files.questions, peek)]
+    damaged = [files for files in found if is_damaged_question_file(files.questions, peek)]
+    if usable and damaged and found.index(damaged[0]) < found.index(usable[0]):
+        what = f"this question file is empty or unreadable. Using {usable[0].questions}"
+        plan.issues.append(ImportIssue(str(damaged[0].questions), None, what, severity="error"))
+    return next(iter([*usable, *damaged]), None)
+
+
 def is_question_file(path: Path, peek: Peek) -> bool:
     """Whether a file contains questions. Results of V1 may have the name of the question file."""
     first = peek(path)
     return isinstance(first, dict) and "question" in first and "result" not in first
 
 
+def is_damaged_question_file(path: Path, peek: Peek) -> bool:
+    """Whether a file with the name of a question file contains no record in JSON Lines.
+
+    In V1 it may be a damaged result file, so its folder must contain golden answers, too.
+    """
+    is_v1_name = not path.name.startswith("BFCL_")
+    return not isinstance(peek(path), dict) and (not is_v1_name or (path.parent / "possible_answer").is_dir())
+
+
 def _folders_with_questions(folders: Sequence[Path], version: str, categories: list[str], peek: Peek) -> list[Path]:
-    """Return the folders with a question file of one of the categories, each once."""
-    found: dict[Path, None] = {}
+    """Return the folders with a question file of one of the categories, each once.
+
+    Folders whose question files are all damaged are returned only if there are no others.
+    """
+    found: dict[Path, bool] = {}
     for folder in folders:
-        candidates = (find_dataset_files(folder, version, category) for category in categories)
-        if any(files and is_question_file(files.questions, peek) for files in candidates):
-            found[folder] = None
-    return list(found)
+        candidates = [find_dataset_files(folder, version, category) for category in categories]
+        paths = [files.questions for files in candidates if files is not None]
+        is_usable = any(is_question_file(path, peek) for path in paths)
+        if is_usable or any(is_damaged_question_file(path, peek) for path in paths):
+            found[folder] = is_usable
+    return [folder for folder, is_usable in found.items() if is_usable or True not in found.values()]
 
 
 def walk_folders(root: Path, depth: int = 4) -> Iterator[Path]:

@@ -29,6 +29,7 @@ from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.golden_corrections import GoldenCorrector
 from fcreview.importers.bfcl.joining import find_scored_item, is_same_answer, is_same_question, is_same_reply
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_first_record
+from fcreview.importers.common.records import missing_records_issue
 from fcreview.model.item import ImportIssue, Item
 from fcreview.run_plan import RunPlan
 
@@ -52,6 +53,10 @@ class JoinedCategory:
     """Whether item ids differ from the dataset's ids."""
     matches_dataset: bool = True
     """Whether the questions in the dataset are the questions that the score files quote."""
+    without_question: int = 0
+    """Number of items that the dataset has no question for."""
+    without_answer: int = 0
+    """Number of items with a question in the dataset, but without the golden answer that their category has."""
     issues: list[ImportIssue] = field(default_factory=list)
 
 
@@ -71,22 +76,26 @@ def choose_dataset_item(
     dataset_id = filenames.to_dataset_id(item_id, context.category) if category.has_derived_ids else item_id
     item = category.dataset.items.get(dataset_id) if category.matches_dataset else None
     if item is not None:
-        if entry is None:
-            if item.ground_truth is None and not any(word in context.category for word in _WITHOUT_GOLDEN):
-                issues.append(ImportIssue(path, line, "the dataset has no golden answer for this item", item=item_id))
-            return item
-        question, record = entry.question, entry.record
+        record = entry.record if entry is not None else {}
+        question = entry.question if entry is not None else None
         if question is not None and not is_same_question(item.turns, question):
             different = "question"
+        elif item.ground_truth is None and not any(word in context.category for word in _WITHOUT_GOLDEN):
+            category.without_answer += 1
+            if entry is None:
+                issues.append(ImportIssue(path, line, "the dataset has no golden answer for this item", item=item_id))
+            return _make_quoted_item(category, dataset_id, entry, item) if "possible_answer" in record else item
         elif "possible_answer" in record and not is_same_answer(item.ground_truth, record["possible_answer"]):
             different = "golden answer"
         else:
             return item
         what = f"the scored {different} is not the dataset's. The item shows the scored one"
         score_path = str(category.scores.path) if category.scores else ""
-        issues.append(ImportIssue(score_path, entry.line, what, item=item_id))
-    elif category.dataset.items and category.matches_dataset:
-        issues.append(ImportIssue(path, line, f"{dataset_id} is not in the dataset", item=item_id))
+        issues.append(ImportIssue(score_path, entry.line if entry else None, what, item=item_id))
+    elif category.matches_dataset:
+        category.without_question += 1
+        if category.dataset.items:
+            issues.append(ImportIssue(path, line, f"{dataset_id} is not in the dataset", item=item_id))
     return _make_quoted_item(category, dataset_id, entry, item)
 
 
@@ -164,12 +173,24 @@ def _read_category(
     if scored is not None:
         missing = {item_id: entry for item_id, entry in failing.items() if item_id not in found.records}
         yield from _read_items_without_result(category, scored, missing, corrector)
+    yield from _missing_records_issues(category, files)
     yield from dataset.issues[n_issues:]  # issues of items that were loaded meanwhile
     if dataset.items and not category.has_derived_ids:
         corrector.report_absent_items(dataset.items)
     for key, line in category.context.unknown_fields.items():
         path = str(files.results[0]) if files.results else str(plan.run.path)
         yield ImportIssue(path, line, f"unknown field {key!r}. It is in the items' metadata", severity="notice")
+
+
+def _missing_records_issues(category: JoinedCategory, files: CategoryFiles) -> Iterator[ImportIssue]:
+    """Yield the number of items whose questions or golden answers are not in the dataset files."""
+    failing = category.scores.failing if category.scores else {}
+    n_items = len(category.results.records.keys() | failing.keys())
+    for each in files.dataset_files[:1]:
+        if category.without_question:
+            yield missing_records_issue(each.questions, "question", category.without_question, n_items)
+        if category.without_answer and each.answers is not None:
+            yield missing_records_issue(each.answers, "golden answer", category.without_answer, n_items)
 
 
 def _load_category_dataset(version: str, category: str, files: list[DatasetFiles]) -> Dataset:

@@ -35,6 +35,8 @@ MAX_FILE_BYTES = 512 * 1024 * 1024
 """Maximum size, in bytes, of a file that is read as a whole."""
 EXCERPT_LENGTH = 300
 """Number of characters of a line that an issue quotes."""
+MAX_DIGITS = 4_300
+"""Maximum number of digits of an integer that Python converts, by default."""
 MAX_DEPTH = 200
 """Maximum number of nested lists and objects. orjson can write 254."""
 
@@ -172,8 +174,10 @@ def _parse_irregular_line(
         text = body.decode("utf-8", "replace")
         what = f"byte {error.start + 1} of the line is not UTF-8 and was replaced by U+FFFD"
         yield ImportIssue(name, line, what, make_excerpt(body))
+    long_numbers: list[str] = []
     try:
-        value = _clean_value(json.loads(text), MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0)
+        parsed = _load_json(text, long_numbers)
+        value = _clean_value(parsed, MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0)
     except RecursionError:
         yield ImportIssue(name, line, "nested too deeply to be read", make_excerpt(body), severity="error")
         return
@@ -184,7 +188,21 @@ def _parse_irregular_line(
     if length > LARGE_LINE_BYTES:
         what = f"line of {length / 1e6:.0f} MB: strings were cut after {MAX_STRING_LENGTH:,} characters"
         yield ImportIssue(name, line, what, make_excerpt(body))
+    for number in long_numbers:
+        yield ImportIssue(name, line, f"replaced by text: {number}", make_excerpt(body))
     yield JsonRecord(line, offset, length, value)
+
+
+def _load_json(text: str, long_numbers: list[str]) -> Any:
+    """Parse JSON. An integer that Python does not convert becomes text, which is also added to `long_numbers`."""
+
+    def parse_integer(digits: str) -> int | str:
+        if len(digits) <= MAX_DIGITS:
+            return int(digits)
+        long_numbers.append(f"{digits[:20]}… (a number of {len(digits):,} digits)")
+        return long_numbers[-1]
+
+    return json.loads(text, parse_int=parse_integer)
 
 
 def _has_too_many_values(body: bytes) -> bool:
@@ -271,7 +289,7 @@ def read_first_record(path: Path, limit: int = 1 << 20) -> Any:
 
 def _parse_json_or_none(raw: bytes) -> Any:
     try:
-        return json.loads(raw.decode("utf-8", "replace")) if raw else None
+        return _load_json(raw.decode("utf-8", "replace"), []) if raw else None
     except (ValueError, RecursionError):
         return None
 
@@ -287,7 +305,9 @@ def read_json(path: Path, issues: list[ImportIssue], expected_type: type[ListOrD
         try:
             value = orjson.loads(raw)
         except orjson.JSONDecodeError:
-            value = json.loads(raw.decode("utf-8", "replace"))
+            long_numbers: list[str] = []
+            value = _load_json(raw.decode("utf-8", "replace"), long_numbers)
+            issues += [ImportIssue(str(path), None, f"replaced by text: {number}") for number in long_numbers]
         if isinstance(value, expected_type):
             return value
         what, line = f"not a JSON {'array' if expected_type is list else 'object'}", 1

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from fcreview.errors import MALFORMED_DATA
+from fcreview.importers.common.jsonl import make_excerpt, read_records
 from fcreview.model.item import ImportIssue, Item, Message
 
 MAX_QUESTION_LENGTH = 400
@@ -61,6 +63,53 @@ def read_function_docs(value: Any) -> list[dict[str, Any]]:
         objects = [each for each in value if isinstance(each, dict)]
         return value if len(objects) == len(value) else objects
     return [value] if isinstance(value, dict) else []
+
+
+def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
+    """Load the records of a JSON Lines file by `id`.
+
+    Adds an issue for each record without an id and for each record whose id an earlier, different record has. The
+    earlier one is kept.
+    """
+    by_id: dict[str, dict[str, Any]] = {}
+    for record in read_records(path):
+        if isinstance(record, ImportIssue):
+            issues.append(record)
+            continue
+        value, line = record.value, record.line
+        item_id = value.get("id") if isinstance(value, dict) else None
+        if not isinstance(item_id, str):
+            issues.append(ImportIssue(str(path), line, "not a record with an id", make_excerpt(str(value))))
+        elif by_id.setdefault(item_id, value) != value:
+            what = f"{item_id} occurs more than once, with different content. The first record is used"
+            issues.append(ImportIssue(str(path), line, what, item=item_id))
+    return by_id
+
+
+def find_missing_records(
+    questions_file: Path, questions: Container[str], answers: Container[str], item_ids: Collection[str]
+) -> Iterator[ImportIssue]:
+    """Yield an issue for each dataset file that lacks records of the results.
+
+    The file of golden answers has the name of the question file, in `possible_answer/`.
+    """
+    yield from _report_missing(questions_file, "question", questions, item_ids)
+    yield from _report_missing(
+        questions_file.parent / "possible_answer" / questions_file.name, "golden answer", answers, item_ids
+    )
+
+
+def _report_missing(path: Path, what: str, known: Container[str], item_ids: Collection[str]) -> Iterator[ImportIssue]:
+    if n_missing := sum(item_id not in known for item_id in item_ids):
+        yield missing_records_issue(path, what, n_missing, len(item_ids))
+
+
+def missing_records_issue(path: Path, what: str, n_missing: int, n_results: int) -> ImportIssue:
+    """Return the issue for results whose question or golden answer (`what`) is not in a dataset file."""
+    text = f"{n_missing:,} of {n_results:,} results have no {what} in this file"
+    if not path.is_file():
+        text += ", which does not exist"
+    return ImportIssue(str(path), None, text, severity="error" if n_missing == n_results else "warning")
 
 
 def function_names(functions: Iterable[dict[str, Any]]) -> set[str]:

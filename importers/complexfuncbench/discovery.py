@@ -13,6 +13,7 @@ from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 
 RESULT_KEYS = {"id", "gen_convs", "message", "count_dict"}
+DATASET_NAME = "ComplexFuncBench.jsonl"
 DATASET_KEYS = {"id", "conversations", "functions"}
 MAX_FIRST_RECORD_BYTES = 64 << 20
 """Maximum size of the first record, in bytes, from which a file is recognized."""
@@ -32,7 +33,7 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
             keys = _read_first_record_keys(path)
             if keys >= RESULT_KEYS:
                 result_files.append(path)
-            elif keys >= DATASET_KEYS:
+            elif _is_dataset_file(path, keys):
                 dataset_files.append(path)
     for path in result_files:
         plan = _make_plan(path, result_files, dataset_files, dataset_folders)
@@ -47,6 +48,14 @@ def _read_first_record_keys(path: Path) -> set[str]:
     return set(first) if isinstance(first, dict) else set()
 
 
+def _is_dataset_file(path: Path, keys: set[str]) -> bool:
+    """Return whether a file contains samples, or is an empty or unreadable file with the dataset's name.
+
+    `keys` are the keys of the file's first record.
+    """
+    return keys >= DATASET_KEYS or (path.name == DATASET_NAME and not keys)
+
+
 def _make_plan(
     path: Path, result_files: list[Path], dataset_files: list[Path], dataset_folders: Sequence[Path]
 ) -> RunPlan:
@@ -59,7 +68,7 @@ def _make_plan(
     plan = RunPlan(run, [path], data=files, reason="records with gen_convs, message and count_dict", needs_scores=False)
     plan.logs = sorted(path for path in log_folder.glob("*.log") if path.is_file()) if log_folder.is_dir() else []
     if not files:
-        text = "ComplexFuncBench.jsonl not found, so golden calls are missing. Pass --data DIR."
+        text = f"{DATASET_NAME} not found, so golden calls are missing. Pass --data DIR."
         plan.issues.append(ImportIssue(str(path), None, text))
     if not plan.logs:
         text = f"no logs found in {path.stem}/logs, so the verdicts on some calls are unknown"
@@ -97,5 +106,5 @@ def _candidate_folders(path: Path) -> Iterator[Path]:
 def _iter_dataset_files(folders: Iterable[Path]) -> Iterator[Path]:
     for folder in folders:
         for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
-            if _read_first_record_keys(path) >= DATASET_KEYS:
+            if _is_dataset_file(path, _read_first_record_keys(path)):
                 yield path

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES, JsonRecord, read_records
-from fcreview.importers.common.records import fill_safely, first_question, read_function_docs
+from fcreview.importers.common.records import fill_safely, first_question, missing_records_issue, read_function_docs
 from fcreview.importers.complexfuncbench.calls import (
     CallVerdict,
     GoldenPath,
@@ -178,7 +178,10 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         seen_ids.add(name)
     for name, file in logs.items():
         if name not in seen_ids:
+            seen_ids.add(name)
             yield _note_missing_sample(_read_item_without_record(name, file, samples.get(name)), name, samples)
+    if plan.data and (n_missing := len(seen_ids - samples.keys())):
+        yield missing_records_issue(plan.data[0], "sample", n_missing, len(seen_ids))
 
 
 def read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.failure_list import FailureList, check_counts, load_failure_list
-from fcreview.importers.common.jsonl import JsonRecord, read_objects_with_id, read_records
+from fcreview.importers.common.jsonl import read_objects_with_id
+from fcreview.importers.common.records import load_records_by_id
 from fcreview.importers.confetti.checker import ChainPosition, find_chain_positions
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
@@ -112,50 +113,37 @@ class RunRecords:
 def load_run_records(plan: RunPlan, issues: list[ImportIssue]) -> RunRecords:
     """Load all files of a run except the results."""
     loaded = RunRecords()
-    act_answers: list[dict[str, Any]] = []
-    call_answers: list[dict[str, Any]] = []
+    answers: dict[str, RecordsById] = {CALLS_CATEGORY: {}, ACTS_CATEGORY: {}}
     for path in plan.data:
-        records = _read_json_objects(path, issues)
+        records = load_records_by_id(path, issues)
         if path.parent.name == "possible_answer":
-            loaded.answers.update(_index_by_id(records))
-            answers = call_answers if QUESTION_FILES[path.name] == CALLS_CATEGORY else act_answers
-            answers += [record for record in records if isinstance(record.get("dialog_id"), str)]
+            loaded.answers |= records
+            answers[QUESTION_FILES[path.name]] = records
         else:
-            loaded.questions.update(_index_by_id(records))
-    calls_with_id = [call for call in call_answers if isinstance(call.get("id"), str)]
-    loaded.chain_positions = find_chain_positions(calls_with_id, act_answers)
+            loaded.questions |= records
+    calls, acts = (
+        [each for each in part.values() if isinstance(each.get("dialog_id"), str)] for part in answers.values()
+    )
+    loaded.chain_positions = find_chain_positions(calls, acts)
     for path in plan.scores:
         if path.name in SCORE_FILES:
             _load_scores(SCORE_FILES[path.name], path, loaded, plan, issues)
             continue
-        records_by_id = _index_by_id(_read_json_objects(path, issues))
+        records = load_records_by_id(path, issues)
         if path.name == SOFT_SCORE_FILE:
-            loaded.soft_scores = records_by_id
+            loaded.soft_scores = records
         elif path.name == HALLUCINATION_FILE:
-            loaded.hallucination_flags = records_by_id
+            loaded.hallucination_flags = records
         elif path.name == ACT_JUDGE_FILE:
-            loaded.act_labels = records_by_id
+            loaded.act_labels = records
     return loaded
 
 
-def _read_json_objects(path: Path, issues: list[ImportIssue]) -> list[dict[str, Any]]:
-    objects = []
-    for record in read_records(path):
-        if not isinstance(record, JsonRecord):
-            issues.append(record)
-        elif isinstance(record.value, dict):
-            objects.append(record.value)
-        else:
-            issues.append(ImportIssue(str(path), record.line, "not an object", str(record.value)[:300]))
-    return objects
-
-
-def _index_by_id(records: list[dict[str, Any]]) -> RecordsById:
-    return {record["id"]: record for record in records if isinstance(record.get("id"), str)}
-
-
 def _load_scores(category: str, path: Path, loaded: RunRecords, plan: RunPlan, issues: list[ImportIssue]) -> None:
-    """Load the score file of a category, and compare its counts with the results."""
+    """Load the score file of a category that the run has results of, and compare its counts with the results."""
+    result_files = [file for file in plan.results if RESULT_FILES[file.name] == category]
+    if not result_files:
+        return
     scored = load_failure_list(path, lambda entry: find_failing_item(entry, category), issues)
     if scored.header:
         plan.run.official_metrics[category] = scored.header
@@ -163,7 +151,6 @@ def _load_scores(category: str, path: Path, loaded: RunRecords, plan: RunPlan, i
         if item_id != (expected := find_failing_item({"id": entry["id"]}, category)):
             text = f"score entry {entry['id']} should be {expected}, but contains {item_id}, which is used"
             issues.append(ImportIssue(str(path), None, text, item=item_id))
-    result_files = [file for file in plan.results if RESULT_FILES[file.name] == category]
     check_counts(scored, [each["id"] for file in result_files for each in read_objects_with_id(file)], issues)
     loaded.scores_by_category[category] = scored
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.common.jsonl import JsonRecord, read_records
-from fcreview.importers.common.records import fill_safely, last_question, read_function_docs
+from fcreview.importers.common.records import fill_safely, find_missing_records, last_question, read_function_docs
 from fcreview.importers.confetti.checker import (
     ACT_CRITERION,
     FIXED_SCORE_KEY,
@@ -27,7 +27,12 @@ from fcreview.importers.confetti.checker import (
     make_dataset_item,
     make_golden_calls,
 )
-from fcreview.importers.confetti.discovery import CALLS_CATEGORY, RESULT_FILES, RunRecords, load_run_records
+from fcreview.importers.confetti.discovery import (
+    CALLS_CATEGORY,
+    RESULT_FILES,
+    RunRecords,
+    load_run_records,
+)
 from fcreview.matching.align import align
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.address import RESPONSE, argument_address, call_address
@@ -192,6 +197,9 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         scored = records.scores_by_category.get(RESULT_FILES[path.name])
         for name in sorted(scored.entries.keys() - seen_ids) if scored else ():
             yield ImportIssue(str(path), None, f"{name} is in the score file but has no result record", item=name)
+        if plan.run.dataset is not None:
+            questions_file = Path(plan.run.dataset) / path.name.replace("_result", "")
+            yield from find_missing_records(questions_file, records.questions, records.answers, seen_ids)
 
 
 def _read_item(name: str, row: JsonRecord, path: Path, records: RunRecords) -> Item:

@@ -202,7 +202,8 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         raw = read_file(path)
         if path.name in SCORE_FILES:
             category = SCORE_FILES[path.name]
-            if not records.scores_by_category[category].is_complete:
+            scored = records.scores_by_category.get(category)
+            if scored is None or not scored.is_complete:
                 verdicts = [get_overridden_verdict(item) for item in items if item.category == category]
                 if n_overridden := sum(verdict is not None for verdict in verdicts):
                     yield Unrepresentable(f"items of {category}, whose score file is damaged", n_overridden)

@@ -248,6 +248,8 @@ def _read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dic
                 isinstance(record, dict)
                 and isinstance(record.get("id"), str)
                 and isinstance(record.get("messages"), list)
+                and dataset.setdefault(record["id"], record) != record
             ):
-                dataset.setdefault(record["id"], record)
+                text = f"{record['id']} occurs more than once, with different content. The first record is used"
+                issues.append(ImportIssue(str(path), None, text, item=record["id"]))
     return dataset

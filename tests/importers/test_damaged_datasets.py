@@ -1,0 +1,202 @@
+"""Datasets that are emptied, cut, in another format or contradictory: every lost verdict has an issue with counts."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.importers.common.jsonl import JsonRecord, read_json, read_records, reread_value
+from fcreview.importers.registry import discover, read_items
+from fcreview.model.item import ImportIssue, Item
+
+N_ITEMS = 6
+PARAMETERS = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+FUNCTION = {"name": "f", "description": "", "parameters": PARAMETERS}
+
+
+@dataclass
+class Run:
+    questions: Path
+    answers: Path
+    other_answer: Any
+    """A golden answer that no item has."""
+
+
+def write(path: Path, records: Sequence[Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(map(json.dumps, records)) + "\n", encoding="utf-8")
+    return path
+
+
+def bfcl(root: Path) -> Run:
+    name, ids = "BFCL_v4_simple_python", [f"simple_python_{n}" for n in range(N_ITEMS)]
+    function = FUNCTION | {"parameters": PARAMETERS | {"type": "dict"}}
+    question = {"question": [[{"role": "user", "content": "How many?"}]], "function": [function]}
+    write(root / f"result/m/{name}_result.json", [{"id": each, "result": "[f(a=1)]"} for each in ids])
+    answers = [{"id": each, "ground_truth": [{"f": {"a": [1]}}]} for each in ids]
+    return Run(
+        write(root / f"data/{name}.json", [{"id": each} | question for each in ids]),
+        write(root / f"data/possible_answer/{name}.json", answers),
+        [{"f": {"a": [2]}}],
+    )
+
+
+def confetti(root: Path) -> Run:
+    name, ids = "BFCL_v2_conversationsclean", [f"conversationsclean_{n}" for n in range(N_ITEMS)]
+    question = {"question": [{"role": "user", "content": "How many?"}], "function": [FUNCTION]}
+    write(root / f"result/m/{name}_result.json", [{"id": each, "result": "[f(a=1)]"} for each in ids])
+    answers = [{"id": each, "dialog_id": f"d_{n}", "ground_truth": [{"f": {"a": [1]}}]} for n, each in enumerate(ids)]
+    return Run(
+        write(root / f"data/{name}.json", [{"id": each} | question for each in ids]),
+        write(root / f"data/possible_answer/{name}.json", answers),
+        [{"f": {"a": [2]}}],
+    )
+
+
+def acebench(root: Path) -> Run:
+    category = "normal_atom_number"
+    name, ids = f"data_{category}.json", [f"{category}_{n}" for n in range(N_ITEMS)]
+    results = root / f"result_all/result_en/m/data_{category}_result.json"
+    write(results, [{"id": each, "result": "[f(a=1)]"} for each in ids])
+    question = {"question": "user: How many?", "function": [FUNCTION]}
+    return Run(
+        write(root / f"data_all/data_en/{name}", [{"id": each} | question for each in ids]),
+        write(
+            root / f"data_all/data_en/possible_answer/{name}",
+            [{"id": each, "ground_truth": {"f": {"a": 1}}} for each in ids],
+        ),
+        {"f": {"a": 2}},
+    )
+
+
+BENCHMARKS = [bfcl, confetti, acebench]
+each_benchmark = pytest.mark.parametrize("make_run", BENCHMARKS, ids=lambda make_run: make_run.__name__)
+
+
+def lines(content: bytes) -> list[bytes]:
+    return content.splitlines()
+
+
+UNREADABLE: dict[str, Callable[[bytes], bytes]] = {
+    "utf-16": lambda content: content.decode().encode("utf-16"),
+    "gzip": gzip.compress,
+    "cr": lambda content: content.replace(b"\n", b"\r"),
+    "pretty": lambda content: b"\n".join(json.dumps(json.loads(line), indent=2).encode() for line in lines(content)),
+}
+
+
+def read(root: Path) -> tuple[list[Item], list[ImportIssue]]:
+    (plan,) = discover([root]).plans
+    found = list(read_items(plan))
+    items = [each for each in found if isinstance(each, Item)]
+    issues = plan.issues + [each for each in found if isinstance(each, ImportIssue)]
+    return items, issues + [issue for item in items for issue in item.issues]
+
+
+@each_benchmark
+def test_an_undamaged_dataset_has_no_issue(make_run: Callable[[Path], Run], tmp_path: Path) -> None:
+    make_run(tmp_path)
+    items, issues = read(tmp_path)
+    assert [item.rule for item in items] == [True] * N_ITEMS
+    assert [issue for issue in issues if issue.severity != "notice"] == []
+
+
+@each_benchmark
+@pytest.mark.parametrize("side", ["questions", "answers"])
+@pytest.mark.parametrize("n_left", [0, 2])
+def test_lost_records_are_counted(make_run: Callable[[Path], Run], side: str, n_left: int, tmp_path: Path) -> None:
+    path: Path = getattr(make_run(tmp_path), side)
+    path.write_bytes(b"\n".join(lines(path.read_bytes())[:n_left]))
+    items, issues = read(tmp_path)
+    assert [item.rule for item in items] == [True] * n_left + [None] * (N_ITEMS - n_left)
+    what = "question" if side == "questions" else "golden answer"
+    (told,) = [issue for issue in issues if "results have no" in issue.what]
+    assert (told.file, told.what) == (str(path), f"{N_ITEMS - n_left} of {N_ITEMS} results have no {what} in this file")
+    assert told.severity == ("warning" if n_left else "error")
+
+
+@each_benchmark
+@pytest.mark.parametrize("side", ["questions", "answers"])
+@pytest.mark.parametrize("damage", UNREADABLE)
+def test_an_unreadable_file_is_not_a_missing_dataset(
+    make_run: Callable[[Path], Run], side: str, damage: str, tmp_path: Path
+) -> None:
+    path: Path = getattr(make_run(tmp_path), side)
+    path.write_bytes(UNREADABLE[damage](path.read_bytes()))
+    items, issues = read(tmp_path)
+    assert [item.rule for item in items] == [None] * N_ITEMS
+    (told,) = [issue for issue in issues if issue.what.startswith("unreadable: ")]
+    assert (told.file, told.severity) == (str(path), "error")
+    assert not any("no BFCL" in issue.what or "found" in issue.what for issue in issues)
+
+
+@each_benchmark
+def test_two_golden_answers_of_one_id_are_told_if_they_differ(make_run: Callable[[Path], Run], tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    answers = [json.loads(line) for line in lines(run.answers.read_bytes())]
+    write(run.answers, [*answers, answers[1]])
+    assert [issue for issue in read(tmp_path)[1] if issue.severity != "notice"] == []
+    write(run.answers, [*answers, answers[1] | {"ground_truth": run.other_answer}])
+    items, issues = read(tmp_path)
+    assert [item.rule for item in items] == [True] * N_ITEMS
+    (told,) = issues
+    assert (told.file, told.line, told.item) == (str(run.answers), N_ITEMS + 1, answers[1]["id"])
+    assert "different content" in told.what
+
+
+def test_a_readable_dataset_is_used_instead_of_an_unreadable_one(tmp_path: Path) -> None:
+    good, bad = bfcl(tmp_path / "good"), bfcl(tmp_path / "bad")
+    bad.questions.write_bytes(gzip.compress(bad.questions.read_bytes()))
+    (plan,) = discover([tmp_path / "good/result"], data=[tmp_path / "bad", tmp_path / "good"]).plans
+    assert plan.run.dataset == str(good.questions.parent)
+    items = [each for each in read_items(plan) if isinstance(each, Item)]
+    assert [item.rule for item in items] == [True] * N_ITEMS
+
+
+def test_an_empty_complexfuncbench_dataset_is_counted(tmp_path: Path) -> None:
+    record = {"id": "Hotels-0", "gen_convs": [], "message": "Success.", "count_dict": {}}
+    write(tmp_path / "result/m/full.jsonl", [record])
+    dataset = tmp_path / "data/ComplexFuncBench.jsonl"
+    for content, what in ((b"", "1 of 1 results have no sample in this file"), (gzip.compress(b"{}"), "unreadable: ")):
+        dataset.parent.mkdir(exist_ok=True)
+        dataset.write_bytes(content)
+        _, issues = read(tmp_path)
+        assert any(issue.what.startswith(what) and issue.severity == "error" for issue in issues)
+        assert not any("not found" in issue.what and "data" in issue.what.lower() for issue in issues)
+
+
+LONG = "7" * 6000
+
+
+def test_a_number_with_6000_digits_loses_only_its_value(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_text(f'{{"id": "a", "n": {LONG}, "m": [1, -{LONG}]}}\n{{"id": "b", "n": {"8" * 4300}}}\n')
+    first, second, record, other = read_records(path)
+    assert isinstance(first, ImportIssue) and isinstance(second, ImportIssue) and isinstance(record, JsonRecord)
+    assert (first.line, first.what) == (1, f"replaced by text: {LONG[:20]}… (a number of 6,000 digits)")
+    assert record.value == {"id": "a", "n": f"{LONG[:20]}… (a number of 6,000 digits)", "m": [1, second.what[18:]]}
+    assert isinstance(other, JsonRecord) and other.value["n"] == int("8" * 4300)
+    assert reread_value(path, record) == record.value
+    issues: list[ImportIssue] = []
+    path.write_text(f'[{{"id": "a", "n": {LONG}}}, {{"id": "b"}}]')
+    found = read_json(path, issues, list)
+    assert found is not None and [each["id"] for each in found] == ["a", "b"]
+    assert len(issues) == 1
+
+
+@each_benchmark
+def test_a_result_with_a_long_number_is_an_item(make_run: Callable[[Path], Run], tmp_path: Path) -> None:
+    make_run(tmp_path)
+    (path,) = discover([tmp_path]).plans[0].results
+    records = lines(path.read_bytes())
+    records[2] = records[2].rstrip(b"}") + b', "latency": ' + LONG.encode() + b"}"
+    path.write_bytes(b"\n".join(records))
+    items, issues = read(tmp_path)
+    assert [item.rule for item in items] == [True] * N_ITEMS
+    assert [issue.line for issue in issues if "a number of 6,000 digits" in issue.what] == [3]

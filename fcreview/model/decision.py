@@ -12,12 +12,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Reversible, Sequence
+from collections.abc import Iterable, Mapping, Reversible, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
 from fcreview.model.address import ITEM
+from fcreview.model.derivation import TargetCriterion, derive_verdict, find_derived_questions, find_sources
 from fcreview.model.review import ANNOTATION_FIELDS, CORRECT, ITEM_CORRECT, UNSURE, Annotation, Event, ItemKey, Opinion
 from fcreview.model.verdict import (
     DISPUTED,
@@ -40,9 +41,6 @@ ROLL_UP_CRITERIA = (CORRECT, "equivalent")
 """Criteria whose verdicts on the parts of an item roll up to the item. If a part has verdicts on both criteria, the
 first criterion counts."""
 
-TargetCriterion = tuple[str, str]
-"""(target, criterion) of a verdict."""
-
 
 @dataclass(slots=True)
 class VerdictsByAnnotator:
@@ -60,7 +58,8 @@ def collect_verdicts(opinions: Sequence[Opinion], context: RollUpContext) -> dic
     """Collect the current verdicts on an item and its parts.
 
     `item`/`correct` is always present and comes first. If an annotator has no deciding verdict on the item, the
-    annotator's verdicts on its parts roll up to an item verdict if they can.
+    annotator's verdicts on its parts roll up to an item verdict if they can. If an annotator has no deciding verdict on
+    another reviewed criterion, the verdict follows from the annotator's verdicts on other criteria if it can.
     """
     by_target = _group_by_target(opinions)
     by_target = {ITEM_CORRECT: by_target.pop(ITEM_CORRECT, []), **by_target}
@@ -72,6 +71,8 @@ def collect_verdicts(opinions: Sequence[Opinion], context: RollUpContext) -> dic
     parts = select_part_opinions(opinions)
     if parts:
         _complete_from_parts(collected[ITEM_CORRECT], parts, context)
+    if context.benchmark:
+        _complete_from_criteria(collected, opinions, context)
     return collected
 
 
@@ -106,6 +107,68 @@ def _complete_from_parts(on_item: VerdictsByAnnotator, parts: Sequence[Opinion],
             verdict = roll_up_benchmark(context)
         _set_unless_decided(on_item.verdicts, name, verdict)
         _set_unless_decided(on_item.independent, name, roll_up_parts(own[name], context))
+
+
+def _complete_from_criteria(
+    collected: dict[TargetCriterion, VerdictsByAnnotator], opinions: Iterable[Opinion], context: RollUpContext
+) -> None:
+    """Add the verdicts that follow from verdicts on other criteria, so that they are compared with given verdicts.
+
+    A question without a given verdict is added only if different verdicts follow from the annotators' verdicts on
+    several criteria, none of which is disputed itself.
+    """
+    given: dict[str, dict[TargetCriterion, Any]] = {}
+    adjudicated: dict[TargetCriterion, Any] = {}
+    for opinion in sorted(opinions, key=lambda o: o.time):
+        if decides(opinion.verdict) and not opinion.stale:
+            verdicts = adjudicated if opinion.is_adjudication else given.setdefault(opinion.annotator, {})
+            verdicts[opinion.target, opinion.criterion] = opinion.verdict
+    if len(given) < 2:
+        return
+    disputed = {
+        question
+        for question, each in collected.items()
+        if each.adjudication is None and agreed_verdict(each.verdicts.values()) == DISPUTED
+    }
+    combined = {name: {**own, **adjudicated} for name, own in given.items()}
+    for question in {question: None for own in given.values() for question in own}:
+        for name, derived in _derive_by_annotator(question, combined, context).items():
+            _set_unless_decided(collected[question].verdicts, name, derived)
+    for question in find_derived_questions(context.benchmark, collected):
+        resolved = {
+            name: {source: verdict for source, verdict in verdicts.items() if source not in disputed}
+            for name, verdicts in combined.items()
+        }
+        by_annotator = _derive_by_annotator(question, resolved, context)
+        if agreed_verdict(by_annotator.values()) == DISPUTED:
+            collected[question] = VerdictsByAnnotator(by_annotator)
+
+
+def _derive_by_annotator(
+    question: TargetCriterion, verdicts: Mapping[str, Mapping[TargetCriterion, Any]], context: RollUpContext
+) -> dict[str, Any]:
+    """Return the verdict on a question that follows from each annotator's verdicts on other criteria.
+
+    If an annotator only confirms a verdict that another annotator overrides, the automatic verdict on the question
+    follows.
+    """
+    sources = find_sources(context.benchmark, question)
+    overriding = {
+        name: {
+            source: own[source]
+            for source in sources
+            if source in own and not same_verdict(own[source], context.automatic.get(source))
+        }
+        for name, own in verdicts.items()
+    }
+    overridden = {source for own in overriding.values() for source in own}
+    derived = {
+        name: derive_verdict(context.benchmark, question, own, context.metadata) for name, own in overriding.items()
+    }
+    for name, own in verdicts.items():
+        if derived[name] is None and not overriding[name] and not overridden.isdisjoint(own):
+            derived[name] = context.automatic.get(question)
+    return {name: verdict for name, verdict in derived.items() if verdict is not None}
 
 
 def _set_unless_decided(verdicts: dict[str, Any], annotator: str, verdict: Any) -> None:
@@ -365,8 +428,9 @@ def decide(
         return [_decide_single(opinions[0], annotator)]
     collected = collect_verdicts(opinions, context)
     decisions = [_decide_item(by_target.pop(ITEM_CORRECT, []), opinions, collected[ITEM_CORRECT], annotator, policy)]
-    for question, about in by_target.items():
-        decisions.append(_decide_target(question, about, collected[question], annotator, policy))
+    for question, each in collected.items():
+        if question != ITEM_CORRECT:
+            decisions.append(_decide_target(question, by_target.get(question, []), each, annotator, policy))
     return decisions
 
 

@@ -6,11 +6,12 @@ The official, recomputed and corrected metrics come from the same pure function 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Literal, TypeVar
 
+from fcreview.model.derivation import TargetCriterion, derive_verdict
 from fcreview.model.item import Run
 
 MetricUnit = Literal["share", "percent", "score", "count", "seconds", "dollars"]
@@ -40,10 +41,14 @@ class ScoredItem:
     """Criterion -> verdict on the item or its response."""
     part_verdicts: Sequence[tuple[str, str, Any]] = ()
     """(target, criterion, verdict) on turns, calls and arguments."""
-    overrides: Mapping[tuple[str, str], Any] = field(default_factory=dict)
-    """(target, criterion) -> human verdict that contradicts the automatic one, or None if annotators disagree.
-    Confirmed verdicts are not included, so confirming one changes no metric. `valid`, `values` and `part_verdicts`
-    already contain the overrides; an importer uses this to update values that depend on them."""
+    overrides: Mapping[TargetCriterion, Any] = field(default_factory=dict)
+    """(target, criterion) -> human verdict that contradicts the automatic one. `valid`, `values` and `part_verdicts`
+    already contain the overrides; an importer uses this to update values that depend on them, see `derive`."""
+    reviewed: Collection[TargetCriterion] = ()
+    """Targets and criteria with a human verdict or an open disagreement. No verdict on another criterion replaces their
+    verdicts."""
+    disputed: Collection[TargetCriterion] = ()
+    """Targets and criteria in `reviewed` on which annotators disagree. They keep the automatic verdict."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """`Extra.metadata` of the item."""
     n_golden: int = 0
@@ -64,6 +69,17 @@ class ScoredItem:
     """Distinct error tags by annotators on the item and its parts. Only items of the source `corrected` have tags."""
     cache: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
     """Results of functions with the decorator `cached_on_item`."""
+
+    def has_own_verdict(self, target: str, criterion: str) -> bool:
+        """Whether annotators reviewed the target in this criterion, so that no other verdict implies its value."""
+        return (target, criterion) in self.overrides or (target, criterion) in self.reviewed
+
+    def derive(self, benchmark: str, target: str, criterion: str) -> Any:
+        """Return the verdict that overrides of other criteria imply. None if none does, or if the target has a human
+        verdict or an open disagreement in this criterion."""
+        if self.has_own_verdict(target, criterion):
+            return None
+        return derive_verdict(benchmark, (target, criterion), self.overrides, self.metadata)
 
 
 def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem], T]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fcreview.model.address import RESPONSE, enclosing_call, parse_address, turn_address
+from fcreview.model.derivation import TargetCriterion
 from fcreview.model.item import Item, SourceName
 from fcreview.model.review import CORRECT, ITEM_CORRECT, UNSURE, Annotation
 
@@ -175,11 +176,9 @@ def automatic_verdict(verdicts: Mapping[SourceName, Any]) -> Any:
 
 
 def effective_verdict(automatic: Any, human: Any = None, decided_by: DecidedBy | None = None) -> Any:
-    """Return the verdict that counts: the human verdict if it is decided, None if the annotators disagree, else the
-    automatic verdict."""
-    if decided_by in RESOLUTIONS:
-        return human
-    return None if decided_by == DISPUTED else automatic
+    """Return the verdict that counts: the human verdict if it is decided, else the automatic verdict, also where the
+    annotators disagree."""
+    return human if decided_by in RESOLUTIONS else automatic
 
 
 @dataclass(slots=True)
@@ -194,6 +193,12 @@ class RollUpContext:
     """Lists of addresses; one part of each list must pass. See `Extra.needs`."""
     benchmark_item: bool | None = None
     """The benchmark's verdict on the item; None if it gives none."""
+    benchmark: str = ""
+    """Name of the benchmark, whose rules derive verdicts from other criteria."""
+    automatic: Mapping[TargetCriterion, Any] = field(default_factory=dict)
+    """Automatic verdicts on the item and its parts, for derived verdicts."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """`Extra.metadata` of the item, for derived verdicts."""
 
 
 def roll_up_parts(verdicts: Mapping[str, Any], context: RollUpContext) -> bool | None:

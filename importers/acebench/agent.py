@@ -18,11 +18,12 @@ from fcreview.importers.acebench import checker
 from fcreview.importers.acebench.checker import COMPARISON_RULES
 from fcreview.importers.acebench.decode import decode_for_display
 from fcreview.importers.acebench.golden_records import GROUND_TRUTH, MILE_STONE
-from fcreview.importers.acebench.leaderboard import MILESTONES_MET, PROCESS_ACCURACY
+from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES
 from fcreview.importers.common.records import Undecodable, shorten_question
 from fcreview.matching.align import align
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
+from fcreview.model.derivation import MILESTONES_MET
 from fcreview.model.item import (
     ABSENT,
     AcceptedValues,

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 
 from fcreview.importers.acebench.discovery import CATEGORIES
 from fcreview.model.address import ITEM
+from fcreview.model.derivation import MILESTONES_MET
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, RunItems, ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 
 PROCESS_ACCURACY = "process_accuracy"
 """Criterion of agent items: share of milestones that were met, or 1 if the end state is right."""
-MILESTONES_MET = "milestones met"
-"""Metadata key of agent items. The value is the process accuracy that applies if the end state is wrong."""
 
 ATOM_TYPES = ("bool", "enum", "number", "list", "object_short", "object_deep")
 MULTI_TURN_CATEGORIES = ("normal_multi_turn_user_switch", "normal_multi_turn_user_adjust")
@@ -200,19 +199,15 @@ def item_process_accuracy(item: ScoredItem) -> float | None:
     As in the evaluator, a right end state scores 1 and a wrong one the share of milestones. A review of the end state
     therefore changes the process accuracy, unless the process accuracy has a review itself.
     """
-    stated = item.values.get(PROCESS_ACCURACY)
+    stated, met = item.values.get(PROCESS_ACCURACY), item.metadata.get(MILESTONES_MET)
     value = float(stated) if isinstance(stated, (int, float)) else None
     if (ITEM, PROCESS_ACCURACY) in item.overrides:
         return value
-    met = item.metadata.get(MILESTONES_MET)
-    share = float(met) if isinstance(met, (int, float)) else None
-    if ITEM_CORRECT not in item.overrides:  # the process file has the rounded value, the mean uses the exact one
-        return share if share is not None and value == round(share, 3) else value
-    if item.overrides[ITEM_CORRECT] is True:
-        return 1.0
-    if item.overrides[ITEM_CORRECT] is None and share != 1.0:
-        return None
-    return share
+    if ITEM_CORRECT in item.overrides and not item.has_own_verdict(ITEM, PROCESS_ACCURACY):
+        share: float | None = item.derive("acebench", ITEM, PROCESS_ACCURACY)
+        return share
+    # The process file has the rounded value; the mean uses the exact one.
+    return float(met) if isinstance(met, (int, float)) and value == round(met, 3) else value
 
 
 def _round(value: float | None, digits: int | None) -> float | None:

@@ -16,7 +16,7 @@ from fcreview.importers.acebench.checker import check_calls, compute_process_acc
 from fcreview.importers.acebench.decode import decode_reply
 from fcreview.importers.acebench.discovery import parse_file_name
 from fcreview.importers.acebench.golden_records import GROUND_TRUTH, check_golden_fix
-from fcreview.importers.acebench.leaderboard import MILESTONES_MET, MULTI_TURN_CATEGORIES, PROCESS_ACCURACY
+from fcreview.importers.acebench.leaderboard import MULTI_TURN_CATEGORIES, PROCESS_ACCURACY
 from fcreview.importers.common.failure_list import FailureList, check_counts, count_failures, load_failure_list
 from fcreview.importers.common.golden_corrections import CategoryCorrections
 from fcreview.importers.common.jsonl import JsonRecord, read_objects_with_id, read_records
@@ -27,6 +27,7 @@ from fcreview.importers.common.records import (
     load_records_by_id,
     read_function_docs,
 )
+from fcreview.model.derivation import MILESTONES_MET
 from fcreview.model.item import ImportIssue, Item, RecomputedVerdict, Verdict
 from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan

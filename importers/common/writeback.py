@@ -277,11 +277,9 @@ def find_unrepresentable(
     """Count the overrides that a benchmark's files cannot represent, and the unresolved disagreements."""
     counts: Counter[str] = Counter()
     for item in items:
-        for key, value in item.overrides.items():
-            if value is None:
-                counts[DISAGREEMENT_NOTE] += 1
-            elif not is_representable(item, key):
-                counts[_describe_criterion(key)] += 1
+        counts.update(_describe_criterion(key) for key in item.overrides if not is_representable(item, key))
+        if item.disputed:
+            counts[DISAGREEMENT_NOTE] += len(item.disputed)
     yield from (Unrepresentable(description, count) for description, count in counts.items())
 
 

@@ -23,7 +23,6 @@ from fcreview.importers.complexfuncbench.read import (
 )
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem
-from fcreview.model.review import ITEM_CORRECT
 
 SAMPLES_PER_DOMAIN = {"Hotels": 150, "Flights": 150, "Car-Rental": 150, "Attraction": 150, "Cross": 400}
 """Domain -> number of samples, the fixed denominator of the printed success rate even if records are missing."""
@@ -37,7 +36,7 @@ class SampleOutcome:
 
     domain: str
     success: bool | None
-    """Whether the sample succeeded; None if annotators disagree, which omits the sample from success rates."""
+    """Whether the sample succeeded; None without a verdict."""
     correct_calls: int
     """Number of accepted predicted calls."""
     golden_calls: int
@@ -76,9 +75,8 @@ def compute_present_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, floa
 
 
 def success_rate(outcomes: Sequence[SampleOutcome]) -> float:
-    """Return the share of successful samples in percent. Samples on which annotators disagree are omitted."""
-    successes = [outcome.success for outcome in outcomes if outcome.success is not None]
-    return sum(successes) / len(successes) * 100 if successes else 0.0
+    """Return the share of successful samples in percent."""
+    return sum(outcome.success is True for outcome in outcomes) / len(outcomes) * 100 if outcomes else 0.0
 
 
 def call_accuracy(outcomes: Sequence[SampleOutcome]) -> float:
@@ -107,8 +105,8 @@ ReviewedSample = tuple[ScoredItem, list[ReviewedCall]]
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    """Compute the metrics of a run. A sample without a record counts only if it has a reviewed verdict."""
-    with_verdict = [item for item in items if item.valid is not None or ITEM_CORRECT in item.overrides]
+    """Compute the metrics of a run. A sample without a record counts only if annotators gave it a verdict."""
+    with_verdict = [item for item in items if item.valid is not None]
     samples = [(item, read_reviewed_calls(item)) for item in with_verdict]
     if not samples:
         return []

@@ -6,7 +6,9 @@ The table shows the effect of an override on a call (criterion `equivalent`, or 
 |---|---|---|
 | accepted call is wrong | one accepted call less | fails if its golden call has no other accepted call |
 | rejected call is correct | one more if its golden call had none | passes if each required golden call has one |
-| annotators disagree | neither the call nor its golden call counts | decided by the other overrides |
+
+If a call has verdicts on both criteria, `equivalent` counts for call accuracy. If annotators disagree, the automatic
+verdict counts.
 
 A verdict on the item changes the success rate and the error types. `completeness` and `correctness` of the response
 change only their means.
@@ -38,10 +40,10 @@ from fcreview.importers.complexfuncbench.log import EvaluationLog, parse_log
 from fcreview.matching.diff import diff_call
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import RESPONSE, call_address
-from fcreview.model.decision import ROLL_UP_CRITERIA
 from fcreview.model.item import CallPair, ImportIssue, Item, SourceName, Verdict
 from fcreview.model.json_value import answer_hash
 from fcreview.model.metric import ScoredItem
+from fcreview.model.verdict import EQUIVALENT
 from fcreview.run_plan import RunPlan
 from fcreview.safe_files import read_file
 
@@ -60,14 +62,10 @@ class ReviewedCall:
     """Parameter that differs from the golden call -> the paper's parameter type."""
     override: bool | None = None
     """Reviewed verdict that contradicts the official one, or None."""
-    disputed: bool = False
-    """True if annotators disagree on the call."""
 
     @property
     def accepted(self) -> bool | None:
-        """Effective verdict on the call; None if annotators disagree or the call has no verdict."""
-        if self.disputed:
-            return None
+        """Effective verdict on the call; None if the call has no verdict."""
         return self.officially_accepted if self.override is None else self.override
 
 
@@ -79,11 +77,9 @@ def read_reviewed_calls(item: ScoredItem) -> list[ReviewedCall]:
 
 
 def _make_reviewed_call(item: ScoredItem, address: str, call: Mapping[str, Any]) -> ReviewedCall:
-    overrides = [item.overrides[key] for key in ((address, each) for each in ROLL_UP_CRITERIA) if key in item.overrides]
-    override = next((value for value in overrides if isinstance(value, bool)), None)
-    disputed = override is None and None in overrides
+    override = item.overrides.get((address, EQUIVALENT), item.derive("complexfuncbench", address, EQUIVALENT))
     wrong = call.get("wrong") or {}
-    return ReviewedCall(call["accepted"], call.get("golden"), call.get("error"), wrong, override, disputed)
+    return ReviewedCall(call["accepted"], call.get("golden"), call.get("error"), wrong, override)
 
 
 @dataclass(slots=True)
@@ -115,8 +111,6 @@ def count_accepted_calls(item: ScoredItem, calls: list[ReviewedCall]) -> CallCou
         elif call.accepted and not call.officially_accepted and call.golden is not None and call.golden not in covered:
             corrected.correct += 1
             covered.add(call.golden)
-    disputed = {call.golden for call in calls if call.disputed and call.golden is not None}
-    corrected.golden -= len(disputed - covered)
     return corrected
 
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate
 from fcreview.importers.bfcl.dataset import DatasetItem
-from fcreview.model.address import RESPONSE
+from fcreview.model.derivation import GOLDEN_ACTS_KEY
 from fcreview.model.function_schema import get_parameters_schema
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
 from fcreview.model.metric import Metric, ScoredItem, cached_on_item
@@ -35,8 +35,6 @@ from fcreview.model.verdict import DIALOG_ACTS
 SHORT_LABELS = dict(zip(DIALOG_ACTS, ("function", "inform", "seek_info", "reject", "other"), strict=True))
 """Dialog act -> the paper's short name."""
 ACT_CRITERION = "dialog_act"
-GOLDEN_ACTS_KEY = "golden dialog acts"
-"""Key of the golden labels in an item's metadata."""
 LabelPair = tuple[frozenset[str], frozenset[str]]
 """(predicted, golden) labels of a turn."""
 LabelPairCounts = Mapping[LabelPair, int]
@@ -61,12 +59,10 @@ def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 def get_act_verdict(item: ScoredItem) -> bool | None:
     """Return the effective verdict on a dialog act item.
 
-    If an override changes the labels but no override changes the verdict on the item, the labels decide.
+    If an override changes the labels and annotators did not review the item itself, the labels decide.
     """
-    if (RESPONSE, ACT_CRITERION) not in item.overrides or ITEM_CORRECT in item.overrides:
-        return item.valid
-    pair = _get_label_pair(item)
-    return has_common_label(*pair) if pair is not None else None
+    verdict: bool | None = item.derive("confetti", *ITEM_CORRECT)
+    return item.valid if verdict is None else verdict
 
 
 @cached_on_item

@@ -16,7 +16,8 @@ The table shows the effects of an override. An override on an item or call takes
 | `dialog_act` of the response | dialog act accuracy, labels, confusion |
 | `correct` of a dialog act item | dialog act accuracy |
 
-Values on which annotators disagree are omitted. For a soft score, its whole chain is omitted.
+A human verdict on an item or argument takes precedence over one that follows from another. Values on which annotators
+disagree keep the automatic verdict.
 """
 
 from __future__ import annotations
@@ -53,30 +54,26 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
 @cached_on_item
 def get_soft_score(item: ScoredItem) -> float | None:
-    """Return the effective soft score of a call item, or None if annotators disagree.
+    """Return the effective soft score of a call item, or None without one.
 
-    The score is the overridden one, else recomputed from overridden scores of the arguments, else the recorded one.
+    The score is the reviewed one, else recomputed from overridden scores of the arguments, else the recorded one.
     """
     value = item.values.get(SOFT_SCORE_CRITERION)
     if not isinstance(value, (int, float)):
         return None
-    targets = {target for target, criterion in item.overrides if criterion == SOFT_SCORE_CRITERION}
-    if not targets or ITEM in targets or FIXED_SCORE_KEY in item.metadata:
+    is_overridden = any(criterion == SOFT_SCORE_CRITERION for _, criterion in item.overrides)
+    if not is_overridden or item.has_own_verdict(ITEM, SOFT_SCORE_CRITERION) or FIXED_SCORE_KEY in item.metadata:
         return float(value)
     scores = {target: score for target, criterion, score in item.part_verdicts if criterion == SOFT_SCORE_CRITERION}
-    if not all(isinstance(score, (int, float)) for score in scores.values()):
-        return None
-    return compute_soft_score(True, scores)
+    return (
+        compute_soft_score(True, scores) if all(isinstance(score, (int, float)) for score in scores.values()) else None
+    )
 
 
 def _chain_metrics(scores: Sequence[tuple[ScoredItem, float | None]]) -> list[Metric]:
     scores_by_turn = [(turn, item, score) for item, score in scores if (turn := chain_id(item)) is not None]
     items_by_turn = {turn: item for turn, item, _ in scores_by_turn}
-    disputed_turns = {
-        turn for turn, item, score in scores_by_turn if score is None and (ITEM, SOFT_SCORE_CRITERION) in item.overrides
-    }
-    known_scores = [(turn, score) for turn, _, score in scores_by_turn if score is not None]
-    products = multiply_chains((turn, score) for turn, score in known_scores if turn not in disputed_turns)
+    products = multiply_chains((turn, score) for turn, _, score in scores_by_turn if score is not None)
     if not products:
         return []
     metrics = [Metric("function calling", "soft accuracy, chain product per turn", mean(list(products.values())))]
@@ -124,9 +121,9 @@ def get_hallucination_flags(item: ScoredItem) -> dict[str, Any]:
     if isinstance(names, list):
         for target in flags:
             address = parse_address(target)
-            if address is not None and (target, HALLUCINATED_CRITERION) not in item.overrides:
+            if address is not None and not item.has_own_verdict(target, HALLUCINATED_CRITERION):
                 flags[target] = address.argument in names
-    return {target: value for target, value in flags.items() if value is not None}
+    return flags
 
 
 def multiply_chains(turn_scores: Iterable[tuple[str, float]]) -> dict[str, float]:

@@ -17,7 +17,6 @@ from fcreview.importers.common.records import fill_safely, find_missing_records,
 from fcreview.importers.confetti.checker import (
     ACT_CRITERION,
     FIXED_SCORE_KEY,
-    GOLDEN_ACTS_KEY,
     SCORE_DECIMALS,
     check_call,
     compute_parameter_scores,
@@ -36,6 +35,7 @@ from fcreview.importers.confetti.discovery import (
 from fcreview.matching.align import align
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.address import RESPONSE, argument_address, call_address
+from fcreview.model.derivation import GOLDEN_ACTS_KEY
 from fcreview.model.item import GOLDEN_CALL, ArgumentDiff, Call, ImportIssue, Item, Message, Role, Verdict
 from fcreview.model.json_value import answer_hash, child_path, to_json_text
 from fcreview.run_plan import RunPlan

@@ -34,7 +34,6 @@ from fcreview.importers.common.writeback import (
 )
 from fcreview.importers.confetti.checker import (
     ACT_CRITERION,
-    GOLDEN_ACTS_KEY,
     check_call,
     get_act_verdict,
     has_common_label,
@@ -61,6 +60,7 @@ from fcreview.importers.confetti.leaderboard import (
     get_soft_score,
 )
 from fcreview.model.address import ITEM, RESPONSE, enclosing_call, parse_address
+from fcreview.model.derivation import GOLDEN_ACTS_KEY
 from fcreview.model.item import GoldenObject, Item, Run
 from fcreview.model.json_value import child_path
 from fcreview.model.metric import ScoredItem

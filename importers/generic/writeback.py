@@ -97,8 +97,6 @@ def override_verdicts(record: JsonObject, item: ScoredItem) -> JsonObject:
     stated = record.get("verdicts")
     verdicts: list[JsonObject] = [dict(each) for each in stated] if isinstance(stated, list) else []
     for (target, criterion), value in item.overrides.items():
-        if value is None:
-            continue
         key = (target, criterion)
         candidates = [
             each

@@ -12,12 +12,7 @@ from itertools import chain
 from operator import itemgetter
 
 from fcreview.importers.hammerbench.discovery import MULTI_TURN_TYPES, split_item_id
-from fcreview.importers.hammerbench.effective_values import (
-    DECLINE_KEY,
-    JUDGE_CRITERION,
-    get_snapshot_outcome,
-    is_declined,
-)
+from fcreview.importers.hammerbench.effective_values import JUDGE_CRITERION, get_snapshot_outcome, is_declined
 from fcreview.importers.hammerbench.metrics import (
     OTHER_ERRORS,
     Conversation,
@@ -26,6 +21,7 @@ from fcreview.importers.hammerbench.metrics import (
     compute_conversation_metrics,
     compute_flat_metrics,
 )
+from fcreview.model.derivation import DECLINE_KEY
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, MetricUnit, ScoredItem, cached_on_item
 

@@ -24,28 +24,23 @@ TALLY_CACHE_SIZE = 1 << 14
 
 
 class SnapshotOutcome(NamedTuple):
-    """The values of one snapshot that enter the metrics.
+    """The values of one snapshot that enter the metrics."""
 
-    A value is None if annotators disagree on it. Metrics omit such values.
-    """
-
-    func_ok: bool | None
-    args_ok: bool | None
-    is_text: bool | None = False
-    rejected: bool | None = False
-    hallucinated: int | None = 0
+    func_ok: bool
+    args_ok: bool
+    is_text: bool = False
+    rejected: bool = False
+    hallucinated: int = 0
     """Number of predicted argument names that the golden call does not have."""
-    missing: int | None = 0
+    missing: int = 0
     """Number of golden argument names that the prediction does not have."""
     is_moment: bool = False
     """True if a slot is overridden in this snapshot or the user refers to an attached message."""
 
     @property
-    def other_error(self) -> bool | None:
-        """Whether the argument names are correct and a value is wrong; None if annotators disagree on the values."""
-        if self.hallucinated or self.missing or self.is_text:
-            return False
-        return None if self.args_ok is None else not self.args_ok
+    def other_error(self) -> bool:
+        """Whether the argument names are correct and a value is wrong."""
+        return not (self.hallucinated or self.missing or self.is_text or self.args_ok)
 
 
 Conversation = tuple[SnapshotOutcome, ...]
@@ -64,24 +59,17 @@ def compute_flat_metrics(outcomes: Iterable[SnapshotOutcome]) -> dict[str, float
         HALLUCINATED_AVERAGE: _weighted_mean(((each.hallucinated, n) for each, n in all_counts), EPSILON),
         MISSING_AVERAGE: _weighted_mean(((each.missing, n) for each, n in all_counts), EPSILON),
         "Func_Acc": _weighted_mean((each.func_ok, n) for each, n in all_counts),
-        "PN_FP": _weighted_mean(((_is_positive(each.hallucinated), n) for each, n in name_ok_counts), EPSILON),
-        "PN_FN": _weighted_mean(((_is_positive(each.missing), n) for each, n in name_ok_counts), EPSILON),
+        "PN_FP": _weighted_mean(((each.hallucinated > 0, n) for each, n in name_ok_counts), EPSILON),
+        "PN_FN": _weighted_mean(((each.missing > 0, n) for each, n in name_ok_counts), EPSILON),
         "Args_Acc": _weighted_mean((each.args_ok, n) for each, n in all_counts),
         OTHER_ERRORS: _weighted_mean(((each.other_error, n) for each, n in name_ok_counts), EPSILON),
     }
 
 
-def _is_positive(count: int | None) -> bool | None:
-    return None if count is None else count > 0
-
-
-def _weighted_mean(values: Iterable[tuple[float | None, int]], added: float = 0.0) -> float:
-    """Return the weighted mean of (value, weight) pairs. Pairs without a value are omitted.
-
-    `added` is added to the sum of the weights.
-    """
-    known_values = [(value, n) for value, n in values if value is not None]
-    return _ratio(sum(value * n for value, n in known_values), sum(n for _, n in known_values), added)
+def _weighted_mean(values: Iterable[tuple[float, int]], added: float = 0.0) -> float:
+    """Return the weighted mean of (value, weight) pairs. `added` is added to the sum of the weights."""
+    weighted = list(values)
+    return _ratio(sum(value * n for value, n in weighted), sum(n for _, n in weighted), added)
 
 
 def _ratio(numerator: float, denominator: int, added: float = 0.0) -> float:
@@ -99,40 +87,27 @@ def select_snapshots(conversation: Conversation, selector: str) -> Conversation:
 
 
 class ConversationTally(NamedTuple):
-    """Sums over the selected snapshots of a conversation, or of several conversations, for the script's metrics.
-
-    A field `n_..._known` is the number of snapshots whose value is known, which excludes those on which annotators
-    disagree.
-    """
+    """Sums over the selected snapshots of a conversation, or of several conversations, for the script's metrics."""
 
     n: int
     """Number of conversations."""
+    n_snapshots: int
     name_ok: bool
     """True if the first snapshot has the golden function."""
-    rejected: int
-    n_rejected_known: int
+    rejected: bool
+    """True if the first snapshot is rejected."""
     text_snapshots: int
     """Number of snapshots without a call, among all snapshots."""
     hallucinated: int
-    n_hallucinated_known: int
     missing: int
-    n_missing_known: int
+    n_name_ok_snapshots: int
+    """Number of snapshots if `name_ok` is true. This field and all fields below it are 0 if `name_ok` is false."""
     snapshots_with_hallucination: int
-    """Number of snapshots with a hallucinated argument name.
-
-    This field and all fields below it, except `n_args_known`, are 0 if `name_ok` is false.
-    """
-    n_with_hallucination_known: int
+    """Number of snapshots with a hallucinated argument name."""
     snapshots_with_missing: int
-    n_with_missing_known: int
     other_errors: int
-    n_other_known: int
     right_arguments: int
     """Number of snapshots with correct arguments."""
-    n_args_known: int
-    """Number of snapshots with a verdict on the arguments, regardless of the function."""
-    is_undisputed: bool
-    """True if `name_ok` is true and annotators agree on the arguments of every snapshot."""
     progress: float
     """Share of the snapshots before the first wrong one."""
     success: bool
@@ -140,38 +115,29 @@ class ConversationTally(NamedTuple):
 
 @lru_cache(maxsize=TALLY_CACHE_SIZE)
 def tally_conversation(conversation: Conversation, selector: str) -> ConversationTally | None:
-    """Return the tally of a conversation.
-
-    None if no snapshot is selected, or if annotators disagree on the function name of the first snapshot.
-    """
-    selected, first = select_snapshots(conversation, selector), conversation[0] if conversation else None
-    if not selected or first is None or first.func_ok is None:
+    """Return the tally of a conversation, or None if no snapshot is selected."""
+    selected = select_snapshots(conversation, selector)
+    if not selected:
         return None
-    flags = [outcome.args_ok for outcome in selected]
+    first = conversation[0]
     name_ok_snapshots = selected if first.func_ok else ()
-    undisputed = bool(name_ok_snapshots) and None not in flags
+    flags = [outcome.args_ok for outcome in name_ok_snapshots]
     return ConversationTally(
         1,
-        bool(name_ok_snapshots),
-        *_sum_and_count([first.rejected]),
-        sum(bool(outcome.is_text) for outcome in conversation),
-        *_sum_and_count([outcome.hallucinated for outcome in selected]),
-        *_sum_and_count([outcome.missing for outcome in selected]),
-        *_sum_and_count([_is_positive(outcome.hallucinated) for outcome in name_ok_snapshots]),
-        *_sum_and_count([_is_positive(outcome.missing) for outcome in name_ok_snapshots]),
-        *_sum_and_count([outcome.other_error for outcome in name_ok_snapshots]),
-        right_arguments=sum(outcome.args_ok is True for outcome in name_ok_snapshots),
-        n_args_known=sum(flag is not None for flag in flags),
-        is_undisputed=undisputed,
-        progress=_progress_rate([bool(flag) for flag in flags]) if undisputed else 0.0,
-        success=undisputed and all(flags),
+        len(selected),
+        first.func_ok,
+        first.rejected,
+        text_snapshots=sum(outcome.is_text for outcome in conversation),
+        hallucinated=sum(outcome.hallucinated for outcome in selected),
+        missing=sum(outcome.missing for outcome in selected),
+        n_name_ok_snapshots=len(name_ok_snapshots),
+        snapshots_with_hallucination=sum(outcome.hallucinated > 0 for outcome in name_ok_snapshots),
+        snapshots_with_missing=sum(outcome.missing > 0 for outcome in name_ok_snapshots),
+        other_errors=sum(outcome.other_error for outcome in name_ok_snapshots),
+        right_arguments=sum(flags),
+        progress=_progress_rate(flags) if flags else 0.0,
+        success=bool(flags) and all(flags),
     )
-
-
-def _sum_and_count(values: Sequence[int | None]) -> tuple[int, int]:
-    """Return the sum and the number of the known values."""
-    known = [value for value in values if value is not None]
-    return sum(known), len(known)
 
 
 class ConversationCounts:
@@ -207,19 +173,18 @@ def compute_conversation_metrics(conversations: ConversationCounts, selector: st
     tally = conversations.tally_for(selector)
     if tally is None:
         return {}
-    n_undisputed = tally.n - tally.name_ok + tally.is_undisputed
     return {
-        "Rejection rate": _ratio(tally.rejected, tally.n_rejected_known),
+        "Rejection rate": tally.rejected / tally.n,
         "Output string ratio": tally.text_snapshots / tally.n,
-        HALLUCINATED_AVERAGE: _ratio(tally.hallucinated, tally.n_hallucinated_known, EPSILON),
-        MISSING_AVERAGE: _ratio(tally.missing, tally.n_missing_known, EPSILON),
-        "PN_FP": _ratio(tally.snapshots_with_hallucination, tally.n_with_hallucination_known, EPSILON),
-        "PN_FN": _ratio(tally.snapshots_with_missing, tally.n_with_missing_known, EPSILON),
+        HALLUCINATED_AVERAGE: _ratio(tally.hallucinated, tally.n_snapshots, EPSILON),
+        MISSING_AVERAGE: _ratio(tally.missing, tally.n_snapshots, EPSILON),
+        "PN_FP": _ratio(tally.snapshots_with_hallucination, tally.n_name_ok_snapshots, EPSILON),
+        "PN_FN": _ratio(tally.snapshots_with_missing, tally.n_name_ok_snapshots, EPSILON),
         "Func_Acc": tally.name_ok / tally.n,
-        "Args_Acc": _ratio(tally.right_arguments, tally.n_args_known),
-        "PR": tally.progress / (n_undisputed + EPSILON),
-        "SR": tally.success / (n_undisputed + EPSILON),
-        OTHER_ERRORS: _ratio(tally.other_errors, tally.n_other_known, EPSILON),
+        "Args_Acc": _ratio(tally.right_arguments, tally.n_snapshots),
+        "PR": tally.progress / (tally.n + EPSILON),
+        "SR": tally.success / (tally.n + EPSILON),
+        OTHER_ERRORS: _ratio(tally.other_errors, tally.n_name_ok_snapshots, EPSILON),
     }
 
 

@@ -18,8 +18,8 @@ from fcreview.importers.common.jsonl import read_json
 from fcreview.importers.common.records import fill_safely, read_function_docs
 from fcreview.importers.hammerbench.dialogue import choose_parser, parse_log_input, read_dialogue
 from fcreview.importers.hammerbench.discovery import DATASET_FILE_NAME, get_folder_type, split_item_id
-from fcreview.importers.hammerbench.effective_values import SAME_NAMES_KEY
 from fcreview.importers.hammerbench.snapshot import SnapshotSource, fill_snapshot_item
+from fcreview.model.derivation import SAME_NAMES_KEY
 from fcreview.model.item import ImportIssue, Item, Verdict
 from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan

@@ -10,10 +10,11 @@ import orjson
 from fcreview.importers.common.records import last_question
 from fcreview.importers.hammerbench.checker import SnapshotCheck, check_snapshot
 from fcreview.importers.hammerbench.dialogue import QUOTED_MESSAGE_NAME, parse_prediction, split_golden_reply
-from fcreview.importers.hammerbench.effective_values import DECLINE_KEY, MOMENT_KEY
+from fcreview.importers.hammerbench.effective_values import MOMENT_KEY
 from fcreview.matching.align import align
 from fcreview.matching.diff import ComparisonRules
 from fcreview.matching.first_difference import find_first_difference
+from fcreview.model.derivation import DECLINE_KEY
 from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.item import AcceptedValues, Call, ImportIssue, Item, Message, Verdict
 from fcreview.model.json_value import to_plain_json

@@ -34,10 +34,11 @@ from fcreview.importers.common.writeback import (
 from fcreview.importers.hammerbench.checker import check_snapshot
 from fcreview.importers.hammerbench.dialogue import choose_parser, parse_prediction
 from fcreview.importers.hammerbench.discovery import get_folder_type, split_item_id
-from fcreview.importers.hammerbench.effective_values import JUDGE_CRITERION, SAME_NAMES_KEY, get_snapshot_outcome
+from fcreview.importers.hammerbench.effective_values import JUDGE_CRITERION, get_snapshot_outcome
 from fcreview.importers.hammerbench.read import CompanionVerdicts, read_companion_files
 from fcreview.importers.hammerbench.snapshot import should_decline
 from fcreview.model.address import ITEM
+from fcreview.model.derivation import SAME_NAMES_KEY
 from fcreview.model.function_schema import get_parameters_schema
 from fcreview.model.item import Item, Run
 from fcreview.model.metric import ScoredItem
@@ -311,13 +312,12 @@ def _override_flags(
     name_ok, flags = recorded
     first_item = items_by_position.get((conversation, 0))
     if first_item is not None and first_item.overrides:
-        effective = get_snapshot_outcome(first_item).func_ok
-        name_ok = name_ok if effective is None else effective
+        name_ok = get_snapshot_outcome(first_item).func_ok
     new_flags = list(flags)
     for snapshot in range(len(flags)):
         item = items_by_position.get((conversation, snapshot))
-        effective = get_snapshot_outcome(item).args_ok if item is not None and item.overrides else None
-        new_flags[snapshot] = flags[snapshot] if effective is None else effective
+        if item is not None and item.overrides:
+            new_flags[snapshot] = get_snapshot_outcome(item).args_ok
     return ConversationFlags(name_ok, new_flags)
 
 
@@ -329,9 +329,9 @@ def _get_overridden_reply(item: ScoredItem) -> bool | None:
     if not item.overrides or JUDGE_CRITERION not in item.values:
         return None
     args_ok = get_snapshot_outcome(item, JUDGE_CRITERION).args_ok
-    if (ITEM, "equivalent") in item.overrides and isinstance(item.overrides[ITEM, "equivalent"], bool):
+    if (ITEM, "equivalent") in item.overrides:
         return bool(item.overrides[ITEM, "equivalent"])
-    return None if args_ok is None or (not args_ok and not item.metadata.get(SAME_NAMES_KEY)) else args_ok
+    return None if not args_ok and not item.metadata.get(SAME_NAMES_KEY) else args_ok
 
 
 def _get_recorded_reply(companions: CompanionVerdicts, position: SnapshotPosition) -> bool | None:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fcreview.model.address import ITEM, WHOLE_TARGETS
-from fcreview.model.decision import TargetCriterion
+from fcreview.model.derivation import TargetCriterion
 from fcreview.model.json_value import parse_json
 from fcreview.model.metric import METRIC_SOURCES, METRIC_SOURCES_WITH_ERRATA, MetricSource, ScoredItem
 from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation
 from fcreview.model.verdict import (
+    DISPUTED,
     SCORING_ORDER,
     DecidedBy,
     automatic_verdict,
@@ -258,9 +259,8 @@ def _to_scored_item(row: _ItemRow, source: MetricSource, human_verdicts: list[_H
             if verdict_source == automatic_source and (target, criterion) != ITEM_CORRECT:
                 verdicts[target, criterion] = parse_json(value)
     automatic = automatic_verdict({"official": row.official, "rule": row.rule, "judge": row.judge})
-    overrides = {}
-    if source == "corrected":
-        overrides = _find_effective_overrides(verdicts | {ITEM_CORRECT: automatic}, human_verdicts)
+    counted = human_verdicts if source == "corrected" else []
+    overrides = _find_overrides(verdicts | {ITEM_CORRECT: automatic}, counted)
     verdicts |= {question: value for question, value in overrides.items() if question != ITEM_CORRECT}
     without_errata = parse_json(row.without_errata) or {"valid": row.rule, "error_type": row.rule_error_type}
     valid = {
@@ -286,6 +286,8 @@ def _to_scored_item(row: _ItemRow, source: MetricSource, human_verdicts: list[_H
             (target, criterion, value) for (target, criterion), value in verdicts.items() if target not in WHOLE_TARGETS
         ],
         overrides=overrides,
+        reviewed=[(human.target, human.criterion) for human in counted],
+        disputed=[(human.target, human.criterion) for human in counted if human.decided_by == DISPUTED],
         metadata=parse_json(row.metadata) or {},
         n_golden=row.n_golden,
         n_predicted=row.n_predicted,
@@ -299,10 +301,10 @@ def _to_scored_item(row: _ItemRow, source: MetricSource, human_verdicts: list[_H
     )
 
 
-def _find_effective_overrides(
+def _find_overrides(
     automatic: Mapping[TargetCriterion, Any], human_verdicts: list[_HumanVerdict]
 ) -> dict[TargetCriterion, Any]:
-    """Return the effective verdicts that differ from automatic ones. The value is None where annotators disagree."""
+    """Return the effective verdicts that differ from automatic ones."""
     overrides: dict[TargetCriterion, Any] = {}
     for human in human_verdicts:
         own = automatic.get((human.target, human.criterion))

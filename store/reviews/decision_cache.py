@@ -24,7 +24,7 @@ from fcreview.store.reviews.review_sql import DECISION_COLUMNS, columns_to_json,
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
-FORMAT = 1
+FORMAT = 2
 """Version of the cache. Increase it when the same events lead to other decisions than before."""
 OLD_NAME = "standing.duckdb"
 """Former file name of the cache. The file is removed when a new cache is written."""

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import orjson
-
 from fcreview.model.decision import ROLL_UP_CRITERIA, find_last_event, find_retracted_events, fold_events, is_stale
-from fcreview.model.review import Event, ItemKey, Opinion
+from fcreview.model.derivation import TargetCriterion
+from fcreview.model.json_value import parse_json
+from fcreview.model.review import ITEM_CORRECT, Event, ItemKey, Opinion
 from fcreview.model.verdict import SCORING_ORDER, RollUpContext
 from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT
 
@@ -35,8 +35,8 @@ _VERDICTS = (
     " FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}))"
 )
 _ITEM_VERDICTS = (
-    f"SELECT i.item, CAST(i.extra->'$.needs' AS VARCHAR), {AUTOMATIC_VERDICT}"
-    " FROM item_rows i WHERE i.item IN ({items})"
+    f"SELECT i.item, CAST(i.extra->'$.needs' AS VARCHAR), {AUTOMATIC_VERDICT}, r.benchmark,"
+    " CAST(i.extra->'$.more' AS VARCHAR) FROM item_rows i JOIN runs r USING (run) WHERE i.item IN ({items})"
 )
 _NO_PARTS = RollUpContext()
 MAX_SINGLE_QUERIES = 8
@@ -121,9 +121,12 @@ class ItemIndex:
             n_pairs[item][turn] = count
         for item, target, criterion, source, value in self._fetch(_VERDICTS.format(items=numbers)):
             verdicts[item][target, criterion, source] = value
-        for item, needs, automatic in self._fetch(_ITEM_VERDICTS.format(items=numbers)):
-            parts, needed = _select_benchmark_part_verdicts(verdicts[item]), orjson.loads(needs) if needs else None
-            self._contexts[item] = RollUpContext(n_pairs[item], parts, needed, automatic)
+        for item, needs, verdict, benchmark, metadata in self._fetch(_ITEM_VERDICTS.format(items=numbers)):
+            parts, needed = _select_benchmark_part_verdicts(verdicts[item]), parse_json(needs)
+            automatic = _select_automatic_verdicts(verdicts[item]) | {ITEM_CORRECT: verdict}
+            self._contexts[item] = RollUpContext(
+                n_pairs[item], parts, needed, verdict, benchmark, automatic, parse_json(metadata) or {}
+            )
 
     def _fetch(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, list(values)).fetchall()
@@ -142,6 +145,16 @@ def _select_benchmark_part_verdicts(verdicts: Mapping[tuple[str, str, str], str]
                 if (criterion, source) == (roll_up_criterion, scoring_source) and text in ("true", "false"):
                     parts[target] = text == "true"
     return parts
+
+
+def _select_automatic_verdicts(verdicts: Mapping[tuple[str, str, str], str]) -> dict[TargetCriterion, Any]:
+    """Return the automatic verdict on each target and criterion from JSON texts by target, criterion and source."""
+    automatic: dict[TargetCriterion, Any] = {}
+    for scoring_source in reversed(SCORING_ORDER):
+        for (target, criterion, source), text in verdicts.items():
+            if source == scoring_source:
+                automatic[target, criterion] = parse_json(text)
+    return automatic
 
 
 class EventIndex:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fcreview.model.verdict import DISPUTED, RESOLUTIONS, SCORING_ORDER
+from fcreview.model.verdict import RESOLUTIONS, SCORING_ORDER
 
 _RESOLUTIONS = ", ".join(f"'{resolution}'" for resolution in RESOLUTIONS)
 
@@ -20,12 +20,9 @@ def automatic_sql(table: str) -> str:
 def effective_sql(human: str, decided_by: str, table: str) -> str:
     """Return an expression for the effective verdict.
 
-    It is the human verdict (column `human`) if resolved, null if annotators disagree, else the automatic verdict.
+    It is the human verdict (column `human`) if resolved, else the automatic verdict, also where annotators disagree.
     """
-    return (
-        f"CASE WHEN {is_resolved_sql(decided_by)} THEN {human} WHEN {decided_by} = '{DISPUTED}' THEN NULL"
-        f" ELSE {automatic_sql(table)} END"
-    )
+    return f"CASE WHEN {is_resolved_sql(decided_by)} THEN {human} ELSE {automatic_sql(table)} END"
 
 
 def decided_by_sql(decided_by: str, table: str) -> str:

@@ -51,7 +51,7 @@ def test_jsonl_keeps_types_and_texts(store: Store, tmp_path: Path) -> None:
     assert (first["official"], first["human"], first["effective"]) == (False, True, True)
     assert (first["tags"], first["notes"], first["annotators"]) == (["=1+1", "b"], [NOTE], ["alice"])
     assert (first["id"], first["model"], first["fault"], first["stale"]) == ("-1", "maple-8b", "golden", False)
-    assert (second["human"], second["effective"], second["n_annotators"]) == ("disputed", None, 2)
+    assert (second["human"], second["effective"], second["n_annotators"]) == ("disputed", True, 2)
 
 
 def test_csv_neutralises_formulas_and_keeps_everything_else(store: Store, tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_csv_neutralises_formulas_and_keeps_everything_else(store: Store, tmp_pa
     export(store, "csv", out)
     first, second, third, *_ = rows_of("csv", out)
     assert (first["id"], first["tags"], first["notes"]) == ("'-1", "'=1+1; b", f"'{NOTE}")
-    assert (first["official"], first["effective"], second["effective"]) == ("false", "true", "")
+    assert (first["official"], first["effective"], second["effective"]) == ("false", "true", "true")
     assert (third["id"], third["category"]) == ("'@bad", "live_東京")
     assert first["run"].isdigit()
     data = out.read_bytes()

@@ -49,10 +49,10 @@ def test_the_benchmark_scores_by_the_first_source_that_says_something() -> None:
     assert automatic_verdict({}) is None
 
 
-def test_people_outweigh_the_benchmark_and_a_dispute_leaves_nothing() -> None:
+def test_people_outweigh_the_benchmark_and_a_dispute_leaves_its_verdict() -> None:
     assert effective_verdict(True, False, "unanimous") is False
     assert effective_verdict(True, False, "adjudication") is False
-    assert effective_verdict(True, DISPUTED, "disputed") is None
+    assert effective_verdict(True, DISPUTED, "disputed") is True
     assert effective_verdict(True, "unsure", None) is True
 
 

@@ -30,7 +30,7 @@ def test_what_annotators_differ_on_is_settled(cli: Cli, known_run: Path) -> None
     label(cli, known_run, "alice", "pass")
     label(cli, known_run, "bob", "fail")
     before = exported(cli, known_run)
-    assert (before["human"], before["effective"], before["decided_by"]) == ("disputed", None, "disputed")
+    assert (before["human"], before["effective"], before["decided_by"]) == ("disputed", False, "disputed")
     done = label(cli, known_run, "judy", "pass", "--adjudicate", "--reason", "a city all the same")
     assert done.out == "adjudicated: simple_python_1: correct pass, with a note\n"
     after = exported(cli, known_run)

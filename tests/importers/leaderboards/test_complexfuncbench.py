@@ -135,11 +135,11 @@ def test_scores_move_their_mean_only(run: Reviewed) -> None:
     assert run.moved(before)[PRESENT, "Correct Score"] == 11 / 7
 
 
-def test_a_call_that_people_differ_on_counts_neither_way(run: Reviewed) -> None:
+def test_a_call_that_people_differ_on_keeps_its_verdict(run: Reviewed) -> None:
     before = run.figures()
     run.say("Cross-1", True, "turn:1/call:6", "equivalent")
     run.say("Cross-1", False, "turn:1/call:6", "equivalent", who="bob")
-    assert run.moved(before)[PRESENT, "Domain Call Accuracy: Cross"] == 13 / 13 * 100
+    assert run.moved(before) == {}
 
 
 def test_errors_parameters_and_steps(run: Reviewed) -> None:

@@ -127,7 +127,7 @@ def test_reviews_show_in_rows_at_once_and_move_items_only_on_refresh(tmp_path: P
         assert store.refresh_reviews() == 1
         row = store.fetch_row(first.item)
         assert row is not None
-        assert (row.you, row.human, row.effective) == (True, "disputed", None)
+        assert (row.you, row.human, row.effective) == (True, "disputed", first.official)
         assert [
             store.count_items(View(where=where)) for where in ("disputed", "effective:disputed", "annotator:bob")
         ] == [1] * 3

@@ -129,14 +129,14 @@ def test_updating_item_by_item_ends_like_loading_everything(workspace: Workspace
         assert label(store, one(store, "simple_2", 1), criterion="completeness")["effective"] == "2"
 
 
-def test_disputed_items_have_no_effective_verdict(workspace: Workspace) -> None:
+def test_disputed_items_keep_their_automatic_verdict(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         reviewer(store).review(one(store), Annotation(verdict=True))
         reviewer(store, "bob").review(one(store), Annotation(verdict=False))
         row = store.fetch_row(one(store))
         assert row is not None
-        assert (row.human, row.effective) == ("disputed", None)
-        assert (label(store, one(store))["effective"], label(store, one(store))["decided_by"]) == (None, "disputed")
+        assert (row.human, row.effective, row.official) == ("disputed", False, False)
+        assert (label(store, one(store))["effective"], label(store, one(store))["decided_by"]) == ("false", "disputed")
 
 
 def test_all_pairs_judged_right_make_the_item_right(workspace: Workspace) -> None:

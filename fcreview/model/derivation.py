@@ -1,0 +1,104 @@
+"""Verdicts that follow from an annotator's verdicts on other criteria, by the rules of each benchmark.
+
+A verdict that an annotator gives on a criterion counts before one that follows from another criterion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from fcreview.model.address import ITEM, RESPONSE, WHOLE_TARGETS
+from fcreview.model.review import CORRECT
+
+TargetCriterion = tuple[str, str]
+"""(target, criterion) of a verdict."""
+Metadata = Mapping[str, Any]
+"""`Extra.metadata` of an item."""
+Rule = tuple[TargetCriterion, Callable[[Any, Metadata], Any]]
+"""Where the verdict follows from, and the function that derives it from (verdict, metadata) or returns None."""
+
+GOLDEN_ACTS_KEY = "golden dialog acts"
+"""Metadata key of the golden labels of a CONFETTI item."""
+MILESTONES_MET = "milestones met"
+"""Metadata key of ACEBench agent items. The value is the process accuracy that applies if the end state is wrong."""
+SAME_NAMES_KEY = "same function and argument names"
+"""Metadata key of HammerBench items with a judge verdict. The value states whether function and argument names are the
+golden ones. If they are not, the evaluator ignores that the judge accepts the arguments."""
+DECLINE_KEY = "expected"
+"""Metadata key of HammerBench items that the model should decline, because no available function is suitable."""
+
+
+def _arguments_verdict(verdict: Any, metadata: Metadata) -> bool | None:
+    return verdict if isinstance(verdict, bool) and DECLINE_KEY not in metadata else None
+
+
+def _judge_verdict(verdict: Any, metadata: Metadata) -> bool | None:
+    return verdict and bool(metadata.get(SAME_NAMES_KEY)) if isinstance(verdict, bool) else None
+
+
+def _function_verdict(verdict: Any, metadata: Metadata) -> bool | None:
+    return True if verdict is True and DECLINE_KEY not in metadata else None
+
+
+def _process_accuracy(verdict: Any, metadata: Metadata) -> float | None:
+    share = metadata.get(MILESTONES_MET)
+    return 1.0 if verdict is True else float(share) if isinstance(share, (int, float)) else None
+
+
+def _has_golden_act(labels: Any, metadata: Metadata) -> bool | None:
+    golden = metadata.get(GOLDEN_ACTS_KEY)
+    return bool(set(labels) & set(golden)) if isinstance(labels, list) and isinstance(golden, list) else None
+
+
+_PART = "part"
+"""Stands for the address of any turn, call or argument."""
+_ITEM_VERDICT = (ITEM, CORRECT)
+_RULES: dict[str, dict[TargetCriterion, tuple[Rule, ...]]] = {
+    "acebench": {(ITEM, "process_accuracy"): ((_ITEM_VERDICT, _process_accuracy),)},
+    "hammerbench": {
+        (ITEM, "func_ok"): ((_ITEM_VERDICT, _function_verdict),),
+        (ITEM, "args_ok"): ((_ITEM_VERDICT, _arguments_verdict),),
+        (ITEM, "args_ok_llm"): (((ITEM, "equivalent"), _judge_verdict), (_ITEM_VERDICT, _arguments_verdict)),
+        (ITEM, "rejected"): (
+            ((ITEM, "func_ok"), lambda verdict, _: False if verdict is True else None),
+            (_ITEM_VERDICT, lambda *verdict: False if _function_verdict(*verdict) else None),
+        ),
+        _ITEM_VERDICT: (((ITEM, "rejected"), lambda verdict, metadata: verdict if DECLINE_KEY in metadata else None),),
+    },
+    "confetti": {_ITEM_VERDICT: (((RESPONSE, "dialog_act"), _has_golden_act),)},
+    "complexfuncbench": {(_PART, "equivalent"): (((_PART, CORRECT), lambda verdict, _: verdict),)},
+}
+"""Benchmark -> target and criterion -> rules. The first rule whose target and criterion have a verdict decides."""
+
+
+def find_sources(benchmark: str, question: TargetCriterion) -> list[TargetCriterion]:
+    """Return the targets and criteria from which a verdict follows, in order of precedence."""
+    return [source for source, _ in _find_rules(benchmark, question)]
+
+
+def derive_verdict(
+    benchmark: str, question: TargetCriterion, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
+) -> Any:
+    """Return the verdict that follows from verdicts on other criteria, or None.
+
+    `verdicts` are those that contradict the automatic ones. A confirmed verdict implies nothing.
+    """
+    rules = _find_rules(benchmark, question)
+    return next((derive(verdicts[source], metadata) for source, derive in rules if source in verdicts), None)
+
+
+def _find_rules(benchmark: str, question: TargetCriterion) -> list[Rule]:
+    target, criterion = question
+    rules = _RULES.get(benchmark, {}).get((target if target in WHOLE_TARGETS else _PART, criterion), ())
+    return [((target if place == _PART else place, source), derive) for (place, source), derive in rules]
+
+
+def find_derived_questions(benchmark: str, questions: Iterable[TargetCriterion]) -> list[TargetCriterion]:
+    """Return the targets and criteria that are not given, and whose verdict follows from several of the given ones."""
+    given = set(questions)
+    return [
+        each
+        for each in _RULES.get(benchmark, {})
+        if each not in given and len(given.intersection(find_sources(benchmark, each))) > 1
+    ]

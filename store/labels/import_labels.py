@@ -239,13 +239,14 @@ class _ExistingReviews:
         self._opinions: dict[tuple[ItemKey, str, str], dict[tuple[str, ...], Opinion]] = {}
 
     def find_existing(self, event: Event) -> tuple[set[str], Opinion | None]:
-        """Return the ids of all events on the item, and the annotator's opinion on the same target and criterion.
+        """Return the ids of the annotator's events on the item, and their opinion on the same target and criterion.
 
         The caller may add ids to the set.
         """
         key, hashes = event.key, (event.prediction_hash, event.golden_hash)
         if key not in self._event_ids:
-            self._event_ids[key] = {each.event for each in self._store.reviews.events.history_of(key)}
+            history = self._store.reviews.events.history_of(key)
+            self._event_ids[key] = {each.event for each in history if each.annotator == event.annotator}
         if (key, *hashes) not in self._opinions:
             opinions = self._opinions[key, *hashes] = {}
             for each in self._store.reviews.events.opinions_on(key, *hashes):

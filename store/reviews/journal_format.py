@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise
 from sys import intern
 from typing import Any
 
 import orjson
 
-from fcreview.model.json_value import json_hash
+from fcreview.model.json_value import canonical_json, json_hash
 from fcreview.model.review import ACTS, JOURNAL_VERSION, OPTIONAL_FIELDS, Event, ItemKey, describe_field_error
 
 _KEY_FIELDS = frozenset(ItemKey._fields)
@@ -94,6 +94,16 @@ def read_stated_hash(line: bytes) -> str | None:
         return None
     stated = content.get("hash") if isinstance(content, dict) else None
     return stated if isinstance(stated, str) else None
+
+
+def is_same_event(one: Event, other: Event) -> bool:
+    """Whether two lines hold the same event. They can follow different events, as in two copies of a workspace into
+    which the same labels were imported."""
+    return _content_without_chain(one) == _content_without_chain(other)
+
+
+def _content_without_chain(event: Event) -> bytes:
+    return canonical_json(replace(event, previous="", hash=""), tuple)
 
 
 def sort_by_chain(events: Sequence[Event]) -> list[Event]:

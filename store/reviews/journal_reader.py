@@ -1,11 +1,16 @@
-"""Reading journals: completely at first, then only what was appended. Invalid lines are skipped with a warning."""
+"""Reading journals: completely at first, then only what was appended. Invalid lines are skipped with a warning.
+
+Only events of the annotator after whom a journal is named count in it, so that nobody can change or retract the reviews
+of another annotator by writing to their own journal.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import os
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -13,9 +18,11 @@ from typing import TYPE_CHECKING
 
 from fcreview.model.decision import find_retracted_events
 from fcreview.model.review import Event
+from fcreview.model.wording import format_count
 from fcreview.safe_files import MAX_JOURNAL_BYTES, WorkspaceFiles, check_file_size
 from fcreview.store.reviews.journal_format import (
     LineError,
+    is_same_event,
     parse_line,
     parse_verified_line,
     read_stated_hash,
@@ -71,7 +78,8 @@ class JournalReport:
     retracted: int
     """Number of retracted reviews."""
     warnings: list[str] = field(default_factory=list)
-    """One message for each altered, invalid or unfinished journal line, and for each break of the chain."""
+    """Messages about altered, invalid and unfinished journal lines, breaks of the chain, and events of other
+    annotators."""
     torn: list[str] = field(default_factory=list)
     """One message for each line that an earlier crash left unfinished, with the name of the file that holds its
     copy."""
@@ -104,12 +112,12 @@ class JournalReader:
         self._workspace = workspace
         self._only = only
         self._files: dict[Path, _JournalFile] = {}
-        self._hashes: dict[str, str] = {}
-        """Hash of each event that was read, by event id."""
+        self._read_events: dict[tuple[str, str], Event] = {}
+        """Each event that was read, by annotator and event id."""
 
     @property
     def warnings(self) -> list[str]:
-        """One message for each journal line that was skipped, and for each break of a chain."""
+        """Messages about the journal lines that do not count, and about breaks of a chain."""
         return [text for file in self._files.values() for text in file.all_warnings()]
 
     @property
@@ -125,7 +133,7 @@ class JournalReader:
             self.replaced = True
         if self.replaced:
             self._files.clear()
-            self._hashes.clear()
+            self._read_events.clear()
             events = self._read_appended()
         return events
 
@@ -173,14 +181,13 @@ class JournalReader:
         return list_journals(self._workspace) if self._only is None else [self._only]
 
     def _drop_known_events(self, file: _JournalFile, events: list[Event]) -> list[Event]:
-        """Remove events that were already read from another file, and warn of different events with the same id."""
+        """Remove events that were already read, and warn of different events with the same id."""
         new = []
         for event in events:
-            known_hash = self._hashes.get(event.event)
-            if known_hash is None:
-                self._hashes[event.event] = event.hash
+            known = self._read_events.setdefault((event.annotator, event.event), event)
+            if known is event:
                 new.append(event)
-            elif known_hash != event.hash:
+            elif not is_same_event(known, event):
                 file.warn(f"another event has the id {event.event[:32]!a}, skipped")
         return new
 
@@ -211,6 +218,8 @@ class _JournalFile:
     warnings: list[str] = field(default_factory=list)
     torn: list[str] = field(default_factory=list)
     n_omitted_warnings: int = 0
+    foreign: dict[str, list[int]] = field(default_factory=dict)
+    """Line numbers of the events of other annotators, by annotator."""
 
     def is_replaced(self) -> bool:
         if not self.offset:
@@ -224,7 +233,8 @@ class _JournalFile:
             return True
 
     def read(self) -> list[Event]:
-        """Return the events of the lines after `offset`. The last line counts without its newline if it is complete."""
+        """Return the owner's events in the lines after `offset`. The last line counts without its newline if it is
+        complete."""
         try:
             data = self._read_unread_bytes()
         except OSError as error:
@@ -237,17 +247,17 @@ class _JournalFile:
         self.fragment = rest
         if rest:
             with contextlib.suppress(LineError):
-                events.append(parse_line(rest))
-                self.hashes.add(events[-1].hash)
+                events.append((self.n_lines + 1, parse_line(rest)))
+                self.hashes.add(events[-1][1].hash)
                 self.offset += len(rest)
                 self.fragment = b""
-        for event in events:
+        for _, event in events:
             self.forked = self.forked or (bool(self.last_bytes) and event.previous != self.last_hash)
             self.last_hash = event.hash
         consumed = data[: len(data) - len(self.fragment)]
         self.last_bytes = (self.last_bytes + consumed)[-_LAST_BYTES:]
         self.digest.update(consumed)
-        return events
+        return self._select_own_events(events)
 
     def read_verified(self, prefix: JournalPrefix) -> list[Event] | None:
         """Return the events of the prefix without verifying them. None if the file does not begin with it."""
@@ -274,6 +284,7 @@ class _JournalFile:
             texts.append(f"{self.path.name}: {self.n_omitted_warnings} more lines skipped")
         if self.fragment:
             texts.append(f"{self.path.name} line {self.n_lines + 1}: unfinished, skipped ({len(self.fragment)} bytes)")
+        texts += [format_set_aside(self.path, annotator, numbers) for annotator, numbers in self.foreign.items()]
         return texts
 
     def warn(self, text: str, line: int | None = None) -> None:
@@ -302,7 +313,8 @@ class _JournalFile:
                 data = file.read()
         return data
 
-    def _parse_lines(self, lines: list[bytes]) -> list[Event]:
+    def _parse_lines(self, lines: list[bytes]) -> list[tuple[int, Event]]:
+        """Return the events of the lines with their line numbers."""
         events: list[tuple[int, Event]] = []
         for line in lines:
             self.n_lines += 1
@@ -318,7 +330,16 @@ class _JournalFile:
         for number, event in events:
             if event.previous and event.previous not in self.hashes:
                 self.warn(CHAIN_BROKEN, number)
-        return [event for _, event in events]
+        return events
+
+    def _select_own_events(self, events: Iterable[tuple[int, Event]]) -> list[Event]:
+        own, owner = [], journal_owner(self.path)
+        for number, event in events:
+            if event.annotator == owner:
+                own.append(event)
+            else:
+                self.foreign.setdefault(event.annotator, []).append(number)
+        return own
 
     def _skip_line(self, line: bytes, reason: str) -> None:
         stated = read_stated_hash(line)
@@ -330,6 +351,19 @@ class _JournalFile:
                 self.torn.append(f"{self.path.name} line {self.n_lines}: unfinished, copied to torn/{copy.name}")
                 return
         self.warn(f"{reason}, skipped", self.n_lines)
+
+
+def journal_owner(path: Path) -> str:
+    """Return the annotator whose events count in a journal. Some file systems change the Unicode form of the name."""
+    return unicodedata.normalize("NFC", path.stem)
+
+
+def format_set_aside(path: Path, annotator: str, numbers: Sequence[int]) -> str:
+    """Format a message about events of another annotator at these lines of a journal."""
+    return (
+        f"{path.name} line {numbers[0]}: {format_count(len(numbers), 'event')} by {annotator[:32]!a} set aside,"
+        f" because only events by {journal_owner(path)!a} count in this file"
+    )
 
 
 def list_journals(workspace: Workspace) -> list[Path]:

@@ -162,7 +162,8 @@ class EventIndex:
 
     def __init__(self, items: ItemIndex) -> None:
         self._items = items
-        self._events: dict[str, Event] = {}
+        self._events: dict[tuple[str, str], Event] = {}
+        """Events by id and annotator."""
         self.by_key: dict[ItemKey, list[Event]] = {}
         """Events by item key, in journal order, annotator after annotator."""
         self.retracted: set[tuple[str, str]] = set()
@@ -173,9 +174,9 @@ class EventIndex:
 
     def add(self, events: Iterable[Event]) -> list[Event]:
         """Add the events that are not in the index, and return them."""
-        new = [event for event in events if event.event not in self._events]
+        new = [event for event in events if (event.event, event.annotator) not in self._events]
         for event in new:
-            self._events[event.event] = event
+            self._events[event.event, event.annotator] = event
             self.by_key.setdefault(event.key, []).append(event)
         self.retracted |= find_retracted_events(new)
         return new

@@ -77,7 +77,7 @@ def _create_table_sql(name: str, columns: dict[str, str]) -> str:
 
 REVIEW_TABLES = (
     _create_table_sql("review_events", {"item": "BIGINT", "stale": "BOOLEAN", "line": "VARCHAR"}),
-    _create_table_sql("review_retracted", {"event": "VARCHAR"}),
+    _create_table_sql("review_retracted", {"event": "VARCHAR", "annotator": "VARCHAR"}),
     _create_table_sql("human_labels", DECISION_COLUMNS),
 )
 """Statements that create empty review tables."""
@@ -98,7 +98,7 @@ _EVENT_COLUMNS_SQL = [
 _REVIEW_ACTS_VIEW = f"""
 CREATE OR REPLACE TEMP VIEW review_acts AS
 SELECT item, stale, {", ".join([*_KEY_COLUMNS, *_EVENT_COLUMNS_SQL])},
-       e.event IN (SELECT event FROM review_retracted) AS retracted
+       (e.event, e.annotator) IN (SELECT (event, annotator) FROM review_retracted) AS retracted
 FROM (SELECT item, stale, from_json(line, '{columns_to_json(EVENT_COLUMNS)}') AS e FROM review_events)
 """
 
@@ -167,10 +167,12 @@ def insert_events(connection: DuckDBPyConnection, rows: Sequence[EventRow]) -> N
         connection.execute(f"INSERT INTO review_events SELECT {columns}", [items, stale, lines])
 
 
-def insert_retracted(connection: DuckDBPyConnection, events: Sequence[str]) -> None:
-    """Insert the ids of retracted events into `review_retracted`."""
-    if events:
-        connection.execute("INSERT INTO review_retracted SELECT unnest($1::VARCHAR[])", [list(events)])
+def insert_retracted(connection: DuckDBPyConnection, retracted: Sequence[tuple[str, str]]) -> None:
+    """Insert (event id, annotator) of retracted events into `review_retracted`."""
+    if retracted:
+        values = "unnest($1::VARCHAR[]), unnest($2::VARCHAR[])"
+        columns = [list(column) for column in zip(*retracted, strict=True)]
+        connection.execute(f"INSERT INTO review_retracted SELECT {values}", columns)
 
 
 def _json_text(value: Any) -> str | None:

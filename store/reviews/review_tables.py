@@ -4,7 +4,7 @@ The database file is read-only, and temporary tables belong to one connection: a
 Rows are inserted as bound JSON text, which also works after the connection has lost access to files.
 
 * `review_events`: every event as JSON, once for each item that it is about (`item` is null if there is none)
-* `review_retracted`: ids of retracted events
+* `review_retracted`: ids and annotators of retracted events
 * `review_acts`: a view of the events with their fields, including retractions and retracted events
 * `reviews`: a view of the events that are neither retractions nor retracted
 * `human_labels`: one row for each (item, target, criterion) that an annotator reviewed; values are JSON text
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.model.decision import decide, has_seen_other_verdicts, is_stale
+from fcreview.model.decision import decide, find_retracted_events, has_seen_other_verdicts, is_stale
 from fcreview.model.review import ITEM_CORRECT, Event, ItemKey
 from fcreview.model.verdict import UNANIMOUS, Policy, RollUpContext
 from fcreview.store.labels.fields import labels_view_sql
@@ -126,14 +126,9 @@ class ReviewTables:
                 self._connection.execute(statement)
         events = self._events_without_rows
         if events:
-            retracted = [
-                event.retracts
-                for event in events
-                if event.retracts and (event.retracts, event.annotator) in self._events.retracted
-            ]
             with self._transaction():
                 insert_events(self._connection, [row for event in events for row in self._event_rows(event)])
-                insert_retracted(self._connection, retracted)
+                insert_retracted(self._connection, sorted(find_retracted_events(events)))
             self._events_without_rows = []
 
     def rebuild(self, events: Iterable[Event]) -> None:

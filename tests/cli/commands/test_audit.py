@@ -120,7 +120,9 @@ def test_nobody_takes_back_what_another_said(cli: Cli, known_run: Path, told: li
 
 def test_hostile_words_do_not_reach_the_terminal(cli: Cli, known_run: Path, hostile: str, raw: tuple[str, ...]) -> None:
     say(cli, known_run, "alice", "--verdict", "fail", "--reason", hostile, "--tag", hostile)
-    rewrite(known_run / ".fcreview/reviews/alice.jsonl", annotator=hostile, criterion=hostile, time=hostile)
+    name = hostile.replace("/", "")[:60]
+    journal = (known_run / ".fcreview/reviews/alice.jsonl").rename(known_run / f".fcreview/reviews/{name}.jsonl")
+    rewrite(journal, annotator=name, criterion=hostile, time=hostile)
     for arguments in ([], ["--json"]):
         done = cli("audit", known_run, NAME, *arguments)
         assert done.code == 0

@@ -5,7 +5,7 @@ Names are sanitized when they are formatted here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fcreview.model.sanitize import sanitize
@@ -119,32 +119,49 @@ def describe_cluster(cluster: Cluster, grouping: int, separator: str = "·") -> 
 
 def group_by_shared_name(clusters: Iterable[Cluster], grouping: int) -> dict[str, list[Cluster]]:
     """Group clusters by name, for names that several clusters share, such as an argument of several functions."""
-    by_name: dict[str, list[Cluster]] = {}
+    return {name: found for name, found in _group_by_name(clusters, grouping).items() if name and len(found) > 1}
+
+
+def _group_by_name(clusters: Iterable[Cluster], grouping: int) -> dict[str | None, list[Cluster]]:
+    by_name: dict[str | None, list[Cluster]] = {}
     for cluster in clusters:
-        if name := cluster.names[grouping]:
-            by_name.setdefault(name, []).append(cluster)
-    return {name: found for name, found in by_name.items() if len(found) > 1}
+        by_name.setdefault(cluster.names[grouping], []).append(cluster)
+    return by_name
 
 
 def summarize_group(group: ClusterGroup, grouping: int, separator: str = "·") -> str:
     """Describe where most items of a group fail.
 
-    `23 get_weather · city` is the largest cluster, `9 city · 5 functions` is an argument of several functions, and
-    `40 functions` means that no cluster has several items.
+    `100 irrelevance_error:decoder_success · 86 functions` is the most frequent error type, `23 get_weather · city` the
+    most frequent function with its only argument. `9 city · 5 functions` is an argument of several functions that is
+    more frequent than any function. `40 functions` means that no two items have the same name.
     """
     outer, inner = SUBDIVISIONS[grouping]
     informative = select_named_clusters(group.clusters, grouping)
     if len(informative) == 1:
         return describe_cluster(informative[0], grouping, separator)
-    found = [(each.count, describe_cluster(each, grouping, separator)) for each in informative if each.count > 1]
-    for name, clusters in group_by_shared_name(informative, inner).items():
-        text = f"{sanitize(name)} {separator} {format_count(len(clusters), GROUPINGS[outer])}"
-        found.append((sum(cluster.count for cluster in clusters), text))
-    if found:
-        count, text = max(found, key=lambda each: each[0])
+    found = [_count_by_name(each, inner, outer, separator) for each in _group_by_name(informative, outer).values()]
+    if outer != BY_ERROR_TYPE:
+        shared = group_by_shared_name(informative, inner).values()
+        found += [_count_by_name(each, outer, inner, separator) for each in shared]
+    count, text = max(found, key=lambda each: each[0], default=(0, ""))
+    if count > 1:
         return f"{count:,} {text}"
     outer_names = {cluster.names[outer] for cluster in informative}
     return format_count(len(outer_names), GROUPINGS[outer]) if outer_names else ""
+
+
+def _count_by_name(clusters: Sequence[Cluster], other: int, grouping: int, separator: str) -> tuple[int, str]:
+    """Return the number of items of clusters with the same name in a grouping, and that name with the name in the other
+    grouping, or the number of names."""
+    name = clusters[0].names[grouping]
+    others = {cluster.names[other] for cluster in clusters}
+    parts = [sanitize(name) if name else ""]
+    if len(others) > 1:
+        parts = [parts[0] or UNNAMED_GROUPS[grouping], format_count(len(others), GROUPINGS[other])]
+    elif only := others.pop():
+        parts.append(sanitize(only))
+    return sum(cluster.count for cluster in clusters), f" {separator} ".join(filter(None, parts))
 
 
 def draw_bar(number: int, total: int, cells: int) -> str:

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
-from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, draw_bar, format_share, group_clusters, summarize_group
+from fcreview.matching.clusters import (
+    BY_CATEGORY,
+    BY_ERROR_TYPE,
+    Cluster,
+    draw_bar,
+    format_share,
+    group_clusters,
+    summarize_group,
+)
 from fcreview.tui.queue.choices import ClusterRow, cluster_cells, cluster_columns, cluster_rows, explain_cluster_row
 from fcreview.tui.text.lines import line_width, plain_text, table_lines
 
@@ -42,12 +52,24 @@ def test_groups_hold_every_cluster_once_most_items_first():
     ("by", "said"),
     [
         (0, ["", "4 city · 3 functions", "2 functions"]),
-        (1, ["decoder_failed", "4 date · 2 error types", "value_error:string · city"]),
-        (2, ["decoder_failed", "4 book · 2 error types", "2 value_error:string · rent"]),
+        (1, ["decoder_failed", "3 value_error:string · date", "value_error:string · city"]),
+        (2, ["decoder_failed", "3 value_error:string · book", "4 value_error:string · 3 functions"]),
     ],
 )
 def test_what_most_items_of_a_group_share(by, said):
     assert [summarize_group(group, by) for group in group_clusters(CLUSTERS, by)][:3] == said
+
+
+def test_mostly_is_the_largest_error_type_whatever_its_functions():
+    """A hundred items of one category fail alike, each with other functions."""
+    kind = "irrelevance_error:decoder_success"
+    functions = [*[f"f{number}" for number in range(60)], *[f"g{number}" for number in range(20)] * 2]
+    terms = ("", "", "", "category:irrelevance")
+    counts = Counter(functions).items()
+    clusters = [Cluster(kind, name, None, n, [], "", terms, category="irrelevance") for name, n in counts]
+    (group,) = group_clusters(clusters, BY_CATEGORY)
+    assert group.count == 100
+    assert summarize_group(group, BY_CATEGORY) == f"100 {kind} · 80 functions"
 
 
 def test_an_unfolded_group_is_followed_by_its_clusters_and_their_terms():

@@ -23,7 +23,6 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.dom import DOMNode
-from textual.screen import Screen
 from textual.theme import Theme
 from textual.widgets import Input
 
@@ -39,6 +38,7 @@ from fcreview.tui.text.lines import fit_line
 from fcreview.tui.text.theme import is_colour_enabled, set_palette
 from fcreview.tui.themes import OWN_THEMES, build_palette, choose_theme, css_variables
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
+from fcreview.tui.widgets.screens import GuardedScreen
 
 if TYPE_CHECKING:
     from fcreview.tui.live_reload import LiveReload, RunWatcher
@@ -138,7 +138,7 @@ PALETTE_CONTEXT_ACTIONS = ("queue.filter", "item.next")
 action."""
 
 
-class TerminalTooSmallScreen(Screen[None]):
+class TerminalTooSmallScreen(GuardedScreen[None]):
     """Screen that covers all other screens while the terminal is too small."""
 
     def compose(self) -> ComposeResult:
@@ -222,9 +222,9 @@ class FcreviewApp(App[int]):
                 view.redraw()
             screen.refresh(layout=True)
 
-    def get_default_screen(self) -> Screen[None]:
+    def get_default_screen(self) -> GuardedScreen[None]:
         if self._adjudicate:
-            return Screen()
+            return GuardedScreen()
         return QueueScreen(
             self.session, self._state, open_item=self._open_item, message=self._message, position=self._position
         )
@@ -258,7 +258,7 @@ class FcreviewApp(App[int]):
         if is_small and not isinstance(self.screen, TerminalTooSmallScreen):
             self.push_screen(TerminalTooSmallScreen())
         elif not is_small and isinstance(self.screen, TerminalTooSmallScreen):
-            self.pop_screen()
+            self.screen.dismiss()
 
     def action_help(self) -> None:
         from fcreview.tui.screens.help import HelpScreen

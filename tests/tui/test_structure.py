@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from textual.screen import Screen
+
+from fcreview.tui.widgets.screens import GuardedScreen
 
 ROOT = Path(__file__).resolve().parents[2]
 TUI = ROOT / "tui"
@@ -132,3 +136,21 @@ def test_screens_and_widgets_reach_the_store_by_questions_only() -> None:
 def test_a_screen_that_asks_on_the_loop_would_be_found(text: str) -> None:
     assert list(loose(ast.parse(text)))
     assert not list(loose(ast.parse("async def load(self): return await ask(lambda store: store.fetch_issues())")))
+
+
+def subclasses(kind: type) -> Iterator[type]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from subclasses(each)
+
+
+def test_every_screen_closes_by_the_guarded_way() -> None:
+    """Textual's own `dismiss` closes whichever screen is on top and fails when it comes twice."""
+    for module, file in FILES.items():
+        if "creen" in file.read_text("utf-8"):
+            importlib.import_module(module)
+        assert ".pop_screen(" not in file.read_text("utf-8"), module
+    screens = [each for each in subclasses(Screen) if each.__module__ in FILES]
+    assert len(screens) > 15
+    for each in screens:
+        assert each.dismiss is GuardedScreen.dismiss, each

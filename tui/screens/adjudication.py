@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import Screen
 
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import PASS_FAIL_CRITERIA, decides
@@ -36,6 +35,7 @@ from fcreview.tui.text.lines import Line, justify_line, line_width
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document_view import LineBar, LineBlock
 from fcreview.tui.widgets.item_text import ItemText
+from fcreview.tui.widgets.screens import GuardedScreen
 
 MAX_ANSWERS_SHARE = 0.4
 """Largest share of the rows of the screen that the annotators' reviews may take."""
@@ -43,7 +43,7 @@ MIN_ANSWER_ROWS = 6
 """Smallest number of rows for the annotators' reviews."""
 
 
-class AdjudicationScreen(Screen[None]):
+class AdjudicationScreen(GuardedScreen[None]):
     """Screen with the annotators' reviews above the text of the item.
 
     `Adjudicator` records the adjudicator's reviews.

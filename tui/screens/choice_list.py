@@ -8,7 +8,6 @@ from typing import ClassVar, TypeVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from fcreview.matching.clusters import GROUPINGS, computed_grouping, group_clusters
@@ -29,11 +28,12 @@ from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.base import ProgressTimer, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.lists import TextList
+from fcreview.tui.widgets.screens import GuardedModalScreen
 
 T = TypeVar("T")
 
 
-class PickerScreen(ModalScreen[T | None]):
+class PickerScreen(GuardedModalScreen[T | None]):
     """Screen with a table to choose a row from. The result is the value of the chosen row, or None after Esc.
 
     Until the choices are loaded, the screen is one line with a waiting message.

@@ -23,6 +23,7 @@ from fcreview.tui.text.theme import style, symbols
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import KeyLine
 from fcreview.tui.widgets.safe_input import SafeInput
+from fcreview.tui.widgets.screens import GuardedScreen
 
 if TYPE_CHECKING:
     from textual.command import ProviderSource
@@ -42,7 +43,7 @@ class PaletteList(CommandList):
         return Strip.join([Strip([Segment(symbols().cursor)]), strip.crop(1)]).apply_style(style("cursor"))
 
 
-class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
+class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings=False):
     """Command palette over the lower part of the screen.
 
     A key that chooses a command waits until the list shows the matches of the typed text, so that Enter never runs a
@@ -152,7 +153,7 @@ class CommandPaletteScreen(CommandPalette, inherit_bindings=False):
         """Close, then run the command. Textual's own handler also stops drawing for a moment."""
         event.prevent_default()
         event.stop()
-        if isinstance(event.option, Command):
+        if isinstance(event.option, Command) and self.is_on_stack:
             self.dismiss()
             self.app.call_later(event.option.hit.command)
 

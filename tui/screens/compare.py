@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import Screen
 
 from fcreview.model.item import Item
 from fcreview.model.sanitize import sanitize
@@ -35,9 +34,10 @@ from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.lists import TextList
+from fcreview.tui.widgets.screens import GuardedScreen
 
 
-class FlipScreen(Screen[None]):
+class FlipScreen(GuardedScreen[None]):
     """Screen that shows one flip at a time: the golden answer, and the predictions of both runs side by side."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FLIP_ACTIONS)

@@ -9,7 +9,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from fcreview.model.review import Fault
@@ -23,9 +22,10 @@ from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import DocumentView, LineBar, LineBlock
 from fcreview.tui.widgets.safe_input import SafeInput
 from fcreview.tui.widgets.safe_text_area import SafeTextArea
+from fcreview.tui.widgets.screens import GuardedModalScreen
 
 
-class AskScreen(ModalScreen[str | None]):
+class AskScreen(GuardedModalScreen[str | None]):
     """Prompt for one line of text. The result is the text, or None after Esc."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(PROMPT_ACTIONS)
@@ -55,7 +55,7 @@ class AskScreen(ModalScreen[str | None]):
         self.dismiss(None)
 
 
-class FaultScreen(ModalScreen[Fault | None]):
+class FaultScreen(GuardedModalScreen[Fault | None]):
     """Prompt for the fault, which the user answers with one letter. The result is None after Esc."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FAULT_ACTIONS)
@@ -120,7 +120,7 @@ class NoteBox(SafeTextArea):
             self.action_cursor_down()
 
 
-class NoteScreen(ModalScreen[str | None]):
+class NoteScreen(GuardedModalScreen[str | None]):
     """Prompt for a note.
 
     The result is the note (empty to clear it), or None if the user cancelled or changed nothing.
@@ -203,7 +203,7 @@ class TagSource:
         return [((f" [{'x' if tag in self.chosen else ' '}] ", "strong"), (f"{key:1} ", "key"), (sanitize(tag), ""))]
 
 
-class TagsScreen(ModalScreen[list[str] | None]):
+class TagsScreen(GuardedModalScreen[list[str] | None]):
     """List of tags to set or clear. The result is the list of set tags, or None if nothing changed.
 
     Tags from earlier reviews are appended when they have been loaded.

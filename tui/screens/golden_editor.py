@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 from textual import events
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
-from textual.screen import ModalScreen
 from textual.widgets import TextArea
 
 from fcreview.model.sanitize import sanitize
@@ -33,6 +32,7 @@ from fcreview.tui.text.lines import Line, fit_line, format_json, justify_line, k
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import LineBar
 from fcreview.tui.widgets.safe_text_area import SafeTextArea
+from fcreview.tui.widgets.screens import GuardedModalScreen
 
 CHECK_DELAY = 0.3
 """Seconds without a key press before the text is checked."""
@@ -58,7 +58,7 @@ class GoldenTextArea(SafeTextArea):
             event.prevent_default()
 
 
-class GoldenScreen(ModalScreen[GoldenCorrection | None]):
+class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     """Editor of a golden answer, which starts with the annotator's earlier fix.
 
     The result is None if it was cancelled.

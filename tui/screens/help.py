@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import Screen
 
 from fcreview.model.sanitize import display_width, pad
 from fcreview.store.filters.parser import list_filter_help
@@ -18,6 +17,7 @@ from fcreview.tui.text.lines import Line, wrap_visible
 from fcreview.tui.text.theme import STATE_STYLES, symbols
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.lists import TextList
+from fcreview.tui.widgets.screens import GuardedScreen
 
 KeyTable = Sequence[tuple[str, Sequence[tuple[str, str]]]]
 """Sequence of (group of actions, [(keys, help text)])."""
@@ -75,7 +75,7 @@ def _section_lines(title: str, rows: Sequence[tuple[str, str, str]], cells: int)
     return [*lines, ()]
 
 
-class HelpScreen(Screen[None]):
+class HelpScreen(GuardedScreen[None]):
     """Screen with the help. `key_table` is the result of `help_key_table` for the screen below the help."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(HELP_ACTIONS)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import ModalScreen
 
 from fcreview.model.address import RESPONSE, describe_address
 from fcreview.model.sanitize import sanitize
@@ -40,6 +39,7 @@ from fcreview.tui.session import Session
 from fcreview.tui.text.clipboard import copy_text
 from fcreview.tui.text.lines import Line, key_hints_line, line_width, truncate_middle
 from fcreview.tui.widgets.document_view import LineBar
+from fcreview.tui.widgets.screens import GuardedModalScreen
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,7 +86,7 @@ def _other_item_name(view: ItemView, subject: ReviewSubject) -> str:
 def _record_answer(
     view: ItemView,
     subject: ReviewSubject,
-    prompt: ModalScreen[Any],
+    prompt: GuardedModalScreen[Any],
     record: Callable[[ReviewSubject, Any], Awaitable[ReviewOutcome]],
 ) -> None:
     """Open a prompt and record its answer as a review of the subject."""
@@ -98,7 +98,7 @@ def _record_answer(
     view.app.push_screen(prompt, submit)
 
 
-class CopyScreen(ModalScreen[str | None]):
+class CopyScreen(GuardedModalScreen[str | None]):
     """Prompt for what to copy. The result is the `kind` for `text_to_copy`, or None if the prompt was cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COPY_ACTIONS)
@@ -223,7 +223,7 @@ def show_records(view: ItemView, session: Session) -> None:
     show_text(view, session, "records", load)
 
 
-class OverrideReasonScreen(ModalScreen[int | None]):
+class OverrideReasonScreen(GuardedModalScreen[int | None]):
     """Prompt for the reason for an override. The result is the number of the reason, from 1, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERRIDE_REASON_ACTIONS)

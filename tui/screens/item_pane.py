@@ -18,7 +18,6 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
 from textual.reactive import reactive
-from textual.screen import Screen
 
 from fcreview.model.address import ITEM
 from fcreview.store.rows import View
@@ -39,6 +38,7 @@ from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.item_text import ItemBody, ItemText
+from fcreview.tui.widgets.screens import GuardedScreen
 
 TARGET_RESET = StatusMessage("verdict target: whole item", "warn")
 NO_PART = StatusMessage("no part under the cursor takes a verdict", "warn")
@@ -124,7 +124,7 @@ class ItemPane(Vertical):
 
         item: int
 
-    def __init__(self, session: Session, view: View, make_screen: Callable[[View, int], Screen[int]]) -> None:
+    def __init__(self, session: Session, view: View, make_screen: Callable[[View, int], GuardedScreen[int]]) -> None:
         """Create the pane. `make_screen` returns a screen that shows another item above this one."""
         super().__init__()
         self._session = session
@@ -398,7 +398,7 @@ class ItemPane(Vertical):
         item_dialogs.ask_copy(self, self._session)
 
 
-class ItemScreen(Screen[int]):
+class ItemScreen(GuardedScreen[int]):
     """Screen with one item pane. The result of the screen is the number of the last displayed item."""
 
     CSS_PATH = "item.tcss"

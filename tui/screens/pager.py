@@ -8,7 +8,6 @@ from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import Screen
 
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
@@ -20,6 +19,7 @@ from fcreview.tui.text.layout import TextSource, find_match, fold_below, indent_
 from fcreview.tui.text.lines import Line, format_size, justify_line
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
+from fcreview.tui.widgets.screens import GuardedScreen
 
 
 class PagerText(NamedTuple):
@@ -30,7 +30,7 @@ class PagerText(NamedTuple):
     indented: str
 
 
-class PagerScreen(Screen[None]):
+class PagerScreen(GuardedScreen[None]):
     """Screen that shows JSON indented and other text unchanged. A key switches to the raw text."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(PAGER_ACTIONS)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from functools import partial
 from importlib import import_module
+from math import inf
 from threading import Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.reactive import Reactive
-from textual.screen import Screen
 from textual.widget import Widget
 
 from fcreview.tui.actions import QUEUE_ACTIONS
@@ -27,6 +28,7 @@ from fcreview.tui.session import Session
 from fcreview.tui.widgets.document_view import KeyLine
 from fcreview.tui.widgets.filter_input import FilterLine
 from fcreview.tui.widgets.lists import QueueList
+from fcreview.tui.widgets.screens import GuardedScreen
 
 if TYPE_CHECKING:
     from fcreview.tui.screens.item_pane import ItemScreen
@@ -37,7 +39,7 @@ PRELOAD_DELAY = 0.3
 QUEUE_ACTION_NAMES = {action.action.partition("(")[0] for action in QUEUE_ACTIONS}
 
 
-class QueueScreen(Screen[None]):
+class QueueScreen(GuardedScreen[None]):
     """Screen with the queue. It handles the keys of the queue."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(QUEUE_ACTIONS)
@@ -69,6 +71,8 @@ class QueueScreen(Screen[None]):
         self.pane = QueuePane(session, state, self._menus)
         self._split = SplitView(session, state, self.pane)
         self._preloaded = False
+        self._focused_at = 0.0
+        """Time when the focused list was drawn, in seconds of the monotonic clock."""
         self._first_load = (position.cursor if position else CursorPosition(), open_item, message)
 
     def compose(self) -> ComposeResult:
@@ -163,6 +167,7 @@ class QueueScreen(Screen[None]):
 
     def on_descendant_focus(self) -> None:
         """Close the filter line when the list or the item gets the focus, as after a click."""
+        self._wait_for_drawing()
         if self._filter_line.display and not self._filter_line.has_focus_within:
             self._filter_line.close()
 
@@ -210,6 +215,8 @@ class QueueScreen(Screen[None]):
             self.pane.load_view(level.cursor)
             if level.opened_from:
                 self.action_choose(level.opened_from)
+        elif leave and getattr(self.app, "last_key_time", inf) < self._focused_at:
+            self.app.bell()  # the key was pressed to leave an item or a menu
         elif leave:
             self.app.call_later(self.app.run_action, "quit")
         else:
@@ -244,3 +251,15 @@ class QueueScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         self._split.resume()
+        self._wait_for_drawing()
+
+    def _wait_for_drawing(self) -> None:
+        """Ignore the key to quit if it is pressed before the user sees the list again."""
+        if not self._preloaded:  # the list was not left yet
+            return
+        self._focused_at = inf
+
+        def finish() -> None:
+            self._focused_at = monotonic()
+
+        self.call_after_refresh(finish)

@@ -1,0 +1,95 @@
+"""Keys that leave a screen, pressed again while it opens or closes, leave it once and never end the app."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.widgets import Static
+
+from fcreview.store.rows import View
+from fcreview.tui.screens.dialogs import AskScreen
+from fcreview.tui.screens.item_pane import ItemScreen
+from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.widgets.screens import GuardedModalScreen, GuardedScreen
+from tests.tui.at_once import press, until
+
+ENTERS = ["enter"] * 12
+
+
+class Host(App[None]):
+    def compose(self) -> ComposeResult:
+        yield Static()
+
+
+async def test_a_screen_gives_its_result_once() -> None:
+    async with Host().run_test() as pilot:
+        results: list[Any] = []
+        screen = GuardedScreen[str]()
+        await pilot.app.push_screen(screen, results.append)
+        screen.dismiss("first")
+        screen.dismiss("second")
+        await pilot.pause()
+        screen.dismiss("third")
+        await pilot.pause()
+        assert results == ["first"] and len(pilot.app.screen_stack) == 1
+
+
+async def test_a_covered_screen_waits_until_it_is_uncovered() -> None:
+    async with Host().run_test() as pilot:
+        results: list[Any] = []
+        below, above = GuardedScreen[str](), GuardedModalScreen[str]()
+        await pilot.app.push_screen(below, lambda result: results.append(("below", result)))
+        await pilot.app.push_screen(above, lambda result: results.append(("above", result)))
+        below.dismiss("later")
+        await pilot.pause()
+        assert pilot.app.screen_stack[-1] is above and not results
+        above.dismiss("now")
+        await until(lambda: len(pilot.app.screen_stack) == 1)
+        await pilot.pause()
+        assert results == [("above", "now"), ("below", "later")]
+
+
+@pytest.mark.parametrize("keys", [["backspace"] * 2, ["q"] * 3, ["escape", "backspace", "q"], ["slash", "q", "escape"]])
+async def test_an_item_is_left_while_it_opens(make_app: Any, settled: Any, keys: list[str]) -> None:
+    app = make_app([{} for _ in range(3)], view=View(queue="dataset"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        for at in range(3):
+            press(app, "enter")
+            for _ in range(at):  # the item is in another stage each time
+                await asyncio.sleep(0.01)
+            press(app, *keys)
+            await settled(pilot)
+            assert app.is_running and app.return_code is None, keys
+            while not isinstance(app.screen, QueueScreen):
+                press(app, "escape")
+                await settled(pilot)
+    assert app.return_value is None
+
+
+async def test_enter_many_times_ends_a_prompt_once(make_app: Any, settled: Any) -> None:
+    app = make_app([{} for _ in range(3)], view=View(queue="dataset"), open_item="simple_0")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        press(app, "slash")
+        await until(lambda: isinstance(app.screen, AskScreen) and app.focused is not None)
+        press(app, "a", "b", *ENTERS)
+        await settled(pilot)
+        assert isinstance(app.screen, ItemScreen)
+        assert app.screen.cursor.last_search == "ab"
+
+
+async def test_the_key_that_left_a_list_does_not_quit_when_pressed_again(make_app: Any, settled: Any) -> None:
+    app = make_app([{} for _ in range(3)], view=View(queue="dataset"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("o")
+        await settled(pilot)
+        press(app, "q", "q")
+        await settled(pilot)
+        assert isinstance(app.screen, QueueScreen) and app.is_running and app.return_value is None
+        press(app, "q")
+        await until(lambda: app.return_value == 0)

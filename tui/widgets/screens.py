@@ -1,0 +1,42 @@
+"""Base classes of all screens of fcreview. A screen closes once, whenever and however often its keys are pressed."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from textual.await_complete import AwaitComplete
+from textual.screen import ModalScreen, Screen
+
+T = TypeVar("T")
+
+
+class GuardedScreen(Screen[T]):
+    """Screen that closes only itself, and only once.
+
+    Textual's `dismiss` removes the topmost screen, whichever it is, and fails for a screen that is closed already. Keys
+    that are pressed in quick succession can reach a screen after it has closed, or after another screen has covered it.
+    """
+
+    _result_when_uncovered: tuple[T | None] | None = None
+    """Result of a screen that was closed while another screen covered it. The screen closes when it is uncovered."""
+
+    @property
+    def is_on_stack(self) -> bool:
+        """Whether the screen is displayed or covered by other screens."""
+        return self in self.app.screen_stack
+
+    def dismiss(self, result: T | None = None) -> AwaitComplete:
+        """Close the screen with a result. Does nothing if the screen is closed already."""
+        if self.is_on_stack:
+            if self.app.screen_stack[-1] is self:
+                return super().dismiss(result)
+            self._result_when_uncovered = (result,)
+        return AwaitComplete()
+
+    def on_screen_resume(self) -> None:
+        if self._result_when_uncovered is not None:
+            self.dismiss(*self._result_when_uncovered)
+
+
+class GuardedModalScreen(ModalScreen[T], GuardedScreen[T]):
+    """Screen whose keys take precedence over the keys of the app. The screen below may stay visible."""

@@ -27,12 +27,13 @@ from fcreview.stats.run_comparison import (
     ItemOutcome,
     RunComparison,
     VerdictSource,
-    are_rates_comparable,
     choose_source,
+    combine_complete_categories,
     compare_runs,
     format_difference,
     format_p_value,
     list_caveats,
+    list_table_groups,
 )
 from fcreview.stats.run_matrix import MatrixItem, RunMatrix, build_run_matrix
 
@@ -51,6 +52,8 @@ class ComparisonSide:
 
     row: RunRow
     source: VerdictSource
+    is_requested: bool
+    """Whether an option names the source. Otherwise it is `official` if the run has official verdicts, else `rule`."""
 
     @property
     def name(self) -> str:
@@ -58,7 +61,8 @@ class ComparisonSide:
         return f"run {self.row.run}  {cell_text(self.row.info.model)}  ({self.source})"
 
     def as_json(self) -> dict[str, Any]:
-        """Build the JSON object {run, model, generation, language, source}."""
+        """Build the JSON object {run, model, generation, language, source, source_reason}."""
+        reason = "official verdicts" if self.source == "official" else "no official verdicts"
         info = self.row.info
         return {
             "run": self.row.run,
@@ -66,6 +70,7 @@ class ComparisonSide:
             "generation": info.generation,
             "language": info.language,
             "source": self.source,
+            "source_reason": "option" if self.is_requested else reason,
         }
 
 
@@ -114,7 +119,10 @@ def build_item_json(item: MatrixItem, order: Sequence[int]) -> dict[str, Any]:
 
 
 def print_matrix_text(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int) -> None:
-    emit(f"{format_count(len(sides), 'run')}, {format_count(len(matrix.items), 'item')}, verdicts: {sides[0].source}")
+    emit(
+        f"{format_count(len(sides), 'run')}, {format_count(len(matrix.items), 'item')},"
+        f" verdicts: {_describe_sources(sides)}"
+    )
     if matrix.n_shared:
         emit(f"ranked by the {format_count(matrix.n_shared, 'item')} on which every run has a verdict")
     else:
@@ -132,6 +140,20 @@ def print_matrix_text(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit:
         emit(line)
     print_matrix_items("hardest items first; runs from best to weakest", matrix.items, limit)
     print_matrix_items("upsets: items that the best runs fail and weaker runs pass", matrix.upsets, limit)
+
+
+def _describe_sources(sides: Sequence[ComparisonSide]) -> str:
+    """Name the source of the verdicts. If runs have different sources, list the runs without official verdicts."""
+    if len({side.source for side in sides}) == 1:
+        return sides[0].source
+    recomputed = [str(side.row.run) for side in sides if side.source == "rule"]
+    return (
+        f"official; rule for {format_count(len(recomputed), 'run')} without official verdicts ({_shorten(recomputed)})"
+    )
+
+
+def _shorten(runs: Sequence[str]) -> str:
+    return ", ".join([*runs[:MAX_END_RUNS], *(["…"] if len(runs) > MAX_END_RUNS else [])])
 
 
 def _build_ranking_rows(sides: Sequence[ComparisonSide], matrix: RunMatrix) -> list[list[str]]:
@@ -188,15 +210,18 @@ def print_pair(
 
 def print_pair_json(sides: tuple[ComparisonSide, ComparisonSide], comparison: RunComparison, limit: int | None) -> None:
     """Print JSON objects of the kinds `overall`, `category` (one for each) and `flip` (one for each)."""
+    sources = sides[0].source, sides[1].source
+    complete = combine_complete_categories(comparison, *sources)
     emit_json(
         {"kind": "overall", "a": sides[0].as_json(), "b": sides[1].as_json()}
-        | build_group_json(comparison.overall)
+        | build_group_json(comparison.overall, *sources)
         | {
+            "complete_categories": complete and build_group_json(complete, *sources),
             "level": CONFIDENCE_LEVEL,
             "method": INTERVAL_METHOD,
             "test": TEST_METHOD,
-            "judged_a": comparison.n_verdicts[0],
-            "judged_b": comparison.n_verdicts[1],
+            "judged_a": comparison.overall.n_verdicts[0],
+            "judged_b": comparison.overall.n_verdicts[1],
             "without_partner_a": comparison.n_unmatched[0],
             "without_partner_b": comparison.n_unmatched[1],
             "other_question": comparison.n_other_question,
@@ -204,15 +229,16 @@ def print_pair_json(sides: tuple[ComparisonSide, ComparisonSide], comparison: Ru
         }
     )
     for part in comparison.categories:
-        emit_json({"kind": "category", "category": part.category} | build_group_json(part))
+        emit_json({"kind": "category", "category": part.category} | build_group_json(part, *sources))
     for flip in comparison.flips[:limit]:
         emit_json(build_flip_json(flip))
 
 
-def build_group_json(group: ComparisonGroup) -> dict[str, Any]:
-    """Build the JSON fields {of, n, both_pass, both_fail, only_a, only_b, rate_a, rate_b, difference, low, high, p}.
+def build_group_json(group: ComparisonGroup, a: VerdictSource, b: VerdictSource) -> dict[str, Any]:
+    """Build the JSON fields {of, n, both_pass, both_fail, only_a, only_b, rate_a, rate_b, difference, low, high, p,
+    comparable}.
 
-    Rates and differences are shares from 0 to 1.
+    Rates and differences are shares from 0 to 1. If `comparable` is false, the text output omits them.
     """
     counts, difference = group.counts, group.difference
     return {
@@ -225,6 +251,7 @@ def build_group_json(group: ComparisonGroup) -> dict[str, Any]:
         "low": difference.low,
         "high": difference.high,
         "p": difference.p,
+        "comparable": group.is_comparable(a, b),
     }
 
 
@@ -249,17 +276,15 @@ def build_flip_json(flip: Flip) -> dict[str, Any]:
 
 def print_pair_text(sides: tuple[ComparisonSide, ComparisonSide], comparison: RunComparison, limit: int) -> None:
     a, b = sides
-    comparable = are_rates_comparable(comparison, a.source, b.source)
     emit(f"A  {a.name}")
     emit(f"B  {b.name}")
     for remark in list_caveats(comparison, a.source, b.source):
-        emit(remark)
+        emit(sanitize(remark))
     emit()
-    parts = [comparison.overall, *(comparison.categories if len(comparison.categories) > 1 else ())]
+    parts = list_table_groups(comparison, a.source, b.source)
+    rows = [_build_group_row(part, part.is_comparable(a.source, b.source)) for part in parts]
     headers = ["", "items", "A", "B", "both pass", "both fail", "only A", "only B", "A - B, points", "p"]
-    for line in format_table(
-        headers, [_build_group_row(part, comparable) for part in parts], right_aligned=range(1, 8), max_width=36
-    ):
+    for line in format_table(headers, rows, right_aligned=range(1, 8), max_width=36):
         emit(line)
     emit()
     emit(
@@ -315,7 +340,7 @@ def compare(
             "--source",
             metavar="NAME",
             help=f"Verdicts to compare: {', '.join(VERDICT_SOURCES)}.",
-            show_default="official; rule where a run has none",
+            show_default="official; rule for a run that has none",
         ),
     ] = None,
     against: Annotated[
@@ -343,10 +368,9 @@ def compare(
         session.print_policy(as_json=as_json)
         view = session.build_view(where, queue="dataset")
         chosen = _select_runs(session, runs or [])
-        default = first_source or choose_source(row.official_known for row in chosen)
         if len(chosen) == 2:
-            a, b = ComparisonSide(chosen[0], default), ComparisonSide(chosen[1], second_source or default)
-            if a == b:
+            a, b = _make_side(chosen[0], first_source), _make_side(chosen[1], second_source or first_source)
+            if (a.row, a.source) == (b.row, b.source):
                 raise UsageError(
                     "both sides are the same: choose another run, or two sources with --source and --against"
                 )
@@ -355,9 +379,16 @@ def compare(
         elif second_source:
             raise UsageError("--against needs two runs; you can name the same run twice")
         else:
-            sides = [ComparisonSide(row, default) for row in {row.run: row for row in chosen}.values()]
-            outcomes = session.store.analysis.fetch_outcomes(view, [side.row.run for side in sides], default)
+            sides = [_make_side(row, first_source) for row in {row.run: row for row in chosen}.values()]
+            outcomes: dict[int, list[ItemOutcome]] = {}
+            for each in dict.fromkeys(side.source for side in sides):
+                numbers = [side.row.run for side in sides if side.source == each]
+                outcomes |= session.store.analysis.fetch_outcomes(view, numbers, each)
             print_matrix(sides, build_run_matrix([outcomes[side.row.run] for side in sides]), limit, as_json=as_json)
+
+
+def _make_side(row: RunRow, requested: VerdictSource | None) -> ComparisonSide:
+    return ComparisonSide(row, requested or choose_source(row.official_known), requested is not None)
 
 
 def _check_source(name: str | None) -> VerdictSource | None:

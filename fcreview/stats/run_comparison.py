@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from math import sqrt
 from typing import Literal, NamedTuple
@@ -21,10 +21,10 @@ VERDICT_SOURCES: tuple[VerdictSource, ...] = ("official", "rule", "effective")
 """Sources of the compared verdicts. `effective` is the human verdict if there is one, else the automatic verdict."""
 
 
-def choose_source(n_official: Iterable[int]) -> VerdictSource:
-    """Return `official` if each run has official verdicts, else `rule`. `n_official` contains the number of official
-    verdicts of each run."""
-    return "official" if all(n_official) else "rule"
+def choose_source(n_official: int) -> VerdictSource:
+    """Return `official` for a run with official verdicts, else `rule`. `n_official`: number of official verdicts of the
+    run."""
+    return "official" if n_official else "rule"
 
 
 class QuestionKey(NamedTuple):
@@ -284,6 +284,16 @@ class ComparisonGroup:
     difference: RateDifference
     n_pairs: int
     """Number of pairs; more than `counts.n` if a side has no verdict on some items."""
+    n_verdicts: tuple[int, int]
+    """(number of pairs with a verdict of A, number of pairs with a verdict of B)"""
+
+    def is_comparable(self, a: VerdictSource, b: VerdictSource) -> bool:
+        """Whether the pass rates may be compared. They may not if only some items have recomputed verdicts, because
+        these items are not a random sample."""
+        return all(
+            source != "rule" or n_verdicts == self.n_pairs
+            for source, n_verdicts in zip((a, b), self.n_verdicts, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +311,6 @@ class RunComparison:
     unmatched too."""
     generations: tuple[str, ...]
     """Versions of the benchmark."""
-    n_verdicts: tuple[int, int]
-    """(number of pairs with a verdict of A, number of pairs with a verdict of B)"""
     has_grouped_items: bool
     """Whether several items belong to the same conversation. The test and the interval treat them as independent, so
     they underestimate the uncertainty."""
@@ -322,7 +330,6 @@ def compare_runs(a: Sequence[ItemOutcome], b: Sequence[ItemOutcome]) -> RunCompa
         n_unmatched=(aligned.count_unmatched(0), aligned.count_unmatched(1)),
         n_other_question=aligned.n_other_question,
         generations=aligned.generations,
-        n_verdicts=(_count_verdicts(pairs, 0), _count_verdicts(pairs, 1)),
         has_grouped_items=has_grouped_items(aligned),
     )
 
@@ -330,7 +337,8 @@ def compare_runs(a: Sequence[ItemOutcome], b: Sequence[ItemOutcome]) -> RunCompa
 def _compare_pairs(category: str | None, pairs: Sequence[AlignedItem]) -> ComparisonGroup:
     verdicts = ([outcome.verdict if outcome else None for outcome in pair.outcomes] for pair in pairs)
     counts = count_verdict_pairs((a, b) for a, b in verdicts if a is not None and b is not None)
-    return ComparisonGroup(category, counts, compute_difference(counts), len(pairs))
+    n_verdicts = (_count_verdicts(pairs, 0), _count_verdicts(pairs, 1))
+    return ComparisonGroup(category, counts, compute_difference(counts), len(pairs), n_verdicts)
 
 
 def _count_verdicts(items: Sequence[AlignedItem], run: int) -> int:
@@ -370,13 +378,29 @@ def format_difference(group: ComparisonGroup) -> str:
     return format_points(difference.value) + (interval if difference.value is not None else "")
 
 
-def are_rates_comparable(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> bool:
-    """Whether the pass rates may be compared. They may not if only some items have recomputed verdicts, because these
-    items are not a random sample."""
-    return all(
-        source != "rule" or n_verdicts == comparison.overall.n_pairs
-        for source, n_verdicts in zip((a, b), comparison.n_verdicts, strict=True)
+COMPLETE_CATEGORIES = "complete categories"
+
+
+def combine_complete_categories(
+    comparison: RunComparison, a: VerdictSource, b: VerdictSource
+) -> ComparisonGroup | None:
+    """Combine the categories with comparable rates. None if these are all categories, or none."""
+    groups = [group for group in comparison.categories if group.is_comparable(a, b)]
+    if not groups or len(groups) == len(comparison.categories):
+        return None
+    counts = PairedCounts(
+        *(sum(getattr(group.counts, field.name) for group in groups) for field in fields(PairedCounts))
     )
+    n_a, n_b = (sum(group.n_verdicts[side] for group in groups) for side in (0, 1))
+    n_pairs = sum(group.n_pairs for group in groups)
+    return ComparisonGroup(COMPLETE_CATEGORIES, counts, compute_difference(counts), n_pairs, (n_a, n_b))
+
+
+def list_table_groups(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> list[ComparisonGroup]:
+    """List the rows of a comparison table: all items, the complete categories if others are not, and each category."""
+    complete = combine_complete_categories(comparison, a, b)
+    categories = comparison.categories if len(comparison.categories) > 1 else []
+    return [comparison.overall, *([complete] if complete else []), *categories]
 
 
 def list_caveats(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> list[str]:
@@ -394,13 +418,17 @@ def list_caveats(comparison: RunComparison, a: VerdictSource, b: VerdictSource) 
     if overall.counts.n < overall.n_pairs:
         incomplete = [
             f"{name} ({source}) has {n_verdicts:,}"
-            for name, source, n_verdicts in zip(("A", "B"), (a, b), comparison.n_verdicts, strict=True)
+            for name, source, n_verdicts in zip(("A", "B"), (a, b), overall.n_verdicts, strict=True)
             if n_verdicts < overall.n_pairs
         ]
         pairs = format_count(overall.n_pairs, "pair")
         lines.append(f"only {overall.counts.n:,} of {pairs} have verdicts on both sides: {', '.join(incomplete)}")
-    if not are_rates_comparable(comparison, a, b):
-        lines.append("rates and their difference are omitted: items with a recomputed verdict are not a random sample")
+    if not overall.is_comparable(a, b):
+        names = [group.category or "" for group in comparison.categories if not group.is_comparable(a, b)]
+        lines.append(
+            f"no rates for all items and for {format_count(len(names), 'category', 'categories')} ({', '.join(names)}):"
+            " items with a recomputed verdict are not a random sample"
+        )
     if comparison.has_grouped_items:
         lines.append("items of a conversation are not independent: p and the interval understate the uncertainty")
     return lines

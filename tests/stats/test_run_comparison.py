@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fcreview.stats.run_comparison import align_runs, are_rates_comparable, compare_runs, list_caveats
+from fcreview.stats.run_comparison import align_runs, choose_source, compare_runs, list_caveats, list_table_groups
 from tests.stats.comparison_cases import outcome, run
 
 
@@ -10,7 +10,7 @@ def test_every_pair_of_verdicts_has_its_count() -> None:
     found = compare_runs(run("PPFF.P"), run("PFPFP."))
     counts = found.overall.counts
     assert (counts.both_pass, counts.only_a, counts.only_b, counts.both_fail) == (1, 1, 1, 1)
-    assert (found.overall.n_pairs, counts.n, found.n_verdicts) == (6, 4, (5, 5))
+    assert (found.overall.n_pairs, counts.n, found.overall.n_verdicts) == (6, 4, (5, 5))
     assert [(flip.a.question_key.id, flip.passing_side) for flip in found.flips] == [("1", "a"), ("2", "b")]
 
 
@@ -88,10 +88,26 @@ def test_a_flip_of_one_prediction_says_whether_the_golden_answer_is_another() ->
 
 def test_a_part_that_could_be_recomputed_gives_no_rate() -> None:
     found = compare_runs(run("PPF"), run("PF."))
-    assert are_rates_comparable(found, "official", "official")
-    assert not are_rates_comparable(found, "official", "rule")
-    assert are_rates_comparable(found, "rule", "official")
+    assert found.overall.is_comparable("official", "official")
+    assert not found.overall.is_comparable("official", "rule")
+    assert found.overall.is_comparable("rule", "official")
     assert "only 2 of 3 pairs have verdicts on both sides: B (rule) has 2" in list_caveats(found, "official", "rule")
+
+
+def test_rates_are_withheld_in_incomplete_categories_only() -> None:
+    """`simple` is recomputed whole, `multi` in part."""
+    found = compare_runs(run("PPF") + run("PP", category="multi"), run("PFF") + run("P.", category="multi"))
+    groups = list_table_groups(found, "official", "rule")
+    assert [(each.category, each.counts.n, each.is_comparable("official", "rule")) for each in groups] == [
+        (None, 4, False), ("complete categories", 3, True), ("simple", 3, True), ("multi", 1, False),
+    ]  # fmt: skip
+    assert groups[1].difference == groups[2].difference
+    assert any("all items and for 1 category (multi)" in line for line in list_caveats(found, "official", "rule"))
+    assert [each.category for each in list_table_groups(found, "official", "official")] == [None, "simple", "multi"]
+
+
+def test_the_source_is_chosen_for_each_run() -> None:
+    assert [choose_source(count) for count in (3, 0)] == ["official", "rule"]
 
 
 def test_items_of_one_conversation_are_said_to_be_no_independent_ones() -> None:

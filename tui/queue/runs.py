@@ -23,10 +23,10 @@ from fcreview.stats.run_comparison import (
     Flip,
     RunComparison,
     VerdictSource,
-    are_rates_comparable,
     format_difference,
     format_p_value,
     list_caveats,
+    list_table_groups,
 )
 from fcreview.store.queries.run_lists import (
     GROUP_LABELS,
@@ -151,22 +151,21 @@ def _join_columns(row: Sequence[Line], size: int) -> Line:
     return tuple(spans)
 
 
-def comparison_choices(comparison: RunComparison, source: VerdictSource) -> ChoiceTable[int | None]:
+def comparison_choices(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> ChoiceTable[int | None]:
     """Return the table of a comparison: rates, differences and counts overall and by category, caveats, and flips.
 
     The value of a flip is its index in `comparison.flips`. The value of every other row is None.
     """
-    comparable = are_rates_comparable(comparison, source, source)
-    parts = [comparison.overall, *(comparison.categories if len(comparison.categories) > 1 else ())]
-    rows = [row for part in parts for row in _count_rows(part, comparable)]
+    parts = list_table_groups(comparison, a, b)
+    rows = [row for part in parts for row in _count_rows(part, part.is_comparable(a, b))]
     rate_cells = max((display_width(row[1][0]) for row in rows), default=0)
-    rows += [[(sanitize(text), "warn"), ("", ""), ("", "")] for text in list_caveats(comparison, source, source)]
+    rows += [[(sanitize(text), "warn"), ("", ""), ("", "")] for text in list_caveats(comparison, a, b)]
     values: list[int | None] = [None] * len(rows)
     for at, flip in enumerate(comparison.flips):
         rows.append(_flip_cells(flip))
         values.append(at)
     return ChoiceTable(
-        title=f"A and B, {source}",
+        title=f"A and B, {a if a == b else f'{a} and {b}'}",
         noun="flip",
         total=len(comparison.flips),
         columns=(

@@ -113,8 +113,13 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     def __init__(self, session: Session, view: View, runs: tuple[RunRow, RunRow]) -> None:
         super().__init__()
         self._session, self._view, self._runs = session, view, runs
-        self._source: VerdictSource = choose_source(row.official_known for row in runs)
+        self._sources: tuple[VerdictSource, VerdictSource] = self._default_sources
         self._comparison: RunComparison | None = None
+
+    @property
+    def _default_sources(self) -> tuple[VerdictSource, VerdictSource]:
+        a, b = self._runs
+        return choose_source(a.official_known), choose_source(b.official_known)
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -123,15 +128,22 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     @work(exclusive=True, group="compare")
     async def _compute(self) -> None:
         (a, first), (b, second) = ((row.run, sanitize(row.info.model)) for row in self._runs)
-        source = self._source
+        source_a, source_b = self._sources
         self.waiting.start()
-        found = await self._session.query(
-            lambda store: store.analysis.fetch_outcomes(self._view, (a, b), source), interruptible=True
+        outcomes_a, outcomes_b = await self._session.query(
+            lambda store: (
+                store.analysis.fetch_outcomes(self._view, (a,), source_a)[a],
+                store.analysis.fetch_outcomes(self._view, (b,), source_b)[b],
+            ),
+            interruptible=True,
         )
-        self._comparison = await asyncio.to_thread(compare_runs, found[a], found[b])
+        self._comparison = await asyncio.to_thread(compare_runs, outcomes_a, outcomes_b)
         self.waiting.stop()
-        choices = comparison_choices(self._comparison, source)
-        choices.title = f"A {first}, B {second}, {source}"
+        choices = comparison_choices(self._comparison, source_a, source_b)
+        if source_a == source_b:
+            choices.title = f"A {first}, B {second}, {source_a}"
+        else:
+            choices.title = f"A {first} ({source_a}), B {second} ({source_b})"
         self._choices = choices
         self._draw()
         self.list.move_cursor(choices.cursor)
@@ -144,5 +156,6 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
             self.app.push_screen(FlipScreen(self._session, self._comparison.flips, at))
 
     def action_source(self) -> None:
-        self._source = VERDICT_SOURCES[(VERDICT_SOURCES.index(self._source) + 1) % len(VERDICT_SOURCES)]
+        sources = list(dict.fromkeys([self._default_sources, *((source, source) for source in VERDICT_SOURCES)]))
+        self._sources = sources[(sources.index(self._sources) + 1) % len(sources)]
         self._compute()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,34 @@ def test_all_runs_as_a_matrix(cli: Cli, two_known_runs: Path, tmp_path: Path) ->
     assert [(each["rank"], each["model"], each["rate"]) for each in runs] == [(1, "birch", 1.0), (2, "maple", 1 / 6)]
     assert [each["passing"] for each in items] == [1, 1, 1, 1, 1, 2]
     assert items[0]["verdicts"] == {"1": True, "2": False}
+
+
+@pytest.fixture
+def one_without_scores(tmp_path: Path) -> Path:
+    """`maple` has official verdicts and passes one of six items; `birch` has none and passes all."""
+    root = tmp_path / "runs"
+    write_two(root)
+    shutil.rmtree(root / "score" / "birch")
+    return root
+
+
+def test_each_run_keeps_its_official_verdicts_where_another_has_none(cli: Cli, one_without_scores: Path) -> None:
+    done = cli("compare", one_without_scores, "1", "2", "1", "--json")
+    runs = {each["model"]: each for each in done.objects if each["kind"] == "run"}
+    assert {model: (each["source"], each["source_reason"]) for model, each in runs.items()} == {
+        "maple": ("official", "official verdicts"),
+        "birch": ("rule", "no official verdicts"),
+    }
+    overall = cli("compare", one_without_scores, "maple", "birch", "--json").objects[0]
+    assert [overall[side]["source"] for side in "ab"] == ["official", "rule"]
+    assert (overall["n"], overall["comparable"], overall["complete_categories"]) == (6, True, None)
+    overall = cli("compare", one_without_scores, "maple", "birch", "--source", "rule", "--json").objects[0]
+    assert [overall[side]["source_reason"] for side in "ab"] == ["option", "option"]
+    birch = runs["birch"]["run"]
+    assert (
+        f"official; rule for 1 run without official verdicts ({birch})"
+        in cli("compare", one_without_scores, "1", "2", "1").out
+    )
 
 
 def test_the_matrix_as_text(cli: Cli, two_known_runs: Path) -> None:

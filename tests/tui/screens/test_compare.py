@@ -147,3 +147,25 @@ async def test_help_opens_over_the_comparison_and_leads_back(workspace: Workspac
         assert "keys: compare" in "\n".join(lines) and "change verdict source" in "\n".join(lines)
         await person.press("escape")
         assert isinstance(person.app.screen, CompareScreen)
+
+
+async def test_each_run_has_a_source_and_incomplete_categories_no_rates(imported: Imported, tmp_path: Path) -> None:
+    """`maple` is official; `birch` has no official verdicts, and the recomputed ones of `multi_turn` in part."""
+    recomputed: dict[str, Any] = RIGHT | {"official": None}
+    multi: dict[str, Any] = {"category": "multi_turn"}
+    runs = {
+        "maple": [RIGHT, RIGHT, RIGHT | multi, RIGHT | multi],
+        "birch": [
+            recomputed,
+            recomputed | {"rule": False},
+            recomputed | multi,
+            {"official": None, "rule": None} | multi,
+        ],
+    }
+    async with opened(imported(tmp_path / "part", runs), (160, 30)) as person:
+        lines = await comparing(person)
+        assert "A maple (official), B birch (rule)" in lines[0]
+        assert "A 1" not in lines[at(lines, "all items")]
+        assert "A 100.0 %, B 50.0 %" in lines[at(lines, "complete categories")]
+        assert "A 1" not in lines[at(lines, " multi_turn")]
+        assert "official" in (await person.press("tab"))[0]

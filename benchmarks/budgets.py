@@ -95,7 +95,17 @@ def verdict(place: Path) -> None:
 
 def exports(place: Path, folder: Path) -> None:
     for name in ("jsonl", "csv", "parquet"):
-        command(f"export of {LABELS:,} labels, {name}", 2.0, "export", place, "--format", name, "-o", folder / name)
+        command(
+            f"export of {LABELS:,} labels, {name}",
+            2.0,
+            "export",
+            place,
+            "--format",
+            name,
+            "--force",
+            "-o",
+            folder / name,
+        )
 
 
 def several(folder: Path, runs: int, budget: float) -> None:
@@ -104,7 +114,9 @@ def several(folder: Path, runs: int, budget: float) -> None:
     command(f"{runs} runs of 1,000: compare two", budget, "compare", results, "synthetic", "synthetic-0001")
     command(f"{runs} runs of 1,000: compare all", budget, "compare", results)
     command(f"{runs} runs of 1,000: suspects", budget, "suspects", results)
-    command(f"{runs} runs of 1,000: report --html", budget, "report", results, "--html", folder / f"{runs}.html")
+    command(
+        f"{runs} runs of 1,000: report --html", budget, "report", results, "--force", "--html", folder / f"{runs}.html"
+    )
 
 
 def main() -> None:

@@ -53,6 +53,7 @@ SeedOption = Annotated[
 BlindOption = Annotated[
     bool, typer.Option("--blind", help="Hide the other verdicts on an item until you submit your own.")
 ]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")]
 ItemArgument = Annotated[
     str, typer.Argument(metavar="ITEM", help="Item id, as `fcreview items` lists it.", show_default=False)
 ]

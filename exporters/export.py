@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -26,6 +26,7 @@ from fcreview.exporters.base import (
     ProgressCallback,
     Sink,
 )
+from fcreview.store.workspace import WORKSPACE_FOLDER
 
 if TYPE_CHECKING:
     from fcreview.store.labels.read import LabelSelection
@@ -37,15 +38,54 @@ TEMPORARY_SUFFIX = ".part"
 """Suffix of unfinished files and folders."""
 
 
+@dataclass(frozen=True, slots=True)
+class OverwriteRules:
+    """Which existing files an output may replace. Files in a folder `.fcreview` are never replaced."""
+
+    force: bool = False
+    """Whether the output may replace other files."""
+    inputs: Sequence[Path] = ()
+    """Files that are never replaced."""
+    workspace: Path | None = None
+    """The workspace folder, if its name is not `.fcreview` after links are resolved."""
+
+    @classmethod
+    def for_store(cls, store: Store, *, force: bool) -> OverwriteRules:
+        """Protect the imported files and the workspace of a store."""
+        return cls(force, store.fetch_source_paths(), store.workspace.root)
+
+    def check(self, path: Path) -> None:
+        """Raise ExportError if the output must not be written to this path."""
+        target = Path(os.path.realpath(path))
+        is_in_workspace = self.workspace is not None and target.is_relative_to(os.path.realpath(self.workspace))
+        if is_in_workspace or WORKSPACE_FOLDER in {name.casefold() for name in target.parts}:
+            raise ExportError(f"{path}: the workspace folder {WORKSPACE_FOLDER} is protected. Choose another path.")
+        if not target.is_file():
+            return
+        status = target.stat()
+        if any(_is_file(each, status) for each in self.inputs):
+            raise ExportError(f"{path}: imported files are protected. Choose another path.")
+        if not self.force:
+            raise ExportError(f"{path}: the file already exists. Pass --force to replace it.")
+
+
+def _is_file(path: Path, status: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(path.stat(), status)
+    except OSError:
+        return False
+
+
 @contextlib.contextmanager
-def new_file(path: Path) -> Iterator[BinaryIO]:
+def new_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
     """Write to a temporary file and rename it to `path` on success.
 
     The permissions of an existing file are kept. A pipe or device is written directly. Raises ExportError if `path` is
-    a folder.
+    a folder or the rules protect it.
     """
     if path.is_dir():
         raise ExportError(f"{path} is a folder, but this format writes a file")
+    rules.check(path)
     if path.exists() and not path.is_file():
         with path.open("wb") as file:
             yield file
@@ -60,6 +100,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        rules.check(path)  # another program may have created the file meanwhile
         Path(name).chmod(_file_mode(target, 0o666))
         Path(name).replace(target)
     except BaseException:
@@ -67,26 +108,27 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def write_file(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes, rules: OverwriteRules) -> None:
     """Write a file with `new_file`. Raises ExportError if it cannot be written."""
     try:
-        with new_file(path) as file:
+        with new_file(path, rules) as file:
             file.write(content)
     except OSError as error:
         raise ExportError(f"{path}: {error.strerror or error}") from error
 
 
 @contextlib.contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
+def new_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
     """Write to a temporary folder and rename it to `path` on success.
 
-    Raises ExportError unless `path` is absent or an empty folder, so that existing files are neither mixed with new
-    ones nor deleted.
+    Raises ExportError unless `path` is absent or an empty folder outside the workspace, so that existing files are
+    neither mixed with new ones nor deleted.
     """
     if path.exists() and not path.is_dir():
         raise ExportError(f"{path} is a file, but this format writes a folder")
     if path.is_dir() and any(path.iterdir()):
         raise ExportError(f"{path} is not empty. Choose a new folder.")
+    rules.check(path)
     target = Path(os.path.realpath(path))
     _remove_leftovers(target)
     folder = Path(
@@ -175,12 +217,14 @@ def standard_output(content: Content) -> Sink:  # noqa: ARG001 - terminals pass 
 
 @dataclass(frozen=True, slots=True)
 class ExportOutput:
-    """The receivers of standard output and of progress reports."""
+    """The receivers of standard output and of progress reports, and what may be replaced."""
 
     stdout: Callable[[Content], Sink] = standard_output
     """Returns the receiver of bytes written to standard output."""
     on_progress: ProgressCallback | None = None
     """Function to call with the progress. None if progress is not reported."""
+    force: bool = False
+    """Whether to replace an existing file."""
 
 
 QUIET_OUTPUT = ExportOutput()
@@ -198,12 +242,12 @@ def export(
     """Write the items of a view and return the number of rows by noun: {"label": 5}.
 
     Args:
-        out: a file or folder, replaced only when complete, or `-` for standard output.
+        out: a file or folder, written only when complete, or `-` for standard output.
         selection: the labels and fields to write; default: all labels.
         benchmarks: importer functions, for formats that write benchmark files.
 
     Raises:
-        ExportError: the target cannot be written, or is a file instead of a folder or the reverse.
+        ExportError: the target cannot be written, is protected, or is a file instead of a folder or the reverse.
         FilterError: the view's filter is invalid.
         StoreError: the store cannot be read, for example in blind mode.
     """
@@ -219,12 +263,13 @@ def export(
         chosen.load()(source, sink)
         sys.stdout.flush()
         return source.counts
+    rules = OverwriteRules.for_store(store, force=output.force)
     try:
         if isinstance(chosen, FolderFormat):
-            with new_folder(Path(out)) as folder:
+            with new_folder(Path(out), rules) as folder:
                 chosen.load()(source, folder)
         else:
-            with new_file(Path(out)) as file:
+            with new_file(Path(out), rules) as file:
                 chosen.load()(source, file)
     except OSError as error:
         raise ExportError(f"{out}: {error.strerror or error}") from error

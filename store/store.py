@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
@@ -35,7 +36,7 @@ from fcreview.store.queries.item_order import (
     fetch_rows,
     split_into_chunks,
 )
-from fcreview.store.queries.summaries import fetch_facets, fetch_run_infos, fetch_run_rows
+from fcreview.store.queries.summaries import fetch_facets, fetch_run_infos, fetch_run_rows, fetch_source_paths
 from fcreview.store.queues import repeat_items
 from fcreview.store.queues.queue_file import QueueItemTable
 from fcreview.store.reviews.review_tables import ReviewTables, open_review_tables
@@ -126,6 +127,10 @@ class Store:
 
     def fetch_runs(self) -> list[RunRow]:
         return self._query(lambda: fetch_run_rows(self.connection, self.workspace, blind=self.blind))
+
+    def fetch_source_paths(self) -> list[Path]:
+        """Return the paths of all imported files."""
+        return self._query(lambda: fetch_source_paths(self.connection, self.workspace))
 
     def count_items(self, view: View) -> int:
         return self._query(lambda: self._orders.order_of(view).count)

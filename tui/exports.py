@@ -51,9 +51,12 @@ def path_exists(path: str) -> bool:
 
 
 def write_export(store: Store, request: ExportRequest, services: ReportServices | None) -> str:
-    """Export the items of a view and return a summary of one line. Raises: FcreviewError if nothing was written."""
+    """Export the items of a view and return a summary of one line. The palette has asked before it replaces a file.
+
+    Raises: FcreviewError if nothing was written.
+    """
     from fcreview.exporters.base import ExportError
-    from fcreview.exporters.export import STANDARD_OUTPUT, export
+    from fcreview.exporters.export import STANDARD_OUTPUT, ExportOutput, export
 
     if request.path == STANDARD_OUTPUT:
         raise FcreviewError("cannot export to the terminal: enter a file name")
@@ -63,7 +66,7 @@ def write_export(store: Store, request: ExportRequest, services: ReportServices 
     view = replace(request.view, where="", queue="dataset", share=False) if has_whole_runs else request.view
     path = expand_home(Path(request.path))
     try:
-        counts = export(store, request.format, path, view, benchmarks=benchmarks)
+        counts = export(store, request.format, path, view, output=ExportOutput(force=True), benchmarks=benchmarks)
     except ExportError as error:  # the reason comes first, because the line may be cut
         raise FcreviewError(f"not written: {str(error).removeprefix(f'{path}: ')}: {path}") from error
     summary = " and ".join(format_count(number, noun) for noun, number in counts.items()) or "nothing"

@@ -17,7 +17,7 @@ import typer
 from fcreview.cli.commands.rules import load_rules
 from fcreview.cli.errors import CommandError
 from fcreview.cli.import_options import load_errata, load_workspace_errata
-from fcreview.cli.options import JsonOption, workspace_command
+from fcreview.cli.options import ForceOption, JsonOption, workspace_command
 from fcreview.cli.output import emit, emit_json, print_message
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.sanitize import sanitize
@@ -54,6 +54,7 @@ def check(file: ErrataFileArgument, as_json: JsonOption = False) -> None:
 def create(
     options: WorkspaceOptions,
     out: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Output file.", show_default=False)],
+    force: ForceOption = False,
 ) -> None:
     """Write corrected golden answers and accepted rules to a file.
 
@@ -65,7 +66,7 @@ def create(
     from fcreview.cli.wiring import build_benchmark_services
     from fcreview.corrections.errata_file import serialize_errata
     from fcreview.exporters.base import ExportSource
-    from fcreview.exporters.export import write_file
+    from fcreview.exporters.export import OverwriteRules, write_file
     from fcreview.exporters.golden_patch import collect_resolved_fixes
     from fcreview.store.labels.read import ALL_LABELS
 
@@ -82,7 +83,8 @@ def create(
                 "no corrected golden answers or accepted rules. Use fcreview label --golden-fix or fcreview rules add"
             )
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        write_file(out, serialize_errata(list(entries.values()), rules, now, session.annotator))
+        content = serialize_errata(list(entries.values()), rules, now, session.annotator)
+        write_file(out, content, OverwriteRules.for_store(session.store, force=force))
     print_message(
         f"{format_count(len(entries), 'golden answer')} and {format_count(len(rules), 'rule')} in {sanitize(str(out))}"
     )
@@ -93,6 +95,7 @@ def issue(
     out: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Output file.", show_default="standard output")
     ] = None,
+    force: ForceOption = False,
 ) -> None:
     """Write an issue for the benchmark's maintainers.
 
@@ -101,7 +104,7 @@ def issue(
 
     Example: fcreview errata issue errata.jsonl -o issue.md
     """
-    from fcreview.exporters.export import write_file
+    from fcreview.exporters.export import OverwriteRules, write_file
     from fcreview.exporters.golden_patch import issue_text
 
     errata = load_errata(file)
@@ -111,7 +114,7 @@ def issue(
         )
     text = issue_text(list(errata.entries.values()), patch=False)
     if out is not None:
-        write_file(out, text.encode())
+        write_file(out, text.encode(), OverwriteRules(force, [file]))
         return
     for line in text.split("\n"):
         emit(line)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import WhereOption, workspace_command
+from fcreview.cli.options import ForceOption, WhereOption, workspace_command
 from fcreview.cli.output import Progress, create_stdout_writer, print_message
 from fcreview.cli.program import KEEP_LINE_BREAKS
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
@@ -34,6 +34,7 @@ def export(
     out: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="Output file; - for standard output.")
     ] = "-",
+    force: ForceOption = False,
     where: WhereOption = "",
     queue: Annotated[
         str | None,
@@ -74,7 +75,9 @@ def export(
     with open_workspace(options) as session:
         view = session.build_view(where, queue=_check_selecting_queue(queue) or "dataset")
         progress = Progress("exporting", "{:,}".format, quiet=out == exports.STANDARD_OUTPUT)
-        watched = exports.ExportOutput(create_stdout_writer, lambda noun, number: progress(f"{noun}s", number, 0))
+        watched = exports.ExportOutput(
+            create_stdout_writer, lambda noun, number: progress(f"{noun}s", number, 0), force
+        )
         try:
             counts = exports.export(
                 session.store, format, out, view, watched, choice, build_benchmark_services(options)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import JsonOption, RunOption, workspace_command
+from fcreview.cli.options import ForceOption, JsonOption, RunOption, workspace_command
 from fcreview.cli.output import emit, emit_data, emit_json, print_message, print_warning
 from fcreview.cli.report_data import build_report_page, compute_report_parts, format_metric_lines
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
@@ -29,6 +29,7 @@ def report(
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write the full report as one HTML file.", show_default=False),
     ] = None,
+    force: ForceOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the full report as Markdown.")] = False,
 ) -> None:
     """Print the benchmark's metrics for each run.
@@ -43,7 +44,7 @@ def report(
         if as_json or (html is not None and markdown):
             raise UsageError("choose one of --json, --html and --markdown")
         with open_workspace(options) as session:
-            write_page(session, run, html)
+            write_page(session, run, html, force=force)
         return
     print_part = print_metrics_json if as_json else print_metrics_text
     with open_workspace(options) as session:
@@ -54,7 +55,7 @@ def report(
                 print_warning(f"run {part.row.run}: {NO_DATASET_MESSAGE}")
 
 
-def write_page(session: WorkspaceSession, run: str | None, html: Path | None) -> None:
+def write_page(session: WorkspaceSession, run: str | None, html: Path | None, *, force: bool = False) -> None:
     """Write the full report to an HTML file, or print it as Markdown if `html` is None."""
     page = build_report_page(session, run)
     if html is None:
@@ -62,10 +63,10 @@ def write_page(session: WorkspaceSession, run: str | None, html: Path | None) ->
 
         emit_data(render_markdown(page).encode())
         return
-    from fcreview.exporters.export import write_file
+    from fcreview.exporters.export import OverwriteRules, write_file
     from fcreview.exporters.report.html import render_html
 
-    write_file(html, render_html(page).encode())
+    write_file(html, render_html(page).encode(), OverwriteRules.for_store(session.store, force=force))
     print_message(f"fcreview: {html} written")
 
 

@@ -12,7 +12,7 @@ import typer
 
 from fcreview.cli.commands.items import iterate_rows
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.options import ItemArgument, JsonOption, RunOption, workspace_command
+from fcreview.cli.options import ForceOption, ItemArgument, JsonOption, RunOption, workspace_command
 from fcreview.cli.output import emit, emit_json, print_message, terminal_width
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, format_runs, open_workspace
 from fcreview.model.sanitize import sanitize
@@ -38,6 +38,7 @@ def show(
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write the item as an HTML page to FILE.", show_default=False),
     ] = None,
+    force: ForceOption = False,
 ) -> None:
     """Show one item.
 
@@ -50,21 +51,22 @@ def show(
         if html is not None:
             if as_json:
                 raise UsageError("choose one of --html and --json")
-            _write_page(session, chosen, html)
+            _write_page(session, chosen, html, force=force)
         elif as_json:
             emit_json(build_item_json(session.store.read_detail(chosen)))
         else:
             print_item(session, chosen, full=full)
 
 
-def _write_page(session: WorkspaceSession, item: int, file: Path) -> None:
+def _write_page(session: WorkspaceSession, item: int, file: Path, *, force: bool) -> None:
     """Write the item as an HTML page. Raises ExportError if the file cannot be written."""
     from fcreview.cli.item_page import render_item_page
-    from fcreview.exporters.export import write_file
+    from fcreview.exporters.export import OverwriteRules, write_file
 
     detail = session.store.read_detail(item)
     page = render_item_page(detail, session.annotator, format_heading(detail))
-    write_file(file, page.encode("utf-8", "replace"))
+    rules = OverwriteRules.for_store(session.store, force=force)
+    write_file(file, page.encode("utf-8", "replace"), rules)
     print_message(f"written: {file}")
 
 

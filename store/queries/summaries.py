@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -57,6 +58,12 @@ def fetch_run_infos(connection: DuckDBPyConnection, workspace: Workspace) -> dic
         row |= {name: orjson.loads(row[name]) for name in ("settings", "official_metrics")}
         infos[run] = Run(**row)
     return infos
+
+
+def fetch_source_paths(connection: DuckDBPyConnection, workspace: Workspace) -> list[Path]:
+    """Return the paths of all imported files."""
+    rows = connection.execute("SELECT DISTINCT path FROM sources ORDER BY path").fetchall()
+    return [workspace.to_absolute_path(path) for (path,) in rows]
 
 
 def fetch_run_rows(connection: DuckDBPyConnection, workspace: Workspace, *, blind: bool) -> list[RunRow]:

@@ -15,7 +15,8 @@ import pytest
 from fcreview.errors import EXIT_USAGE_ERROR
 from fcreview.exporters import export as placing
 from fcreview.exporters.base import EXPORTERS, ExportError, ExportSource, FileFormat, FolderFormat, Sink
-from fcreview.exporters.export import export, new_file
+from fcreview.exporters.export import ExportOutput, OverwriteRules, new_file
+from fcreview.exporters.export import export as export_items
 from fcreview.store.filters.parser import FilterError
 from fcreview.store.rows import View
 from fcreview.store.store import Store
@@ -25,7 +26,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from fcreview.exporters.base import FileFormat, FolderFormat
-from fcreview.exporters.export import export
+from fcreview.exporters.export import ExportOutput, export
 from fcreview.exporters.base import EXPORTERS
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
@@ -42,8 +43,12 @@ def folder(source, place):
 EXPORTERS["file"] = FileFormat("file", "", "text", lambda: file)
 EXPORTERS["folder"] = FolderFormat("folder", "", lambda: folder)
 with Store.open(find_workspace(Path(sys.argv[1]))) as store:
-    export(store, sys.argv[2], sys.argv[3])
+    export(store, sys.argv[2], sys.argv[3], output=ExportOutput(force=True))
 """
+
+
+def export(store: Store, name: str, out: str | Path, view: View | None = None) -> dict[str, int]:
+    return export_items(store, name, out, view, ExportOutput(force=True))
 
 
 def half_a_file(problem: BaseException) -> Callable[[ExportSource, Sink], None]:
@@ -209,6 +214,6 @@ def test_a_pipe_is_written_as_it_is(store: Store, tmp_path: Path) -> None:
 
 def test_a_link_that_leads_to_itself_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to("out")
-    with new_file(tmp_path / "out") as file:
+    with new_file(tmp_path / "out", OverwriteRules()) as file:
         file.write(b"whole")
     assert (tmp_path / "out").read_bytes() == b"whole"

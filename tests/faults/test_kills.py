@@ -120,7 +120,7 @@ def test_a_killed_export_leaves_the_old_file_or_the_new_one(
 ) -> None:
     out = tmp_path / "out" / "labels"
     out.parent.mkdir()
-    words = ["export", sample, "--format", kind, "-o", out]
+    words = ["export", sample, "--format", kind, "--force", "-o", out]
     assert in_this_process(words, tmp_path, environ).code == 0
     whole = out.read_bytes()
     killed = rounds = new = 0

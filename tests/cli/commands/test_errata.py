@@ -50,7 +50,7 @@ def test_a_fix_rescores_exactly_its_item(cli: Cli, runs: Path, mended: Path) -> 
     assert changed and {item for _, item in changed} == {ITEM}
     mended.unlink()
     assert rule_of(cli, runs) == after, "they hold from now on"
-    again = cli("errata", "create", runs, "-o", mended)
+    again = cli("errata", "create", runs, "-o", mended, "--force")
     assert again.code == 0 and "1 golden answer" in again.err, "what is applied is taken along"
     assert rule_of(cli, runs, "--errata", "none") == before
 
@@ -146,7 +146,7 @@ def test_errata_are_written_as_exports_are(cli: Cli, runs: Path, mended: Path, t
         there.chmod(0o640)
         link = tmp_path / f"{command[0]}.link"
         link.symlink_to(there)
-        assert cli("errata", *command, "-o", link).code == 0
+        assert cli("errata", *command, "-o", link, "--force").code == 0
         assert link.is_symlink() and there.read_text() != "before" and there.stat().st_mode & 0o777 == 0o640
         pipe = tmp_path / f"{command[0]}.pipe"
         os.mkfifo(pipe)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from fcreview.exporters.base import ExportError
-from fcreview.exporters.export import write_file
+from fcreview.exporters.export import OverwriteRules, write_file
 from fcreview.exporters.report.html import bars_svg, render_html
 from fcreview.exporters.report.markdown import inline_text, render_markdown
 from fcreview.exporters.report.sections import Bar, Paragraph, ReportPage, Section, Table, TableRow, make_table
@@ -108,10 +108,10 @@ def test_bars_are_drawn_to_scale_and_said_in_words() -> None:
 
 def test_a_page_is_there_whole_or_what_was_there_before(tmp_path: Path) -> None:
     target = tmp_path / "report.html"
-    write_file(target, render_html(page(["x"])).encode())
+    write_file(target, render_html(page(["x"])).encode(), OverwriteRules())
     assert read(target.read_text()).faults == []
     assert list(tmp_path.iterdir()) == [target]
     with pytest.raises(ExportError):
-        write_file(tmp_path, render_html(page(["x"])).encode())
+        write_file(tmp_path, render_html(page(["x"])).encode(), OverwriteRules())
     with pytest.raises(ExportError):
-        write_file(tmp_path / "no" / "such" / "folder.html", render_html(page(["x"])).encode())
+        write_file(tmp_path / "no" / "such" / "folder.html", render_html(page(["x"])).encode(), OverwriteRules())

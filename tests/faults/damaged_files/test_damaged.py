@@ -56,7 +56,8 @@ async def worked_in(tmp_path: Path, environ: dict[str, str], screens: None) -> P
         ["import", place], ["queue", "create", place, "--name", "pilot", "--annotators", "tester,bob"],
         ["rules", "add", place, "ignore-case"],
         ["label", place, "simple_python_1", "--run", "1", "--adjudicate", "--verdict", "pass", "--golden-fix", fix],
-        ["errata", "create", place, "-o", place / ".fcreview" / "errata.jsonl"],
+        ["errata", "create", place, "-o", tmp_path / "errata.jsonl"],
+        ["import", place, "--errata", tmp_path / "errata.jsonl"],
     ):  # fmt: skip
         done = in_this_process(words, tmp_path, environ)
         assert done.code == 0, (words, done.err)

@@ -118,7 +118,7 @@ class Place(File):
         for words in (["report"], ["rules", "list"], ["items"], ["triage"], ["doctor"]):
             assert self.done(*words, self.runs).code == 0
         again = self.cwd / "again.jsonl"
-        assert self.done("errata", "create", self.runs, "-o", again).code == 0
+        assert self.done("errata", "create", self.runs, "-o", again, "--force").code == 0
         assert self.done("errata", "check", again).code == 0
         assert self.done("merge", other, self.runs).code == 0
 

@@ -40,7 +40,7 @@ SESSION = [
     ["compare", "1", "1", "--source", "official", "--against", "rule", "--json"],
     ["rules", "try", "ignore-case"], ["rules", "try", "accept 1 for 2", "--json"], ["rules", "add", "ignore-case"],
     ["rules", "list"], ["rules", "list", "--json"],
-    ["report", "--markdown"], ["report", "--html", "OUT/report.html"],
+    ["report", "--markdown"], ["report", "--html", "OUT/report.html", "--force"],
 ]  # fmt: skip
 FORMATS = ["jsonl", "csv", "parquet", "labelstudio", "hf", "native", "golden-patch"]
 FIXES = [
@@ -115,7 +115,7 @@ def exercise(place: Path, cwd: Path, environ: dict[str, str], *, whole: bool = T
         which = ("--run", str(row["run"]), "--", row["id"])  # an id may begin with a dash
         for words in (["show"], ["show", "--full"], ["show", "--json"], ["audit"], ["audit", "--json"]):
             command(*words, *which)
-        shown = command("show", "--html", "OUT/item.html", *which)
+        shown = command("show", "--html", "OUT/item.html", "--force", *which)
         if often[row["run"], row["id"]] == 1:
             assert shown.code == 0, shown.err
             check_page((out / "item.html").read_text("utf-8"))
@@ -144,10 +144,10 @@ def _leave_and_come_back(command: Callable[..., Done], place: Path, row: dict[st
         command("label", "--run", str(row["run"]), *said, "--", row["id"])
     for name in FORMATS:
         words = [] if name in ("native", "golden-patch") else ["--with", "content"]
-        command("export", "--format", name, *words, "-o", f"OUT/{name}")
+        command("export", "--format", name, *words, "--force", "-o", f"OUT/{name}")
     for name in ("jsonl", "labelstudio"):
         command("import-labels", f"OUT/{name}", "--format", name, "--annotator", "carol", "--said-by", "alice")
-    command("errata", "create", "-o", "OUT/errata.jsonl")
+    command("errata", "create", "--force", "-o", "OUT/errata.jsonl")
     if (out / "errata.jsonl").exists():
         command("errata", "check", "OUT/errata.jsonl")
         check_markdown(command("errata", "issue", "OUT/errata.jsonl").out)

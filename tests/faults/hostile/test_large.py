@@ -37,7 +37,7 @@ LARGEST = (
     "SELECT run, id FROM items LEFT JOIN (SELECT item, sum(length(arguments)) AS size FROM calls GROUP BY item)"
     " USING (item) ORDER BY size DESC NULLS LAST LIMIT 1"
 )
-SHOWN: list[list[str]] = [[], ["--full"], ["--json"], ["--html", "OUT/item.html"]]
+SHOWN: list[list[str]] = [[], ["--full"], ["--json"], ["--html", "OUT/item.html", "--force"]]
 COMMANDS = [
     ["items", "--json"], ["items"], ["triage"], ["report"], ["export", "--with", "content"],
     ["export", "--format", "csv", "-o", os.devnull], ["suspects"], ["items", "--where", "text:word", "--json"],

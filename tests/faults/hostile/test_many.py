@@ -21,11 +21,12 @@ COMMANDS = [
     ["import-labels", "PLACE", "labels.jsonl", "--annotator", "bob", "--said-by", "carol"],
     ["import-labels", "PLACE", "labels.jsonl", "--annotator", "bob", "--said-by", "carol"],
     ["show", "PLACE", "big"], ["show", "PLACE", "big", "--full"], ["show", "PLACE", "big", "--json"],
-    ["show", "PLACE", "big", "--html", "item.html"], ["audit", "PLACE", "big"], ["audit", "PLACE", "big", "--json"],
+    ["show", "PLACE", "big", "--html", "item.html", "--force"],
+    ["audit", "PLACE", "big"], ["audit", "PLACE", "big", "--json"],
     ["label", "PLACE", "big", "--verdict", "fail"], ["items", "PLACE", "--json"], ["adjudicate", "PLACE", "--json"],
     ["agreement", "PLACE"], ["calibrate", "PLACE"], ["suspects", "PLACE"], ["report", "PLACE"], ["triage", "PLACE"],
-    ["export", "PLACE", "-o", "out.jsonl"], ["estimate", "PLACE"],
-    ["export", "PLACE", "--format", "csv", "-o", "out.csv"], ["doctor", "PLACE"],
+    ["export", "PLACE", "--force", "-o", "out.jsonl"], ["estimate", "PLACE"],
+    ["export", "PLACE", "--format", "csv", "--force", "-o", "out.csv"], ["doctor", "PLACE"],
 ]  # fmt: skip
 FIXED = 2.0
 """Seconds that a command may take before it looks at anything."""

@@ -1,0 +1,117 @@
+"""Outputs: a file of the workspace or of a run is never replaced, any other existing file only with --force."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.errors import FcreviewError
+from fcreview.store.rows import View
+from fcreview.store.store import Store
+from fcreview.store.workspace import find_workspace
+from fcreview.tui.exports import ExportRequest, write_export
+
+Cli = Callable[..., Any]
+ITEM = "live_simple_0-0-0"
+FIX = {"ground_truth": [{"get_current_weather": {"location": ["Hangzhou, CN"], "unit": ["celsius"]}}]}
+COMMANDS = [
+    ("export", "{run}", "--format", "jsonl", "-o"),
+    ("export", "{run}", "--format", "parquet", "-o"),
+    ("report", "{run}", "--html"),
+    ("show", "{run}", ITEM, "--run", "1", "--html"),
+    ("errata", "create", "{run}", "-o"),
+    ("errata", "issue", "{errata}", "-o"),
+]
+commands = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: "-".join((*command[:2], *command[3:4])))
+
+
+@pytest.fixture
+def run(cli: Cli, samples: Path, tmp_path: Path) -> Path:
+    """A run with a review that corrects a golden answer, so that every command has something to write."""
+    run = Path(shutil.copytree(samples / "bfcl", tmp_path / "bfcl"))
+    assert cli("label", run, ITEM, "--run", "1", "--golden-fix", json.dumps(FIX)).code == 0
+    assert cli("errata", "create", run, "-o", tmp_path / "errata.jsonl").code == 0
+    return run
+
+
+def words_of(command: tuple[str, ...], run: Path) -> list[str]:
+    return [word.format(run=run, errata=run.parent / "errata.jsonl") for word in command]
+
+
+def protected(run: Path) -> list[Path]:
+    """Files of the workspace, a new journal, files of the run, and other names of both."""
+    workspace = run / ".fcreview"
+    (journal,) = (workspace / "reviews").glob("*.jsonl")
+    result = next(run.glob("result/**/*_result.json"))
+    data = next((run / "data").rglob("*.json"))
+    link, second = run.parent / "link", run.parent / "second-name"
+    link.symlink_to(journal)
+    os.link(result, second)
+    return [journal, workspace / "reviews" / "new.jsonl", workspace / "store.duckdb", link, result, data, second]
+
+
+def files_of(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "seen.json"}
+
+
+@commands
+def test_a_journal_or_an_imported_file_is_never_replaced(cli: Cli, run: Path, command: tuple[str, ...]) -> None:
+    places, words = protected(run), words_of(command, run)
+    if command[1] == "issue":
+        places = [place for place in places if ".fcreview" in os.path.realpath(place)] + [Path(words[2])]
+    before = files_of(run.parent)
+    for place in places:
+        for force in ((), ("--force",)):
+            done = cli(*words, place, *force)
+            assert done.code == 1, (place, done)
+            assert "protected. Choose another path." in done.err, done
+    assert files_of(run.parent) == before
+
+
+@commands
+def test_another_file_is_replaced_only_with_force(
+    cli: Cli, run: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    out, words = tmp_path / "out", words_of(command, run)
+    out.write_text("precious")
+    done = cli(*words, out)
+    assert (done.code, out.read_text()) == (1, "precious")
+    assert f"{out}: the file already exists. Pass --force to replace it." in done.err
+    assert cli(*words, out, "--force").code == 0
+    assert out.read_bytes() != b"precious"
+    out.unlink()
+    assert cli(*words, out).code == 0
+
+
+@pytest.mark.parametrize("format_", ["native", "golden-patch"])
+def test_a_folder_is_not_written_into_the_workspace(cli: Cli, run: Path, format_: str) -> None:
+    done = cli("export", run, "--format", format_, "-o", run / ".fcreview" / "out", "--force")
+    assert done.code == 1
+    assert "the workspace folder .fcreview is protected" in done.err
+    assert not (run / ".fcreview" / "out").exists()
+
+
+def test_the_files_of_a_named_workspace_that_is_a_link_are_protected(cli: Cli, run: Path, tmp_path: Path) -> None:
+    (run / ".fcreview").rename(tmp_path / "kept")
+    (run / ".fcreview").symlink_to(tmp_path / "kept")
+    done = cli("export", run, "--workspace", run, "-o", tmp_path / "kept" / "reviews" / "x.jsonl")
+    assert "the workspace folder .fcreview is protected" in done.err
+
+
+def test_the_screens_replace_neither(run: Path, tmp_path: Path) -> None:
+    """The palette asks before it replaces another file, so no --force is needed there."""
+    (tmp_path / "out").write_text("old")
+    with Store.open(find_workspace(run)) as store:
+        for place in protected(run):
+            with pytest.raises(
+                FcreviewError, match=r"not written: (the workspace folder \.fcreview is|imported files are) protected"
+            ):
+                write_export(store, ExportRequest("jsonl", str(place), View()), None)
+        write_export(store, ExportRequest("jsonl", str(tmp_path / "out"), View()), None)
+    assert (tmp_path / "out").read_text() != "old"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -89,8 +89,10 @@ def find_overrides(
     # For a single item, as after a key press, the index is several times as fast as a join with a list of items.
     where, value = ("item = $1", items[0]) if len(items) == 1 else ("item IN (SELECT unnest($1::BIGINT[]))", items)
     for item, *columns, listed in connection.execute(_SELECT_VERDICTS + where, [value]).fetchall():
+        judge = only_judge(each["by"] for each in listed or () if each["source"] == "judge")
         verdicts[item, *ITEM_CORRECT] = {
-            source: {"by": None, "value": verdict} for source, verdict in zip(SCORING_ORDER, columns, strict=True)
+            source: {"by": judge if source == "judge" else None, "value": verdict}
+            for source, verdict in zip(SCORING_ORDER, columns, strict=True)
         }
         for each in listed or ():
             by_source = verdicts.setdefault((item, each["target"], each["criterion"]), {})
@@ -99,6 +101,15 @@ def find_overrides(
         find_first_contradicted(verdicts.get((item, annotation.target, annotation.criterion), {}), annotation.verdict)
         for item, annotation in annotations
     ]
+
+
+def only_judge(names: Iterable[str | None]) -> str | None:
+    """Return the judge of an item, which an item verdict derived from other verdicts does not name.
+
+    None if the item has no judge or several judges.
+    """
+    judges = set(names)
+    return judges.pop() if len(judges) == 1 else None
 
 
 def fetch_judge_verdicts(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:

@@ -307,9 +307,12 @@ def window_around(text: str, position: int, cells: int) -> tuple[str, int]:
     return head + shown + tail, start - len(head)
 
 
-def pair_heading(pair: CallPair, number: int, count: int, cells: int, remarks: Sequence[str] = ()) -> Line:
-    """Return the heading of an unfolded pair, with remarks at its end: `── turn 1 · call 1 of 2 · get_weather ──`."""
-    place = f"turn {pair.turn + 1} · call {number} of {count} · "
+def pair_heading(pair: CallPair, label: str, cells: int, remarks: Sequence[str] = ()) -> Line:
+    """Return the heading of an unfolded pair, with remarks at its end: `── turn 1 · call 1 of 2 · get_weather ──`.
+
+    `label` is the number of the call, such as `call 1 of 2`.
+    """
+    place = f"turn {pair.turn + 1} · {label} · "
     state: list[StyledText] = []
     if pair.state in ONE_SIDED_LABELS:
         state = [(f" · {pair.state} {ONE_SIDED_LABELS[pair.state]}", STATE_STYLES[pair.state])]
@@ -337,19 +340,19 @@ def format_call(name: str, call: Call | None) -> str:
 
 
 def folded_pair_lines(
-    pair: CallPair, number: int, count: int, call: Call | None, ending: Line, inside_turn: bool, cells: int
+    pair: CallPair, label: str, call: Call | None, ending: Line, inside_turn: bool, cells: int
 ) -> list[Line]:
     """Render a folded pair on one line that ends with `ending`, which is never cut.
 
-    If `inside_turn`, the line omits the number of the turn.
+    `label` is the number of the call, such as `call 1 of 2`. If `inside_turn`, the line omits the number of the turn.
     """
-    label = ONE_SIDED_LABELS.get(pair.state)
+    missing_side = ONE_SIDED_LABELS.get(pair.state)
     summary = fit_line(
         (
             (f"{pair.state} ", STATE_STYLES[pair.state]),
             ("" if inside_turn else f"turn {pair.turn + 1} · ", "dim"),
-            (f"call {number} of {count} · ", "dim"),
-            (f"{label}: " if label else "", STATE_STYLES[pair.state]),
+            (f"{label} · ", "dim"),
+            (f"{missing_side}: " if missing_side else "", STATE_STYLES[pair.state]),
             (format_call(pair.name, call), "dim" if pair.state == "=" else ""),
         ),
         max(cells - line_width(ending), 20),

@@ -3,7 +3,7 @@ line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -64,7 +64,7 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
 
     `position` is the index of the pair in its turn.
     """
-    count, address = len(indexed.pairs[pair.turn]), call_address(pair.turn, position)
+    label, address = call_label(indexed.pairs[pair.turn], position), call_address(pair.turn, position)
     golden, predicted = indexed.calls_of(pair)
     folded = options.is_folded(address, is_folded_by_default(indexed, pair, address))
     remarks = pair_remarks(indexed, pair, address)
@@ -74,7 +74,7 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
     inside_turn = indexed.is_trajectory and not indexed.is_earlier_dialogue(pair.turn)
     head = Block(
         address,
-        partial(folded_pair_lines, pair, position + 1, count, golden or predicted, ending, inside_turn),
+        partial(folded_pair_lines, pair, label, golden or predicted, ending, inside_turn),
         target=address,
         differs=pair.state in "!-+",
         is_judged=indexed.only_last_turn_judged,
@@ -90,7 +90,7 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
     widths = cache(partial(measure_columns, table.rows))  # Shared, because there may be a million rows.
 
     def heading_lines(cells: int) -> list[Line]:
-        lines = [pair_heading(pair, position + 1, count, cells, [*remarks, *step])]
+        lines = [pair_heading(pair, label, cells, [*remarks, *step])]
         lines += table.lines_above(cells)
         if table.rows:
             lines.append(column_headings(widths(cells)))
@@ -110,6 +110,20 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
     if equal_rows:
         blocks.append(_equal_rows_block(f"{address}/equal", equal_rows))
     return [*blocks, *target_verdict_blocks(indexed, address), *docs]
+
+
+def call_label(pairs: Sequence[CallPair], position: int) -> str:
+    """Return the number of a call in its turn, as in its address: `call 2 of 3`.
+
+    Addresses number the golden calls in golden order, then the extra calls. If the model made the calls in another
+    order, the label of a golden call says so: `golden call 2 of 2`.
+    """
+    made = [pair.predicted for pair in pairs if pair.predicted is not None]
+    n_golden = sum(pair.golden is not None for pair in pairs)
+    in_other_order = made != sorted(made) and all(pair.golden is not None for pair in pairs[:n_golden])
+    if in_other_order and position < n_golden:
+        return f"golden call {position + 1} of {n_golden}"
+    return f"call {position + 1} of {len(pairs)}"
 
 
 @dataclass(frozen=True, slots=True)

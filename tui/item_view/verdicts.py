@@ -312,16 +312,22 @@ def _judge_value_part(verdict: Verdict, suffix: str = "") -> StyledText:
 
 
 def _unexplained_judge_lines(verdicts: Sequence[Verdict], cells: int) -> list[Line]:
-    """Render verdicts without a rationale, such as `── judge gpt-4o ✓ · args_ok_llm ✓ ──`, in as few lines as
-    possible."""
+    """Render verdicts without a rationale, such as `── judge gpt-4o ✓ · args_ok_llm ✓ "True" ──`, in as few lines as
+    possible.
+
+    The judge's reply is shown once, after the last verdict that was read from it.
+    """
     lines: list[Line] = []
     parts: list[StyledText] = []
     previous = ""
-    for verdict in verdicts:
+    last_with_reply = {verdict.rationale: at for at, verdict in enumerate(verdicts)}
+    for at, verdict in enumerate(verdicts):
         name = _judge_name(verdict)
-        value = _judge_value_part(verdict)
-        named: list[StyledText] = [(f"{name} ", "strong"), value]
-        entry = [value] if name == previous else named
+        value: Line = (_judge_value_part(verdict),)
+        if verdict.rationale and last_with_reply[verdict.rationale] == at:
+            value = (*value, (f' "{sanitize(verdict.rationale.strip())}"', "dim"))
+        named: list[StyledText] = [(f"{name} ", "strong"), *value]
+        entry = [*value] if name == previous else named
         if parts and line_width((*parts, *entry)) + 10 > cells:
             lines.append(rule_line(tuple(parts), cells))
             parts, entry = [], named

@@ -88,11 +88,11 @@ def test_missing_and_extra_calls_say_so() -> None:
 def test_a_long_name_gives_way_to_what_is_said_of_its_call(cells: int) -> None:
     name = "transport.reservations.cancel_every_booking_of_this_traveller_within"
     [pair] = detail(item([golden(name, a=1)], [])).item.pairs
-    shown = plain_text(pair_heading(pair, 1, 1, cells))
+    shown = plain_text(pair_heading(pair, "call 1 of 1", cells))
     assert display_width(shown) == cells
     assert ("· - missing ─" in shown) == (cells > 30)
     assert "within" in shown or cells < 80
-    also = plain_text(pair_heading(pair, 1, 1, cells, ["already called in step 2"]))
+    also = plain_text(pair_heading(pair, "call 1 of 1", cells, ["already called in step 2"]))
     assert display_width(also) == cells and ("· already called in step 2 ─" in also) == (cells == 160)
 
 

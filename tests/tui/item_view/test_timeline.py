@@ -106,10 +106,10 @@ def test_a_call_stands_where_it_was_made_and_a_missing_one_behind_its_forerunner
         "user    Yes",
         "+ call",
         "result  refunded",
-        "= call",
+        "= golden call 1 of 2",
         "result  3 flights",
     ]
-    order += ["- call 2 of 3 · missing: book", "── response"]
+    order += ["- golden call 2 of 2 · missing: book", "── response"]
     places = [place(lines, start) for start in order]
     assert places == sorted(places)
     assert sum("3 flights" in line for line in lines) == 1

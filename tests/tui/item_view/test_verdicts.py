@@ -73,6 +73,24 @@ def test_a_correction_that_does_not_fit_says_so() -> None:
     assert not any(line.startswith("before ") for line in lines)
 
 
+def test_calls_that_were_made_in_another_order_are_numbered_as_golden_calls() -> None:
+    made = Item("Flights-2", "Flights", n_steps=2)
+    made.golden = [golden("airport", 0), golden("price", 1), golden("flights", 2)]
+    made.predicted = [
+        predicted(name, at, 0, at // 3) for at, name in enumerate(("flights", "hotel", "taxi", "airport"))
+    ]
+    made.messages = [Message(0, -1, "user", "Fly."), Message(0, 0, "tool", "{}"), Message(0, 1, "tool", "{}")]
+    made.pairs = align(made.golden, made.predicted)
+    labels = {"flights": "golden call 3 of 3", "hotel": "call 4 of 5", "airport": "golden call 1 of 3"}
+    labels["price"] = "golden call 2 of 3"
+    lines = text(detail(made), 120)
+    for name, label in labels.items():
+        assert any(f" {label} · " in line and name in line for line in lines), label
+    made.predicted = [predicted("airport", 0), predicted("flights", 1, 0, 1)]
+    made.pairs = align(made.golden, made.predicted)
+    assert any(" call 3 of 3 · " in line and "flights" in line for line in text(detail(made), 120))
+
+
 def test_ones_own_answer_stands_beside_the_judges() -> None:
     said = Opinion(annotator="alice", target="turn:1/call:2", criterion="equivalent", verdict=True, note="same place")
     other = Opinion(annotator="bob", target="turn:1/call:2", verdict=False)
@@ -95,16 +113,25 @@ def test_judges_of_the_reply_stand_below_it() -> None:
     assert lines[reply + 2] == "  The hour is not stated."
 
 
-def test_judges_that_only_repeat_their_verdict_take_one_line_and_stand_below_the_call() -> None:
+@pytest.mark.parametrize(
+    ("reply", "other", "line"),
+    [
+        ("True", "Yes. ", '── judge recorded ✗ "True" · args_ok_llm ✗ · equivalent ✓ "Yes."'),
+        ("True", "True", '── judge recorded ✗ · args_ok_llm ✗ · equivalent ✓ "True"'),
+    ],
+)
+def test_judges_that_only_repeat_their_verdict_take_one_line_with_their_reply_below_the_call(
+    reply: str, other: str, line: str
+) -> None:
     of = item([golden("f", a="x")], [predicted("f", a="y")])
     of.verdicts = [
-        Verdict("judge", True, rationale="True", by="recorded"),
-        Verdict("judge", True, criterion="args_ok_llm", by="recorded"),
-        Verdict("judge", True, criterion="equivalent", rationale=" Yes. ", by="recorded"),
+        Verdict("judge", False, rationale=reply, by="recorded"),
+        Verdict("judge", False, criterion="args_ok_llm", by="recorded"),
+        Verdict("judge", True, criterion="equivalent", rationale=other, by="recorded"),
     ]
     lines = text(detail(of))
     judges = [line for line in lines if "judge" in line]
-    assert [line.rstrip("─ ") for line in judges] == ["── judge recorded ✓ · args_ok_llm ✓ · equivalent ✓"]
+    assert [line.rstrip("─ ") for line in judges] == [line]
     assert place(lines, "! a") < lines.index(judges[0])
 
 

@@ -45,7 +45,7 @@ SEEN = {
         "user    Yes",
         "+ call 3 of 3 · extra: cancel_reservation",
         "step 2",
-        "= call 1 of 3",
+        "= golden call 1 of 2",
     ],
     ("acebench", "agent_multi_step_0"): [
         "state   at the start",
@@ -74,7 +74,7 @@ BELOW = {
     ],
     ("complexfuncbench", "Cross-0"): [
         "✗ equivalent",
-        "── turn 1 · call 6 of 9",
+        "── turn 1 · golden call 6 of 8",
         "✓ equivalent",
         "── response · step 6",
     ],

@@ -24,7 +24,7 @@ from typing import Any
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.dataset import Dataset, DatasetFiles, file_stamp, json_text, load_dataset
 from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind, Peek
-from fcreview.importers.bfcl.joining import has_function_name, is_same_answer, is_same_question
+from fcreview.importers.bfcl.joining import has_function_name, is_same_answer, is_same_question, mask_api_keys
 from fcreview.importers.bfcl.results import load_results
 from fcreview.importers.common.discovery import SKIPPED_FOLDERS, is_utf8_name
 from fcreview.importers.common.jsonl import JsonRecord, read_first_record, read_records
@@ -82,11 +82,36 @@ def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
         what = f"skipped {count} {'file' if count == 1 else 'files'}: {reason}"
         found.issues.append(ImportIssue(str(folder), None, what, severity="notice"))
     data_folders = [folder for root in data for folder in walk_folders(root)]
-    for plan in _pair_files(results, scores, peek):
+    for plan in _pair_files(_merge_subfolders(results), _merge_subfolders(scores), peek):
         attach_dataset(plan, data_folders, list(question_folders), peek)
         found.claimed.update(plan.results, plan.scores)
         found.plans.append(plan)
     return found
+
+
+def _merge_subfolders(files_by_run: FilesByRun) -> FilesByRun:
+    """Merge the files in subfolders of a V4 model folder into one run, as the official program does.
+
+    Subfolders with files of the same category are different models, so they are not merged.
+    """
+    candidates: FilesByRun = {}
+    for (_, version), files in files_by_run.items():
+        outermost = _run_folder(files[0].path, version)
+        candidates.setdefault((outermost, version), []).extend(files)
+    merged: FilesByRun = {}
+    for (outermost, version), files in candidates.items():
+        is_one_model = len({file.category for file in files}) == len(files)
+        for file in files:
+            folder = outermost if is_one_model else filenames.model_folder(file.path)
+            merged.setdefault((folder, version), []).append(file)
+    return merged
+
+
+def _run_folder(path: Path, version: str) -> Path:
+    """Return the model folder of a file, for V4 at any depth above it."""
+    if version in filenames.FLAT_VERSIONS:
+        return filenames.model_folder(path)
+    return filenames.outermost_model_folder(path)
 
 
 def _folder_for_notice(path: Path) -> Path:
@@ -97,6 +122,7 @@ def _folder_for_notice(path: Path) -> Path:
 def _pair_files(results: FilesByRun, scores: FilesByRun, peek: Peek) -> Iterator[RunPlan]:
     """Plan a run for each model folder with results, then for scores that belong to none of these runs."""
     used: set[Path] = set()
+    folder_of = {file.path: folder for (folder, _), files in results.items() for file in files}
     for (folder, version), files in results.items():
         found, issues, is_whole = _find_counterpart(folder, version, files, peek)
         used.update(file.path for file in found)
@@ -106,7 +132,9 @@ def _pair_files(results: FilesByRun, scores: FilesByRun, peek: Peek) -> Iterator
         if paths <= used:
             continue
         found, issues, is_whole = _find_counterpart(folder, version, files, peek)
-        model = filenames.model_folder(found[0].path) if found else folder
+        is_outermost = folder == _run_folder(files[0].path, version)
+        model_folder = _run_folder if is_outermost else lambda path, _: filenames.model_folder(path)
+        model = folder_of.get(found[0].path, model_folder(found[0].path, version)) if found else folder
         if found and (model, version) in results:
             if used.isdisjoint(paths):
                 what = "these scores have no results: the result files in this folder belong to other score files"
@@ -181,7 +209,8 @@ def _candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path
     yield 5, folder
     if filenames.is_outer_folder(folder):
         for sibling in _subfolders(folder.parent):
-            if sibling != folder and filenames.is_outer_folder(sibling) and kind in sibling.name.lower():
+            is_part = filenames.is_outer_folder(sibling) and kind in sibling.name.lower()
+            if sibling != folder and is_part and filenames.has_same_suffix(folder, sibling):
                 yield 4 if _is_counterpart_name(folder.name, sibling.name, kind) else 3, sibling
     for inner in _subfolders(folder):
         if filenames.is_outer_folder(inner) and kind in inner.name.lower():
@@ -191,7 +220,7 @@ def _candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path
     if filenames.is_outer_folder(outer) and kind not in outer.name.lower():
         yield 2, outer.parent  # RUN/score/MODEL with RUN/*.json
     for sibling in _subfolders(outer.parent):
-        if sibling != outer:
+        if sibling != outer and filenames.has_same_suffix(outer, sibling):
             is_counterpart = _is_counterpart_name(outer.name, sibling.name, kind)
             yield 4 if is_counterpart else 3 if kind in sibling.name.lower() else 1, sibling / folder.name
 
@@ -216,7 +245,13 @@ def _is_visible(entry: os.DirEntry[str]) -> bool:
 
 
 def _files_of_kind(folder: Path, version: str, kind: FileKind, peek: Peek, depth: int = 0) -> list[ClassifiedFile]:
-    """Return the result or score files in a model folder and its group folders."""
+    """Return the result or score files in a model folder and its group folders.
+
+    In V4's folder of a model in `result/` or `score/`, and in group folders, all subfolders are searched.
+    """
+    is_deep = version not in filenames.FLAT_VERSIONS and (
+        depth > 0 or folder.name in filenames.GROUP_FOLDERS or filenames.is_program_folder(folder.parent)
+    )
     try:
         with os.scandir(folder) as entries:
             listed = sorted((entry.name, entry.is_dir()) for entry in entries if _is_visible(entry))
@@ -226,7 +261,8 @@ def _files_of_kind(folder: Path, version: str, kind: FileKind, peek: Peek, depth
     for name, is_folder in listed:
         path = folder / name
         if is_folder:
-            if name in filenames.GROUP_FOLDERS and depth < MAX_GROUP_DEPTH:
+            is_part = name in filenames.GROUP_FOLDERS or (is_deep and not filenames.is_outer_folder(path))
+            if is_part and depth < MAX_GROUP_DEPTH:
                 found += _files_of_kind(path, version, kind, peek, depth + 1)
         elif path.suffix in _SUFFIXES:
             file = filenames.classify_file(path, peek)
@@ -387,7 +423,7 @@ def _installed_data_folders() -> list[Path]:
 
 
 def _drop_duplicate_datasets(folders: list[Path], version: str, categories: list[str]) -> list[Path]:
-    """Drop folders whose files have the same content as those of an earlier folder."""
+    """Drop folders whose files have the same content, apart from API keys, as those of an earlier folder."""
     if len(folders) < 2:
         return folders
     first: dict[tuple[Any, ...], Path] = {}
@@ -400,8 +436,13 @@ def _drop_duplicate_datasets(folders: list[Path], version: str, categories: list
 
 @lru_cache(maxsize=1024)
 def _hash_file(path: Path, stamp: tuple[str, int, int]) -> bytes:  # noqa: ARG001
+    """Return the hash of a dataset file. Placeholders of API keys, which differ between copies, do not count."""
+    digest = hashlib.blake2b(digest_size=16)
     with open_file(path) as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()  # type: ignore[arg-type]
+        for line in file:
+            text = mask_api_keys(line.decode("utf-8", "replace")) if b"key" in line.lower() else None
+            digest.update(line if text is None else text.encode())
+    return digest.digest()
 
 
 def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:

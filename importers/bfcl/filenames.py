@@ -22,16 +22,23 @@ GROUP_FOLDERS = frozenset(
 )
 """Folders between a V4 model folder and its files."""
 
+MAX_MODEL_DEPTH = 5
+"""Maximum number of folders between the folder `result/` or `score/` and a file."""
+
 _VERSIONED_NAME = re.compile(r"BFCL_v(\d+)_(.+?)(_result|_score)?\.jsonl?")
 _V1_NAME = re.compile(r"gorilla_openfunctions_v1_test_(.+?)(_result|_score)?\.jsonl?")
 _UNVERSIONED_NAME = re.compile(r"([a-z][a-z_]*?)(_score|_result)?\.jsonl?")
 _OUTER_FOLDER = re.compile(r"(?:.*[-_.])?(?:results?|scores?)(?:[-_.].*)?", re.IGNORECASE)
+_PROGRAM_FOLDER = re.compile(r"(?:results?|scores?)(?:[-_.].*)?", re.IGNORECASE)
 _FOLDER_WITHOUT_MODEL = re.compile(r"(?:results?|scores?)(?:[-_.]bfcl.*)?", re.IGNORECASE)
+_RESULT_OR_SCORE = re.compile(r"(?<![a-z])(?:results?|scores?)(?![a-z])")
 _DATE = re.compile(r"20\d\d-\d\d-\d\d")
 _ITEM_ID = re.compile(r"(.+)_(\d+)((?:-.*)?)", re.DOTALL)
 
 VERSIONS = ("V1", "V2", "V3", "V4")
 """BFCL versions whose rules are known."""
+FLAT_VERSIONS = VERSIONS[:3]
+"""BFCL versions that write all files of a model directly into its folder."""
 
 
 def rules_version(version: str) -> str:
@@ -163,11 +170,33 @@ def _ignored_reason(path: Path) -> str | None:
 
 
 def model_folder(path: Path) -> Path:
-    """Return the folder that contains all files of one model, above V4's group folders."""
+    """Return the folder that contains all files of one model, above V4's group folders.
+
+    A group folder may contain folders of any name, such as `agentic/web_search`.
+    """
     folder = path.parent
+    for above in list(folder.parents)[: MAX_MODEL_DEPTH - 1]:
+        if is_outer_folder(above):
+            break
+        if above.name in GROUP_FOLDERS:
+            folder = above
     while folder.name in GROUP_FOLDERS and folder.parent != folder:
         folder = folder.parent
     return folder
+
+
+def outermost_model_folder(path: Path) -> Path:
+    """Return the folder that the official program takes for the model's: the one directly in `result/` or `score/`.
+
+    Returns `model_folder(path)` if no folder near the file has such a name, or if that folder is named by a date.
+    """
+    nearest = model_folder(path)
+    for folder in (nearest, *nearest.parents)[:MAX_MODEL_DEPTH]:
+        if is_program_folder(folder):
+            break
+        if is_program_folder(folder.parent):
+            return nearest if _DATE.search(folder.name) else folder
+    return nearest
 
 
 def date_in_path(folder: Path) -> str | None:
@@ -189,6 +218,23 @@ def is_early_v1_file(path: Path) -> bool:
 def is_outer_folder(folder: Path) -> bool:
     """Whether a folder has a name like `result`, `score`, `result-BFCL` or `my_scores`."""
     return _OUTER_FOLDER.fullmatch(folder.name) is not None
+
+
+def is_program_folder(folder: Path) -> bool:
+    """Whether a folder has a name like `result`, `score` or `result-BFCL`, in which the program looks for models."""
+    return _PROGRAM_FOLDER.fullmatch(folder.name) is not None
+
+
+def has_same_suffix(folder: Path, other: Path) -> bool:
+    """Whether two folder names are equal without the words `result` and `score`.
+
+    `result-ct2` belongs to `score-ct2`, not to `score` or `score-0TESTS`. A name without these words may belong to any
+    other name.
+    """
+    if not is_outer_folder(folder) or not is_outer_folder(other):
+        return True
+    first, second = (_RESULT_OR_SCORE.sub("", each.name.lower()).strip("-_.") for each in (folder, other))
+    return first == second
 
 
 def model_name(folder: Path) -> str:

@@ -7,6 +7,9 @@ them they belong. If the dataset contains the id once, a later result replaces a
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from itertools import permutations
@@ -14,7 +17,10 @@ from typing import Any
 
 from fcreview.importers.bfcl.dataset import Dataset, DatasetItem, content_text, json_text, parse_turns, repeated_id
 
-API_KEY = re.compile(r"\[redacted\]|<?\b(?:YOUR|MY|INSERT|THE)?[-_ ]?(?:RAPID|X)?[-_ ]?API[-_ ]?KEY\b>?", re.IGNORECASE)
+API_KEY = re.compile(
+    r"\[redacted\]|<?\b(?:(?:YOUR|MY|INSERT|THE)[-_ ]?|[A-Z0-9]{1,20}[-_]){0,4}(?:(?:RAPID|X)[-_ ]?)?API[-_ ]?KEY\b>?",
+    re.IGNORECASE,
+)
 """Placeholder of an unpublished API key. Versions of a dataset have different placeholders in the same question."""
 
 
@@ -39,12 +45,47 @@ def is_same_answer(ours: Any, theirs: Any) -> bool:
 
 
 def is_same_reply(quoted: Any, result: Any) -> bool:
-    """Whether a score entry quotes this result. Score entries quote wrongly formatted results as `str(result)`."""
-    if quoted == result:
+    """Whether a score entry quotes this result.
+
+    Score entries quote wrongly formatted results as `str(result)`. Some programs turned the arguments of calls, or
+    single values in them, into text before they wrote the entry.
+    """
+    if quoted == result or (isinstance(quoted, str) and quoted == str(result)):
         return True
-    if isinstance(quoted, str) and not isinstance(result, str):
-        return quoted == str(result)
+    with contextlib.suppress(RecursionError):  # values in texts may be nested deeper than Python can compare
+        if _is_same_value(quoted, result):
+            return True
     return mask_api_keys(json_text(quoted)) == mask_api_keys(json_text(result))
+
+
+def _is_same_value(first: Any, second: Any) -> bool:
+    """Whether two values are equal, or one is the other as text: `{"a": 1}`, `{"a": "1"}` and `"{\\"a\\": 1}"`."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(_is_same_value(first[key], second[key]) for key in first)
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(_is_same_value, first, second))
+    if isinstance(first, str) and isinstance(second, str):
+        parsed = [_parse_literal(text) for text in (first, second)]
+        is_structured = all(isinstance(value, (dict, list)) for value in parsed)
+        return first == second or (is_structured and _is_same_value(*parsed))
+    if isinstance(first, str) or isinstance(second, str):
+        text, value = (first, second) if isinstance(first, str) else (second, first)
+        if isinstance(value, (dict, list)):
+            return _is_same_value(_parse_literal(text), value)
+        return text in (str(value), str(value).lower(), json_text(value))
+    return type(first) is type(second) and bool(first == second)
+
+
+def _parse_literal(text: str) -> Any:
+    """Parse JSON or a Python literal. Returns None for other text and for long text."""
+    if len(text) > MAX_LITERAL_LENGTH:
+        return None
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return parse(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            continue
+    return None
 
 
 def mask_api_keys(text: str) -> str:
@@ -60,6 +101,8 @@ def _last_user_messages(turns: list[list[dict[str, Any]]]) -> list[str]:
     ]
 
 
+MAX_LITERAL_LENGTH = 100_000
+"""Longest quoted reply, in characters, that is parsed to compare it with a result."""
 MAX_PERMUTED_REPLIES = 4
 """Largest number of replies with one id that are matched by content. More replies keep the dataset's order."""
 

@@ -11,11 +11,14 @@ from fcreview.cli.commands.suspects import fetch_ranked_suspects
 from fcreview.cli.import_options import load_workspace_errata, select_errata
 from fcreview.cli.output import Progress, cell_text, format_table, print_message
 from fcreview.exporters.report.metrics import (
+    ESTIMATE_HEADING,
     Interval,
     Intervals,
     MetricRow,
     collect_metric_rows,
+    describe_sample,
     figure_table,
+    format_estimate,
     present_sources,
     shown_value,
 )
@@ -174,7 +177,8 @@ CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("benchmark", "category", "ti
 SOURCES_NOTE = (
     "Each metric has up to three values. official: from the benchmark's score files; rule: recomputed here with the "
     "benchmark's rules; corrected: with reviewed verdicts in place of automatic ones. A recomputed value is omitted if "
-    "only some of its items can be recomputed, because those items are not a random sample."
+    "only some of its items can be recomputed, because those items are not a random sample. The estimated accuracy of "
+    "all items comes from random samples."
 )
 
 
@@ -195,7 +199,7 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:
             *([run_ranking_section([_count_passes(row) for row in rows])] if len(rows) > 1 else []),
             Section(
                 "Metrics",
-                sections=[_build_metrics_section(each, _estimate_intervals(session, each, queues)) for each in parts],
+                sections=[_build_metrics_section(each, estimate_intervals(session, each, queues)) for each in parts],
             ),
             failures_section(collect_failures_by_dataset(session, view, rows)),
             suspects_section(
@@ -209,8 +213,8 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:
     )
 
 
-def _estimate_intervals(session: WorkspaceSession, part: ReportPart, queues: Sequence[QueueSample]) -> Intervals:
-    """Estimate confidence intervals of the corrected metrics. The result is empty without a random sample."""
+def estimate_intervals(session: WorkspaceSession, part: ReportPart, queues: Sequence[QueueSample]) -> Intervals:
+    """Estimate the accuracy of all items with its intervals. The result is empty without a random sample."""
     if not queues:
         return {}
     from fcreview.cli.commands.estimate import HALF_WIDTH, estimate_combined_metrics, estimate_run_metrics
@@ -222,9 +226,11 @@ def _estimate_intervals(session: WorkspaceSession, part: ReportPart, queues: Seq
             session, part.row, session.store.analysis.fetch_sample_status(part.row.run), HALF_WIDTH
         )
     return {
-        (one.table, one.level, one.name): Interval(one.corrected, one.low, one.high, one.n_random)
+        one.key: Interval(
+            one.estimated, one.low, one.high, one.n_random, one.bounds, one.n_undecided, one.is_bounds_headline
+        )
         for one in estimates
-        if one.corrected is not None and one.low is not None and one.high is not None
+        if one.estimated is not None and one.low is not None and one.high is not None
     }
 
 
@@ -334,7 +340,9 @@ def describe_queue_samples(session: WorkspaceSession) -> list[QueueSample]:
     return samples
 
 
-def format_metric_lines(fields: dict[str, Any], metrics: list[MetricRow], *, unclipped: bool = False) -> Iterator[str]:
+def format_metric_lines(
+    fields: dict[str, Any], metrics: list[MetricRow], intervals: Intervals, *, unclipped: bool = False
+) -> Iterator[str]:
     """Format metrics as tables of text. With `unclipped`, lines may be wider than the terminal."""
     words = [cell_text(fields[name]) for name in ("benchmark", "generation", "language", "model") if fields[name]]
     first = f"run {fields['run']}" if fields["run"] is not None else "combined"
@@ -342,18 +350,33 @@ def format_metric_lines(fields: dict[str, Any], metrics: list[MetricRow], *, unc
     sources = present_sources(metrics)
     for table in dict.fromkeys(line.table for line in metrics):
         part = [line for line in metrics if line.table == table]
+        found = {line.key: intervals[line.key] for line in part if line.key in intervals}
         cells = [
             [
                 "  " * line.level + cell_text(line.name),
                 *(format_metric_value(shown_value(line, source), line.unit, line.digits) for source in sources),
-                "; ".join(filter(None, (metrics_basis(line), cell_text(line.note)))),
+                *([format_estimate(found[line.key], line) if line.key in found else "·"] if found else []),
+                "; ".join(
+                    filter(
+                        None,
+                        (
+                            metrics_basis(line),
+                            cell_text(line.note),
+                            describe_sample(found[line.key], line) if line.key in found else "",
+                        ),
+                    )
+                ),
             ]
             for line in part
         ]
         yield ""
         numbers = range(1, len(sources) + 1)
         for text in format_table(
-            [cell_text(table), *sources, ""], cells, right_aligned=numbers, max_width=44, unclipped=unclipped
+            [cell_text(table), *sources, *([ESTIMATE_HEADING] if found else []), ""],
+            cells,
+            right_aligned=numbers,
+            max_width=44,
+            unclipped=unclipped,
         ):
             yield text.rstrip()
     yield ""
@@ -365,10 +388,13 @@ def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool])
     Raises: StoreError during a blind review.
     """
     lines: list[str] = []
+    queues = describe_queue_samples(session)
     for part in compute_report_parts(session, None, quiet=True):
         if is_stopped():
             break
         if part.row is not None and part.row.info.lacks_dataset:
             lines.append(NO_DATASET_MESSAGE)
-        lines += format_metric_lines(part.fields, part.metrics, unclipped=True)
+        lines += format_metric_lines(
+            part.fields, part.metrics, estimate_intervals(session, part, queues), unclipped=True
+        )
     return "\n".join(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ from fcreview.model.wording import format_count, format_metric_value
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.stats.estimation import EstimationInput, MetricEstimate
+    from fcreview.stats.population import ItemStatus
     from fcreview.store.queries.estimation import RunSampleStatus
     from fcreview.store.rows import RunRow
 
@@ -38,8 +40,9 @@ def estimate(
 ) -> None:
     """Estimate accuracy from reviewed samples.
 
-    Prints each metric corrected by reviews, with a 95 % confidence interval and the number of labels needed for the
-    target interval. Intervals need a random sample from `fcreview queue create`. docs/estimates.md explains the method.
+    Prints the corrected score and the estimated accuracy of each metric, with a 95 % confidence interval and the number
+    of labels needed for the target interval. Intervals need a random sample from `fcreview queue create`.
+    docs/estimates.md explains the method.
 
     Example: fcreview estimate runs/gpt4o --json
     """
@@ -52,14 +55,13 @@ def estimate(
             sample_status = session.store.analysis.fetch_sample_status(row.run)
             problems += [each for each in sample_status.problems if each not in problems]
             estimates = list(estimate_run_metrics(session, row, sample_status, half_width, seed))
-            print_estimates([row], estimates, half_width, as_json=as_json)
+            print_estimates([row], estimates, sample_status.items, half_width, as_json=as_json)
         for model_runs in group_combinable_runs(rows):
-            print_estimates(
-                model_runs,
-                list(estimate_combined_metrics(session, model_runs, half_width, seed)),
-                half_width,
-                as_json=as_json,
-            )
+            estimates = list(estimate_combined_metrics(session, model_runs, half_width, seed))
+            statuses = [
+                status for each in model_runs for status in session.store.analysis.fetch_sample_status(each.run).items
+            ]
+            print_estimates(model_runs, estimates, statuses, half_width, as_json=as_json)
         for problem in problems:
             print_message(f"fcreview: no random sample: {problem}")
 
@@ -122,50 +124,72 @@ def build_estimation_input(session: WorkspaceSession, row: RunRow, sample_status
 
 
 def print_estimates(
-    rows: Sequence[RunRow], estimates: Sequence[MetricEstimate], half_width: float, *, as_json: bool
+    rows: Sequence[RunRow],
+    estimates: Sequence[MetricEstimate],
+    statuses: Sequence[ItemStatus],
+    half_width: float,
+    *,
+    as_json: bool,
 ) -> None:
     """Print estimates of one run, or combined estimates of several runs."""
+    sample = count_sample_outcomes(statuses)
     if not as_json:
         if len(rows) == 1 or estimates:
-            print_estimate_tables(rows, estimates, half_width)
+            print_estimate_tables(rows, estimates, sample, half_width)
         return
     for each in estimates:
-        emit_json(_build_estimate_json(rows, each))
+        emit_json(_build_estimate_json(rows, each, sample))
 
 
-def _build_estimate_json(rows: Sequence[RunRow], metric_estimate: MetricEstimate) -> dict[str, Any]:
-    """Build the JSON object {run, benchmark, table, level, name, unit, automatic, corrected, low, high, n_random,
-    n_known, method, why, needed}.
+def count_sample_outcomes(statuses: Sequence[ItemStatus]) -> dict[str, int]:
+    """Count the drawn items by outcome: drawn, decided, unsure, skipped, in disagreement, not reviewed."""
+    from fcreview.stats.population import UNDECIDED
+
+    counts = Counter(each.sample_outcome for each in statuses if each.sample_outcome)
+    return {"drawn": counts.total()} | {name: counts[name] for name in ("decided", *UNDECIDED, "not reviewed")}
+
+
+def _build_estimate_json(rows: Sequence[RunRow], one: MetricEstimate, sample: dict[str, int]) -> dict[str, Any]:
+    """Build the JSON object of a metric.
 
     Values are in `unit`. `run` is null for combined metrics. Without an interval, `low` and `high` are null and `why`
     is the reason.
     """
     from fcreview.stats.estimation import explain_method
 
+    low, high = one.bounds or (None, None)
+    headline = "bounds" if one.is_bounds_headline else None if one.low is None else "interval"
     return {
         "run": rows[0].run if len(rows) == 1 else None, "benchmark": rows[0].info.benchmark,
-        "table": metric_estimate.table, "level": metric_estimate.level, "name": metric_estimate.name,
-        **{name: getattr(metric_estimate, name) for name in ("unit", "automatic", "corrected", "low", "high")},
-        "n_random": metric_estimate.n_random, "n_known": metric_estimate.n_known, "method": metric_estimate.method,
-        "why": explain_method(metric_estimate.method, metric_estimate.criteria),
-        "needed": metric_estimate.needed,
+        "table": one.table, "level": one.level, "name": one.name,
+        **{name: getattr(one, name) for name in ("unit", "automatic", "corrected", "estimated", "low", "high")},
+        "bounds_low": low, "bounds_high": high, "headline": headline,
+        "n_random": one.n_random, "n_known": one.n_known, "method": one.method,
+        "why": explain_method(one.method, one.criteria), "needed": one.needed,
+        "sample": {name.replace(" ", "_"): count for name, count in sample.items()},
     }  # fmt: skip
 
 
-def print_estimate_tables(rows: Sequence[RunRow], estimates: Sequence[MetricEstimate], half_width: float) -> None:
+def print_estimate_tables(
+    rows: Sequence[RunRow], estimates: Sequence[MetricEstimate], sample: dict[str, int], half_width: float
+) -> None:
     info, languages = rows[0].info, "+".join(dict.fromkeys(row.info.language for row in rows))
     words = [cell_text(name) for name in (info.benchmark, info.generation, languages, info.model)]
     first = f"run {rows[0].run}" if len(rows) == 1 else "combined"
     emit(f"{first}   {'  '.join(word for word in words if word)}   {sum(row.n_items for row in rows):,} items")
-    for line in format_missing_interval_reasons(estimates):
+    if sample["drawn"]:
+        emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample.items()))
+    for line in (*format_undecided(estimates, sample), *format_missing_interval_reasons(estimates, sample)):
         emit(line)
+    has_bounds = any(one.bounds for one in estimates)
     for table in dict.fromkeys(one.table for one in estimates):
         cells = [
             [
                 "  " * one.level + cell_text(one.name),
                 format_metric_value(one.automatic, one.unit, one.digits),
                 format_metric_value(one.corrected, one.unit, one.digits),
-                format_interval(one),
+                *format_estimate(one),
+                *([format_bounds(one)] if has_bounds else []),
                 f"{one.n_random:,}",
                 f"{one.n_known:,}",
                 "" if one.needed is None else f"{one.needed:,}",
@@ -174,21 +198,29 @@ def print_estimate_tables(rows: Sequence[RunRow], estimates: Sequence[MetricEsti
             if one.table == table
         ]
         emit()
-        heads = [
-            cell_text(table),
-            "automatic",
-            "corrected",
-            "[95 %]",
-            "sampled",
-            "labelled",
-            f"needed for ±{half_width:g}",
-        ]
-        for text in format_table(heads, cells, right_aligned=(1, 2, 4, 5, 6), max_width=44):
+        bounds = ["undecided fail to pass"] if has_bounds else []
+        heads = [cell_text(table), "automatic", "corrected", "estimated accuracy", "95 % CI", *bounds]
+        heads += ["sampled", "labelled", f"needed for ±{half_width:g}"]
+        right_aligned = [at for at in range(1, len(heads)) if heads[at] not in ("95 % CI", *bounds)]
+        for text in format_table(heads, cells, right_aligned=right_aligned, max_width=44):
             emit(text)
     emit()
 
 
-def format_missing_interval_reasons(estimates: Sequence[MetricEstimate]) -> Iterator[str]:
+def format_undecided(estimates: Sequence[MetricEstimate], sample: dict[str, int]) -> Iterator[str]:
+    """Format what undecided items of the sample mean for the estimates."""
+    if not any(one.bounds for one in estimates):
+        return
+    undecided = sample["drawn"] - sample["decided"] - sample["not reviewed"]
+    reached = undecided + sample["decided"]
+    counts = f"undecided: {undecided:,} of {reached:,} reviewed sample items ({100 * undecided / reached:.0f} %)"
+    if any(one.is_bounds_headline for one in estimates):
+        yield f"{counts}. Estimates are ranges, from all of them failing to all passing."
+    else:
+        yield f"{counts}. The interval treats them like decided items with the same automatic verdict."
+
+
+def format_missing_interval_reasons(estimates: Sequence[MetricEstimate], sample: dict[str, int]) -> Iterator[str]:
     """Format the reasons why metrics have no interval."""
     from fcreview.stats.estimation import explain_method
 
@@ -198,22 +230,33 @@ def format_missing_interval_reasons(estimates: Sequence[MetricEstimate]) -> Iter
         reviewed = (
             f"{format_count(known, 'item')} reviewed, but not in a random sample" if known else "nothing reviewed"
         )
-        yield f"no intervals: {reviewed}. Use fcreview queue create to draw a sample."
+        advice = "Review the sample" if sample["drawn"] else "Use fcreview queue create to draw a sample"
+        yield f"no intervals: {reviewed}. {advice}."
     reasons: dict[str, list[str]] = {}
     for one in estimates:
-        if one.method in ("not sampled", "not asked", "other verdicts"):
+        if one.method in ("undecided", "not sampled", "not asked", "other verdicts"):
             reasons.setdefault(explain_method(one.method, one.criteria), []).append(one.name)
     for reason, names in reasons.items():
         shown = ", ".join(map(cell_text, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
         yield f"no interval for {shown}: {reason}"
 
 
-def format_interval(metric_estimate: MetricEstimate) -> str:
-    """Format the interval as `[69.8, 79.6]`, or `·` without one."""
-    if metric_estimate.low is None or metric_estimate.high is None:
+def format_estimate(one: MetricEstimate) -> tuple[str, str]:
+    """Format the estimated value and its interval: (`74.9 %`, `[69.8, 79.6]`), or `·` for what there is not.
+
+    If too many items are undecided, the estimated value is a range.
+    """
+    if one.is_bounds_headline:
+        return format_bounds(one), "·"
+    if one.low is None or one.high is None:
+        return "·", "·"
+    low, high = (format_metric_value(each, one.unit, one.digits).removesuffix(" %") for each in (one.low, one.high))
+    return format_metric_value(one.estimated, one.unit, one.digits), f"[{low}, {high}]"
+
+
+def format_bounds(one: MetricEstimate) -> str:
+    """Format the range from all undecided items failing to all passing: `71.8 to 79.0 %`; `·` without one."""
+    if one.bounds is None:
         return "·"
-    low, high = (
-        format_metric_value(each, metric_estimate.unit, metric_estimate.digits).removesuffix(" %")
-        for each in (metric_estimate.low, metric_estimate.high)
-    )
-    return f"[{low}, {high}]"
+    low, high = (format_metric_value(each, one.unit, one.digits) for each in one.bounds)
+    return f"{low.removesuffix(' %')} to {high}"

@@ -11,9 +11,15 @@ import typer
 from fcreview.cli.errors import UsageError
 from fcreview.cli.options import ForceOption, JsonOption, RunOption, workspace_command
 from fcreview.cli.output import emit, emit_data, emit_json, print_message, print_warning
-from fcreview.cli.report_data import build_report_page, compute_report_parts, format_metric_lines
+from fcreview.cli.report_data import (
+    build_report_page,
+    compute_report_parts,
+    describe_queue_samples,
+    estimate_intervals,
+    format_metric_lines,
+)
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
-from fcreview.exporters.report.metrics import MetricRow, present_sources
+from fcreview.exporters.report.metrics import Intervals, MetricRow, present_sources
 from fcreview.model.wording import NO_DATASET_MESSAGE
 
 if TYPE_CHECKING:
@@ -34,7 +40,8 @@ def report(
 ) -> None:
     """Print the benchmark's metrics for each run.
 
-    Each metric has an official, a recomputed (rule) and a corrected value. Combined metrics of several runs of one
+    Each metric has an official, a recomputed (rule) and a corrected value, and an estimated accuracy with a 95 %
+    confidence interval if a random sample was reviewed. Combined metrics of several runs of one
     model (ACEBench: both languages) follow at the end. The full report of --html and --markdown adds failure causes,
     suspect golden answers, calibration, agreement, review progress and sampling.
 
@@ -49,8 +56,9 @@ def report(
     print_part = print_metrics_json if as_json else print_metrics_text
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
+        queues = describe_queue_samples(session)
         for part in compute_report_parts(session, run):
-            print_part(part.fields, part.metrics)
+            print_part(part.fields, part.metrics, estimate_intervals(session, part, queues))
             if part.row is not None and part.row.info.lacks_dataset:
                 print_warning(f"run {part.row.run}: {NO_DATASET_MESSAGE}")
 
@@ -70,16 +78,19 @@ def write_page(session: WorkspaceSession, run: str | None, html: Path | None, *,
     print_message(f"fcreview: {html} written")
 
 
-def print_metrics_json(run_fields: dict[str, Any], metrics: list[MetricRow]) -> None:
+def print_metrics_json(run_fields: dict[str, Any], metrics: list[MetricRow], intervals: Intervals) -> None:
     shared = {name: value for name, value in run_fields.items() if name != "n_items"}
     sources = present_sources(metrics)
     for line in metrics:
         fields = asdict(line)
         values, n = fields.pop("values"), fields.pop("n")
         counts = {"n": {source: n.get(source) for source in sources}}
-        emit_json(shared | fields | counts | {source: values.get(source) for source in sources})
+        found = intervals.get(line.key)
+        estimate = (found.value, found.low, found.high) if found else (None, None, None)
+        estimated = dict(zip(("estimated", "low", "high"), estimate, strict=True))
+        emit_json(shared | fields | counts | {source: values.get(source) for source in sources} | estimated)
 
 
-def print_metrics_text(run_fields: dict[str, Any], metrics: list[MetricRow]) -> None:
-    for text in format_metric_lines(run_fields, metrics):
+def print_metrics_text(run_fields: dict[str, Any], metrics: list[MetricRow], intervals: Intervals) -> None:
+    for text in format_metric_lines(run_fields, metrics, intervals):
         emit(text)

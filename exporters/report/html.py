@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from fcreview.exporters.report.sections import Bar, Paragraph, ReportPage, Section, Table, TableRow
-from fcreview.model.metric import METRIC_SOURCES, MetricSource
+from fcreview.exporters.report.sections import Bar, BarSource, Paragraph, ReportPage, Section, Table, TableRow
+from fcreview.model.metric import METRIC_SOURCES
 from fcreview.model.sanitize import sanitize
 
 STYLE = """
-:root { color-scheme: light dark; --line: #8886; --official: #8a8f98; --rule: #4f8fd0; --corrected: #2e9e6b; }
+:root { color-scheme: light dark; --line: #8886; --official: #8a8f98; --rule: #4f8fd0; --corrected: #2e9e6b;
+  --estimated: #8e6bbf; }
 * { box-sizing: border-box; }
 body { font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; max-width: 72rem; padding: 1rem; }
 h1 { font-size: 1.6rem; margin: .5rem 0; }
@@ -37,6 +38,7 @@ td:last-child:not(.right) { font-size: .9em; }
 .official { fill: var(--official); background: var(--official); }
 .rule { fill: var(--rule); background: var(--rule); }
 .corrected { fill: var(--corrected); background: var(--corrected); }
+.estimated { fill: var(--estimated); background: var(--estimated); }
 .whisker { stroke: currentColor; stroke-width: 1.5px; vector-effect: non-scaling-stroke; }
 .l1 { padding-left: 1.5rem; } .l2 { padding-left: 2.5rem; } .l3 { padding-left: 3.5rem; } .l4 { padding-left: 4.5rem; }
 @media screen and (min-width: 901px), print {
@@ -83,7 +85,12 @@ td:last-child:not(.right) { font-size: .9em; }
 BAR_SPACING = 6
 """Height of a bar plus the gap below it, in hundredths of the width of the drawing."""
 BAR_HEIGHT = 5
-SOURCE_COLORS: dict[MetricSource, str] = {"official": "#8a8f98", "rule": "#4f8fd0", "corrected": "#2e9e6b"}
+SOURCE_COLORS: dict[BarSource, str] = {
+    "official": "#8a8f98",
+    "rule": "#4f8fd0",
+    "corrected": "#2e9e6b",
+    "estimated": "#8e6bbf",
+}
 
 
 def bars_svg(found: Sequence[Bar]) -> str:
@@ -91,13 +98,10 @@ def bars_svg(found: Sequence[Bar]) -> str:
     if not found:
         return ""
     said = escape(", ".join(map(_bar_label, found)), quote=True)
-    height = BAR_SPACING * len(METRIC_SOURCES)
+    rows = {source: BAR_SPACING * number for number, source in enumerate(SOURCE_COLORS)}
+    height = BAR_SPACING * len(METRIC_SOURCES) if found[-1].source != "estimated" else BAR_SPACING * len(rows)
     head = f'<svg viewBox="0 0 100 {height}" preserveAspectRatio="none" role="img" aria-label="{said}">'
-    return (
-        head
-        + "".join(part for bar in found for part in _bar_elements(bar, BAR_SPACING * METRIC_SOURCES.index(bar.source)))
-        + "</svg>"
-    )
+    return head + "".join(part for bar in found for part in _bar_elements(bar, rows[bar.source])) + "</svg>"
 
 
 def _bar_elements(bar: Bar, top: int) -> Iterator[str]:
@@ -117,7 +121,7 @@ def _bar_label(bar: Bar) -> str:
     return f"{bar.source} {100 * bar.value:.1f} %{interval}"
 
 
-LEGEND = " ".join(f'<span class="key {source}"></span> {source}' for source in METRIC_SOURCES)
+LEGEND = " ".join(f'<span class="key {source}"></span> {source}' for source in SOURCE_COLORS)
 MAX_INDENT = 4
 """Deepest indentation level in the style sheet."""
 MAX_PHONE_COLUMNS = 5

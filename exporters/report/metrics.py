@@ -22,13 +22,17 @@ _BAR_MAXIMUM: dict[MetricUnit, float] = {"share": 1.0, "percent": 100.0}
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Estimate of a corrected metric with its 95 % interval, in the metric's unit."""
+    """Estimated value of a metric with its 95 % confidence interval, in the metric's unit."""
 
     value: float
     low: float
     high: float
     n_random: int
     """Number of randomly drawn, reviewed items behind the estimate."""
+    bounds: tuple[float, float] | None = None
+    """As in `MetricEstimate`, and likewise the next two fields."""
+    n_undecided: int = 0
+    is_bounds_headline: bool = False
 
 
 @dataclass(slots=True)
@@ -53,6 +57,7 @@ class MetricRow:
         return self.table, self.level, self.name
 
 
+ESTIMATE_HEADING = "estimated accuracy, 95 % CI"
 Intervals = dict[MetricKey, Interval]
 """Estimates by metric. A metric without a random sample has no entry."""
 
@@ -98,24 +103,46 @@ def figure_table(title: str, lines: Sequence[MetricRow], intervals: Intervals) -
     """Return a table of published metrics, with a column of estimates if there are any."""
     estimated = any(line.key in intervals for line in lines)
     sources = present_sources(lines)
-    heads = [title, *sources, *(["estimate [95 %]"] if estimated else []), "over"]
+    heads = [title, *sources, *([ESTIMATE_HEADING] if estimated else []), "over"]
     rows = [TableRow(_cells(line, sources, intervals, estimated), line.level, _bars(line, intervals)) for line in lines]
     return Table(heads, rows, frozenset(range(1, len(heads) - 1)))
 
 
 def _cells(line: MetricRow, sources: Sequence[MetricSource], intervals: Intervals, estimated: bool) -> list[str]:
-    def shown(value: float | None) -> str:
-        return format_metric_value(value, line.unit, line.digits)
-
     found = intervals.get(line.key)
-    interval = f"[{shown(found.low)}, {shown(found.high)}]" if found else ""
-    estimate = f"{shown(found.value)} {interval}, {found.n_random:,} drawn" if found else ""
     return [
         line.name,
-        *(shown(shown_value(line, source)) for source in sources),
-        *([estimate] if estimated else []),
-        "; ".join(filter(None, (basis(line), line.note))),
+        *(_format_value(shown_value(line, source), line) for source in sources),
+        *([format_estimate(found, line) if found else ""] if estimated else []),
+        "; ".join(filter(None, (basis(line), line.note, describe_sample(found, line) if found else ""))),
     ]
+
+
+def format_estimate(estimate: Interval, line: MetricRow) -> str:
+    """Format an estimate: `75.3 % [72.9, 77.7]`, or a range if too many sampled items are undecided."""
+    if estimate.is_bounds_headline and estimate.bounds is not None:
+        return _format_range(estimate.bounds, line)
+    low, high = (_format_value(each, line).removesuffix(" %") for each in (estimate.low, estimate.high))
+    return f"{_format_value(estimate.value, line)} [{low}, {high}]"
+
+
+def describe_sample(estimate: Interval, line: MetricRow) -> str:
+    """Describe the sample: `120 sampled, 71.8 to 79.0 % if the 5 undecided items all fail or all pass`."""
+    text = f"{estimate.n_random:,} sampled"
+    if estimate.bounds is None:
+        return text
+    n = estimate.n_undecided
+    undecided = "the undecided item fails or passes" if n == 1 else f"the {n:,} undecided items all fail or all pass"
+    return f"{text}, {_format_range(estimate.bounds, line)} if {undecided}"
+
+
+def _format_range(ends: tuple[float, float], line: MetricRow) -> str:
+    low, high = (_format_value(each, line) for each in ends)
+    return f"{low.removesuffix(' %')} to {high}"
+
+
+def _format_value(value: float | None, line: MetricRow) -> str:
+    return format_metric_value(value, line.unit, line.digits)
 
 
 def _bars(line: MetricRow, intervals: Intervals) -> list[Bar]:
@@ -125,11 +152,14 @@ def _bars(line: MetricRow, intervals: Intervals) -> list[Bar]:
     found = []
     for source in METRIC_SOURCES:
         value = shown_value(line, source)
-        estimate = intervals.get(line.key) if source == "corrected" else None
-        if estimate is not None:
-            found.append(Bar(source, *(_part(each, whole) for each in (estimate.value, estimate.low, estimate.high))))
-        elif value is not None:
+        if value is not None:
             found.append(Bar(source, _part(value, whole)))
+    estimate = intervals.get(line.key)
+    if estimate is not None:
+        ends = estimate.low, estimate.high
+        if estimate.is_bounds_headline and estimate.bounds is not None:
+            ends = estimate.bounds
+        found.append(Bar("estimated", *(_part(each, whole) for each in (estimate.value, *ends))))
     return found
 
 

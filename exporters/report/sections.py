@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, format_share, group_clusters, summarize_group
 from fcreview.model.metric import METRIC_SOURCES, MetricSource
@@ -48,11 +48,14 @@ class Paragraph:
     text: str
 
 
+BarSource = MetricSource | Literal["estimated"]
+
+
 @dataclass(frozen=True, slots=True)
 class Bar:
     """A share drawn as a bar."""
 
-    source: MetricSource
+    source: BarSource
     value: float
     """Length of the bar, from 0 to 1."""
     low: float | None = None

@@ -279,10 +279,14 @@ class MetricCalculator:
 
     def with_verdicts(self, verdicts: Iterable[tuple[int, bool]]) -> MetricValues:
         """Compute the metrics with other verdicts, given as (position of the item, verdict) pairs."""
+        return collect_metric_values(self._compute_metrics(self.assume_verdicts(verdicts)))
+
+    def assume_verdicts(self, verdicts: Iterable[tuple[int, bool]]) -> list[ScoredItem]:
+        """Return the items with other verdicts, given as (position of the item, verdict) pairs."""
         items = self._items.copy()
         for at, verdict in verdicts:
             items[at] = self._with_verdict(at, verdict)
-        return collect_metric_values(self._compute_metrics(items))
+        return items
 
     def with_same_verdict(self, positions: Iterable[int], verdict: bool) -> MetricValues:
         """Compute the metrics with one verdict on all items at these positions."""

@@ -50,11 +50,14 @@ class EstimationInput:
     """Human answers on criteria other than pass and fail."""
 
 
-EstimationMethod = Literal["posterior", "all known", "known only", "not sampled", "not asked", "other verdicts"]
+EstimationMethod = Literal[
+    "posterior", "all known", "known only", "undecided", "not sampled", "not asked", "other verdicts"
+]
 METHOD_REASONS: dict[EstimationMethod, str] = {
     "posterior": "",
     "all known": "all items that it depends on have a human verdict",
     "known only": "no item was reviewed as part of a random sample",
+    "undecided": "all reviewed items of the sample are unsure, skipped or in disagreement",
     "not sampled": "some of its items could not be part of any sample",
     "not asked": "it needs human answers on {criteria} for every reviewed item of the sample",
     "other verdicts": "it does not depend on item verdicts",
@@ -106,7 +109,9 @@ class MetricDependencies:
         """Return how a metric is estimated, or why it cannot be estimated."""
         categories = _select_categories(self._changed_by_verdicts, key)
         if categories:
-            return _choose_method(categories, self._run.statuses, self._population, is_sampled=self._is_sampled)
+            method = _choose_method(categories, self._run.statuses, self._population, is_sampled=self._is_sampled)
+            is_undecided = method == "known only" and any(each.is_undecided for each in self._run.statuses)
+            return "undecided" if is_undecided else method
         names = self.find_criteria(key)
         if not names:
             return "other verdicts"
@@ -202,8 +207,9 @@ class MetricEstimate:
     automatic: float | None
     """Value computed from automatic verdicts only."""
     corrected: float | None
-    """Estimated value for all items if there is an interval. Otherwise, the value with human verdicts instead of
-    automatic ones where there are any."""
+    """Value with human verdicts instead of automatic ones where there are any."""
+    estimated: float | None
+    """Estimated value for all items; None without an interval."""
     low: float | None
     """Lower end of the 95 % interval; None without an interval."""
     high: float | None
@@ -216,6 +222,13 @@ class MetricEstimate:
     """Number of further sampled reviews until the interval has the requested width; None if unknown or impossible."""
     criteria: tuple[str, ...] = ()
     """Criteria that the metric depends on; empty if it depends on item verdicts."""
+    n_undecided: int = 0
+    """Number of undecided items in the samples of the run."""
+    bounds: tuple[float, float] | None = None
+    """Lower end of the interval if all undecided items fail, and upper end if all pass. None without undecided
+    items."""
+    is_bounds_headline: bool = False
+    """Whether so many sampled items are undecided that the bounds replace the interval."""
 
     @property
     def key(self) -> MetricKey:
@@ -286,14 +299,66 @@ def choose_n_draws(n_items: int) -> int:
     return max(400, min(1000, 2_000_000 // max(n_items, 1)))
 
 
+MAX_UNDECIDED_SHARE = 0.05
+"""Share of undecided items among the reached items of a sample from which the bounds are the headline."""
+
+
+def is_mostly_decided(statuses: Sequence[ItemStatus]) -> bool:
+    """Whether so few sampled items are undecided that the interval is the headline."""
+    undecided = sum(each.is_undecided for each in statuses)
+    decided = sum(each.sample_outcome == "decided" for each in statuses)
+    return undecided < MAX_UNDECIDED_SHARE * (undecided + decided) or not undecided
+
+
+def assume_verdict(run: EstimationInput, verdict: bool) -> EstimationInput:
+    """Return the run as if annotators had given this verdict to all undecided items of the sample."""
+    undecided = [each.is_undecided for each in run.statuses]
+    calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
+    items = calculator.assume_verdicts((at, verdict) for at, flag in enumerate(undecided) if flag)
+    return replace(run, reviewed_items=items, statuses=_assume_statuses(run.statuses, verdict))
+
+
+def _assume_statuses(statuses: Sequence[ItemStatus], verdict: bool) -> list[ItemStatus]:
+    return [
+        replace(each, human=verdict, is_random=True, sample_outcome="decided") if each.is_undecided else each
+        for each in statuses
+    ]
+
+
 def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) -> Iterator[MetricEstimate]:
     """Estimate each metric of a run that is a share, a percentage or a score.
+
+    Undecided items of the sample are estimated like the other items with the same automatic verdict. The bounds show
+    their effect.
 
     Args:
         run: Items with their reviews.
         half_width: Half-width of the interval in percentage points for which `needed` is computed.
         seed: Random seed.
     """
+    n_undecided = sum(each.is_undecided for each in run.statuses)
+    if not n_undecided:
+        yield from _estimate_metrics(run, half_width, seed)
+        return
+    low, high = (
+        {each.key: each for each in _estimate_metrics(assume_verdict(run, verdict), half_width, seed)}
+        for verdict in (False, True)
+    )
+    is_headline = not is_mostly_decided(run.statuses)
+    for each in _estimate_metrics(run, half_width, seed):
+        ends = [
+            end
+            for other in (low.get(each.key), high.get(each.key), each)
+            if other is not None and not other.criteria and other.low is not None and other.high is not None
+            for end in (other.low, other.high)
+        ]
+        bounds = (min(ends), max(ends)) if ends else None
+        yield replace(
+            each, n_undecided=n_undecided, bounds=bounds, is_bounds_headline=bounds is not None and is_headline
+        )
+
+
+def _estimate_metrics(run: EstimationInput, half_width: float, seed: int) -> Iterator[MetricEstimate]:
     draws = draw_metrics(run, seed)
     models = [AnswerModel(run.automatic_items, run.statuses, answers) for answers in run.criterion_answers]
     dependencies = MetricDependencies(run, models, is_sampled=draws is not None)
@@ -316,14 +381,14 @@ def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) 
         point, (n_random, n_known, n_items) = PERCENTAGE_POINT.get(metric.unit), dependencies.count_items(key)
         width = None if point is None else half_width * point
         known = reviewed[key].value if key in reviewed else None
-        estimate: _Estimate = known, None, None, None
+        estimate: _Estimate = None, None, None, None
         if methods[key] == "all known":
             estimate = known, known, known, 0
         elif draws is not None and key in variance_models:
             estimate = _estimate_from_verdicts(draws, key, variance_models[key], width)
         elif methods[key] == "posterior" and key in by_answers:
             estimate = _estimate_from_answers(by_answers[key], n_random, n_items - n_known, width)
-        corrected, low, high, needed = estimate
+        estimated, low, high, needed = estimate
         yield MetricEstimate(
             table=metric.table,
             level=metric.level,
@@ -331,7 +396,8 @@ def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) 
             unit=metric.unit,
             digits=metric.digits,
             automatic=automatic[key].value if key in automatic else None,
-            corrected=corrected,
+            corrected=known,
+            estimated=estimated,
             low=low,
             high=high,
             n_random=n_random,
@@ -343,7 +409,7 @@ def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) 
 
 
 _Estimate = tuple[float | None, float | None, float | None, int | None]
-"""(corrected, low, high, needed), which are fields of `MetricEstimate`."""
+"""(estimated, low, high, needed), which are fields of `MetricEstimate`."""
 
 
 def _estimate_from_verdicts(
@@ -472,17 +538,40 @@ def combine_runs(
 class PassRateEstimate:
     """Estimated pass rate of all items, with the ends of its 95 % interval; from 0 to 1."""
 
-    corrected: float
+    estimated: float
     low: float
     high: float
     needed: int | None
     """Number of further sampled reviews until the interval has the requested width; None if impossible."""
+    bounds: tuple[float, float] | None = None
+    """As in `MetricEstimate`."""
+    n_undecided: int = 0
+    is_bounds_headline: bool = False
 
 
 def estimate_pass_rate(statuses: Sequence[ItemStatus], half_width: float, seed: int = SEED) -> PassRateEstimate | None:
     """Estimate the share of items that pass. `half_width`, from 0 to 1, is the half-width of the interval for which
     `needed` is computed. Returns None without a random sample, or if there are unreviewed items that no sample could
     draw."""
+    estimate = _estimate_pass_rate(statuses, half_width, seed)
+    n_undecided = sum(each.is_undecided for each in statuses)
+    if not n_undecided:
+        return estimate
+    low, high = (
+        _estimate_pass_rate(_assume_statuses(statuses, verdict), half_width, seed) for verdict in (False, True)
+    )
+    if low is None or high is None:
+        return None
+    is_headline = estimate is None or not is_mostly_decided(statuses)
+    return replace(
+        estimate or PassRateEstimate((low.low + high.high) / 2, low.low, high.high, None),
+        bounds=(low.low, high.high),
+        n_undecided=n_undecided,
+        is_bounds_headline=is_headline,
+    )
+
+
+def _estimate_pass_rate(statuses: Sequence[ItemStatus], half_width: float, seed: int) -> PassRateEstimate | None:
     population = build_population(statuses)
     if not population.n_random or population.unsampled:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -15,6 +16,11 @@ AutomaticOutcome = bool | str | None
 """Automatic verdict of an item, or for other criteria the kind of its automatic answer (`classify_answer`)."""
 RunCategory = tuple[int, str]
 """(index of a run, name of a category)"""
+
+SampleOutcome = Literal["decided", "unsure", "skipped", "in disagreement", "not reviewed"]
+"""What reviews of a drawn item led to. `not reviewed`: annotators have not reached the item yet."""
+UNDECIDED: tuple[SampleOutcome, ...] = ("unsure", "skipped", "in disagreement")
+"""Outcomes of drawn items that were reached and have no verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,13 @@ class ItemStatus:
     context: str = ""
     """Further property on which the right answer may depend, as text from `describe_chain_contexts`; empty if there is
     none."""
+    sample_outcome: SampleOutcome | None = None
+    """Outcome of a drawn item; None if no sample drew the item."""
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether a sample drew the item, and annotators reached it without a verdict."""
+        return self.sample_outcome in UNDECIDED
 
     @property
     def run_category(self) -> RunCategory:

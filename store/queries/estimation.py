@@ -7,7 +7,7 @@ random sample allow conclusions on other items, so these queries determine which
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,16 +17,17 @@ import orjson
 from fcreview.model.address import WHOLE_TARGETS
 from fcreview.model.json_value import parse_json
 from fcreview.model.review import CORRECT, ITEM_CORRECT, ItemKey
-from fcreview.model.verdict import SCORING_ORDER, same_verdict
+from fcreview.model.verdict import DISPUTED, SCORING_ORDER, same_verdict
 from fcreview.stats.answer_model import CriterionAnswers
 from fcreview.stats.calibration_pairs import VerdictPair
-from fcreview.stats.population import ItemStatus, format_stratum_name
+from fcreview.stats.population import ItemStatus, SampleOutcome, format_stratum_name
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.filters.build import add_terms
 from fcreview.store.filters.keys import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FilterError, quote_or_hash
 from fcreview.store.queries.agreement import fetch_reviewed_items
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
+from fcreview.store.queries.sample_progress import ContentKey, find_sample_outcomes, sampled_keys, to_content_key
 from fcreview.store.queries.scored_items import only_judge
 from fcreview.store.queues.create import QueueRequest, fetch_population
 from fcreview.store.queues.queue_file import QueueError, QueueFile, read_queues
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
 RUN_KEY_FIELDS = ("benchmark", "generation", "language", "model")
 """Fields of an `ItemKey`, and of the runs in a queue file, that identify the run."""
-ContentKey = str
-"""An item's key fields and hashes as a JSON list, the same in every copy of the workspace."""
 
 
 @dataclass(slots=True)
@@ -85,7 +84,7 @@ class QueueSample:
 
     def add_queue(self, queue: QueueFile) -> None:
         """Add an extension of the queue to the sample."""
-        self.content_keys_by_queue[queue.name] = _sampled_keys(queue)
+        self.content_keys_by_queue[queue.name] = set(sampled_keys(queue))
         self.extensions.append(queue)
 
 
@@ -104,7 +103,7 @@ def load_samples(connection: DuckDBPyConnection, workspace: Workspace) -> tuple[
         elif (strata := _reconstruct_strata(connection, queue)) is None:
             problems.append(f"queue {queue.name}: the items that it was drawn from have changed")
         else:
-            samples[queue.name] = QueueSample(queue, strata, {queue.name: _sampled_keys(queue)})
+            samples[queue.name] = QueueSample(queue, strata, {queue.name: set(sampled_keys(queue))})
     for queue in sorted(extensions, key=lambda each: each.created):
         sample = next((each for each in samples.values() if queue.design.extends in each.queue_names), None)
         if sample is None:
@@ -114,19 +113,10 @@ def load_samples(connection: DuckDBPyConnection, workspace: Workspace) -> tuple[
     return list(samples.values()), problems
 
 
-def to_content_key(*parts: str | None) -> ContentKey:
-    """Join key fields, prediction hash and golden hash to a content key."""
-    return orjson.dumps([part or "" for part in parts]).decode()
-
-
-def _sampled_keys(queue: QueueFile) -> set[ContentKey]:
-    return {to_content_key(*item.key, item.prediction_hash, item.golden_hash) for item in queue.items}
-
-
 def _reconstruct_strata(connection: DuckDBPyConnection, queue: QueueFile) -> dict[ContentKey, str] | None:
     """Return the stratum of every item of the queue's population, or None if the population has changed."""
     sizes = {stratum.name: stratum.size for stratum in queue.strata}
-    sampled = _sampled_keys(queue)
+    sampled = set(sampled_keys(queue))
     for runs in (_find_source_runs(connection, queue), ()):
         view = View(queue.design.where, "dataset", 0, runs)
         try:
@@ -153,12 +143,6 @@ SELECT i.item, r.benchmark, i.category, i.diff_function, {error}, i.official, i.
        list_transform(i.verdicts, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR), v."by"])
 {table} JOIN runs r ON r.run = i.run WHERE h.item IS NOT NULL AND ({where}) ORDER BY i.item
 """
-_RESOLVED_ITEMS = f"""
-SELECT i.item, r.benchmark, r.generation, r.language, r.model, i.category, i.id,
-       coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, '')
-FROM human h JOIN item_rows i ON i.item = h.item JOIN runs r ON r.run = i.run
-WHERE h.verdict IS NOT NULL AND {is_resolved_sql("h.decided_by")}
-"""
 _SCORE_FILE_SUFFIX = ".json"
 """Suffix of a verdict's `by` that names the score file. Any other `by` names the tier of the checker that decided."""
 
@@ -170,9 +154,10 @@ def fetch_calibration_cases(
 
     Cases are in item order. Raises FilterError if the view's filter is not valid.
     """
-    completed = _items_in_completed_queues(connection, workspace)
+    queues = [queue for queue in read_queues(workspace) if not isinstance(queue, QueueError)]
+    reached = find_sample_outcomes(queues, reviews.events, {}).keys()
     is_random = {
-        each.item: each.item in completed or bool(reviews.events.find_review_queues(each.key, *each.hashes))
+        each.item: to_content_key(*each.key, *each.hashes) in reached
         for each in fetch_reviewed_items(connection, reviews, view)
     }
     human_verdicts: defaultdict[int, dict[tuple[str, str], Any]] = defaultdict(dict)
@@ -194,18 +179,6 @@ def fetch_calibration_cases(
             groups = (benchmark, category, tier, error, function)
             cases.append(VerdictPair(item, source, judge, criterion, value, human, is_random[item], *groups))
     return cases
-
-
-def _items_in_completed_queues(connection: DuckDBPyConnection, workspace: Workspace) -> set[int]:
-    """Return the items of all queues in which every item has a resolved verdict.
-
-    They are a random sample even if their reviews do not name the queue, because no item was left out.
-    """
-    keys = {item: to_content_key(*key) for item, *key in connection.execute(_RESOLVED_ITEMS).fetchall()}
-    resolved = set(keys.values())
-    samples = [_sampled_keys(queue) for queue in read_queues(workspace) if not isinstance(queue, QueueError)]
-    completed = set().union(*(sampled for sampled in samples if sampled <= resolved))
-    return {item for item, key in keys.items() if key in completed}
 
 
 def _combine_automatic_verdicts(
@@ -288,41 +261,31 @@ class _ReviewSelection:
 
 
 def _classify_selection(
-    samples: Sequence[QueueSample], queues_by_key: Mapping[ContentKey, set[str]], eligible: Set[ContentKey]
+    samples: Sequence[QueueSample],
+    queues_by_key: Mapping[ContentKey, set[str]],
+    outcomes: Mapping[ContentKey, SampleOutcome],
 ) -> _ReviewSelection:
     """Determine how items were selected for review.
 
     Args:
         samples: The samples of the run.
         queues_by_key: For each item with a resolved verdict, the names of the queues in which it was reviewed.
-        eligible: Items to which the criterion applies.
+        outcomes: Outcome of each drawn item that was reached.
     """
-    selections = [_classify_in_sample(sample, queues_by_key, eligible) for sample in samples]
-    random = set().union(*(each.random for each in selections))
-    return _ReviewSelection(random, set().union(*(each.unknown for each in selections)) - random)
-
-
-def _classify_in_sample(
-    sample: QueueSample, queues_by_key: Mapping[ContentKey, set[str]], eligible: Set[ContentKey]
-) -> _ReviewSelection:
-    """Determine how the items of one sample were selected for review.
-
-    Items that were reviewed in a queue of the sample are random. All items of a completely reviewed queue are also
-    random, because no item was left out.
-    """
-    resolved = sample.strata.keys() & queues_by_key.keys()
-    in_queue = {key for key in resolved & sample.content_keys if not sample.queue_names.isdisjoint(queues_by_key[key])}
-    completed = set().union(
-        *(keys & eligible for keys in sample.content_keys_by_queue.values() if keys & eligible <= resolved)
-    )
-    random = in_queue | completed
-    return _ReviewSelection(random, resolved - random if completed - in_queue else set())
+    random, unknown = set[ContentKey](), set[ContentKey]()
+    for sample in samples:
+        resolved = sample.strata.keys() & queues_by_key.keys()
+        reached = resolved & sample.content_keys & outcomes.keys()
+        random |= reached
+        if any(sample.queue_names.isdisjoint(queues_by_key[key]) for key in reached):
+            unknown |= resolved
+    return _ReviewSelection(random, unknown - random)
 
 
 _RUN_ITEMS = f"""
 SELECT r.benchmark, r.generation, r.language, r.model, i.category, i.id,
        coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''), {AUTOMATIC_VERDICT},
-       CASE WHEN {is_resolved_sql("h.decided_by")} THEN h.verdict END, i.item
+       CASE WHEN {is_resolved_sql("h.decided_by")} THEN h.verdict END, i.item, h.decided_by
 FROM item_rows i JOIN runs r ON r.run = i.run LEFT JOIN human h ON h.item = i.item
 WHERE i.run = ? ORDER BY i.seq
 """
@@ -331,10 +294,6 @@ _CRITERION_ANSWERS = f"""
 SELECT h.item, h.criterion, CASE WHEN {is_resolved_sql("h.decided_by")} THEN h.human END
 FROM human_labels h JOIN item_rows i ON i.item = h.item
 WHERE i.run = ? AND h.target IN {WHOLE_TARGETS} AND (h.target, h.criterion) <> {ITEM_CORRECT} AND h.n_verdicts > 0
-"""
-_ITEMS_WITH_CRITERION = f"""
-SELECT i.item FROM item_rows i
-WHERE i.run = ? AND len(list_filter(i.verdicts, lambda v: v.target IN {WHOLE_TARGETS} AND v.criterion = ?)) > 0
 """
 
 
@@ -352,6 +311,7 @@ class _RunItem(NamedTuple):
     automatic: bool | None
     human: bool | None
     item: int
+    decided_by: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,10 +348,18 @@ def fetch_sample_status(
         for key, row in zip(content_keys, rows, strict=True)
         if samples and (row.human is not None or key in answered)
     }
-    resolved = {key for key, row in zip(content_keys, rows, strict=True) if row.human is not None}
+    decisions: dict[ContentKey, SampleOutcome] = {
+        key: "in disagreement" if row.decided_by == DISPUTED else "decided"
+        for key, row in zip(content_keys, rows, strict=True)
+        if row.human is not None or row.decided_by == DISPUTED
+    }
+    queues = [queue for sample in samples for queue in (sample.queue, *sample.extensions)]
+    outcomes = find_sample_outcomes(queues, reviews.events, decisions)
+    resolved = {key for key, outcome in decisions.items() if outcome == "decided"}
     selection = _classify_selection(
-        samples, {key: queues for key, queues in queues_by_key.items() if key in resolved}, run_keys
+        samples, {key: names for key, names in queues_by_key.items() if key in resolved}, outcomes
     )
+    drawn = set().union(*(sample.content_keys for sample in samples))
     reviewed = {key for sample in samples for key in sample.content_keys & queues_by_key.keys()}
     items = []
     for key, row in zip(content_keys, rows, strict=True):
@@ -400,12 +368,14 @@ def fetch_sample_status(
         probability = 1 - prod(1 - sample.inclusion_probability(key, row.automatic) for sample in containing)
         selected = key in selection.random, key in selection.unknown
         status = row.category, row.automatic, row.human, stratum, probability, *selected
-        items.append(ItemStatus(*status, is_sample_reviewed=key in reviewed))
+        outcome = outcomes.get(key, "not reviewed") if key in drawn else None
+        items.append(ItemStatus(*status, is_sample_reviewed=key in reviewed, sample_outcome=outcome))
     criterion_answers = []
     for criterion, answer_by_key in sorted(answers.items()):
-        eligible = connection.execute(_ITEMS_WITH_CRITERION, [run, criterion]).fetchall()
-        queues = {key: queues_by_key.get(key, set()) for key, answer in answer_by_key.items() if answer is not None}
-        selection = _classify_selection(samples, queues, {key_of_item[item] for (item,) in eligible})
+        names_by_key = {
+            key: queues_by_key.get(key, set()) for key, answer in answer_by_key.items() if answer is not None
+        }
+        selection = _classify_selection(samples, names_by_key, outcomes)
         criterion_answers.append(
             CriterionAnswers(
                 criterion,

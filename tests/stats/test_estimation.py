@@ -110,7 +110,7 @@ def test_a_population_reviewed_whole_is_known() -> None:
     standings = drawn_from(standings, 1.0)
     settle(standings, truth, range(60), random=True)
     one = found(standings)["all items"]
-    assert one.low == one.high == one.corrected == pytest.approx(truth.mean())
+    assert one.low == one.high == one.corrected == one.estimated == pytest.approx(truth.mean())
     assert one.method == "all known" and one.needed == 0
 
 
@@ -136,4 +136,4 @@ def test_disputed_items_are_drawn_like_unreviewed_ones() -> None:
     run = run_of(standings)
     after = [*run.reviewed_items[:-1], replace(run.reviewed_items[-1], valid=None, overrides={ITEM_CORRECT: None})]
     one = next(estimate_metrics(replace(run, reviewed_items=after), 2.0))
-    assert one.low is not None and one.corrected is not None
+    assert one.low is not None and one.estimated is not None

@@ -129,14 +129,19 @@ def runs_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blin
     return justify_line(left, right, cells)
 
 
-def format_estimate(estimate: PassRateEstimate) -> str:
+def format_estimate(estimate: PassRateEstimate, *, short: bool = False) -> str:
     """Format an estimated pass rate: `74.9 % [69.8, 79.6] · 38 more for ±2`.
 
     The brackets contain the 95 % confidence interval. The last part is the number of labels that are still needed for
-    an interval of ±2 percentage points.
+    an interval of ±2 percentage points, or, if sampled items are undecided, the range if they all fail or all pass. If
+    too many are undecided, the range replaces the interval. `short` omits the last part.
     """
-    text = f"{100 * estimate.corrected:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
-    if not estimate.needed:
+    text = f"{100 * estimate.estimated:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+    if estimate.bounds is not None:
+        bounds = "{:.1f} to {:.1f} %".format(*(100 * each for each in estimate.bounds))
+        reason = "" if short else f" if {estimate.n_undecided:,} undecided fail or pass"
+        return bounds + reason if estimate.is_bounds_headline else f"{text} {symbols().separator} {bounds}{reason}"
+    if not estimate.needed or short:
         return text
     target = f"{symbols().plus_minus}{100 * TARGET_HALF_WIDTH:g}"
     return f"{text} {symbols().separator} {estimate.needed:,} more for {target}"
@@ -147,8 +152,8 @@ def rates_line(
 ) -> Line:
     """Return the line with the official, recomputed and corrected pass rates, and warnings at the right.
 
-    An `estimate` replaces the corrected rate. In blind mode, the line has no rates. `runs` is None until the runs are
-    read.
+    If the line is too short for both, an `estimate` replaces the corrected rate. In blind mode, the line has no rates.
+    `runs` is None until the runs are read.
     """
     if runs is None:
         return store_loading_line()
@@ -157,21 +162,26 @@ def rates_line(
     if blind:
         lefts: list[Line] = [((" blind: other verdicts are hidden until you submit", "dim"),)]
     else:
-        lefts = [_format_rates(total, estimate, short=short) for short in (False, True)]
+        lefts = [_format_rates(total, estimate, short=short) for short in range(4 if estimate else 2)]
     both = [(left, text) for left in lefts for text in warnings]
     left, warning = next((each for each in both if line_width(each[0]) + display_width(each[1]) + 2 <= cells), both[-1])
     return justify_line(left, ((warning + " ", "warn"),) if warning else (), cells)
 
 
-def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, *, short: bool) -> Line:
-    """Format the rates. `short` omits a recomputed rate that does not cover all items."""
+def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, *, short: int) -> Line:
+    """Format the rates. A higher `short` gives a shorter line: 1 omits a recomputed rate that does not cover all items,
+    2 the corrected rate if there is an estimate, and 3 the end of the estimate."""
     parts: list[StyledText] = [(" official ", "dim"), (format_pass_rate(*total.official, total.items), "strong")]
     if total.rule[1]:
         covers_all = total.rule[1] == total.items
         rate = symbols().none if short and not covers_all else format_recomputed_pass_rate(*total.rule, total.items)
         parts += [COLUMN_GAP, ("recomp. ", "dim"), (rate, "strong" if covers_all else "dim")]
-    corrected = format_pass_rate(*total.effective, total.items) if estimate is None else format_estimate(estimate)
-    return (*parts, COLUMN_GAP, ("corrected ", "dim"), (corrected, "strong"))
+    if estimate is None or short < 2:
+        corrected = format_pass_rate(*total.effective, total.items)
+        parts += [COLUMN_GAP, ("corrected ", "dim"), (corrected, "strong")]
+    if estimate is not None:
+        parts += [COLUMN_GAP, ("estimated ", "dim"), (format_estimate(estimate, short=short > 2), "strong")]
+    return tuple(parts)
 
 
 def _warning_variants(total: RateTotals, *, lacks_dataset: bool) -> list[str]:

@@ -80,8 +80,8 @@ def test_as_text_it_says_how_reviews_were_chosen(cli: Cli, reviewed: Path, known
 
 
 @pytest.mark.sweep
-def test_a_sample_that_is_settled_whole_is_random_whoever_brought_its_labels(cli: Cli, known_run: Path) -> None:
-    """As `estimate` has it: nobody chose among its items."""
+def test_labels_on_items_of_a_sample_are_random_whoever_brought_them(cli: Cli, known_run: Path) -> None:
+    """The rule is that of `estimate`."""
     drawn = ("--name", "pilot", "--size", "3", "--annotators", "ann")
     assert cli("queue", "create", known_run, *drawn).code == 0
     items = [each["id"] for each in cli("queue", "show", known_run, "pilot", "--json").objects[1:]]
@@ -90,7 +90,7 @@ def test_a_sample_that_is_settled_whole_is_random_whoever_brought_its_labels(cli
         assert cli("label", known_run, item, "--verdict", "pass", "--annotator", "ann").code == 0
         found = cli("calibrate", known_run, "--by", "overall", "--json").objects[0]
         chosen.append((found["chosen"], found["n_random"]))
-    assert chosen == [("by hand", 0), ("by hand", 0), ("random", 3)]
+    assert chosen == [("random", 1), ("random", 2), ("random", 3)]
     other = next(f"simple_python_{at}" for at in range(6) if f"simple_python_{at}" not in items)
     assert cli("label", known_run, other, "--verdict", "pass", "--annotator", "ann").code == 0
     assert cli("calibrate", known_run, "--by", "overall", "--json").objects[0]["chosen"] == "both"

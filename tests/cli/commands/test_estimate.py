@@ -77,7 +77,7 @@ def test_picked_items_beside_a_sample_do_not_make_it_larger(cli: Cli, run: Path,
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
     label(cli, run, tmp_path, {name: truth(name) for name in drawn(cli, run, "pilot")})
     alone = next(one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python")
-    assert alone["n_random"] == 20 and alone["low"] < alone["corrected"] < alone["high"] and alone["needed"] > 0
+    assert alone["n_random"] == 20 and alone["low"] < alone["estimated"] < alone["high"] and alone["needed"] > 0
     picked = [PATH.format(at) for at in range(0, ITEMS, 3) if PATH.format(at) not in drawn(cli, run, "pilot")]
     label(cli, run, tmp_path, {name: truth(name) for name in picked})
     both = next(one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python")
@@ -88,13 +88,114 @@ def test_picked_items_beside_a_sample_do_not_make_it_larger(cli: Cli, run: Path,
 
 
 @pytest.mark.sweep
-def test_picked_items_that_happen_to_be_in_a_sample_are_none(cli: Cli, run: Path, tmp_path: Path) -> None:
-    """A queue file alone makes nothing random: its items must have been reviewed as its items."""
+def test_items_left_out_of_a_sample_widen_the_headline(cli: Cli, run: Path, tmp_path: Path) -> None:
+    """Only failing items of the sample are labelled: the others count as skipped."""
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
-    picked = [PATH.format(at) for at in range(0, ITEMS, 3)]
-    assert set(picked) & set(drawn(cli, run, "pilot")) and not set(drawn(cli, run, "pilot")) <= set(picked)
+    picked = {PATH.format(at) for at in range(0, ITEMS, 3)} & set(drawn(cli, run, "pilot"))
     label(cli, run, tmp_path, {name: truth(name) for name in picked})
-    assert all(one["low"] is None and one["n_random"] == 0 for one in cli("estimate", run, "--json").objects)
+    one = simple_python(cli, run)
+    sample = one["sample"]
+    assert sample["decided"] == one["n_random"] == len(picked) and sample["skipped"] > 5
+    assert one["headline"] == "bounds"
+    assert one["bounds_low"] < one["low"] < one["high"] <= one["bounds_high"]
+
+
+def test_labels_in_the_order_of_the_share_count_before_the_sample_is_complete(
+    cli: Cli, run: Path, tmp_path: Path
+) -> None:
+    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
+    queue = json.loads((run / ".fcreview" / "queues" / "pilot.json").read_text())
+    order = [queue["items"][at]["key"]["id"] for at in queue["shares"][0]["order"]]
+    label(cli, run, tmp_path, {name: truth(name) for name in order[:12]})
+    one = simple_python(cli, run)
+    assert one["n_random"] == one["sample"]["decided"] == 12 and one["headline"] == "interval"
+    assert one["sample"]["skipped"] == 0 and one["sample"]["not_reviewed"] == 8
+
+
+def test_disagreements_in_a_sample_are_undecided_until_adjudicated(cli: Cli, run: Path, tmp_path: Path) -> None:
+    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
+    names = drawn(cli, run, "pilot")
+    label(cli, run, tmp_path, {name: truth(name) for name in names})
+    for name in names[:2]:
+        other = "fail" if truth(name) == "pass" else "pass"
+        assert cli("label", run, name, "--verdict", other, "--annotator", "bob").code == 0
+    one = simple_python(cli, run)
+    assert one["sample"]["in_disagreement"] == 2 and one["sample"]["decided"] == 18
+    assert one["headline"] == "bounds" and one["low"] is not None
+    for name in names[:2]:
+        done = cli("label", run, name, "--adjudicate", "--verdict", truth(name), "--annotator", "eve")
+        assert done.code == 0, done.err
+    assert simple_python(cli, run)["headline"] == "interval"
+
+
+def label_unsure(cli: Cli, run: Path, name: str) -> None:
+    assert cli("label", run, name, "--verdict", "unsure", "--annotator", "ann").code == 0
+
+
+def simple_python(cli: Cli, run: Path) -> dict[str, Any]:
+    return next(one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python")
+
+
+def test_unsure_answers_on_all_wrong_items_leave_the_truth_in_the_headline(cli: Cli, run: Path, tmp_path: Path) -> None:
+    cli("queue", "create", run, "--name", "pilot", "--size", "40", "--annotators", "ann", "--seed", "3")
+    names = drawn(cli, run, "pilot")
+    label(cli, run, tmp_path, {name: "pass" for name in names if truth(name) == "pass"})
+    for name in names:
+        if truth(name) != "pass":
+            label_unsure(cli, run, name)
+    one = simple_python(cli, run)
+    right = sum(truth(PATH.format(at)) == "pass" for at in range(ITEMS)) / ITEMS
+    assert one["low"] > right
+    assert one["headline"] == "bounds" and one["bounds_low"] <= right <= one["bounds_high"]
+    unsure = sum(truth(name) != "pass" for name in names)
+    assert one["sample"] == {
+        "drawn": 40, "decided": 40 - unsure, "unsure": unsure, "skipped": 0, "in_disagreement": 0, "not_reviewed": 0,
+    }  # fmt: skip
+    text = cli("estimate", run).out
+    assert f"sample: 40 drawn · {40 - unsure} decided · {unsure} unsure · 0 skipped · 0 in disagreement" in text
+    assert f"undecided: {unsure} of 40 reviewed sample items ({100 * unsure / 40:.0f} %). Estimates are ranges" in text
+    low, high = (f"{100 * one[name]:.2f}" for name in ("bounds_low", "bounds_high"))
+    assert f"{low} to {high} %" in text
+
+
+def test_one_undecided_item_of_many_stands_beside_the_interval(cli: Cli, run: Path, tmp_path: Path) -> None:
+    cli("queue", "create", run, "--name", "pilot", "--size", "40", "--annotators", "ann", "--seed", "3")
+    names = drawn(cli, run, "pilot")
+    label(cli, run, tmp_path, {name: truth(name) for name in names[1:]})
+    label_unsure(cli, run, names[0])
+    one = simple_python(cli, run)
+    assert one["headline"] == "interval" and one["sample"]["unsure"] == 1
+    assert one["bounds_low"] <= one["low"] < one["estimated"] < one["high"] <= one["bounds_high"]
+    assert one["estimated"] != one["corrected"]
+
+
+def test_the_reason_without_an_interval_is_the_undecided_sample(cli: Cli, run: Path, tmp_path: Path) -> None:
+    cli("queue", "create", run, "--name", "pilot", "--size", "5", "--annotators", "ann", "--seed", "3")
+    for name in drawn(cli, run, "pilot"):
+        label_unsure(cli, run, name)
+    one = simple_python(cli, run)
+    assert one["low"] is None and one["method"] == "undecided"
+    assert "unsure, skipped or in disagreement" in one["why"]
+    assert one["headline"] == "bounds" and one["bounds_low"] < one["bounds_high"]
+
+
+def test_report_and_estimate_show_the_same_figures_under_the_same_names(cli: Cli, run: Path, tmp_path: Path) -> None:
+    cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
+    label(cli, run, tmp_path, {name: truth(name) for name in drawn(cli, run, "pilot")})
+    estimated = {(one["table"], one["level"], one["name"]): one for one in cli("estimate", run, "--json").objects}
+    reported = {(one["table"], one["level"], one["name"]): one for one in cli("report", run, "--json").objects}
+    shared = [key for key in estimated if key in reported and reported[key]["corrected"] is not None]
+    assert shared
+    for key in shared:
+        for name in ("corrected", "estimated", "low", "high"):
+            assert reported[key][name] == pytest.approx(estimated[key][name]), (key, name)
+    (listed,) = cli("runs", run, "--json").objects
+    first = next(one for one in estimated.values() if one["name"] == "simple_python")
+    assert listed["effective_pass"] / listed["effective_known"] == pytest.approx(first["corrected"])
+    text, tables = cli("report", run).out, cli("estimate", run).out
+    assert "estimated accuracy, 95 % CI" in text and "20 sampled" in text
+    heads = next(line for line in tables.splitlines() if "automatic" in line)
+    assert "corrected" in heads and "estimated accuracy" in heads and "95 % CI" in heads
 
 
 @pytest.mark.sweep
@@ -177,7 +278,7 @@ def test_soft_scores_have_an_interval_once_every_call_of_a_sample_has_one(
         if many != calls:
             assert one["low"] is None and one["method"] == "not asked"
     assert one["method"] == "posterior" and one["n_random"] == len(calls) and one["why"] == ""
-    assert one["low"] < one["corrected"] < one["high"]
+    assert one["low"] < one["estimated"] < one["high"]
     assert "soft accuracy, per call" in cli("estimate", runs).out
     for target, why in (
         ("soft accuracy, per call", "depends on soft_score"),

@@ -73,7 +73,7 @@ def test_estimates_stand_where_a_sample_was_drawn(cli: Cli, two_known_runs: Path
         assert found.faults == []
         return [*found.texts, *found.labels]
 
-    assert "estimate [95 %]" not in page()
+    assert "estimated accuracy, 95 % CI" not in page()
     drawn = ("--name", "pilot", "--run", "maple", "--size", "4", "--annotators", "alice")
     assert cli("queue", "create", two_known_runs, *drawn).code == 0
     for item in cli("queue", "show", two_known_runs, "pilot", "--json").objects[1:]:
@@ -82,11 +82,11 @@ def test_estimates_stand_where_a_sample_was_drawn(cli: Cli, two_known_runs: Path
     estimated = [each for each in cli("estimate", two_known_runs, "--json").objects if each["low"] is not None]
     assert estimated
     texts = page()
-    assert "estimate [95 %]" in texts
+    assert "estimated accuracy, 95 % CI" in texts
     for each in estimated:
         low, high = (f"{100 * each[end]:.1f}" for end in ("low", "high"))
-        assert any(f"corrected {100 * each['corrected']:.1f} % from {low} to {high}" in text for text in texts), each
-    assert sum(text.endswith(", 4 drawn") for text in texts) == len(estimated)
+        assert any(f"estimated {100 * each['estimated']:.1f} % from {low} to {high}" in text for text in texts), each
+    assert sum(text.endswith("; 4 sampled") for text in texts) == len(estimated)
 
 
 def test_suspects_are_those_of_the_command(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:

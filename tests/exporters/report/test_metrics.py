@@ -37,11 +37,23 @@ def test_what_is_recomputed_of_a_part_has_no_number_and_no_bar() -> None:
 def test_an_estimate_has_a_column_and_its_interval_on_the_bar() -> None:
     lines = collect_metric_rows(figures)[:2]
     found = figure_table("accuracy", lines, {lines[1].key: Interval(74.9, 69.8, 79.6, 50)})
-    assert list(found.heads) == ["accuracy", "official", "rule", "corrected", "estimate [95 %]", "over"]
-    assert found.rows[1].cells[4] == "74.9 % [69.8 %, 79.6 %], 50 drawn"
+    assert list(found.heads) == ["accuracy", "official", "rule", "corrected", "estimated accuracy, 95 % CI", "over"]
+    assert found.rows[1].cells[4] == "74.9 % [69.8, 79.6]"
     assert found.rows[0].cells[4] == ""
-    assert found.rows[1].bars[-1] == Bar("corrected", *(pytest.approx(each) for each in (0.749, 0.698, 0.796)))
+    assert found.rows[1].bars[-1] == Bar("estimated", *(pytest.approx(each) for each in (0.749, 0.698, 0.796)))
 
 
 def test_what_is_no_share_has_no_bar() -> None:
     assert figure_table("cost", collect_metric_rows(figures)[2:], {}).rows[0].bars == []
+
+
+def test_the_range_of_undecided_items_replaces_the_interval_if_it_is_the_headline() -> None:
+    line = collect_metric_rows(figures)[1]
+    few, many = (
+        figure_table("accuracy", [line], {line.key: Interval(75.3, 72.9, 77.7, 120, (71.8, 79.0), 5, headline)})
+        for headline in (False, True)
+    )
+    assert [few.rows[0].cells[4], many.rows[0].cells[4]] == ["75.3 % [72.9, 77.7]", "71.8 to 79.0 %"]
+    for table in (few, many):
+        why = "120 sampled, 71.8 to 79.0 % if the 5 undecided items all fail or all pass"
+        assert table.rows[0].cells[5].endswith(why)

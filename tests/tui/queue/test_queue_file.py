@@ -100,7 +100,7 @@ async def test_the_corrected_rate_has_an_interval_when_a_sample_was_reviewed_and
         await settled(pilot)
         await pilot.press("q")
         rates = (await settled(pilot))[1]
-        said = re.search(r"corrected \d+\.\d % \[(\d+\.\d), (\d+\.\d)\] · \d+ more for ±2", rates)
+        said = re.search(r"estimated \d+\.\d % \[(\d+\.\d), (\d+\.\d)\] · \d+ more for ±2", rates)
         assert (said is None) is blind and ("[" in rates) is not blind
         if said is not None:
             assert float(said[1]) < float(said[2])

@@ -7,6 +7,7 @@ import signal
 import sys
 from types import FrameType
 
+from fcreview.cli.environment import check_environment
 from fcreview.cli.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_SUCCESS, OutputClosedError, describe_error
 from fcreview.cli.output import print_message
 from fcreview.model.sanitize import clip, sanitize
@@ -21,6 +22,7 @@ _received_signals: list[int] = []
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit code. Errors are printed to stderr; FCREVIEW_DEBUG=1 adds the traceback."""
     try:
+        check_environment(arguments)
         from fcreview.cli.program import add_default_command, build_program
 
         arguments = add_default_command(arguments)

@@ -22,6 +22,10 @@ __all__ = [
 Name = TypeVar("Name", bound=str)
 
 
+OUT_OF_MEMORY_REASONS = ("can't start new thread", "Cannot allocate memory", "failed to map segment")
+"""Texts in errors of Python's threads and imports, and of the operating system, without memory."""
+
+
 class CommandError(FcreviewError):
     """Raised when a command fails. The message gives the reason."""
 
@@ -44,12 +48,27 @@ def check_choice(choices: Collection[Name], value: str, noun: str) -> Name:
     return found
 
 
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an exception, or one that caused it, reports a lack of memory. The exception may come from a library."""
+    while error is not None:
+        if type(error).__name__ in ("MemoryError", "OutOfMemoryException") or any(
+            reason in str(error) for reason in OUT_OF_MEMORY_REASONS
+        ):
+            return True
+        error = error.__cause__
+    return False
+
+
 def describe_error(error: Exception) -> tuple[int, list[str]]:
     """Return the exit code and the message lines of an exception. Unexpected exceptions become internal errors."""
     if isinstance(error, FcreviewError):
         return error.exit_code, error.message_lines()
     if isinstance(error, OSError):
         return EXIT_FAILURE, [": ".join(str(part) for part in (error.filename, error.strerror or error) if part)]
+    if is_out_of_memory(error):
+        return EXIT_FAILURE, [
+            "not enough memory. Close other programs, raise the limit (ulimit -v), or open fewer runs."
+        ]
     return EXIT_FAILURE, [
         f"internal error: {type(error).__name__}: {error}",
         "Run the command again with FCREVIEW_DEBUG=1 and report the traceback.",

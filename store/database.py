@@ -73,6 +73,9 @@ def open_store(workspace: Workspace) -> duckdb.DuckDBPyConnection:
         raise StoreError(f"cannot read {workspace.store} ({reason}): import the runs again") from error
     try:
         found = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    except duckdb.OutOfMemoryException:
+        connection.close()
+        raise
     except duckdb.Error:
         found = None
     if found is None or found[0] != SCHEMA_VERSION:

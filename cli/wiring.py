@@ -48,7 +48,7 @@ def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
         find_plan,
         registry.rewrite_scores,
         registry.find_summary_files,
-        registry.check_golden_fix,
+        registry.find_golden_fix_problem,
         registry.rewrite_golden,
         print_message,
     )
@@ -73,7 +73,12 @@ def build_golden_services() -> GoldenSupport:
 
         return registry.recheck(run, item, fix, record)
 
-    return GoldenSupport(make_template, check_fix, recompute_verdict)
+    def is_unchanged(run: Run, item: Item, fix: dict[str, Any]) -> bool:
+        from fcreview.importers import registry
+
+        return registry.is_golden_answer(run, item, fix)
+
+    return GoldenSupport(make_template, check_fix, recompute_verdict, is_unchanged)
 
 
 def build_screen_services(session: WorkspaceSession) -> ReportServices:

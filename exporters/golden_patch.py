@@ -23,6 +23,7 @@ from fcreview.corrections.erratum import ErrataEntry, Evidence, hash_question, j
 from fcreview.exporters.base import ExportError, ExportSource, Label
 from fcreview.exporters.report.markdown import code_block, code_span, titled_lines
 from fcreview.model.address import ITEM
+from fcreview.model.json_value import canonical_json
 from fcreview.model.verdict import DISPUTED
 from fcreview.model.wording import format_count
 from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
@@ -241,7 +242,8 @@ def _rewrite_golden(
         fixes = {item: label["golden_fix"] for item, label in group.fixes.items() if item[0] in own}
         for each in source.benchmarks.rewrite_golden(plan, fixes):
             if isinstance(each, AppliedGoldenFix):
-                found.setdefault(each.item, each)
+                if canonical_json(each.old) != canonical_json(each.new):
+                    found.setdefault(each.item, each)
             elif isinstance(each, Unrepresentable):
                 source.benchmarks.print_message(
                     f"{row.info.full_title}, {row.info.model}: {each.description} ({each.count:,})"

@@ -14,8 +14,12 @@ from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.base import Importer
 from fcreview.importers.common.discovery import NOT_UTF8, escape_file_name, gather_files, is_utf8_name
 from fcreview.model.item import ImportIssue, Item, Run
+from fcreview.model.json_value import answer_hash, canonical_json
 from fcreview.model.metric import Metric, RunItems, ScoredItem, metrics_by_category, tag_metrics
 from fcreview.run_plan import AppliedGoldenFix, DiscoveredRuns, RewrittenFile, RunPlan, Unrepresentable
+
+SAME_GOLDEN = "it equals the golden answer of the dataset"
+"""Reason for which a golden fix without a change is refused."""
 
 # The error tags come from the publications of the benchmarks.
 IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
@@ -214,6 +218,23 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
 def check_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> str | None:
     """Return the first error of a golden fix, or None; see `Importer.check_golden_fix`."""
     return importer_for(run).check_golden_fix(run, item, golden_fix)
+
+
+def find_golden_fix_problem(run: Run, item: Item, golden_fix: dict[str, Any]) -> str | None:
+    """Return why a golden fix is refused, or None: it is not valid, or it equals the golden answer of the dataset."""
+    problem = check_golden_fix(run, item, golden_fix)
+    return SAME_GOLDEN if problem is None and is_golden_answer(run, item, golden_fix) else problem
+
+
+def is_golden_answer(run: Run, item: Item, golden_fix: dict[str, Any]) -> bool:
+    """Return whether a valid golden fix equals the golden answer of the dataset, without errata."""
+    values = [golden_fix, *(golden_fix.values() if len(golden_fix) == 1 else ())]
+    if item.golden_hash and item.golden_hash in map(answer_hash, values):
+        return True
+    if item.extra.erratum is not None and not item.extra.erratum.stale:
+        return False  # the template is the corrected answer
+    template = make_golden_template(run, item)
+    return template is not None and canonical_json(template) == canonical_json(golden_fix)
 
 
 def make_golden_template(run: Run, item: Item) -> dict[str, Any] | None:

@@ -54,6 +54,8 @@ class GoldenSupport:
 
     The last argument is the item's record in the result file.
     """
+    is_unchanged: Callable[[Run, Item, dict[str, Any]], bool] = lambda *_: False
+    """Returns whether a valid golden answer equals the golden answer of the dataset."""
 
 
 T = TypeVar("T")

@@ -91,7 +91,8 @@ def label(
     """Record a review from a script.
 
     Sets only the fields that you pass. golden-wrong records pass, with the fault on the golden answer. A corrected
-    golden answer must be valid in the benchmark's format. Lines of --from without a time count as not blind.
+    golden answer must be valid in the benchmark's format and differ from the dataset's. Lines of --from without a time
+    count as not blind.
 
     Example: fcreview label runs/gpt4o live_simple_3-3-0 --verdict fail --fault model --tag unit --reason 'wrong unit'
     """
@@ -155,7 +156,7 @@ def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criter
     Raises: UsageError if it is not a JSON object or not for a whole item; CommandError if it is invalid in the
         benchmark's format.
     """
-    from fcreview.importers.registry import check_golden_fix
+    from fcreview.importers.registry import find_golden_fix_problem
 
     if (target, criterion) != ITEM_CORRECT:
         raise UsageError("--golden-fix applies to the whole item: omit --target and --criterion")
@@ -171,7 +172,7 @@ def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criter
         raise UsageError(f"--golden-fix is not valid JSON: {error}") from error
     if not isinstance(fix, dict):
         raise UsageError("--golden-fix must be a JSON object with the changed fields of the golden answer")
-    problem = check_golden_fix(detail.run, detail.item, fix)
+    problem = find_golden_fix_problem(detail.run, detail.item, fix)
     if problem:
         raise CommandError(f"--golden-fix for {detail.row.id}: {problem}")
     return fix

@@ -11,7 +11,13 @@ from typing import Any
 from fcreview.cli.report_data import compute_run_metrics
 from fcreview.exporters.base import BenchmarkServices
 from fcreview.exporters.export import export
-from fcreview.importers.registry import check_golden_fix, discover, find_summary_files, rewrite_golden, rewrite_scores
+from fcreview.importers.registry import (
+    discover,
+    find_golden_fix_problem,
+    find_summary_files,
+    rewrite_golden,
+    rewrite_scores,
+)
 from fcreview.model.item import Run
 from fcreview.model.metric import MetricSource
 from fcreview.model.review import Event
@@ -44,7 +50,7 @@ class Lent:
             return plans[named(run), run.path]
 
         return BenchmarkServices(
-            plan, rewrite_scores, find_summary_files, check_golden_fix, rewrite_golden, self.told.append
+            plan, rewrite_scores, find_summary_files, find_golden_fix_problem, rewrite_golden, self.told.append
         )
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from fcreview.exporters.base import ExportError
 from fcreview.exporters.export import export
-from fcreview.importers.registry import check_golden_fix, discover, read_items
+from fcreview.importers.registry import check_golden_fix, discover, make_golden_template, read_items
 from fcreview.model.item import Item
 from fcreview.model.review import Event
 from tests.exporters.rewriting import Lent
@@ -179,3 +179,18 @@ def test_runs_that_say_different_things_of_one_answer_are_told(samples: Path, im
         events = fix_events(reviewed, one, here) + fix_events(reviewed, other, there)
         told = written(reviewed, events, samples / "bfcl", tmp_path / "out")
     assert any("live_simple_0-0-0: two runs have different fixes" in line for line in told)
+
+
+def test_a_fix_without_a_change_is_not_exported(samples: Path, imports: Imports, tmp_path: Path) -> None:
+    """As an earlier version recorded it."""
+    runs = tmp_path / "runs"
+    shutil.copytree(samples / "bfcl", runs)
+    reviewed = Reviewed(imports.copy([runs], tmp_path / "workspace"))
+    with reviewed.store as store:
+        (item,) = store.find_items("simple_python_4", 1)
+        detail = store.read_detail(item)
+        fix = make_golden_template(detail.run, detail.item)
+        assert fix is not None
+        with pytest.raises(ExportError):
+            written(reviewed, fix_events(reviewed, item, fix), runs, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -87,8 +87,10 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         own = next((o for o in detail.opinions if o.annotator == session.annotator and o.golden_fix), None)
         self._reason = (own.note if own else None) or ""
         self._saved_reason = self._reason
-        fix = own.golden_fix if own else None
-        self._initial_text = format_json(fix) if fix else initial_text(golden, detail.run, detail.item)
+        self._saved_fix = own.golden_fix if own else None
+        self._initial_text = (
+            format_json(self._saved_fix) if self._saved_fix else initial_text(golden, detail.run, detail.item)
+        )
         self._checked = CheckedText(None)
         self._message: Line = ()
         self._confirms_cancel = False
@@ -177,17 +179,22 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._text_area.focus()
 
     def action_save(self) -> None:
-        """Close with the correction. If the text is invalid, show the problem with the cursor on it instead."""
+        """Close with the correction, if there is a new one. If the text is invalid, show the problem with the cursor on
+        it instead."""
         detail = self._detail
         checked = check_text(self._text_area.text, self._golden, detail.run, detail.item)
-        if checked.golden_fix is None:
+        if checked.golden_fix is not None and self._golden.is_unchanged(detail.run, detail.item, checked.golden_fix):
+            self._show_message("NOT SAVED: this is the golden answer of the dataset", "bad")
+            self.app.bell()
+        elif checked.golden_fix is None:
             self._text_area.move_cursor(line_and_column(self._text_area.text, checked.position))
             self._text_area.focus()
             self._show_message(f"NOT SAVED: {sanitize(checked.problem)}", "bad")
             self.app.bell()
         else:
             reason = self._reason if self._reason != self._saved_reason else None
-            self.dismiss(GoldenCorrection(checked.golden_fix, reason))
+            is_saved = reason is None and checked.golden_fix == self._saved_fix
+            self.dismiss(None if is_saved else GoldenCorrection(checked.golden_fix, reason))
 
     def action_reason(self) -> None:
         """Ask for the reason for the correction."""

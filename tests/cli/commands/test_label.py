@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 Cli = Callable[..., Any]
@@ -173,3 +174,12 @@ def test_a_pipe_among_the_journals_is_not_waited_for(cli: Cli, one_run: Path) ->
     (one_run / ".fcreview" / "reviews").mkdir(parents=True)
     os.mkfifo(one_run / ".fcreview" / "reviews" / "other.jsonl")
     assert cli("label", one_run, "simple_python_0", "--verdict", "fail").code == 0
+
+
+def test_a_golden_fix_that_equals_the_golden_answer_is_refused(cli: Cli, known_run: Path) -> None:
+    (answer,) = known_run.rglob("possible_answer/*.json")
+    record = orjson.loads(answer.read_bytes().splitlines()[1])
+    fix = {"ground_truth": record["ground_truth"]}
+    done = cli("label", known_run, record["id"], "--golden-fix", orjson.dumps(fix).decode())
+    assert done.code == 1 and "it equals the golden answer of the dataset" in done.err
+    assert not (known_run / ".fcreview/reviews/tester.jsonl").exists()

@@ -80,6 +80,20 @@ async def test_a_correction_is_rechecked_and_on_disk_with_its_reason(sampled: Wo
         assert "06:45" in text(app) and "6:45" in text(app)
 
 
+async def test_an_answer_without_a_change_is_not_saved(sampled: Workspace) -> None:
+    async with correcting(sampled) as (app, pilot):
+        journal = sampled.reviews / "alice.jsonl"
+        await pilot.press("escape", "enter")
+        assert "NOT SAVED: this is the golden answer of the dataset" in says(app)
+        assert isinstance(app.screen, GoldenScreen) and not journal.exists()
+        await typed(app, pilot, json.dumps(json.loads(text(app))))
+        await pilot.press("enter")
+        assert "NOT SAVED" in says(app) and not journal.exists(), "other white space is no change"
+        await typed(app, pilot, accepting(["Monday"]))
+        await pilot.press("enter", "G", "tab", "enter")
+        assert not isinstance(app.screen, GoldenScreen) and len(events(sampled)) == 1, "saved once"
+
+
 @pytest.mark.sweep
 async def test_the_next_time_it_goes_on_from_what_was_said(sampled: Workspace) -> None:
     async with correcting(sampled) as (app, pilot):

@@ -208,7 +208,7 @@ class WorkspaceSession:
             from fcreview.store.store import Store
 
             self._store = Store.open(self.workspace, self.annotator, policy=self.policy)
-            _print_journal_warnings(self._store.reviews.warnings)
+            print_journal_warnings(self._store.reviews.warnings)
         return self._store
 
     @property
@@ -336,7 +336,7 @@ def format_runs(rows: Sequence[RunRow]) -> str:
     return names + (f" and {len(rows) - MAX_LISTED_RUNS} more" if len(rows) > MAX_LISTED_RUNS else "")
 
 
-def _print_journal_warnings(warnings: Sequence[str]) -> None:
+def print_journal_warnings(warnings: Sequence[str]) -> None:
     """Print warnings about unreadable journal lines, whose reviews do not count."""
     for warning in warnings[:MAX_MESSAGES]:
         print_message(f"fcreview: {warning}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError
 from fcreview.cli.options import JsonOption, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, print_message
-from fcreview.cli.workspace import WorkspaceOptions, locate_workspace
+from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_message
+from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, print_journal_warnings, resolve_annotator
 from fcreview.errors import FcreviewError
 from fcreview.model.wording import format_count
 
@@ -112,7 +114,11 @@ QUEUE_STATES = {
 }
 
 
-@workspace_command(common=("workspace",))
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Merge new reviews of other annotators without asking.")]
+MineOption = Annotated[bool, typer.Option("--mine", help="Also merge new reviews by you, from your own other copy.")]
+
+
+@workspace_command("annotator", common=("workspace",))
 def merge(
     options: WorkspaceOptions,
     other: Annotated[
@@ -123,26 +129,32 @@ def merge(
             show_default=False,
         ),
     ],
+    yes: YesOption = False,
+    mine: MineOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Merge another workspace.
 
-    Adds the reviews, queues, errata and rules of OTHER to the workspace of PATH. Nothing is overwritten: different
-    queues with the same name are both kept, and so is your correction if OTHER corrects the same item differently.
-    OTHER is not changed.
+    Adds the reviews, queues, errata and rules of OTHER to the workspace of PATH. Lists the annotators with new reviews
+    and asks before it writes anything. Nothing is overwritten, and OTHER is not changed.
 
     Example: fcreview merge runs/gpt4o ~/from-alice/gpt4o
     """
     from fcreview.store.queues.create import merge_queues
-    from fcreview.store.reviews.journal_merge import merge_journals
+    from fcreview.store.reviews.journal_merge import plan_journal_merge
+    from fcreview.store.reviews.journal_reader import read_journals
     from fcreview.store.workspace import find_workspace
 
     if not other.exists():
         raise CommandError(f"no such file or folder: {other}")
     here = locate_workspace(options, create=False)
     there = find_workspace(other, other, create=False)
+    plan = plan_journal_merge(here, there, resolve_annotator(options, load_config()), include_own=mine)
+    print_journal_warnings(read_journals(here)[1])
+    if not yes:
+        confirm_new_reviews(plan.list_new_of_others())
     steps: list[tuple[Callable[[Workspace, Workspace], Iterable[Any]], Callable[[Any], None]]] = [
-        (merge_journals, print_merged_journal),
+        (lambda _here, _there: plan.write(), print_merged_journal),
         (merge_queues, print_merged_queue),
         (merge_errata, print_merged_errata),
     ]
@@ -155,8 +167,33 @@ def merge(
         emit("nothing to merge")
 
 
+def confirm_new_reviews(journals: Sequence[MergedJournal]) -> None:
+    """List the new events of other annotators, and ask whether to merge them. Raises CommandError without a yes."""
+    if not journals:
+        return
+    rows = []
+    for each in journals:
+        counts = (each.new - each.adjudications - each.retractions, each.retractions, each.adjudications)
+        rows.append([cell_text(each.annotator), *map(str, counts)])
+    print_message("New reviews of other annotators:")
+    headers = ("annotator", "reviews", "retractions", "adjudications")
+    for line in format_table(headers, rows, right_aligned=(1, 2, 3)):
+        print_message(f"  {line}")
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise CommandError("nothing merged. Pass --yes to merge reviews of other annotators without a terminal")
+    if not typer.confirm("Merge them?", err=True):
+        raise CommandError("nothing merged")
+
+
 def print_merged_journal(merged: MergedJournal) -> None:
-    emit(f"{cell_text(merged.annotator)}: {format_count(merged.new, 'new event')}, {merged.known:,} already here")
+    apart = f" ({format_count(merged.adjudications, 'adjudication')})" if merged.adjudications else ""
+    new = f"{format_count(merged.new, 'new event')}{apart}"
+    emit(f"{cell_text(merged.annotator)}: {new}, {merged.known:,} already here")
+    if merged.withheld:
+        print_message(
+            f"fcreview: {cell_text(merged.annotator)}: {format_count(merged.withheld, 'new event')} not merged, because"
+            " this is your own journal. Pass --mine to merge your reviews"
+        )
     for warning in merged.warnings:
         print_message(f"fcreview: {warning}")
 

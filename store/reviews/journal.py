@@ -16,7 +16,7 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from fcreview.errors import FcreviewError
 from fcreview.model.review import ANNOTATION_FIELDS, Annotation, Event, ItemKey
 from fcreview.safe_files import MAX_JOURNAL_BYTES, check_file_size
 from fcreview.store.reviews.journal_format import LineError, parse_line, seal_event
-from fcreview.store.reviews.journal_reader import JournalReader, torn_line_path
+from fcreview.store.reviews.journal_reader import read_lines, torn_line_path
 from fcreview.store.workspace import check_annotator, is_same_filename
 
 if TYPE_CHECKING:
@@ -106,18 +106,22 @@ class Journal:
             self._write(make_lines)
         return sealed
 
-    def append_lines(self, lines: Sequence[bytes]) -> int:
-        """Append lines of another copy of this journal unchanged, except lines whose event this journal already has.
+    def append_lines(self, lines: Mapping[str, bytes]) -> set[str]:
+        """Append lines of another copy of this journal unchanged, except lines that this journal already has.
 
-        Returns the number of written lines, which are then on disk. Raises JournalError like `extend`.
+        `lines` are valid lines by hash. Returns the hashes of the written lines, which are then on disk. Raises
+        JournalError like `extend`.
         """
-        line_by_event = {parse_line(line).event: line.rstrip(b"\n") + b"\n" for line in lines}
+        missing = dict(lines)
 
         def make_lines(_: str) -> list[bytes]:
-            existing = {event.event for event in JournalReader(self.workspace, only=self.path).read()}
-            return [line for event, line in line_by_event.items() if event not in existing]
+            for each in read_lines(self.workspace.files, self.path, []):
+                missing.pop(each.event.hash, None)
+            return [line.rstrip(b"\n") + b"\n" for line in missing.values()]
 
-        return len(self._write(make_lines)) if line_by_event else 0
+        if missing:
+            self._write(make_lines)
+        return set(missing)
 
     def retract(self, event: Event) -> Event:
         """Write the retraction of one of this annotator's events, and return the retraction."""

@@ -99,7 +99,7 @@ def read_stated_hash(line: bytes) -> str | None:
 def is_same_event(one: Event, other: Event) -> bool:
     """Whether two lines hold the same event. They can follow different events, as in two copies of a workspace into
     which the same labels were imported."""
-    return _content_without_chain(one) == _content_without_chain(other)
+    return one.hash == other.hash or _content_without_chain(one) == _content_without_chain(other)
 
 
 def _content_without_chain(event: Event) -> bytes:

@@ -1,22 +1,26 @@
 """Merge of two workspaces' journals: the union of their events, with lines copied unchanged and nothing overwritten.
 
 Lines of the other workspace's journal go to the journal of the same name. A line is copied if it is complete, its hash
-matches its content, and its event is not in this workspace. So merging again, or in the other direction, changes
-nothing, and both workspaces then have the same events in the same order (`journal_format.sort_by_chain`).
+matches its content, its annotator is that of the file, and its event is not in this workspace. So merging again, or in
+the other direction, changes nothing, and both workspaces then have the same events in the same order
+(`journal_format.sort_by_chain`).
+
+If both workspaces imported the same labels, they have the same events with different hashes, because each event follows
+another one. Such a line is copied only if a new event follows it, so that the chain of the new event has no gap.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.errors import FcreviewError
 from fcreview.model.review import Event
-from fcreview.safe_files import MAX_JOURNAL_BYTES, WorkspaceFiles
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.journal_format import LineError, parse_line
-from fcreview.store.reviews.journal_reader import list_journals, read_journals
+from fcreview.store.reviews.journal_format import is_same_event
+from fcreview.store.reviews.journal_reader import JournalLine, format_set_aside, list_journals, read_lines
 from fcreview.store.workspace import is_same_filename
 
 if TYPE_CHECKING:
@@ -32,13 +36,18 @@ class MergedJournal:
     """Result of merging one journal of the other workspace."""
 
     annotator: str
-    """File name without `.jsonl`."""
     new: int = 0
-    """Number of events that were written here."""
+    """Number of events that are new here."""
     known: int = 0
     """Number of events that this workspace had already."""
     warnings: list[str] = field(default_factory=list)
-    """One message for each journal line that was not copied, and for each break of the chain."""
+    """Messages about the journal lines that were not copied, and about breaks of the chain."""
+    adjudications: int = 0
+    """Number of adjudications among the new events."""
+    retractions: int = 0
+    """Number of retractions among the new events."""
+    withheld: int = 0
+    """Number of events in the user's own journal that are new here but were not copied."""
 
 
 @dataclass(slots=True)
@@ -49,15 +58,44 @@ class _JournalCopy:
     target: Journal
     """This workspace's journal of the same annotator."""
     lines: dict[str, bytes] = field(default_factory=dict)
-    """New lines by event id."""
+    """Lines to append, by the hash of their event."""
+    new: dict[str, Event] = field(default_factory=dict)
+    """The new events in `lines`, by hash. The other lines are copies of known events that the chain needs."""
 
 
-def merge_journals(workspace: Workspace, other: Workspace) -> list[MergedJournal]:
-    """Append the events of the other workspace that this one lacks, and return one result for each journal, by name.
+@dataclass(frozen=True, slots=True)
+class JournalMerge:
+    """What a merge of journals would write. Nothing is written until `write` is called."""
+
+    copies: list[_JournalCopy]
+    user: str | None
+
+    def list_new_of_others(self) -> list[MergedJournal]:
+        """Return the journals of other annotators than the user with events that are new here."""
+        return [copy.result for copy in self.copies if copy.new and not _is_of_user(copy.target, self.user)]
+
+    def write(self) -> list[MergedJournal]:
+        """Append the lines, and return one result for each journal, by name.
+
+        Raises JournalError if a write fails. Events that were written before count, and another merge continues from
+        there.
+        """
+        for copy in self.copies:
+            written = copy.new.keys() & copy.target.append_lines(copy.lines)
+            copy.result.known += len(copy.new) - len(written)  # written by another process meanwhile
+            _count_new_events(copy.result, [copy.new[name] for name in written])
+        return [copy.result for copy in self.copies]
+
+
+def plan_journal_merge(
+    workspace: Workspace, other: Workspace, user: str | None = None, *, include_own: bool = False
+) -> JournalMerge:
+    """Find the events of the other workspace that this one lacks.
+
+    The journal of `user` stays unchanged unless `include_own` is true, so that nobody can add reviews in their name.
 
     Raises MergeError if both are the same workspace, and JournalError or AnnotatorError if this workspace cannot have
-    one of the journals; then nothing has been written. Also raises JournalError if a write fails. Events that were
-    written before count, and another merge continues from there.
+    one of the journals.
     """
     if _is_same_folder(workspace.root, other.root) or _is_same_folder(workspace.reviews, other.reviews):
         raise MergeError(f"{other.root} is the same workspace")
@@ -66,57 +104,71 @@ def merge_journals(workspace: Workspace, other: Workspace) -> list[MergedJournal
         double = next((each.stem for each in paths[:at] if is_same_filename(each.stem, path.stem)), None)
         if double is not None:
             raise MergeError(f"{other.root} has annotators {double!a} and {path.stem!a}, which differ in case only")
-    existing = {event.event: event.hash for event in read_journals(workspace)[0]}
     copies = []
     for path in paths:
-        copy = _JournalCopy(MergedJournal(path.stem), Journal(workspace, path.stem))
-        _select_new_lines(path.name, _read_lines(other.files, path, copy.result.warnings), existing, copy)
+        target = Journal(workspace, path.stem)
+        copy = _JournalCopy(MergedJournal(target.annotator), target)
+        here = read_lines(workspace.files, target.path, []) if target.path.exists() else []
+        _select_lines(path, read_lines(other.files, path, copy.result.warnings), here, copy)
+        if _is_of_user(target, user) and not include_own:
+            copy.result.withheld = len(copy.new)
+            copy.lines, copy.new = {}, {}
+        _count_new_events(copy.result, list(copy.new.values()))
         copies.append(copy)
-    for copy in copies:
-        copy.result.new = copy.target.append_lines(list(copy.lines.values()))
-        # Another process has written the remaining lines meanwhile.
-        copy.result.known += len(copy.lines) - copy.result.new
-    return [copy.result for copy in copies]
+    return JournalMerge(copies, user)
 
 
-@dataclass(frozen=True, slots=True)
-class _JournalLine:
-    number: int
-    line: bytes
-    event: Event
+def _is_of_user(journal: Journal, user: str | None) -> bool:
+    return user is not None and is_same_filename(journal.annotator, user)
 
 
-def _read_lines(files: WorkspaceFiles, path: Path, warnings: list[str]) -> list[_JournalLine]:
-    """Return the valid lines of a journal, and add a warning for each invalid line."""
-    try:
-        lines = files.read(path, MAX_JOURNAL_BYTES).split(b"\n")
-    except OSError as error:
-        warnings.append(f"{path.name}: cannot be read: {error.strerror or error}")
-        return []
-    valid = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                valid.append(_JournalLine(number, line, parse_line(line)))
-            except LineError as error:
-                warnings.append(f"{path.name} line {number}: {error}, not copied")
-    return valid
+def _count_new_events(result: MergedJournal, events: Sequence[Event]) -> None:
+    result.new = len(events)
+    result.adjudications = sum(event.act == "adjudicate" for event in events)
+    result.retractions = sum(event.act == "retract" for event in events)
 
 
-def _select_new_lines(name: str, lines: list[_JournalLine], existing: dict[str, str], copy: _JournalCopy) -> None:
-    """Add the lines of new events to `copy.lines`, and their hashes to `existing` (event id -> hash)."""
-    known_hashes = {*existing.values(), *(each.event.hash for each in lines)}
-    for each in lines:
-        event, place = each.event, f"{name} line {each.number}"
-        if existing.get(event.event, event.hash) != event.hash:
+def _select_lines(path: Path, lines: Sequence[JournalLine], here: Sequence[JournalLine], copy: _JournalCopy) -> None:
+    """Add to `copy` the lines of new events, and the lines of known events that they follow in the chain."""
+    known = {each.event.event: each.event for each in here if each.event.annotator == copy.target.annotator}
+    hashes = {each.event.hash for each in here}
+    candidates: dict[str, JournalLine] = {}
+    own = _select_own_lines(path, lines, copy)
+    copy.result.known = len(known.keys() & {each.event.event for each in own})
+    for each in own:
+        event = each.event
+        first = known.setdefault(event.event, event)
+        if not is_same_event(first, event):
+            place = f"{path.name} line {each.number}"
             copy.result.warnings.append(f"{place}: another event has the id {event.event[:32]!a}, not copied")
-        elif event.event in existing:
-            copy.result.known += 1
-        else:
-            if event.previous and event.previous not in known_hashes:
-                copy.result.warnings.append(f"{place}: chain broken: the previous event is missing")
-            existing[event.event] = event.hash
-            copy.lines[event.event] = each.line
+            continue
+        if first is event:
+            copy.new[event.hash] = event
+        if event.hash not in hashes:
+            candidates[event.hash] = each
+    needed: set[str] = set()
+    for name in copy.new:
+        while name in candidates and name not in needed:
+            needed.add(name)
+            name = candidates[name].event.previous
+    hashes |= needed
+    for name in filter(needed.__contains__, candidates):
+        line = candidates[name]
+        copy.lines[name] = line.line
+        if line.event.previous and line.event.previous not in hashes:
+            copy.result.warnings.append(f"{path.name} line {line.number}: chain broken: the previous event is missing")
+
+
+def _select_own_lines(path: Path, lines: Sequence[JournalLine], copy: _JournalCopy) -> list[JournalLine]:
+    """Return the lines of the journal's annotator, and add a warning for each other annotator with lines in it."""
+    foreign: dict[str, list[int]] = {}
+    for each in lines:
+        if each.event.annotator != copy.target.annotator:
+            foreign.setdefault(each.event.annotator, []).append(each.number)
+    copy.result.warnings += [
+        format_set_aside(path, annotator, numbers, "not copied") for annotator, numbers in foreign.items()
+    ]
+    return [each for each in lines if each.event.annotator == copy.target.annotator]
 
 
 def _is_same_folder(one: Path, other: Path) -> bool:

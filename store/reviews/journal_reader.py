@@ -358,12 +358,40 @@ def journal_owner(path: Path) -> str:
     return unicodedata.normalize("NFC", path.stem)
 
 
-def format_set_aside(path: Path, annotator: str, numbers: Sequence[int]) -> str:
+def format_set_aside(path: Path, annotator: str, numbers: Sequence[int], what: str = "set aside") -> str:
     """Format a message about events of another annotator at these lines of a journal."""
     return (
-        f"{path.name} line {numbers[0]}: {format_count(len(numbers), 'event')} by {annotator[:32]!a} set aside,"
+        f"{path.name} line {numbers[0]}: {format_count(len(numbers), 'event')} by {annotator[:32]!a} {what},"
         f" because only events by {journal_owner(path)!a} count in this file"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class JournalLine:
+    """A valid line of a journal."""
+
+    number: int
+    """Line number, from 1."""
+    line: bytes
+    """The line without its newline."""
+    event: Event
+
+
+def read_lines(files: WorkspaceFiles, path: Path, warnings: list[str]) -> list[JournalLine]:
+    """Return the valid lines of a journal, and add a warning for each invalid line."""
+    try:
+        lines = files.read(path, MAX_JOURNAL_BYTES).split(b"\n")
+    except OSError as error:
+        warnings.append(f"{path.name}: cannot be read: {error.strerror or error}")
+        return []
+    valid = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                valid.append(JournalLine(number, line, parse_line(line)))
+            except LineError as error:
+                warnings.append(f"{path.name} line {number}: {error}, not copied")
+    return valid
 
 
 def list_journals(workspace: Workspace) -> list[Path]:

@@ -28,7 +28,7 @@ def journal(run: Path, who: str) -> Path:
 
 
 def merged(cli: Cli, run: Path, other: Path) -> dict[str, tuple[int, int]]:
-    done = cli("merge", run, other, "--json")
+    done = cli("merge", run, other, "--json", "--yes")
     assert done.code == 0, done.err
     return {each["annotator"]: (each["new"], each["known"]) for each in done.objects}
 
@@ -73,7 +73,10 @@ def test_copies_merged_both_ways_say_the_same(cli: Cli, copies: tuple[Path, Path
 @pytest.mark.sweep
 def test_merging_again_changes_nothing_and_work_goes_on(cli: Cli, copies: tuple[Path, Path]) -> None:
     here, other = copies
-    assert cli("merge", here, other).out == "alice: 3 new events, 1 already here\ncarol: 1 new event, 0 already here\n"
+    assert (
+        cli("merge", here, other, "--yes").out
+        == "alice: 3 new events, 1 already here\ncarol: 1 new event, 0 already here\n"
+    )
     after = {path.name: path.read_bytes() for path in (here / ".fcreview/reviews").iterdir()}
     assert merged(cli, here, other) == {"alice": (0, 4), "carol": (0, 1)}
     assert {path.name: path.read_bytes() for path in (here / ".fcreview/reviews").iterdir()} == after
@@ -91,7 +94,7 @@ def test_damaged_lines_are_told_and_not_taken(cli: Cli, copies: tuple[Path, Path
     journal(other, "alice").write_bytes(b"".join([*lines[:3], b"{}\n", *lines[3:]])[:-20])
     whole = journal(other, "carol").read_bytes()
     journal(other, "carol").write_bytes(whole.rstrip(b"\n"))
-    done = cli("merge", here, other)
+    done = cli("merge", here, other, "--yes")
     assert (done.code, done.out) == (
         0,
         "alice: 1 new event, 1 already here\ncarol: 1 new event, 0 already here\n",
@@ -115,7 +118,7 @@ def test_a_second_event_with_the_same_id_is_not_taken(cli: Cli, copies: tuple[Pa
     content["hash"] = hash_event(content)
     journal(other, "bob").write_text(json.dumps(content) + "\n")
     before = journal(here, "bob").read_bytes()
-    done = cli("merge", here, other)
+    done = cli("merge", here, other, "--yes")
     assert "bob.jsonl line 1: another event has the id" in done.err
     assert journal(here, "bob").read_bytes() == before
 
@@ -153,12 +156,12 @@ def test_names_that_differ_in_case_only_are_refused_before_anything_is_written(
     here, other = copies
     journal(other, "carol").rename(journal(other, "Bob"))
     before = {path.name: path.read_bytes() for path in (here / ".fcreview/reviews").iterdir()}
-    done = cli("merge", here, other)
+    done = cli("merge", here, other, "--yes")
     assert (done.code, done.out) == (1, "")
     assert "annotator 'bob' already exists" in done.err
     assert {path.name: path.read_bytes() for path in (here / ".fcreview/reviews").iterdir()} == before
     shutil.copy(journal(other, "Bob"), journal(other, "Alice"))
-    done = cli("merge", here, other)
+    done = cli("merge", here, other, "--yes")
     assert done.code == 1
     assert "'Alice' and 'alice'" in done.err
 

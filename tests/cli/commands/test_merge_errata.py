@@ -50,7 +50,7 @@ def test_what_one_side_has_holds_on_the_other(cli: Cli, copies: tuple[Path, Path
     before = rules_say(cli, here)
     mended(cli, other, 30, "bob", "ignore-case")
     assert rules_say(cli, other) != before
-    done = cli("merge", here, other)
+    done = cli("merge", here, other, "--yes")
     assert "errata: 1 new golden answer, 0 already here; 1 new rule" in done.out
     assert (
         "accepted rules: 1 new, 0 already here" in done.out
@@ -59,7 +59,7 @@ def test_what_one_side_has_holds_on_the_other(cli: Cli, copies: tuple[Path, Path
     assert rules_say(cli, here) == rules_say(cli, other)
     assert (here / ".fcreview/errata.jsonl").read_bytes() == (other / ".fcreview/errata.jsonl").read_bytes()
     assert "ignore-case" in cli("rules", "list", here).out
-    again = [each for each in cli("merge", here, other, "--json").objects if "kind" in each]
+    again = [each for each in cli("merge", here, other, "--yes", "--json").objects if "kind" in each]
     assert [(each["kind"], each["new"], each["known"]) for each in again] == [("errata", 0, 1), ("rules", 0, 1)]
 
 
@@ -68,13 +68,13 @@ def test_two_corrections_of_one_item_are_told_and_both_kept(cli: Cli, copies: tu
     mended(cli, here, 30, "alice")
     mended(cli, other, 31, "bob")
     mine, theirs = ((place / ".fcreview/errata.jsonl").read_bytes() for place in copies)
-    done = cli("merge", here, other)
+    done = cli("merge", here, other, "--yes")
     assert done.code == 0 and f"{ITEM}: this workspace has another correction, which is kept" in done.err
     assert (here / ".fcreview/errata.jsonl").read_bytes() == mine
     (kept,) = (here / ".fcreview").glob("errata-*.jsonl")
     assert kept.read_bytes() == theirs and kept.name in done.err
     assert parse_errata(kept.read_bytes()).entries
-    cli("merge", here, other)
+    cli("merge", here, other, "--yes")
     assert [*(here / ".fcreview").glob("errata-*.jsonl")] == [kept], "merging again adds nothing"
 
 
@@ -84,7 +84,7 @@ def test_damaged_errata_are_told_and_reviews_taken_all_the_same(cli: Cli, copies
     mended(cli, other, 30, "bob")
     file = other / ".fcreview/errata.jsonl"
     file.write_text(file.read_text().replace("bob says so", "bob said so"))
-    done = cli("merge", here, other)
+    done = cli("merge", here, other, "--yes")
     assert done.code == 0 and "errata not merged" in done.err and "changed since it was written" in done.err
     assert "bob: 1 new event" in done.out
     assert not (here / ".fcreview/errata.jsonl").exists()

@@ -228,6 +228,6 @@ def test_what_is_no_file_of_errata_is_told(place: Place, kind: str) -> None:
     for name in ("errata.jsonl", "rules.jsonl"):
         (other / ".fcreview" / name).unlink(missing_ok=True)
         NO_ERRATA[kind](other / ".fcreview" / name)
-    assert place.done("merge", place.runs, other).code == 0
+    assert place.done("merge", place.runs, other, "--mine").code == 0
     assert len(read_journals(find_workspace(place.runs, create=False))[0]) == place.known + 1
     assert not (place.runs / ".fcreview" / "errata.jsonl").exists()

@@ -155,7 +155,7 @@ def _leave_and_come_back(command: Callable[..., Done], place: Path, row: dict[st
     shutil.copytree(place / ".fcreview", out / "copy" / ".fcreview")
     for journal in (out / "copy" / ".fcreview" / "reviews").glob("*.jsonl"):
         journal.rename(journal.with_stem(f"{journal.stem}2"))
-    command("merge", "OUT/copy")
+    command("merge", "OUT/copy", "--yes")
     command("review", "--plain", "--queue", "dataset")
     if (out / "native").is_dir():
         with within(120):

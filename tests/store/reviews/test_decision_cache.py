@@ -11,7 +11,7 @@ from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews import decision_cache, journal_reader
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.journal_merge import merge_journals
+from fcreview.store.reviews.journal_merge import plan_journal_merge
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
@@ -196,7 +196,7 @@ def test_merged_copies_read_like_one_journal(workspace: Workspace, tmp_path: Pat
     with Store.open(workspace, "alice") as store:
         say(store, "alice", 3, verdict=True, note="here")
     with Store.open(workspace, "alice") as store:
-        merge_journals(workspace, other)
+        plan_journal_merge(workspace, other).write()
         store.refresh_reviews()
         shown = stands(store)
     assert shown == as_if_new(workspace)[0]

@@ -1,0 +1,161 @@
+"""`fcreview merge` lists new reviews of other annotators and asks; the user's own journal needs `--mine`."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fcreview.store.reviews.journal_format import hash_event
+from fcreview.store.reviews.journal_reader import check_journals
+from fcreview.store.workspace import Workspace
+from tests.commands import PROGRAM, Done
+
+pytestmark = pytest.mark.slow
+
+Cli = Callable[..., Done]
+
+
+def label(cli: Cli, run: Path, annotator: str, number: int, verdict: str, *more: str) -> None:
+    done = cli("label", run, f"simple_python_{number}", "--verdict", verdict, "--annotator", annotator, *more)
+    assert done.code == 0, done.err
+
+
+def read_files(run: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (run / ".fcreview").rglob("*.json*")}
+
+
+def warnings(run: Path) -> list[str]:
+    return [text for report in check_journals(Workspace(run / ".fcreview")) for text in report.warnings]
+
+
+@pytest.fixture
+def copies(cli: Cli, known_run: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """Two copies. The other one has new events of alice, of an adjudicator and of the user, whose name is tester."""
+    label(cli, known_run, "tester", 0, "pass")
+    other = shutil.copytree(known_run, tmp_path / "other")
+    label(cli, other, "alice", 1, "pass")
+    label(cli, other, "alice", 2, "fail")
+    assert cli("label", other, "--undo", "--annotator", "alice").code == 0
+    label(cli, other, "lead", 1, "fail", "--adjudicate")
+    label(cli, other, "tester", 0, "fail")
+    return known_run, other
+
+
+LISTED = """\
+New reviews of other annotators:
+  annotator  reviews  retractions  adjudications
+  alice            2            1              0
+  lead             0            0              1
+"""
+
+
+def test_without_a_terminal_nothing_is_merged_unless_yes_is_given(cli: Cli, copies: tuple[Path, Path]) -> None:
+    here, other = copies
+    assert cli("queue", "create", other, "--name", "pilot", "--size", "2", "--annotators", "alice").code == 0
+    before = read_files(here)
+    for arguments in ([], ["--json"], ["--mine"]):
+        done = cli("merge", here, other, *arguments)
+        assert (done.code, done.out) == (1, "")
+        assert done.err == LISTED + (
+            "fcreview: nothing merged. Pass --yes to merge reviews of other annotators without a terminal\n"
+        )
+        assert read_files(here) == before
+    done = cli("merge", here, other, "--yes")
+    assert (done.code, done.out) == (
+        0,
+        "alice: 3 new events, 0 already here\nlead: 1 new event (1 adjudication), 0 already here\n"
+        "tester: 0 new events, 1 already here\nqueue pilot: imported as pilot\n",
+    )
+
+
+def test_the_users_own_journal_grows_only_with_mine(cli: Cli, copies: tuple[Path, Path]) -> None:
+    here, other = copies
+    before = read_files(here)
+    done = cli("merge", here, other, "--yes", "--json")
+    (own,) = [each for each in done.objects if each["annotator"] == "tester"]
+    assert (own["new"], own["known"], own["withheld"]) == (0, 1, 1)
+    assert read_files(here)["tester.jsonl"] == before["tester.jsonl"]
+    done = cli("merge", here, other)
+    assert done.code == 0 and done.err == (
+        "fcreview: tester: 1 new event not merged, because this is your own journal."
+        " Pass --mine to merge your reviews\n"
+    )
+    done = cli("merge", here, other, "--mine")
+    assert (done.code, done.err) == (0, "")
+    assert "tester: 1 new event, 1 already here\n" in done.out
+    assert read_files(here)["tester.jsonl"] == read_files(other)["tester.jsonl"]
+
+
+@pytest.mark.parametrize(("answer", "merged"), [(b"y\n", True), (b"\n", False), (b"n\n", False), (b"\x04", False)])
+def test_a_terminal_is_asked(
+    copies: tuple[Path, Path], environ: dict[str, str], tmp_path: Path, answer: bytes, merged: bool
+) -> None:
+    here, other = copies
+    before = read_files(here)
+    controller, terminal = pty.openpty()
+    try:
+        os.write(controller, answer)
+        done = subprocess.run(
+            [*PROGRAM, "merge", str(here), str(other)],
+            stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, env=environ, cwd=tmp_path, timeout=60, check=False,
+        )  # fmt: skip
+        shown = os.read(controller, 10_000).decode().replace("\r\n", "\n")
+    finally:
+        os.close(controller)
+        os.close(terminal)
+    assert LISTED + "Merge them? [y/N]:" in shown
+    assert "Traceback" not in shown
+    assert (done.returncode == 0) == merged
+    assert (read_files(here) == before) != merged
+
+
+def test_lines_in_the_journal_of_another_annotator_are_refused(cli: Cli, copies: tuple[Path, Path]) -> None:
+    here, other = copies
+    assert cli("merge", here, other, "--yes").code == 0
+    journal = other / ".fcreview" / "reviews" / "alice.jsonl"
+    content = json.loads(journal.read_bytes().splitlines()[0])
+    forged = {**content, "event": "f" * 32, "act": "retract", "retracts": content["event"], "previous": ""}
+    forged["hash"] = hash_event(forged)
+    journal.with_stem("mallory").write_text(json.dumps(forged) + "\n")
+    done = cli("merge", here, other, "--yes")
+    assert done.code == 0
+    assert "mallory: 0 new events, 0 already here" in done.out
+    assert (
+        "fcreview: mallory.jsonl line 1: 1 event by 'alice' not copied, because only events by 'mallory' count in this"
+        " file\n" in done.err
+    )
+    assert not (here / ".fcreview" / "reviews" / "mallory.jsonl").exists()
+
+
+def test_copies_with_the_same_imported_labels_merge_without_a_clash(cli: Cli, known_run: Path, tmp_path: Path) -> None:
+    """The same events follow different ones in the two copies, and each copy has a later event."""
+    file, other = tmp_path / "labels.jsonl", tmp_path / "other"
+    lines = [{"id": f"simple_python_{n}", "value": n == 1, "time": "2026-01-01T00:00:00Z"} for n in (0, 1, 2)]
+    shutil.copytree(known_run, other)
+    for run, ordered in ((known_run, lines), (other, lines[::-1])):
+        file.write_text("".join(json.dumps(line) + "\n" for line in ordered))
+        assert cli("import-labels", run, file, "--annotator", "alice").code == 0
+    for here, there in ((known_run, other), (other, known_run)):
+        before = read_files(here)
+        done = cli("merge", here, there)
+        assert (done.out, done.err) == ("alice: 0 new events, 3 already here\n", "")
+        assert read_files(here) == before
+    label(cli, other, "alice", 1, "fail")
+    label(cli, known_run, "alice", 2, "pass")
+    for known, (here, there) in ((3, (known_run, other)), (4, (other, known_run))):
+        done = cli("merge", here, there, "--yes")
+        assert (done.out, done.err) == (f"alice: 1 new event, {known} already here\n", "")
+        assert warnings(here) == []
+    exported = [cli("export", run, "--only", "reviewed").out for run in (known_run, other)]
+    assert exported[0] == exported[1]
+    assert [json.loads(line)["human"] for line in exported[0].splitlines()] == [False, False, True]
+    before = read_files(known_run)
+    assert cli("merge", known_run, other).out == "alice: 0 new events, 5 already here\n"
+    assert read_files(known_run) == before

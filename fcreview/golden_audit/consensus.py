@@ -3,7 +3,10 @@ where weaker runs pass."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
 
 from fcreview.golden_audit.evidence import QuestionEvidence, SharedDifference
 from fcreview.golden_audit.question import Reason
@@ -72,16 +75,11 @@ def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
     fewest = min(map(len, sides))
     if fewest < MIN_FAMILIES:
         return []
-    weight = {
-        run: 1 / family_sizes[weights.families[run]]
+    failed_rates, passed_rates = (
+        [(profiles[run].pass_rate, 1 / family_sizes[weights.families[run]]) for run in side]
         for side, family_sizes in zip((failed, passed), sides, strict=True)
-        for run in side
-    }
-    better = sum(
-        weight[one] * weight[other] * _win_probability(profiles[one].pass_rate, profiles[other].pass_rate)
-        for one in failed
-        for other in passed
     )
+    better = sum_wins(failed_rates, passed_rates)
     strength = (2 * better / (len(sides[0]) * len(sides[1])) - 1) * min(1.0, fewest / 3)
     if strength <= 0:
         return []
@@ -90,9 +88,17 @@ def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
     return [Reason("reversed", strength, f"stronger runs fail and weaker runs pass: {best} fails, {worst} passes")]
 
 
-def _win_probability(one: float, other: float) -> float:
-    """Return 1 if the first rate is higher, 0 if it is lower, and 1/2 if both are equal."""
-    return 1.0 if one > other else 0.5 if one == other else 0.0
+def sum_wins(ones: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> float:
+    """Sum the products of the weights of all pairs in which the rate of the one is higher, and half of the products of
+    those with equal rates. Each run is (rate, weight)."""
+    ordered = sorted(others)
+    rates = [rate for rate, _ in ordered]
+    weight_below = [0.0, *accumulate(weight for _, weight in ordered)]
+    """Total weight of the first n of the others."""
+    return sum(
+        weight * (weight_below[bisect_left(rates, rate)] + weight_below[bisect_right(rates, rate)]) / 2
+        for rate, weight in ones
+    )
 
 
 def _find_verdict_conflicts(evidence: QuestionEvidence) -> list[Reason]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from fcreview.golden_audit.differences import AnswerDifference, normalize_text
 from fcreview.golden_audit.evidence import GoldenArgument, QuestionEvidence
 from fcreview.golden_audit.facts import (
     CASE_DIFFERS,
@@ -16,12 +17,10 @@ from fcreview.golden_audit.facts import (
     SAME_UNIT,
     SAME_WORDS,
     SINGLE_VALUE,
-    AnswerDifference,
     describe_equivalence,
     is_initials,
     is_power_formula,
     is_short_for,
-    normalize_text,
 )
 from fcreview.golden_audit.question import AlternativeAnswer, AuditedQuestion, Reason
 from fcreview.matching.first_difference import NO_VALUE
@@ -39,8 +38,12 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
     runs_of: defaultdict[str, list[int]] = defaultdict(list)
     examples: dict[str, AnswerDifference] = {}
     explained_runs: list[int] = []
+    explanations_of: dict[int, list[str | None]] = {}
+    """Explanations of the differences, by `id` of their list, which equal answers share."""
     for answer, differences in evidence.differences:
-        explanations = [explain_difference(evidence, index, difference) for difference in differences]
+        if id(differences) not in explanations_of:
+            explanations_of[id(differences)] = [explain_difference(evidence, index, each) for each in differences]
+        explanations = explanations_of[id(differences)]
         if not all(explanations):
             continue
         explained_runs += answer.runs

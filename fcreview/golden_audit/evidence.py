@@ -6,13 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.golden_audit.facts import (
-    AnswerDifference,
-    RunWeights,
-    compute_run_weights,
-    find_differences,
-    group_equal_differences,
-)
+from fcreview.golden_audit.differences import AnswerDifference
+from fcreview.golden_audit.facts import RunWeights, compute_run_weights, group_equal_differences
 from fcreview.golden_audit.question import AlternativeAnswer, AuditedQuestion, DistinctAnswer, RunProfile
 from fcreview.model.function_schema import FunctionSchema, Parameter, find_schema, read_function_schema
 from fcreview.model.item import AcceptedValues, Call
@@ -86,16 +81,16 @@ def collect_evidence(
     """Collect the evidence about a question. `read_schema` parses function docs (`create_schema_reader`)."""
     weights = compute_run_weights(question, run_profiles)
     passing = frozenset(
-        difference.match_key
-        for answer in question.answers
-        if answer.passed
-        for difference in find_differences(question, answer)
+        difference.match_key for answer in question.answers if answer.passed for difference in answer.differences
     )
     differences = []
+    remaining: dict[int, list[AnswerDifference]] = {}
     for answer in question.failing_answers:
-        found = find_differences(question, answer) if answer.is_readable else []
-        if remaining := [difference for difference in found if difference.match_key not in passing]:
-            differences.append((answer, remaining))
+        found, at = answer.differences if answer.is_readable else (), id(answer.differences)
+        if at not in remaining:
+            remaining[at] = [difference for difference in found if difference.match_key not in passing]
+        if remaining[at]:
+            differences.append((answer, remaining[at]))
     shared = [
         SharedDifference(difference, tuple(run for run in runs if run in weights.bits))
         for difference, runs in group_equal_differences(differences)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.model.item import Call, CallPair
+from fcreview.golden_audit.differences import AnswerDifference
+from fcreview.model.item import Call
 from fcreview.stats.run_comparison import QuestionKey
 
 
 @dataclass(slots=True)
 class DistinctAnswer:
-    """An answer to a question and the runs that gave it. `calls` and `pairs` are empty for passing answers without
-    differences."""
+    """An answer to a question and the runs that gave it."""
 
     runs: list[int]
     passed: bool | None
@@ -22,16 +22,12 @@ class DistinctAnswer:
     None."""
     has_verdict_conflict: bool = False
     """Whether the official and the recomputed verdict differ."""
-    calls: list[Call] = field(default_factory=list)
-    """Predicted calls of the answer."""
-    pairs: list[CallPair] = field(default_factory=list)
+    is_readable: bool = True
+    """Whether all calls could be decoded."""
+    differences: Sequence[AnswerDifference] = ()
+    """Differences from the golden answer. Answers that call the same functions in the same way share the sequence."""
     items: list[int] = field(default_factory=list)
     """Numbers of the items with this answer, one for each run."""
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether all calls could be decoded."""
-        return all(call.decode_error is None and call.arguments is not None for call in self.calls)
 
 
 @dataclass(slots=True)

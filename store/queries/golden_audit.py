@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fcreview.golden_audit.differences import AnswerDifference, find_differences
 from fcreview.golden_audit.facts import find_model_family, smooth_rate
 from fcreview.golden_audit.question import AuditedQuestion, DistinctAnswer, RunProfile
-from fcreview.model.item import Call, CallPair
 from fcreview.stats.run_comparison import QuestionKey
 from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
@@ -29,15 +29,14 @@ SELECT i.run, r.model, i.category, count(*) FILTER ({AUTOMATIC_VERDICT}), count(
 FROM item_rows i JOIN runs r USING (run) WHERE {{runs}} GROUP BY ALL ORDER BY ALL
 """
 _ANSWERS = f"""
-SELECT r.benchmark, r.generation, r.language, i.category, i.id, i.golden_hash, list(i.item ORDER BY i.run, i.item),
-       list(i.run ORDER BY i.run, i.item),
-       any_value(len(list_filter(i.pairs, lambda p: p.state NOT IN ('=', '~'))) > 0),
-       {AUTOMATIC_VERDICT} AS passed, coalesce(i.official <> i.rule, false) AS contradicted
+SELECT hash(r.benchmark, r.generation, r.language, i.category, i.id) AS question, hash(i.golden_hash) AS golden,
+       list(i.item ORDER BY i.item), {AUTOMATIC_VERDICT} AS passed,
+       coalesce(i.official <> i.rule, false) AS contradicted
 FROM item_rows i JOIN runs r USING (run) WHERE {{runs}}
-GROUP BY 1, 2, 3, 4, 5, 6, i.prediction_hash, passed, contradicted ORDER BY min(i.seq), min(i.item)
+GROUP BY 1, 2, i.prediction_hash, passed, contradicted ORDER BY min(i.seq), min(i.item)
 """
 _QUESTIONS = """
-SELECT item, array_to_string(
+SELECT item, category, id, array_to_string(
            list_transform(
                list_filter(messages[:asked], lambda m: m.role IN ('user', 'system', 'assistant')),
                lambda m: m.content
@@ -52,10 +51,15 @@ FROM (
     FROM item_rows WHERE item IN (SELECT unnest(?::BIGINT[]))
 )
 """
-_CALLS = """
-SELECT item, list_filter(calls, lambda c: c.side = 'predicted'), pairs
-FROM item_rows WHERE item IN (SELECT unnest(?::BIGINT[]))
+_PREDICTED = "list_filter(calls, lambda c: c.side = 'predicted')"
+_CONTENTS = f"""
+SELECT i.item, hash({_PREDICTED}, i.pairs) FROM item_rows i
+WHERE i.item IN (SELECT unnest(?::BIGINT[]))
+  AND (NOT {AUTOMATIC_VERDICT} OR len(list_filter(i.pairs, lambda p: p.state NOT IN ('=', '~'))) > 0)
 """
+_CALLS = f"SELECT item, {_PREDICTED}, pairs FROM item_rows WHERE item IN (SELECT unnest(?::BIGINT[])) ORDER BY item"
+CALLS_PER_QUERY = 20_000
+"""Number of items whose calls are in memory at a time."""
 _FAULTS = """
 SELECT r.benchmark, r.generation, r.language, i.category, i.id, h.fault, count(DISTINCT h.item)
 FROM human_labels h JOIN item_rows i ON i.item = h.item JOIN runs r USING (run)
@@ -78,29 +82,31 @@ class AuditInput:
 class _AnswerRow:
     """A row of `_ANSWERS`: one answer to a question and the runs that gave it."""
 
-    benchmark: str
-    generation: str
-    language: str
-    category: str
-    id: str
-    golden_hash: str
+    question: int
+    """Hash of the key of the question. The keys themselves would take several times as much memory."""
+    golden: int
+    """Hash of the golden answer."""
     items: list[int]
-    """Item number in each run of `runs`, in the same order."""
-    runs: list[int]
-    differs: bool | None
-    """Whether a call differs from its golden call."""
+    """Item numbers in ascending order, one for each run. All items have the same calls and the same golden answer."""
     passed: bool | None
     contradicted: bool
     """Whether official and recomputed verdict differ."""
 
     @property
     def item(self) -> int:
-        """Number of the first item in `items`. All items have the same calls and the same golden answer."""
+        """Number of the first item."""
         return self.items[0]
 
-    @property
-    def key(self) -> QuestionKey:
-        return QuestionKey(self.benchmark, self.generation, self.language, self.category, self.id)
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """The calls of an answer, compared with the golden answer."""
+
+    is_readable: bool = True
+    differences: Sequence[AnswerDifference] = ()
+
+
+_NO_DIFFERENCE = _Content()
 
 
 def fetch_audit_input(connection: DuckDBPyConnection, view: View) -> AuditInput:
@@ -111,24 +117,29 @@ def fetch_audit_input(connection: DuckDBPyConnection, view: View) -> AuditInput:
     """
     selected = _fetch_selected_keys(connection, view) if view.where.strip() or view.items else None
     runs, _, _ = build_condition(View(runs=view.runs), blind=False)
-    rows_by_key: dict[QuestionKey, list[_AnswerRow]] = {}
+    rows_by_question: dict[int, list[_AnswerRow]] = {}
     for values in connection.execute(_ANSWERS.format(runs=runs)).fetchall():
         row = _AnswerRow(*values)
-        rows_by_key.setdefault(row.key, []).append(row)
-    rows_by_key = {key: _with_most_frequent_golden(rows) for key, rows in rows_by_key.items()}
-    fields = _fetch_question_fields(connection, [rows[0].item for rows in rows_by_key.values()])
-    rows_with_evidence = [
-        row for rows in rows_by_key.values() for row in rows if row.passed is False or (row.passed and row.differs)
-    ]
-    calls = _fetch_calls(connection, [row.item for row in rows_with_evidence])
-    faults = _fetch_faults(connection)
-    questions = []
-    for key, rows in rows_by_key.items():
-        question = AuditedQuestion(key, **fields[rows[0].item], faults=faults.get(key, Counter()))
+        rows_by_question.setdefault(row.question, []).append(row)
+    answers = [_with_most_frequent_golden(rows) for rows in rows_by_question.values()]
+    del rows_by_question
+    questions = _fetch_questions(connection, [rows[0].item for rows in answers])
+    contents = _fetch_contents(
+        connection, [(question, rows) for question, rows in zip(questions, answers, strict=True)]
+    )
+    for question, rows in zip(questions, answers, strict=True):
         for row in rows:
-            predicted, pairs = calls.get(row.item, ([], []))
-            question.answers.append(DistinctAnswer(row.runs, row.passed, row.contradicted, predicted, pairs, row.items))
-        questions.append(question)
+            content = contents.get(row.item, _NO_DIFFERENCE)
+            question.answers.append(
+                DistinctAnswer(
+                    [item >> 32 for item in row.items],
+                    row.passed,
+                    row.contradicted,
+                    content.is_readable,
+                    content.differences,
+                    row.items,
+                )
+            )
     return AuditInput(questions, _fetch_run_profiles(connection, runs), selected)
 
 
@@ -143,37 +154,64 @@ def _fetch_selected_keys(connection: DuckDBPyConnection, view: View) -> frozense
 
 
 def _with_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_AnswerRow]:
-    counts: Counter[str] = Counter()
+    counts: Counter[int] = Counter()
     for row in rows:
-        counts[row.golden_hash] += len(row.runs)
-    golden_hash = counts.most_common(1)[0][0]
-    return [row for row in rows if row.golden_hash == golden_hash]
+        counts[row.golden] += len(row.items)
+    golden = counts.most_common(1)[0][0]
+    return [row for row in rows if row.golden == golden]
 
 
-def _fetch_question_fields(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Return fields of `AuditedQuestion` by item. Questions share the objects of their function docs."""
-    rows = connection.execute(_QUESTIONS, [list(items)]).fetchall()
-    docs = fetch_function_docs(connection, {name for row in rows for name in row[3] or ()})
+def _fetch_questions(connection: DuckDBPyConnection, items: Sequence[int]) -> list[AuditedQuestion]:
+    """Return the questions of these items, in the same order. Questions share the objects of their function docs."""
+    rows = {row[0]: row for row in connection.execute(_QUESTIONS, [list(items)]).fetchall()}
+    docs = fetch_function_docs(connection, {name for row in rows.values() for name in row[5] or ()})
     docs = {name: doc for name, doc in docs.items() if isinstance(doc, dict)}
-    return {
-        item: {
-            "text": question or "",
-            "golden": [parse_call(call) for call in golden or ()],
-            "functions": [docs[name] for name in functions or () if name in docs],
-            "group": group,
-            "is_self_contained": is_self_contained,
-        }
-        for item, question, golden, functions, group, is_self_contained in rows
+    datasets = {
+        run: (benchmark, generation, language)
+        for run, benchmark, generation, language in connection.execute(
+            "SELECT run, benchmark, generation, language FROM runs"
+        ).fetchall()
     }
+    faults = _fetch_faults(connection)
+    questions = []
+    for item in items:
+        _, category, item_id, text, golden, functions, group, is_self_contained = rows[item]
+        key = QuestionKey(*datasets[item >> 32], category, item_id)
+        questions.append(
+            AuditedQuestion(
+                key,
+                text or "",
+                [parse_call(call) for call in golden or ()],
+                [docs[name] for name in functions or () if name in docs],
+                group,
+                is_self_contained,
+                faults=faults.get(key, Counter()),
+            )
+        )
+    return questions
 
 
-def _fetch_calls(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, tuple[list[Call], list[CallPair]]]:
-    """Return the predicted calls and the call pairs by item."""
-    rows = connection.execute(_CALLS, [list(items)]).fetchall()
-    return {
-        item: ([parse_call(call) for call in calls or ()], [parse_pair(pair) for pair in pairs or ()])
-        for item, calls, pairs in rows
-    }
+def _fetch_contents(
+    connection: DuckDBPyConnection, answers: Sequence[tuple[AuditedQuestion, Sequence[_AnswerRow]]]
+) -> dict[int, _Content]:
+    """Return what the first item of each answer contains. Answers that pass without a difference are omitted.
+
+    Many answers to a question differ in their text only, so only one of those with equal calls is compared.
+    """
+    questions = {row.item: question for question, rows in answers for row in rows if row.passed is not None}
+    same: dict[int, int] = {}
+    first_items: dict[tuple[int, int], int] = {}
+    for item, content in connection.execute(_CONTENTS, [list(questions)]).fetchall():
+        same[item] = first_items.setdefault((id(questions[item]), content), item)
+    found: dict[int, _Content] = {}
+    items = sorted(first_items.values())
+    for start in range(0, len(items), CALLS_PER_QUERY):
+        for item, calls, pairs in connection.execute(_CALLS, [items[start : start + CALLS_PER_QUERY]]).fetchall():
+            predicted = [parse_call(call) for call in calls or ()]
+            is_readable = all(call.decode_error is None and call.arguments is not None for call in predicted)
+            parsed = [parse_pair(pair) for pair in pairs or ()]
+            found[item] = _Content(is_readable, find_differences(questions[item].golden, predicted, parsed))
+    return {item: found[first] for item, first in same.items()}
 
 
 def _fetch_faults(connection: DuckDBPyConnection) -> dict[QuestionKey, Counter[str]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.golden_audit.consistency import GoldenAnswerIndex
+from fcreview.golden_audit.differences import find_differences
 from fcreview.golden_audit.evidence import QuestionEvidence, collect_evidence, create_schema_reader
 from fcreview.golden_audit.facts import find_model_family
 from fcreview.golden_audit.question import AuditedQuestion, DistinctAnswer, Reason, RunProfile
@@ -65,7 +66,9 @@ def case(
         if one.arguments is None:
             given.decode_error = "not a call"
         pairs = align_turns(made.golden, [given])
-        made.answers.append(DistinctAnswer(list(one.runs), one.passed, one.contradicted, [given], pairs))
+        differences = find_differences(made.golden, [given], pairs)
+        readable = one.arguments is not None
+        made.answers.append(DistinctAnswer(list(one.runs), one.passed, one.contradicted, readable, differences))
     made.faults = Counter(faults or {})
     return made
 

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import random
+from collections import Counter
+from typing import ClassVar
+
 import pytest
 
-from fcreview.golden_audit.consensus import find_consensus_reasons
+from fcreview.golden_audit.consensus import find_consensus_reasons, sum_wins
 from fcreview.golden_audit.facts import compute_failure_bits, compute_run_weights
 from tests.golden_audit.cases import Said, case, document, golden, of_kind, seen, witnesses
 
@@ -80,3 +84,19 @@ def test_a_verdict_that_the_own_rule_contradicts_is_told() -> None:
     said = [Said([0], {"unit": "km"}, contradicted=True), Said([2], {"unit": "mile"}, passed=True)]
     assert strength(said, "contradiction") == pytest.approx(0.5)
     assert strength([Said([0], {"unit": "km"})], "contradiction") == 0
+
+
+def test_wins_are_summed_without_comparing_all_pairs() -> None:
+    class CountedRate(float):
+        calls: ClassVar[Counter[str]] = Counter()
+
+        def __lt__(self, other: float) -> bool:
+            CountedRate.calls["<"] += 1
+            return super().__lt__(other)
+
+    draw = random.Random(1)
+    ones, others = ([(CountedRate(draw.randint(0, 20) / 20), draw.random()) for _ in range(300)] for _ in range(2))
+    found = sum_wins(ones, others)
+    assert CountedRate.calls["<"] < 10_000
+    pairs = [(a, b, weight * other) for a, weight in ones for b, other in others]
+    assert found == pytest.approx(sum(product * (1.0 if a > b else 0.5 if a == b else 0) for a, b, product in pairs))

@@ -37,11 +37,18 @@ def test_equal_answers_are_one_with_the_runs_that_gave_it(panel: Make) -> None:
     assert sorted((answer.passed, len(answer.runs)) for answer in case.answers) == [(False, 2), (True, 1)]
     assert case.n_failing == 2
     (failing,) = case.failing_answers
-    assert [call.name for call in failing.calls] == ["get_weather"]
-    assert failing.pairs[0].diff[0].path == "city"
+    assert [(each.function, each.path) for each in failing.differences] == [("get_weather", "city")]
     assert case.golden[0].arguments is not None
     assert case.golden[0].arguments["city"].any_of == ["Hangzhou", "Hangzhou, China"]
     assert case.functions[0]["name"] == "get_weather"
+
+
+def test_answers_with_equal_calls_are_compared_once(panel: Make) -> None:
+    (case,) = panel({"gpt-1": [FAIL], "llama-1": [{**FAIL, "prediction_hash": "wrong, in other words"}]}).questions
+    one, other = case.failing_answers
+    assert one.runs != other.runs
+    assert one.differences
+    assert one.differences is other.differences
 
 
 def test_how_often_runs_pass_is_known_in_all_and_by_category(panel: Make) -> None:

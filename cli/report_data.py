@@ -11,13 +11,16 @@ from fcreview.cli.commands.suspects import fetch_ranked_suspects
 from fcreview.cli.import_options import load_workspace_errata, select_errata
 from fcreview.cli.output import Progress, cell_text, format_table, print_message
 from fcreview.exporters.report.metrics import (
+    DISAGREEMENTS_NOTE,
     ESTIMATE_HEADING,
+    OPEN_DISAGREEMENTS,
     Interval,
     Intervals,
     MetricRow,
     collect_metric_rows,
     describe_sample,
     figure_table,
+    format_disagreements,
     format_estimate,
     present_sources,
     shown_value,
@@ -42,11 +45,12 @@ from fcreview.exporters.report.sections import (
     sampling_section,
     suspects_section,
 )
-from fcreview.model.metric import MetricSource, RunItems, ScoredItem
+from fcreview.model.metric import Metric, MetricSource, RunItems, ScoredItem
 from fcreview.model.verdict import UNANIMOUS
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_dataset_name, format_metric_value
 from fcreview.stats.agreement_ratings import split_by_blind_status
 from fcreview.stats.calibration_pairs import CalibrationScope, describe_selection
+from fcreview.stats.disagreement_bounds import bound_metrics
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -137,17 +141,34 @@ def compute_run_metrics(items: ItemsBySource, info: Run) -> list[MetricRow]:
     """Compute the metrics of a run, in the order of the benchmark's tables."""
     from fcreview.importers.registry import compute_metrics
 
-    return collect_metric_rows(lambda source: compute_metrics(items[source], info), items)
+    lines = collect_metric_rows(lambda source: compute_metrics(items[source], info), items)
+    return _add_bounds(lines, [items["corrected"]], lambda parts: compute_metrics(parts[0], info))
 
 
 def compute_combined_metrics(parts: list[ScoredRun]) -> list[MetricRow]:
     """Compute the combined metrics of several runs of one model; empty if the benchmark publishes none for them."""
     from fcreview.importers.registry import compute_combined_metrics
 
-    return collect_metric_rows(
-        lambda source: compute_combined_metrics([RunItems(part.row.info, part.items[source]) for part in parts]),
-        parts[0].items,
-    )
+    def compute(items: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
+        return compute_combined_metrics(
+            [RunItems(part.row.info, some) for part, some in zip(parts, items, strict=True)]
+        )
+
+    lines = collect_metric_rows(lambda source: compute([part.items[source] for part in parts]), parts[0].items)
+    return _add_bounds(lines, [part.items["corrected"] for part in parts], compute)
+
+
+def _add_bounds(
+    lines: list[MetricRow],
+    items: Sequence[Sequence[ScoredItem]],
+    compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]],
+) -> list[MetricRow]:
+    """Add the open disagreements and their bounds to the metrics. `items` are the corrected items of each run."""
+    bounds = bound_metrics(items, compute_metrics)
+    for line in lines:
+        if found := bounds.get(line.key):
+            line.open_disagreements, line.corrected_low, line.corrected_high = found.n, found.low, found.high
+    return lines
 
 
 def build_run_fields(row: RunRow) -> dict[str, Any]:
@@ -238,6 +259,8 @@ def _build_metrics_section(part: ReportPart, intervals: Intervals) -> Section:
     blocks: list[Any] = [Paragraph(_format_subtitle(part.fields))]
     if part.row is not None and part.row.info.lacks_dataset:
         blocks.append(Paragraph(NO_DATASET_MESSAGE))
+    if any(line.open_disagreements for line in part.metrics):
+        blocks.append(Paragraph(DISAGREEMENTS_NOTE))
     for title in dict.fromkeys(line.table for line in part.metrics):
         blocks.append(figure_table(title, [line for line in part.metrics if line.table == title], intervals))
     name = f"run {part.fields['run']}" if part.row is not None else "combined"
@@ -309,6 +332,7 @@ def _count_passes(row: RunRow) -> RunPassCounts:
         (row.rule_pass, row.rule_known),
         (row.effective_pass, row.effective_known),
         (row.stated_pass, row.stated_of),
+        row.disputed,
     )
 
 
@@ -347,14 +371,18 @@ def format_metric_lines(
     words = [cell_text(fields[name]) for name in ("benchmark", "generation", "language", "model") if fields[name]]
     first = f"run {fields['run']}" if fields["run"] is not None else "combined"
     yield f"{first}   {'  '.join(words)}   {fields['n_items']:,} items"
+    if any(line.open_disagreements for line in metrics):
+        yield DISAGREEMENTS_NOTE
     sources = present_sources(metrics)
     for table in dict.fromkeys(line.table for line in metrics):
         part = [line for line in metrics if line.table == table]
         found = {line.key: intervals[line.key] for line in part if line.key in intervals}
+        disputed = any(line.open_disagreements for line in part)
         cells = [
             [
                 "  " * line.level + cell_text(line.name),
                 *(format_metric_value(shown_value(line, source), line.unit, line.digits) for source in sources),
+                *([format_disagreements(line)] if disputed else []),
                 *([format_estimate(found[line.key], line) if line.key in found else "·"] if found else []),
                 "; ".join(
                     filter(
@@ -371,8 +399,9 @@ def format_metric_lines(
         ]
         yield ""
         numbers = range(1, len(sources) + 1)
+        more = [*([OPEN_DISAGREEMENTS] if disputed else []), *([ESTIMATE_HEADING] if found else [])]
         for text in format_table(
-            [cell_text(table), *sources, *([ESTIMATE_HEADING] if found else []), ""],
+            [cell_text(table), *sources, *more, ""],
             cells,
             right_aligned=numbers,
             max_width=44,

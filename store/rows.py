@@ -201,6 +201,8 @@ class RunRow:
     """Number of items with a verdict by any annotator. Stale reviews do not count."""
     n_issues: int
     """Number of import issues."""
+    disputed: int = 0
+    """Number of items on which annotators disagree. They count with their automatic verdicts."""
     categories: list[dict[str, Any]] = field(default_factory=list)
     """One object for each category: `category`, `n` (number of items) and the pass and known counts named above."""
     in_part: int = 0

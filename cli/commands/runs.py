@@ -13,9 +13,9 @@ from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.wording import (
     NO_DATASET_MESSAGE,
+    format_corrected_rate,
     format_count,
     format_dataset_name,
-    format_rate_of_known,
     format_recomputed_rate,
 )
 from fcreview.store.queries.run_lists import GROUP_LABELS, SORT_KEYS, folder_label, group_runs, search_runs, sort_runs
@@ -100,7 +100,7 @@ def format_run_cells(row: RunRow) -> list[str]:
         str(row.run), cell_text(format_dataset_name(info.benchmark, info.generation, info.language)),
         cell_text(info.model), f"{row.n_items:,}", row.official_rate,
         format_recomputed_rate(row.rule_pass, row.rule_known, row.n_items),
-        format_rate_of_known(row.effective_pass, row.effective_known, row.n_items),
+        format_corrected_rate(row.effective_pass, row.effective_known, row.n_items, row.disputed),
         f"{row.reviewed:,}", f"{row.in_part:,}", f"{row.n_issues:,}",
     ]  # fmt: skip
 

@@ -20,6 +20,14 @@ _BAR_MAXIMUM: dict[MetricUnit, float] = {"share": 1.0, "percent": 100.0}
 """Value of a full bar, for each unit that is drawn as bars."""
 
 
+OPEN_DISAGREEMENTS = "open disagreements"
+"""Heading of the column with the open disagreements and the bounds of the corrected value."""
+DISAGREEMENTS_NOTE = (
+    "Open disagreements keep the automatic verdict. The range is the corrected score if all of them are resolved as "
+    "fail or all as pass."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """Estimated value of a metric with its 95 % confidence interval, in the metric's unit."""
@@ -51,6 +59,11 @@ class MetricRow:
     n: dict[MetricSource, int | None] = field(default_factory=dict)
     """Number of verdicts by source."""
     values: dict[MetricSource, float | None] = field(default_factory=dict)
+    open_disagreements: int = 0
+    """Number of open disagreements on which the corrected value depends."""
+    corrected_low: float | None = None
+    """Lowest corrected value if all open disagreements are resolved as pass or all as fail; None without any."""
+    corrected_high: float | None = None
 
     @property
     def key(self) -> MetricKey:
@@ -79,6 +92,14 @@ def collect_metric_rows(
     return list(lines.values())
 
 
+def format_disagreements(line: MetricRow) -> str:
+    """Format the open disagreements and the bounds of the corrected value: `13 · 20.5 % to 53.8 %`."""
+    if not line.open_disagreements:
+        return ""
+    low, high = (_format_value(each, line) for each in (line.corrected_low, line.corrected_high))
+    return f"{line.open_disagreements:,} · {low} to {high}"
+
+
 def present_sources(lines: Sequence[MetricRow]) -> tuple[MetricSource, ...]:
     """Return the sources that have a column: official, recomputed, errata if applied, corrected."""
     return METRIC_SOURCES_WITH_ERRATA if any("errata" in line.values for line in lines) else METRIC_SOURCES
@@ -100,20 +121,26 @@ def basis(line: MetricRow) -> str:
 
 
 def figure_table(title: str, lines: Sequence[MetricRow], intervals: Intervals) -> Table:
-    """Return a table of published metrics, with a column of estimates if there are any."""
+    """Return a table of published metrics, with columns of open disagreements and estimates if there are any."""
     estimated = any(line.key in intervals for line in lines)
     sources = present_sources(lines)
-    heads = [title, *sources, *([ESTIMATE_HEADING] if estimated else []), "over"]
-    rows = [TableRow(_cells(line, sources, intervals, estimated), line.level, _bars(line, intervals)) for line in lines]
+    disputed = any(line.open_disagreements for line in lines)
+    more = [*([OPEN_DISAGREEMENTS] if disputed else []), *([ESTIMATE_HEADING] if estimated else [])]
+    heads = [title, *sources, *more, "over"]
+    rows = [TableRow(_cells(line, sources, intervals, more), line.level, _bars(line, intervals)) for line in lines]
     return Table(heads, rows, frozenset(range(1, len(heads) - 1)))
 
 
-def _cells(line: MetricRow, sources: Sequence[MetricSource], intervals: Intervals, estimated: bool) -> list[str]:
+def _cells(line: MetricRow, sources: Sequence[MetricSource], intervals: Intervals, more: Sequence[str]) -> list[str]:
     found = intervals.get(line.key)
+    optional = {
+        OPEN_DISAGREEMENTS: format_disagreements(line),
+        ESTIMATE_HEADING: format_estimate(found, line) if found else "",
+    }
     return [
         line.name,
         *(_format_value(shown_value(line, source), line) for source in sources),
-        *([format_estimate(found, line) if found else ""] if estimated else []),
+        *(optional[head] for head in more),
         "; ".join(filter(None, (basis(line), line.note, describe_sample(found, line) if found else ""))),
     ]
 

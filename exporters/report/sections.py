@@ -15,9 +15,9 @@ from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, format_share, gro
 from fcreview.model.metric import METRIC_SOURCES, MetricSource
 from fcreview.model.wording import (
     NO_VALUE,
+    format_corrected_rate,
     format_count,
     format_official_rate,
-    format_rate_of_known,
     format_recomputed_rate,
     format_verdict,
 )
@@ -288,6 +288,8 @@ class RunPassCounts:
     corrected: tuple[int, int]
     stated: tuple[int, int] = (0, 0)
     """(passing items, all items) according to the headers of score files, in categories without result files."""
+    disputed: int = 0
+    """Number of items with an open disagreement."""
 
 
 def run_ranking_section(runs: Sequence[RunPassCounts]) -> Section:
@@ -311,7 +313,7 @@ def _run_ranking_row(run: RunPassCounts) -> TableRow:
         f"{run.items:,}",
         format_official_rate(*run.official, run.items, stated_pass=passed, stated_of=of),
         format_recomputed_rate(*run.rule, run.items),
-        format_rate_of_known(*run.corrected, run.items),
+        format_corrected_rate(*run.corrected, run.items, run.disputed),
     ]
     shares = zip(METRIC_SOURCES, (run.official, run.rule, run.corrected), strict=True)
     cells = ["·" if cell == NO_VALUE else cell for cell in cells]

@@ -222,6 +222,13 @@ def format_rate_of_known(passed: int, known: int, n_items: int) -> str:
     return format_rate(passed, known) + (f" of {known:,}" if 0 < known < n_items else "")
 
 
+def format_corrected_rate(passed: int, known: int, n_items: int, disputed: int) -> str:
+    """Format the corrected rate with the number of items on which annotators disagree: `35.9 % · 13 open
+    disagreements`."""
+    rate = format_rate_of_known(passed, known, n_items)
+    return f"{rate} · {format_count(disputed, 'open disagreement')}" if disputed else rate
+
+
 def format_recomputed_rate(passed: int, known: int, n_items: int, unknown: str = "·") -> str:
     """Format the rate of recomputed verdicts, or only their number if some items have none: `· (61 of 1,000)`.
 

@@ -41,6 +41,7 @@ _RUN_COUNTS = {
     "effective_known": "count(effective)",
     "reviewed": "count(human)",
     "in_part": "count(*) FILTER (human IS NULL AND n_parts > 0)",
+    "disputed": "count(*) FILTER (decided_by = 'disputed')",
     "yours": "count(you)",
     "n_issues": "sum(n_issues)",
 }
@@ -71,7 +72,7 @@ def fetch_run_rows(connection: DuckDBPyConnection, workspace: Workspace, *, blin
     counts: dict[int, list[dict[str, Any]]] = {}
     for run, category, *numbers in connection.execute(
         f"SELECT run, category, {', '.join(_RUN_COUNTS.values())}"
-        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, {EFFECTIVE_VERDICT} AS effective {FROM_ITEMS})"
+        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, h.decided_by, {EFFECTIVE_VERDICT} AS effective {FROM_ITEMS})"
         " GROUP BY ALL ORDER BY ALL"
     ).fetchall():
         values = dict(zip(_RUN_COUNTS, map(int, numbers), strict=True))
@@ -90,12 +91,12 @@ def fetch_run_rows(connection: DuckDBPyConnection, workspace: Workspace, *, blin
         headers = [] if blind else _extract_header_accuracies(categories, info.official_metrics)
         total = {name: sum(category[name] for category in categories) for name in _RUN_COUNTS}
         for category in categories:
-            del category["reviewed"], category["in_part"], category["yours"], category["n_issues"]
+            del category["reviewed"], category["in_part"], category["yours"], category["n_issues"], category["disputed"]
         total["n_issues"] += issues_without_item.get(run, 0)
         total["n_items"] = total.pop("n")
         if blind:
             info.official_metrics = {}
-            total |= {"reviewed": total["yours"], "n_issues": 0}
+            total |= {"reviewed": total["yours"], "n_issues": 0, "disputed": 0}
         total |= {"stated_pass": sum(each.passed for each in headers), "stated_of": sum(each.total for each in headers)}
         rows.append(RunRow(run, info, **total, categories=categories))
     return rows

@@ -53,6 +53,8 @@ class RateTotals:
     yours: int
     """Number of items reviewed by this annotator."""
     issues: int
+    disputed: int = 0
+    """Number of items on which annotators disagree."""
 
 
 def sum_rates(runs: Sequence[RunRow]) -> RateTotals:
@@ -68,6 +70,7 @@ def sum_rates(runs: Sequence[RunRow]) -> RateTotals:
         reviewed=sum(run.reviewed for run in runs),
         yours=sum(run.yours for run in runs),
         issues=sum(run.n_issues for run in runs),
+        disputed=sum(run.disputed for run in runs),
     )
 
 
@@ -169,8 +172,8 @@ def rates_line(
 
 
 def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, *, short: int) -> Line:
-    """Format the rates. A higher `short` gives a shorter line: 1 omits a recomputed rate that does not cover all items,
-    2 the corrected rate if there is an estimate, and 3 the end of the estimate."""
+    """Format the rates. A higher `short` gives a shorter line: 1 omits a recomputed rate that does not cover all items
+    and the noun of open disagreements, 2 the corrected rate if there is an estimate, and 3 the end of the estimate."""
     parts: list[StyledText] = [(" official ", "dim"), (format_pass_rate(*total.official, total.items), "strong")]
     if total.rule[1]:
         covers_all = total.rule[1] == total.items
@@ -179,6 +182,9 @@ def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, *, short
     if estimate is None or short < 2:
         corrected = format_pass_rate(*total.effective, total.items)
         parts += [COLUMN_GAP, ("corrected ", "dim"), (corrected, "strong")]
+        if total.disputed:
+            count = f"{total.disputed:,} open" if short else format_count(total.disputed, "open disagreement")
+            parts.append((f" {symbols().separator} {count}", "strong"))
     if estimate is not None:
         parts += [COLUMN_GAP, ("estimated ", "dim"), (format_estimate(estimate, short=short > 2), "strong")]
     return tuple(parts)

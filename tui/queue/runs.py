@@ -439,7 +439,9 @@ def _recomputed_cell(row: RunListRow) -> Cell:
 def _corrected_cell(row: RunListRow) -> Cell:
     if row.run is None:
         return _rate_range_cell(row, "effective")
-    return format_pass_rate(row.run.effective_pass, row.run.effective_known, row.run.n_items), "strong"
+    rate = format_pass_rate(row.run.effective_pass, row.run.effective_known, row.run.n_items)
+    disputed = f" {symbols().separator} {row.run.disputed:,} open" if row.run.disputed else ""
+    return rate + disputed, "strong"
 
 
 def _rate_range_cell(row: RunListRow, source: str) -> Cell:

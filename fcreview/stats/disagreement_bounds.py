@@ -1,0 +1,108 @@
+"""Bounds of corrected metrics: their values if all open disagreements are resolved as pass, or all as fail."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Any
+
+from fcreview.model.address import WHOLE_TARGETS
+from fcreview.model.derivation import GOLDEN_ACTS_KEY, TargetCriterion
+from fcreview.model.metric import Metric, MetricKey, ScoredItem
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.model.verdict import TRUE_MEANS_FAILURE, decides, find_scale, same_verdict
+
+DisagreementKind = tuple[str, bool, str]
+"""Category of the item, whether the target is the whole item, and criterion."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDisagreements:
+    """Effect of the open disagreements on one metric."""
+
+    n: int
+    """Number of open disagreements on which the metric depends."""
+    low: float
+    """Lowest value, in the unit of the metric: all disagreements resolved as pass, all as fail, or kept as they are."""
+    high: float
+
+
+def bound_metrics(
+    items: Sequence[Sequence[ScoredItem]], compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
+) -> dict[MetricKey, OpenDisagreements]:
+    """Compute the bounds of each metric that depends on an open disagreement.
+
+    `items` are the corrected items of one or several runs. The metrics are computed twice for each kind of
+    disagreement, to find those that depend on it.
+    """
+    kinds = Counter(_kind_of(item, question) for part in items for item in part for question in item.disputed)
+    if not kinds:
+        return {}
+
+    def compute(selected: set[DisagreementKind], passes: bool) -> dict[MetricKey, float]:
+        resolved = [[_resolve(item, selected, passes) for item in part] if selected else part for part in items]
+        return {metric.key: metric.value for metric in compute_metrics(resolved) if metric.value is not None}
+
+    values = compute(set(), passes=False)
+    bounds = [compute(set(kinds), passes=passes) for passes in (True, False)]
+    depends: Counter[MetricKey] = Counter()
+    for kind, n in kinds.items():
+        both = bounds if len(kinds) == 1 else [compute({kind}, passes=passes) for passes in (True, False)]
+        depends.update({key: n for key in values if any(each.get(key) != values[key] for each in both)})
+    found = {}
+    for key, value in values.items():
+        reachable = [value, *(each[key] for each in bounds if key in each)]
+        low, high = min(reachable), max(reachable)
+        if depends[key] or low != high:
+            found[key] = OpenDisagreements(depends[key] or kinds.total(), low, high)
+    return found
+
+
+def _kind_of(item: ScoredItem, question: TargetCriterion) -> DisagreementKind:
+    target, criterion = question
+    return item.category, target in WHOLE_TARGETS, criterion
+
+
+def _resolve(item: ScoredItem, kinds: set[DisagreementKind], passes: bool) -> ScoredItem:
+    """Return the item with the disagreements of some kinds resolved as pass or as fail."""
+    questions = [question for question in item.disputed if _kind_of(item, question) in kinds]
+    if not questions:
+        return item
+    automatic: dict[TargetCriterion, Any] = {(target, name): value for target, name, value in item.part_verdicts}
+    overrides, values = dict(item.overrides), dict(item.values)
+    for target, criterion in questions:
+        own = item.valid if (target, criterion) == ITEM_CORRECT else automatic.get((target, criterion))
+        own = values.get(criterion) if target in WHOLE_TARGETS and own is None else own
+        verdict = _resolved_verdict(criterion, own, item.metadata, passes)
+        if same_verdict(verdict, own):
+            continue
+        overrides[target, criterion] = automatic[target, criterion] = verdict
+        if target in WHOLE_TARGETS and (target, criterion) != ITEM_CORRECT:
+            values[criterion] = verdict
+    valid = overrides.get(ITEM_CORRECT, item.valid)
+    return replace(
+        item,
+        valid=valid,
+        error_type=item.error_type if valid is False else None,
+        values=values,
+        part_verdicts=[(*key, value) for key, value in automatic.items() if key[0] not in WHOLE_TARGETS],
+        overrides=overrides,
+    )
+
+
+def _resolved_verdict(criterion: str, automatic: Any, metadata: Mapping[str, Any], passes: bool) -> Any:
+    """Return the best or the worst verdict on a criterion. A criterion without an end keeps the automatic verdict."""
+    golden = metadata.get(GOLDEN_ACTS_KEY)
+    if criterion == "dialog_act":
+        return golden if passes and isinstance(golden, list) else []
+    if isinstance(automatic, list):  # names of wrong arguments
+        return [] if passes else automatic or ["·"]
+    scale = find_scale(criterion, [automatic])
+    if scale is not None and scale.numbers is not None:
+        return scale.numbers[passes] if all(map(isfinite, scale.numbers)) else automatic
+    scores = [verdict for verdict in scale.words.values() if decides(verdict)] if scale is not None else []
+    if scores and not isinstance(scores[0], bool):
+        return max(scores) if passes else min(scores)
+    return passes is not (criterion in TRUE_MEANS_FAILURE)

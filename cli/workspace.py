@@ -465,7 +465,7 @@ def import_discovered_runs(
     set_import_options(discovered.plans, options, config, workspace)
     progress, choice = Progress(), DatasetOptions(resolve_data_option(options), options.forget_data)
     try:
-        return workspace, import_runs(
+        summary = import_runs(
             workspace,
             discovered.plans,
             read_items,
@@ -475,6 +475,10 @@ def import_discovered_runs(
         )
     finally:
         progress.close()
+    if summary.rebuild_reason:
+        count = format_count(sum(row["items"] > 0 for row in summary.runs), "run")
+        print_message(f"fcreview: {summary.rebuild_reason}. Rebuilt it with {count}; reviews are kept")
+    return workspace, summary
 
 
 def set_import_options(

@@ -26,6 +26,10 @@ MAX_MEMORY_LIMIT = "2GB"
 """DuckDB's memory limit for a query that fails with `MEMORY_LIMIT`, such as a search in large texts, and for SQL."""
 
 
+IMPORT_AGAIN = ": import the runs again; reviews are kept"
+"""End of the error for a store that cannot be used."""
+
+
 class StoreError(FcreviewError):
     """Raised when the store is missing or cannot be read. The message is one line and says what to do."""
 
@@ -70,7 +74,7 @@ def open_store(workspace: Workspace) -> duckdb.DuckDBPyConnection:
         raise StoreError(f"nothing imported at {workspace.parent_folder} yet: run fcreview import PATH") from None
     except (duckdb.Error, OSError) as error:
         reason = _first_lines(error, 1)[:200] if isinstance(error, duckdb.Error) else error.strerror
-        raise StoreError(f"cannot read {workspace.store} ({reason}): import the runs again") from error
+        raise StoreError(f"cannot read {workspace.store} ({reason}){IMPORT_AGAIN}") from error
     try:
         found = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
     except duckdb.OutOfMemoryException:
@@ -80,7 +84,7 @@ def open_store(workspace: Workspace) -> duckdb.DuckDBPyConnection:
         found = None
     if found is None or found[0] != SCHEMA_VERSION:
         connection.close()
-        raise StoreError(f"{workspace.store} was written by another version of fcreview: import the runs again")
+        raise StoreError(f"{workspace.store} was written by another version of fcreview{IMPORT_AGAIN}")
     return connection
 
 

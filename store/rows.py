@@ -293,6 +293,8 @@ class ImportSummary:
     issues: list[dict[str, Any]] = field(default_factory=list)
     """One object for each import issue: file, line, what, raw, item, severity."""
     seconds: float = 0.0
+    rebuild_reason: str = ""
+    """Why the import replaced an existing store with a new one; empty if it did not."""
 
     @property
     def n_items(self) -> int:

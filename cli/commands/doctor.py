@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import orjson
 import typer
 
 from fcreview.cli.config import load_config
@@ -19,6 +20,7 @@ from fcreview.cli.output import cell_text, emit, emit_json, has_terminal
 from fcreview.cli.workspace import (
     WorkspaceOptions,
     discover_runs,
+    is_workspace_path,
     list_data_folders,
     load_remembered_datasets,
     locate_workspace,
@@ -65,7 +67,8 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     else:
         facts = [_build_fact("workspace", str(workspace.root)), *_report_journals(workspace)]
     damaged = any(fact["problem"] for fact in facts)
-    facts += _report_runs(discovered, options)
+    stored = _report_stored_runs(options, discovered)
+    facts += [*stored, *(_report_runs(discovered, options) if discovered.plans or not stored else ())]
     facts += [_build_fact("dataset folder", str(folder)) for folder in list_data_folders(options, config)]
     facts += [
         _build_fact("configuration", f"{config.file}{'' if config.file.exists() else ' (does not exist)'}"),
@@ -112,6 +115,30 @@ def _report_journals(workspace: Workspace) -> Iterator[Fact]:
             yield _build_fact("journal", warning, report.annotator, problem=True)
         for torn in report.torn:
             yield _build_fact("journal", f"damaged end saved earlier as {torn}", report.annotator)
+
+
+def _report_stored_runs(options: WorkspaceOptions, discovered: DiscoveredRuns) -> list[Fact]:
+    """Report the runs of the workspace whose files are not at the path. Other commands open these runs too."""
+    from fcreview.store.importing.builder import build_run_key, read_store_index
+    from fcreview.store.workspace import WorkspaceError
+
+    try:
+        workspace = locate_workspace(options, create=False)
+    except WorkspaceError:
+        return []
+    index = read_store_index(workspace)
+    facts = [_build_fact("store", index.rebuild_reason, problem=True)] if index.rebuild_reason else []
+    if not is_workspace_path(workspace, options.paths):
+        return facts
+    found = {build_run_key(workspace, plan.run) for plan in discovered.plans}
+    for key, stored in index.runs.items():
+        if key not in found:
+            benchmark, version, language, model, path = orjson.loads(key)
+            place = workspace.to_absolute_path(path)
+            origin = f"imported from {place}" + ("" if place.exists() else ", which no longer exists")
+            items = format_count(stored.n_items, "item")
+            facts.append(_build_fact("run", f"{benchmark} {version} {language}; {items} {origin}", model))
+    return facts
 
 
 def _report_runs(discovered: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:

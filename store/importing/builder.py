@@ -20,7 +20,7 @@ import duckdb
 import orjson
 
 from fcreview.model.item import Run
-from fcreview.store.database import SCHEMA_VERSION, StoreError, open_store, quote_literal
+from fcreview.store.database import IMPORT_AGAIN, SCHEMA_VERSION, StoreError, open_store, quote_literal
 from fcreview.store.importing.sources import SourceFile
 from fcreview.store.importing.staging import ITEM_COLUMNS, StagedRun, dump_json, redact_json, serialize_issues
 from fcreview.store.workspace import Workspace
@@ -302,7 +302,7 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
     try:
         connection = open_store(workspace)
     except StoreError as error:
-        return StoreIndex(rebuild_reason=str(error))
+        return StoreIndex(rebuild_reason=str(error).removesuffix(IMPORT_AGAIN))
     try:
         index, by_run = StoreIndex(usable=True), {}
         for run, key, *rest in connection.execute(

@@ -274,7 +274,8 @@ class _Import:
         if plan.jobs or plan.new_mtime_jobs or not self._index.usable:
             self._build()
         planner.save_dataset_folders(plan)
-        return ImportSummary(list(plan.summary_rows.values()), self._all_issues)
+        reason = self._index.rebuild_reason or ""
+        return ImportSummary(list(plan.summary_rows.values()), self._all_issues, rebuild_reason=reason)
 
     def summarize_if_unchanged(self) -> ImportSummary | None:
         """Return the summary of an import that has nothing to do; None if a run would be read."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+
+import duckdb
 
 from tests.cli.conftest import Cli, write_model
 
@@ -14,3 +17,28 @@ def test_what_is_the_same_of_many_runs_is_one_line_with_their_number(cli: Cli, t
     lines = [line for line in cli("doctor", root).out.splitlines() if "no dataset" in line]
     assert len(lines) == 1 and " and 4 more: no dataset" in lines[0]
     assert sum("no dataset" in fact["value"] for fact in cli("doctor", root, "--json").objects) == 5
+
+
+def test_stored_runs_without_their_files_are_listed(cli: Cli, two_known_runs: Path) -> None:
+    """`runs` opens them too."""
+    for folder in ("result", "score"):
+        shutil.rmtree(two_known_runs / folder)
+    assert cli("runs", two_known_runs).code == 0
+    done = cli("doctor", two_known_runs, "--json")
+    assert done.code == 0, done.err
+    runs = {each["name"]: each["value"] for each in done.objects if each["kind"] == "run"}
+    assert runs.keys() == {"birch", "maple"}
+    assert all("6 items imported from" in value and value.endswith("which no longer exists") for value in runs.values())
+    assert not any(each["kind"] == "error" for each in done.objects)
+
+
+def test_after_an_upgrade_a_message_says_what_was_rebuilt(cli: Cli, two_known_runs: Path) -> None:
+    assert cli("label", two_known_runs, "simple_python_1", "--run", "1", "--verdict", "pass").code == 0
+    with duckdb.connect(two_known_runs / ".fcreview" / "store.duckdb") as connection:
+        connection.execute("UPDATE meta SET value = '0' WHERE key = 'schema_version'")
+    assert any(each["kind"] == "store" and each["problem"] for each in cli("doctor", two_known_runs, "--json").objects)
+    done = cli("runs", two_known_runs, "--json")
+    assert done.code == 0
+    assert "written by another version of fcreview. Rebuilt it with 2 runs; reviews are kept\n" in done.err
+    assert sum(each["reviewed"] for each in done.objects) == 1
+    assert "Rebuilt" not in cli("runs", two_known_runs).err

@@ -200,7 +200,7 @@ class RunRow:
     reviewed: int
     """Number of items with a verdict by any annotator. Stale reviews do not count."""
     n_issues: int
-    """Number of import issues."""
+    """Number of import issues of the run."""
     disputed: int = 0
     """Number of items on which annotators disagree. They count with their automatic verdicts."""
     categories: list[dict[str, Any]] = field(default_factory=list)
@@ -214,6 +214,8 @@ class RunRow:
     these categories are not part of the official, recomputed and effective counts."""
     stated_of: int = 0
     """Number of items according to the headers of score files, in categories without result files."""
+    n_search_issues: int = 0
+    """Number of import issues of the workspace that belong to no run. It is equal in all rows."""
 
     @property
     def official_rate(self) -> str:

@@ -230,9 +230,12 @@ class Store:
         """
         return [] if self.blind else self._query(lambda: fetch_clusters(self.connection, view, limit, by))
 
-    def fetch_issues(self, item: int | None = None) -> list[ImportIssue]:
-        """Return the import issues of one item, or all. Empty in blind mode, because issues can concern verdicts."""
-        return [] if self.blind else self._query(lambda: item_detail.read_issues(self.connection, item))
+    def fetch_issues(self, item: int | None = None, runs: Sequence[int] = ()) -> list[ImportIssue]:
+        """Return the import issues of one item, or those of runs (by default all) and of the search for runs.
+
+        The list is empty in blind mode, because issues can concern verdicts.
+        """
+        return [] if self.blind else self._query(lambda: item_detail.read_issues(self.connection, item, runs))
 
     def load_queue(self, name: str) -> QueueFile:
         """Read a queue file, so that views can use it. Raises: QueueError if it is missing or invalid."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 MAX_KINDS = 30
 """Limit of different issues in text output."""
 NO_SCORES = {"official_pass": 0, "official_known": 0, "stated_pass": 0, "stated_of": 0}
+_NUMBER = re.compile(r"…?(?<![A-Za-z])\d(?:[\d,.-]*\d)?(?![A-Za-z])…?")
 SEVERITIES = ("error", "warning", "notice")
 
 
@@ -45,17 +47,19 @@ def import_(
 
     Example: fcreview import runs/gpt4o --data bfcl/data --json
     """
+    started = time.perf_counter()
     options = replace(options, forget_data=forget_data)
     config = load_config()
     home, summary = import_discovered_runs(options, discover_runs(options, config), config)
     scores = _fetch_official_scores(home)
     rows = [{"kind": "run", **row, **scores.get(row["run"], NO_SCORES)} for row in summary.runs]
     issues = [{"kind": "issue", **issue} for issue in summary.issues]
+    issues.sort(key=lambda issue: SEVERITIES.index(issue["severity"]))
     if as_json:
         for each in (*rows, *issues):
             emit_json(each)
     elif rows or issues:
-        _print_summary(rows, issues, str(home.root), summary.seconds)
+        _print_summary(rows, issues, str(home.root), time.perf_counter() - started)
     if not rows:
         raise CommandError(explain_no_runs(options, summary))
     print_missing_datasets(summary)
@@ -78,7 +82,7 @@ def _fetch_official_scores(workspace: Workspace) -> dict[int, dict[str, int]]:
 
 def _format_official_rate(row: dict[str, Any]) -> str:
     stated = {name: row[name] for name in ("stated_pass", "stated_of")}
-    return format_official_rate(row["official_pass"], row["official_known"], row["official_known"], **stated)
+    return format_official_rate(row["official_pass"], row["official_known"], row["items"], **stated)
 
 
 def _print_summary(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, seconds: float) -> None:
@@ -97,8 +101,9 @@ def _print_summary(rows: list[dict[str, Any]], issues: list[dict[str, Any]], roo
             emit(line)
     for severity in SEVERITIES:
         _print_issues([issue for issue in issues if issue["severity"] == severity], severity)
-    known = sum(row["issues"] for row in rows if row["status"] not in ("imported", "failed"))
-    if known:
+    unchanged = {row["run"]: row["issues"] for row in rows if row["status"] not in ("imported", "failed")}
+    known = sum(unchanged.values()) - sum(issue.get("run") in unchanged for issue in issues)
+    if known > 0:
         emit()
         emit(f"{format_count(known, 'issue')} of unchanged runs not listed. Query import_issues with fcreview sql")
     emit()
@@ -110,17 +115,39 @@ def _print_summary(rows: list[dict[str, Any]], issues: list[dict[str, Any]], roo
 
 
 def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
-    """Print the issues of a severity: number, message and first location of each different message."""
+    """Print the issues of a severity: number, message and first location of each kind."""
     if not issues:
         return
-    counts = Counter(issue["what"] for issue in issues)
-    first = {issue["what"]: issue for issue in reversed(issues)}
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for issue in issues:
+        kinds.setdefault(_issue_kind(issue), []).append(issue)
     emit()
     emit(format_count(len(issues), severity))
-    for what, count in counts.most_common(MAX_KINDS):
-        issue = first[what]
-        where = cell_text(issue["file"]) + (f":{issue['line']}" if issue["line"] else "")
-        emit(f"  {count:>5} x  {cell_text(what)}")
-        emit(f"           {where}" + (" and others" if count > 1 else ""))
-    if len(counts) > MAX_KINDS:
-        emit(f"  … {len(counts) - MAX_KINDS} more kinds; use --json to list all")
+    for members in sorted(kinds.values(), key=len, reverse=True)[:MAX_KINDS]:
+        first = members[0]
+        where = cell_text(first["file"]) + (f":{first['line']}" if first["line"] else "")
+        emit(f"  {len(members):>5} x  {cell_text(_describe_kind(members))}")
+        emit(f"           {where}" + (" and others" if len(members) > 1 else ""))
+    if len(kinds) > MAX_KINDS:
+        emit(f"  … {len(kinds) - MAX_KINDS} more kinds; use --json to list all")
+
+
+def _issue_kind(issue: dict[str, Any]) -> str:
+    """Return the first sentence of an issue's message without ids and numbers, which is equal for issues of a kind."""
+    return _generalize(issue).partition(". ")[0]
+
+
+def _describe_kind(members: list[dict[str, Any]]) -> str:
+    """Return the message that issues of a kind share, or the part that they share."""
+    if len({issue["what"] for issue in members}) == 1:
+        return str(members[0]["what"])
+    general = {_generalize(issue) for issue in members}
+    return general.pop() if len(general) == 1 else _issue_kind(members[0])
+
+
+def _generalize(issue: dict[str, Any]) -> str:
+    """Return an issue's message with `…` for the item's id, and for numbers."""
+    what = str(issue["what"])
+    for name in (issue["item"], str(issue["item"] or "").partition("#")[0]):
+        what = what.replace(name, "…") if name else what
+    return _NUMBER.sub("…", what)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from fcreview.importers.common.discovery import gather_files
+from fcreview.importers.common.discovery import gather_files, report_missing_scores
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 
@@ -155,6 +155,8 @@ def _make_plan(
     elif dataset is None:
         what = f"no dataset found (data_{language}). Pass --data DIR to recompute verdicts."
         plan.issues.append(ImportIssue(str(model_folder), None, what))
+    scored = {parsed[0] for path in scores if (parsed := parse_file_name(path)) and parsed[1] == "score"}
+    report_missing_scores(plan, categories, [category for category in categories if category not in scored])
     return plan
 
 

@@ -26,13 +26,15 @@ from fcreview.importers.bfcl.dataset import Dataset, DatasetFiles, file_stamp, j
 from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind, Peek
 from fcreview.importers.bfcl.joining import has_function_name, is_same_answer, is_same_question, mask_api_keys
 from fcreview.importers.bfcl.results import load_results
-from fcreview.importers.common.discovery import SKIPPED_FOLDERS, is_utf8_name
+from fcreview.importers.common.discovery import SKIPPED_FOLDERS, is_utf8_name, report_missing_scores
 from fcreview.importers.common.jsonl import JsonRecord, read_first_record, read_records
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
 
 BENCHMARK = "bfcl"
+UNSCORED_CATEGORIES = ("chatable", "sql", "multi_turn_composite")
+"""Categories that the official program does not score."""
 MAX_SUBFOLDERS = 500
 """Maximum number of folders beside a model folder that are searched."""
 MAX_GROUP_DEPTH = 4
@@ -84,6 +86,9 @@ def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
     data_folders = [folder for root in data for folder in walk_folders(root)]
     for plan in _pair_files(_merge_subfolders(results), _merge_subfolders(scores), peek):
         attach_dataset(plan, data_folders, list(question_folders), peek)
+        categories: FilesByCategory = plan.importer_data
+        unscored = [name for name, each in categories.items() if not each.scores and name not in UNSCORED_CATEGORIES]
+        report_missing_scores(plan, categories, unscored)
         found.claimed.update(plan.results, plan.scores)
         found.plans.append(plan)
     return found

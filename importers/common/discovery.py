@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from fcreview.model.item import ImportIssue
+from fcreview.run_plan import RunPlan
 
 SKIPPED_FOLDERS = frozenset(
     {".fcreview", ".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache"}
@@ -17,6 +19,8 @@ DATA_SUFFIXES = (".json", ".jsonl", ".ndjson")
 MAX_FILES = 200_000
 MAX_FOLDERS = 50_000
 MAX_DEPTH = 16
+MAX_LISTED = 4
+"""Maximum number of categories that an issue names."""
 NOT_UTF8 = "skipped because its name is not UTF-8. Rename it."
 
 
@@ -110,6 +114,19 @@ class _FolderWalk:
         except OSError as error:  # a link that points to itself
             self.issues.append(ImportIssue(str(path), None, f"cannot be read: {error.strerror or error}"))
         return False
+
+
+def report_missing_scores(plan: RunPlan, categories: Iterable[str], unscored: Sequence[str]) -> None:
+    """Add an issue to a plan for the categories with results and without a score file (`unscored`)."""
+    if not unscored:
+        return
+    if set(unscored) == set(categories):
+        what = "no score files, so the items have no official verdict"
+    else:
+        more = f" and {len(unscored) - MAX_LISTED} more" if len(unscored) > MAX_LISTED else ""
+        what = f"no score file of {', '.join(unscored[:MAX_LISTED])}{more}. Their items have no official verdict"
+    severity: Literal["warning", "notice"] = "warning" if plan.scores else "notice"
+    plan.issues.append(ImportIssue(plan.run.path, None, what, severity=severity))
 
 
 def is_utf8_name(name: str) -> bool:

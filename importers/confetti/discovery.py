@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common.discovery import report_missing_scores
 from fcreview.importers.common.failure_list import FailureList, check_counts, load_failure_list
 from fcreview.importers.common.jsonl import read_objects_with_id
 from fcreview.importers.common.records import load_records_by_id
@@ -66,6 +67,9 @@ def _make_plan(folder: Path, result_files: list[Path], dataset_folders: list[Pat
         plan.data = [path for path in candidates if path.is_file()]
     else:
         plan.issues.append(ImportIssue(str(folder), None, "no CONFETTI questions found. Pass --data DIR."))
+    categories = [RESULT_FILES[path.name] for path in plan.results]
+    scored = {SCORE_FILES[path.name] for path in plan.scores if path.name in SCORE_FILES}
+    report_missing_scores(plan, categories, [category for category in categories if category not in scored])
     return plan
 
 

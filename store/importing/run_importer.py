@@ -287,11 +287,15 @@ class _Import:
     def _plan_import(self) -> ImportPlanner:
         planner = ImportPlanner(self.workspace, self._index, self.dataset_options)
         plan = self._plan = planner.plan_import(self.plans)
-        issues = [*self.issues, *(issue for each in self._examined_plans() for issue in each.issues)]
+        issues = list(self.issues)
         if self._index.rebuild_reason:
             reason = self._index.rebuild_reason
             issues.append(ImportIssue(str(self.workspace.store), None, reason, severity="notice"))
         self._all_issues = [asdict(issue) for issue in [*issues, *plan.issues]]
+        numbers_of_jobs = {job.run_number for job in plan.jobs}
+        for number, each in plan.plans.items():
+            if number not in numbers_of_jobs and plan.summary_rows[number]["status"] == "unchanged":
+                self._all_issues += [asdict(issue) | {"run": number} for issue in each.issues]
         return planner
 
     def _build(self) -> None:
@@ -327,6 +331,7 @@ class _Import:
             if outcome.staged is None:
                 self._record_failure(outcome, outcome.error or "not read")
                 continue
+            outcome.staged.issues[:0] = [asdict(issue) | {"seq": None} for issue in outcome.job.plan.issues]
             batch.append(outcome)
             staged_runs.append(outcome.staged)
             if sum(each.staged.items.stat().st_size for each in batch if each.staged) >= BATCH_BYTES:
@@ -394,6 +399,7 @@ class _Import:
         job = outcome.job
         stored = self._index.runs.get(build_run_key(self.workspace, job.plan.run))
         kept = f". The {stored.n_items} items of the last import are kept" if stored else ""
+        self._all_issues += [asdict(issue) for issue in job.plan.issues]
         what = f"run {job.plan.run.model} was not imported: {reason}{kept}"
         self._all_issues.append(asdict(ImportIssue(job.plan.run.path, None, what, severity="error")))
         self._plan.summary_rows[job.run_number] |= {

@@ -130,12 +130,14 @@ def _fetch_issues(connection: DuckDBPyConnection, numbers: list[int]) -> dict[in
     return found
 
 
-def read_issues(connection: DuckDBPyConnection, item: int | None) -> list[ImportIssue]:
-    """Return the import issues of one item, or all issues of the database."""
+def read_issues(connection: DuckDBPyConnection, item: int | None, runs: Sequence[int]) -> list[ImportIssue]:
+    """Return the import issues of one item, or those of runs (if empty, all runs) and of no run. Errors come first."""
     rows = connection.execute(
-        "SELECT file, line, what, raw, id, severity FROM import_issues WHERE ?::BIGINT IS NULL OR item = ?"
-        " ORDER BY run NULLS FIRST, item NULLS FIRST, file, line",
-        [item, item],
+        "SELECT file, line, what, raw, id, severity FROM import_issues WHERE (?::BIGINT IS NULL OR item = ?)"
+        " AND (run IS NULL OR len(?::INTEGER[]) = 0 OR list_contains(?::INTEGER[], run))"
+        " ORDER BY list_position(['error', 'warning', 'notice'], severity), run NULLS FIRST, item NULLS FIRST, file,"
+        " line",
+        [item, item, list(runs), list(runs)],
     ).fetchall()
     return [ImportIssue(*row) for row in rows]
 

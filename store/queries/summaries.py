@@ -79,7 +79,7 @@ def fetch_run_rows(connection: DuckDBPyConnection, workspace: Workspace, *, blin
         counts.setdefault(run, []).append({"category": category, **values})
     issues_without_item = dict(
         connection.execute(
-            "SELECT run, count(*) FROM import_issues WHERE run IS NOT NULL AND item IS NULL GROUP BY run"
+            "SELECT run, count(*) FROM import_issues WHERE run IS NULL OR item IS NULL GROUP BY run"
         ).fetchall()
     )
     rows = []
@@ -93,10 +93,11 @@ def fetch_run_rows(connection: DuckDBPyConnection, workspace: Workspace, *, blin
         for category in categories:
             del category["reviewed"], category["in_part"], category["yours"], category["n_issues"], category["disputed"]
         total["n_issues"] += issues_without_item.get(run, 0)
+        total["n_search_issues"] = issues_without_item.get(None, 0)
         total["n_items"] = total.pop("n")
         if blind:
             info.official_metrics = {}
-            total |= {"reviewed": total["yours"], "n_issues": 0, "disputed": 0}
+            total |= {"reviewed": total["yours"], "n_issues": 0, "n_search_issues": 0, "disputed": 0}
         total |= {"stated_pass": sum(each.passed for each in headers), "stated_of": sum(each.total for each in headers)}
         rows.append(RunRow(run, info, **total, categories=categories))
     return rows

@@ -69,7 +69,7 @@ def sum_rates(runs: Sequence[RunRow]) -> RateTotals:
         effective=sum_counts("effective"),
         reviewed=sum(run.reviewed for run in runs),
         yours=sum(run.yours for run in runs),
-        issues=sum(run.n_issues for run in runs),
+        issues=sum(run.n_issues for run in runs) + max((run.n_search_issues for run in runs), default=0),
         disputed=sum(run.disputed for run in runs),
     )
 

@@ -109,7 +109,8 @@ class QueueMenus:
         return CalibrationScreen(self._session, self._state.view)
 
     async def _load_issues(self) -> ChoiceTable[str]:
-        choices = issue_choices(await self._session.query(lambda store: store.fetch_issues()))
+        runs = [row.run for row in self.runs or []]
+        choices = issue_choices(await self._session.query(lambda store: store.fetch_issues(runs=runs)))
         last = self._levels.lists.selections.get("issues")
         return replace(choices, cursor=choices.values.index(last)) if last in choices.values else choices
 

@@ -178,8 +178,8 @@ def test_without_scores_the_newest_dataset_that_fits_is_used(v4: Path, plans: An
     (v4 / "data" / name).unlink()
     (plan,) = plans(v4 / "result", data=[v4 / "data"])
     assert plan.run.dataset == str(v4 / "data/new/2025-08-11")
-    (issue,) = plan.issues
-    assert issue.severity == "warning"
+    issue, no_scores = plan.issues
+    assert (issue.severity, no_scores.severity) == ("warning", "notice")
     assert f"new/2025-08-11 (2); {v4 / 'data/old/2025-07-06'} (2); {v4 / 'data/newest/2025-09-01'} (1)" in issue.what
     for seconds, folder in enumerate(("new", "old")):
         (next((v4 / "data" / folder).iterdir())).rename(v4 / "data" / folder / "x")

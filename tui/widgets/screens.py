@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen, Screen
@@ -32,6 +33,14 @@ class GuardedScreen(Screen[T]):
                 return super().dismiss(result)
             self._result_when_uncovered = (result,)
         return AwaitComplete()
+
+    def call_after_refresh(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> bool:
+        """Call `callback` after the screen is drawn, unless the screen is closed by then and has lost its widgets."""
+
+        def run() -> Any:
+            return callback(*args, **kwargs) if self.is_on_stack else None
+
+        return super().call_after_refresh(run)
 
     def on_screen_resume(self) -> None:
         if self._result_when_uncovered is not None:

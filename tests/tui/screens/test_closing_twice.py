@@ -52,6 +52,22 @@ async def test_a_covered_screen_waits_until_it_is_uncovered() -> None:
         assert results == [("above", "now"), ("below", "later")]
 
 
+async def test_what_a_screen_draws_later_is_not_drawn_once_it_is_closed() -> None:
+    """It has no widgets any more: looking for one would end the app."""
+    async with Host().run_test() as pilot:
+        drawn: list[str] = []
+        screen = GuardedScreen[str]()
+        await pilot.app.push_screen(screen)
+        screen.call_after_refresh(drawn.append, "open")
+        await until(lambda: drawn == ["open"])
+        screen.call_after_refresh(drawn.append, "closed")
+        screen.dismiss()
+        await until(lambda: len(pilot.app.screen_stack) == 1)
+        await pilot.pause()
+        await pilot.pause()
+        assert drawn == ["open"]
+
+
 @pytest.mark.parametrize("keys", [["backspace"] * 2, ["q"] * 3, ["escape", "backspace", "q"], ["slash", "q", "escape"]])
 async def test_an_item_is_left_while_it_opens(make_app: Any, settled: Any, keys: list[str]) -> None:
     app = make_app([{} for _ in range(3)], view=View(queue="dataset"))

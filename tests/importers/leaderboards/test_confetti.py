@@ -99,13 +99,11 @@ def test_an_argument_of_another_functions_call_makes_nothing(run: Reviewed) -> N
 
 
 @pytest.mark.sweep
-def test_a_soft_score_that_people_differ_on_is_left_out_with_its_chain(run: Reviewed) -> None:
+def test_a_soft_score_that_people_differ_on_keeps_its_value(run: Reviewed) -> None:
     before = run.figures()
     run.say("conversationsclean_20", 0, criterion="soft_score")  # 1.0, a chain of its own
     run.say("conversationsclean_20", 1, criterion="soft_score", who="bob")
-    moved = run.moved(before)
-    assert moved[PER_CALL] == pytest.approx(((before[PER_CALL] or 0) * 506 - 1) / 505, abs=1e-12)
-    assert moved[CHAIN] == pytest.approx(((before[CHAIN] or 0) * 313 - 1) / 312, abs=1e-12)
+    assert run.moved(before) == {}
 
 
 @pytest.mark.sweep

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fcreview.cli.config import load_config, load_theme, save_theme
 from fcreview.cli.errors import CommandError
@@ -19,6 +19,11 @@ PLAIN_ITEMS = 40
 """Number of items printed without a terminal."""
 
 
+Start = Literal["queue", "resume", "overview", "adjudicate"]
+"""What the app shows first: the queue, the position that the annotator left (`resume`), the overview of several runs if
+there is no such position, or the disagreements."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
     """Item, queue and filter with which the app opens."""
@@ -29,6 +34,8 @@ class OpenOptions:
     where: str = ""
     run: str | None = None
     blind: bool = False
+    overview: bool = False
+    """Open several runs on the overview if there is no position to resume."""
 
 
 def show_queue(
@@ -52,7 +59,8 @@ def show_queue(
         if watcher is not None:
             watcher.runs = session.scope
         resume = not (open_options.where or open_options.queue or run or item)
-        show_app(session, view, first, blind=blind, resume=resume, follow=watcher)
+        start: Start = "queue" if not resume else "overview" if open_options.overview else "resume"
+        show_app(session, view, first, blind=blind, start=start, follow=watcher)
         return
     if blind:
         raise CommandError(
@@ -76,16 +84,14 @@ def show_app(
     first: int | None = None,
     *,
     blind: bool = False,
-    adjudicate: bool = False,
-    resume: bool = False,
+    start: Start = "queue",
     follow: FileWatcher | None = None,
 ) -> None:
     """Run the app. Exit with its return code if that is not 0.
 
     Args:
         first: row key of the item to open; None opens the queue.
-        adjudicate: open the list of disagreements.
-        resume: restore the annotator's last queue and position.
+        start: what to show first.
         follow: imports changed files while the app is open.
     """
     from fcreview.cli.wiring import build_golden_services, build_screen_services
@@ -100,8 +106,17 @@ def show_app(
     )
     screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
     keys = config.keys
+    screens.opens_overview = start == "overview"
     screens.theme, screens.save_theme = load_theme(config), save_theme
-    app = FcreviewApp(screens, view, first, key_names=keys, adjudicate=adjudicate, resume=resume, run_watcher=follow)
+    app = FcreviewApp(
+        screens,
+        view,
+        first,
+        key_names=keys,
+        adjudicate=start == "adjudicate",
+        resume=start in ("resume", "overview"),
+        run_watcher=follow,
+    )
     if reviewed := app.run():
         journal = session.workspace.reviews / f"{session.annotator}.jsonl"
         print_message(f"{format_count(reviewed, 'item')} reviewed, saved in {cell_text(str(journal))}")

@@ -113,9 +113,29 @@ QUEUE_ACTIONS = [
         help="calibration: measure checkers and judges against human labels",
     ),
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate", help="adjudicate: resolve annotator disagreements"),
+    Action("queue.overview", "v", "overview", "overview", help="overview: pass rates, failures, progress and scores"),
     Action("queue.item", "tab", "to_item", "go to item"),
     Action("queue.back", "escape", "back(False)", "back", has_hint=False),
     Action("queue.quit", "q", "back(True)", "quit"),
+]
+
+OVERVIEW_ACTIONS = [
+    Action("overview.open", "enter", "open", "open"),
+    Action("overview.next_panel", "tab", "panel(1)", "panel"),
+    Action("overview.previous_panel", "shift+tab", "panel(-1)", "previous panel", has_hint=False),
+    *(
+        Action(f"overview.panel_{at}", str(at), f"to_panel({at})", f"go to panel {at}", has_hint=False)
+        for at in range(1, 6)
+    ),
+    Action("overview.failures", "f", "choose('failures')", "failures", help="show the failing items"),
+    Action("overview.adjudicate", "x", "choose('adjudicate')", "adjudicate", help="resolve annotator disagreements"),
+    Action("overview.suspects", "s", "choose('suspects')", "suspects", help="show golden answers that look wrong"),
+    Action("overview.queue", "r", "choose('queue')", "review", help="review your share of a queue file"),
+    Action("overview.compare", "c", "choose('runs')", "compare", help="list the runs; mark two to compare them"),
+    Action("overview.right", "right,l", "categories(1)", "show more categories", has_hint=False),
+    Action("overview.left", "left,h", "categories(-1)", "show earlier categories", has_hint=False),
+    Action("overview.close", "escape,v", "close", "queue"),
+    Action("overview.quit", "q", "app.quit", "quit"),
 ]
 
 COMPARISON_ACTIONS = [
@@ -327,6 +347,7 @@ KEY_SCOPES: tuple[Sequence[Action], ...] = (
         [*table, *LIST_ACTIONS, *APP_ACTIONS]
         for table in (QUEUE_ACTIONS, PICKER_ACTIONS, RUN_LIST_ACTIONS, COMPARISON_ACTIONS, CLUSTER_ACTIONS)
     ),
+    [*OVERVIEW_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
     *([*table, *LIST_ACTIONS, *APP_ACTIONS] for table in (AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, HELP_ACTIONS)),
     [*FILTER_LINE_ACTIONS, *FILTER_INPUT_ACTIONS, *APP_ACTIONS],
     [*ITEM_ACTIONS, *ITEM_TEXT_ACTIONS, *APP_ACTIONS],

@@ -50,7 +50,7 @@ def adjudicate(
     with open_workspace(options) as session:
         view = session.build_view(where, run=run)
         if has_terminal() and not as_json:
-            show_app(session, view, adjudicate=True)
+            show_app(session, view, start="adjudicate")
             return
         disagreements = session.store.analysis.fetch_disagreements(view)
         for each in disagreements:

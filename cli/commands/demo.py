@@ -11,7 +11,7 @@ import typer
 
 from fcreview.cli.commands.triage import TriageTable, print_triage
 from fcreview.cli.errors import CommandError
-from fcreview.cli.launch import show_queue
+from fcreview.cli.launch import OpenOptions, show_queue
 from fcreview.cli.options import AnnotatorOption
 from fcreview.cli.output import cell_text, emit, has_terminal, print_message
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
@@ -39,7 +39,7 @@ def demo(
     folder = copy_samples(output or into)
     with open_workspace(WorkspaceOptions([folder], annotator=annotator)) as session:
         if has_terminal():
-            show_queue(session)
+            show_queue(session, OpenOptions(overview=True))
             print_message(f"sample runs and your reviews: {folder}")
             return
         view = session.build_view()

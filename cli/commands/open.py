@@ -50,7 +50,7 @@ def open_(
     if follow and watcher is None:
         print_message("fcreview: --follow needs a terminal; printing the current items instead")
     with open_workspace(options) as session:
-        show_queue(session, OpenOptions(item, queue, seed, where, run, blind), watcher)
+        show_queue(session, OpenOptions(item, queue, seed, where, run, blind, overview=True), watcher)
 
 
 def _create_watcher(options: WorkspaceOptions) -> FileWatcher:

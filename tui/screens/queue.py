@@ -18,6 +18,7 @@ from textual.binding import BindingType
 from textual.reactive import Reactive
 from textual.widget import Widget
 
+from fcreview.store.rows import View
 from fcreview.tui.actions import QUEUE_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, make_bindings
 from fcreview.tui.queue.state import CursorPosition, QueueLevels, QueuePosition, QueueState
@@ -32,6 +33,7 @@ from fcreview.tui.widgets.screens import GuardedScreen
 
 if TYPE_CHECKING:
     from fcreview.tui.screens.item_pane import ItemScreen
+    from fcreview.tui.screens.overview import OverviewChoice
 
 ITEM_MODULE = "fcreview.tui.screens.item_pane"
 PRELOAD_DELAY = 0.3
@@ -73,6 +75,7 @@ class QueueScreen(GuardedScreen[None]):
         self._preloaded = False
         self._focused_at = 0.0
         """Time when the focused list was drawn, in seconds of the monotonic clock."""
+        self._opens_overview = session.opens_overview and position is None and open_item is None
         self._first_load = (position.cursor if position else CursorPosition(), open_item, message)
 
     def compose(self) -> ComposeResult:
@@ -136,6 +139,31 @@ class QueueScreen(GuardedScreen[None]):
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
         self.app.push_screen(AdjudicationScreen(self._session, self.state.view), self._reload_after)
+
+    def on_queue_pane_runs_loaded(self, loaded: QueuePane.RunsLoaded) -> None:
+        opens, self._opens_overview = self._opens_overview, False
+        if opens and loaded.count > 1 and self.app.screen is self:
+            self.action_overview()
+
+    def action_overview(self) -> None:
+        from fcreview.tui.screens.overview import OverviewScreen
+
+        screen = OverviewScreen(self._session, View(runs=self.state.scope), blind=self.state.blind)
+        self.app.push_screen(screen, self._leave_overview)
+
+    def _leave_overview(self, choice: OverviewChoice | None) -> None:
+        """Show what was chosen on the overview, for all items of the runs."""
+        if choice is None:
+            self._reload_after(self.pane.cursor_position.item)
+            return
+        menu_name, value = choice
+        if menu_name == "adjudicate":
+            self.action_adjudicate()
+        elif menu_name == "menu":
+            self.action_choose(value)
+        else:
+            self._levels.clear()
+            self.apply_choice(menu_name, value)
 
     def _reload_after(self, item: int | None) -> None:
         """Load the view again, because reviews may have changed it, with the cursor on `item`."""

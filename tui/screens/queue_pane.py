@@ -39,6 +39,12 @@ class QueuePane(Vertical):
         """Whether the whole view was read again."""
 
     @dataclass
+    class RunsLoaded(Message):
+        """Posted when the runs were read."""
+
+        count: int
+
+    @dataclass
     class ItemFound(Message):
         """Posted when the first item to open was found."""
 
@@ -217,6 +223,7 @@ class QueuePane(Vertical):
         scope = self._state.scope
         self._menus.runs = [run for run in await self._loader.load_runs() if not scope or run.run in scope]
         self._draw_header()
+        self.post_message(self.RunsLoaded(len(self._menus.runs)))
         self._load_estimate()
 
     @work(exclusive=True, group="share")

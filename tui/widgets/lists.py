@@ -60,6 +60,7 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         self.empty_line: Line = ()
         """Message shown if the list has no lines."""
         self._has_cursor = cursor
+        self.is_cursor_shown = True
         self.reverse_cursor = True
         """Whether the line under the cursor is drawn in reverse, in addition to the cursor symbol."""
 
@@ -158,7 +159,7 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
             return render_list_strip(self.empty_line if y == 0 and not self.total else (), cells)
         if not self._has_cursor:
             return render_list_strip(self.line_at(index), cells)
-        here = index == self.cursor
+        here = index == self.cursor and self.is_cursor_shown
         mark: Line = ((symbols().cursor if here else " ", "strong"),)
         return render_list_strip(mark + self.line_at(index), cells, reverse=here and self.reverse_cursor)
 

@@ -22,7 +22,10 @@ class Panel(Vertical):
     Panel.-ascii { border: ascii $border; }
     Panel:focus-within { border: round $focus; border-title-color: $focus; }
     Panel.-ascii:focus-within { border: ascii $focus; }
-    Panel.-flat, Panel.-flat:focus-within { border: none; padding: 0; }
+    Panel.-flat { border: none; border-top: solid $border; padding: 0; }
+    Panel.-flat:focus-within { border: none; border-top: solid $focus; }
+    Panel.-flat.-ascii { border-top: ascii $border; }
+    Panel.-flat.-ascii:focus-within { border-top: ascii $focus; }
     """
 
     def on_mount(self) -> None:
@@ -34,5 +37,5 @@ class Panel(Vertical):
         self.border_subtitle = Content(facts)
 
     def set_flat(self, flat: bool) -> None:
-        """Draw the panel without border, as on a small screen."""
+        """Draw only the line with the title instead of a border, as on a small screen."""
         self.set_class(flat, "-flat")

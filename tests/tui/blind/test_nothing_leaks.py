@@ -59,6 +59,9 @@ QUEUE_WALK: list[Step] = [
     *[(key, "escape") for key in ("c", "i", "r", "a", "C", "x", "question_mark")],
     *[(key, "escape") for key in ("j", "end", "home", "pagedown", "d", "u", "G", "g")],
     ("slash", *"zaphod", "enter"), ("F",), ("slash", *"quokka", "enter"), ("F",), ("slash", *"Please", "enter"), ("F",),
+    *[("v", key, "escape") for key in ("j", "tab", "shift+tab", *"12345", *"xsrchl", "right", "left")],
+    ("v", "question_mark", "escape", "v"), ("v", "f"), ("v", "enter"), ("v", "3", "enter"), ("escape",),
+    ("v", "5", "enter"), ("F",),
 ]  # fmt: skip
 
 

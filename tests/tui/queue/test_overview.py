@@ -1,0 +1,128 @@
+"""The lines of the overview: rates, reasons, progress, scores and what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, group_clusters
+from fcreview.stats.estimation import PassRateEstimate
+from fcreview.store.queues.queue_file import ShareProgress
+from fcreview.store.rows import RunRow
+from fcreview.tui.queue.overview import (
+    Overview,
+    QueueProgress,
+    list_categories,
+    next_actions,
+    own_queue,
+    reason_lines,
+    review_lines,
+    run_table,
+    runs_facts,
+    score_lines,
+    sort_runs_by_rate,
+)
+from fcreview.tui.text.lines import line_width, plain_text
+from tests.tui.text.test_format import run_row
+
+
+def category(name: str, n: int, passes: int, known: int | None = None) -> dict[str, object]:
+    known = n if known is None else known
+    return {
+        "category": name,
+        "n": n,
+        "official_pass": passes,
+        "official_known": known,
+        "rule_pass": 0,
+        "rule_known": 0,
+    }
+
+
+def two_runs() -> list[RunRow]:
+    weak, strong = run_row("weak"), run_row("strong")
+    weak = replace(weak, run=1, official_pass=1, official_known=4, n_items=4)
+    strong = replace(strong, run=2, official_pass=3, official_known=4, n_items=4)
+    weak.categories[:] = [category("simple", 3, 1), category("live", 1, 0, known=0)]
+    strong.categories[:] = [category("simple", 3, 3), category("live", 1, 0)]
+    return [weak, strong]
+
+
+def failures(*counts: tuple[str, int]) -> list[object]:
+    clusters = [
+        Cluster(name, "f", "city", n, ["a_1"], "", (f"error:{name}", "", ""), difference='city "a" (golden "b")')
+        for name, n in counts
+    ]
+    return list(group_clusters(clusters, BY_ERROR_TYPE))
+
+
+def test_the_best_run_is_first_and_categories_by_size() -> None:
+    runs = two_runs()
+    assert [run.run for run in sort_runs_by_rate(runs, blind=False)] == [2, 1]
+    assert [run.info.model for run in sort_runs_by_rate(runs, blind=True)] == ["strong", "weak"]
+    assert list_categories(runs) == ["simple", "live"]
+
+
+@pytest.mark.parametrize("cells", [60, 78, 116, 156])
+def test_rates_stand_by_category_and_incomplete_ones_are_a_dash(cells: int) -> None:
+    runs = sort_runs_by_rate(two_runs(), blind=False)
+    table = run_table(Overview(runs, "alice"), runs, cells, 0)
+    strong, weak = map(plain_text, table.lines)
+    assert "strong" in strong and "75.0 %" in strong and "100.0" in strong and "0.0" in strong
+    assert "weak" in weak and "25.0 %" in weak and "33.3" in weak and weak.rstrip().endswith("–")
+    assert all(line_width(line) <= cells for line in (table.heading, *table.lines))
+    assert table.hidden_categories == 0
+
+
+def test_categories_that_do_not_fit_are_counted_and_reached() -> None:
+    runs = two_runs()
+    table = run_table(Overview(runs, "alice"), runs, 42, 0)
+    assert table.hidden_categories == 1 and "live" not in plain_text(table.heading)
+    assert "1 more category →" in runs_facts(Overview(runs, "alice"), 1)
+    assert "live" in plain_text(run_table(Overview(runs, "alice"), runs, 42, 1).heading)
+
+
+def test_a_blind_annotator_sees_own_progress_only() -> None:
+    runs = two_runs()
+    overview = Overview(runs, "alice", blind=True, queues=[QueueProgress("pilot", ShareProgress("alice", 1, 4, 0))])
+    table = run_table(overview, runs, 100, 0)
+    text = "\n".join(map(plain_text, (table.heading, *table.lines, *review_lines(overview, 60))))
+    assert "%" not in text and "0 of 4" in text and "pilot · alice" in text
+    assert [each.key for each in next_actions(overview)] == ["overview.queue", "overview.failures"]
+
+
+def test_a_reason_is_a_sentence_with_its_code_and_an_example() -> None:
+    groups = failures(("value_error:string", 1204), ("no_such_code", 3))
+    lines = [plain_text(line) for line in reason_lines(groups, 70)]
+    assert len(lines) == 4
+    assert lines[0].startswith("1,204  ━━━━") and lines[0].endswith("String is not an accepted value")
+    assert "value_error:string" in lines[1] and 'city "a" (golden "b")' in lines[1]
+    assert lines[2].startswith("    3  ━───") and lines[2].endswith("no_such_code")
+    assert all(line_width(line) <= 40 for line in reason_lines(groups, 40))
+
+
+def test_next_actions_start_with_disagreements() -> None:
+    queues = [
+        QueueProgress("pilot", ShareProgress("bob", 0, 9, 0)),
+        QueueProgress("judge", ShareProgress("alice", 2, 6, 0)),
+    ]
+    overview = Overview(two_runs(), "alice", reasons=failures(("a", 2)), queues=queues, n_disagreements=8, n_suspects=6)
+    assert [each.text for each in next_actions(overview)] == [
+        "Resolve 8 disagreements",
+        "Review 4 items of judge",
+        "Review 2 failures",
+        "Check 6 suspect golden answers",
+        "Compare two runs",
+    ]
+    assert own_queue(overview) == "judge"
+    assert own_queue(replace(overview, queues=queues[:1])) is None
+
+
+def test_scores_have_a_dash_where_verdicts_are_missing() -> None:
+    runs = two_runs()
+    runs[0] = replace(runs[0], official_known=3)
+    estimate = PassRateEstimate(0.75, 0.70, 0.80, 64)
+    overview = Overview(runs, "alice", estimates={2: estimate})
+    heading, weak, strong = map(plain_text, score_lines(overview, runs, 90))
+    assert "official corrected  estimated, 95 % CI" in heading
+    assert "–" in weak and "75.0 %" in strong and "75.0 ± 5.0" in strong and "●" in strong

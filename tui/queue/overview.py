@@ -1,0 +1,341 @@
+"""Content of the overview: pass rates by category, why items fail, review progress, scores, and what to do next.
+
+For a blind annotator the overview has the runs without rates and the annotator's own progress only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fcreview.matching.clusters import BY_ERROR_TYPE, ClusterGroup, group_clusters
+from fcreview.model.sanitize import display_width, pad, sanitize
+from fcreview.model.wording import describe_error_type, format_count
+from fcreview.stats.estimation import PassRateEstimate
+from fcreview.store.queues.queue_file import QueueError, ShareProgress, queue_names
+from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
+from fcreview.store.store import Store
+from fcreview.tui.queue.header import join_run_titles, sum_rates
+from fcreview.tui.text.graphics import bar, heat_cell, interval_bar
+from fcreview.tui.text.lines import (
+    Line,
+    StyledText,
+    format_pass_rate,
+    justify_line,
+    line_width,
+    make_line,
+    truncate,
+    truncate_error_type,
+    truncate_middle,
+)
+from fcreview.tui.text.theme import symbols
+
+MAX_REASONS = 60
+"""Largest number of reasons that are listed."""
+MIN_NAME_CELLS, MAX_NAME_CELLS = 12, 34
+"""Smallest and largest width of a run's name, in cells."""
+RATE_CELLS, RATE_BAR_CELLS, HEAT_CELLS = 8, 14, 12
+"""Widths of the overall rate, of its bar and of the rate of a category, in cells."""
+REASON_BAR_CELLS = 14
+REASON_LINES = 2
+"""Number of lines of a reason: the sentence, then the code and an example."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueProgress:
+    """Progress of one annotator in one queue file."""
+
+    queue: str
+    share: ShareProgress
+
+
+@dataclass(frozen=True, slots=True)
+class NextAction:
+    """Proposed next action."""
+
+    key: str
+    """Id of the action whose key starts it."""
+    text: str
+    facts: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What the overview shows. A field is None until it is read."""
+
+    runs: Sequence[RunRow]
+    annotator: str
+    blind: bool = False
+    reasons: Sequence[ClusterGroup] | None = None
+    """Failures by error type."""
+    queues: Sequence[QueueProgress] | None = None
+    n_disagreements: int | None = None
+    """Number of targets on which annotators disagree and nobody has decided."""
+    n_suspects: int | None = None
+    """Number of questions whose golden answer looks wrong."""
+    estimates: dict[int, PassRateEstimate] = field(default_factory=dict)
+    """Estimated pass rate by run number, for runs with a random sample."""
+
+    @property
+    def n_failures(self) -> int | None:
+        """Number of failing items. None until the reasons are read."""
+        return None if self.reasons is None else sum(group.count for group in self.reasons)
+
+
+# -- reading
+
+
+def read_reasons(overview: Overview, view: View, store: Store) -> Overview:
+    groups = group_clusters(store.fetch_clusters(view), BY_ERROR_TYPE)
+    return replace(overview, reasons=groups)
+
+
+def read_progress(overview: Overview, view: View, store: Store) -> Overview:
+    """Read the progress of queue files (for a blind annotator, their own) and count the open disagreements."""
+    queues: list[QueueProgress] = []
+    for name in queue_names(store.workspace):
+        try:
+            shares = store.measure_progress(name, overview.annotator if overview.blind else None)
+        except QueueError:
+            continue
+        queues += [QueueProgress(name, share) for share in shares]
+    disagreements = None if overview.blind else len(store.analysis.fetch_disagreements(view))
+    return replace(overview, queues=queues, n_disagreements=disagreements)
+
+
+def read_suspects(overview: Overview, view: View, store: Store) -> Overview:
+    """Count the questions whose golden answer looks wrong. Takes a second or more."""
+    store.load_suspects(view)
+    return replace(overview, n_suspects=store.count_items(replace(view, queue=SUSPECTS_QUEUE, where="")))
+
+
+# -- runs
+
+
+def list_categories(runs: Sequence[RunRow]) -> list[str]:
+    """Return the categories of all runs, the one with the most items first."""
+    sizes: Counter[str] = Counter()
+    for run in runs:
+        sizes.update({row["category"]: row["n"] for row in run.categories})
+    return [name for name, _ in sizes.most_common()]
+
+
+def _overall(run: RunRow) -> tuple[int, int]:
+    """Return (passes, verdicts) by official verdict, or by recomputed verdict if the run has no official one."""
+    official = run.official_pass, run.official_known
+    return official if official[1] else (run.rule_pass, run.rule_known)
+
+
+def _category_rate(run: RunRow, category: str) -> float | None:
+    """Return the pass rate of a category, from 0 to 1. None if an item of the category has no verdict."""
+    row = next((each for each in run.categories if each["category"] == category), None)
+    if row is None:
+        return None
+    for source in ("official", "rule"):
+        if row[f"{source}_known"] == row["n"] and row["n"]:
+            return float(row[f"{source}_pass"] / row["n"])
+    return None
+
+
+def sort_runs_by_rate(runs: Sequence[RunRow], *, blind: bool) -> list[RunRow]:
+    """Return the runs with the highest overall pass rate first, in blind review by model."""
+    if blind:
+        return sorted(runs, key=lambda run: (run.info.model.casefold(), run.run))
+    rates = {run.run: passes / known if known else -1.0 for run in runs for passes, known in [_overall(run)]}
+    return sorted(runs, key=lambda run: -rates[run.run])
+
+
+@dataclass(frozen=True, slots=True)
+class RunTable:
+    """Lines of the panel of runs."""
+
+    heading: Line
+    lines: list[Line]
+    hidden_categories: int
+    """Number of categories that do not fit to the right."""
+
+
+def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first: int) -> RunTable:
+    """Lay out the runs. `first`: index of the first category to show, in the order of `list_categories`."""
+    names = [sanitize(run.info.model) for run in runs]
+    longest = max(map(display_width, names), default=0)
+    if overview.blind:
+        size = max(MIN_NAME_CELLS, min(longest, cells - 24))
+        lines = [
+            _join(make_line(pad(truncate_middle(name, size), size)), make_line(_own_progress(run), "dim"))
+            for name, run in zip(names, runs, strict=True)
+        ]
+        return RunTable(make_line(pad("run", size) + "  reviewed by you", "dim"), lines, 0)
+    categories = list_categories(runs)[first:]
+    size = max(MIN_NAME_CELLS, min(longest, MAX_NAME_CELLS if cells >= 100 else 22))
+    bar_cells = RATE_BAR_CELLS if cells >= 100 else 0
+    room = cells - size - RATE_CELLS - bar_cells - 4
+    shown = categories[: max(room // (HEAT_CELLS + 1), 0)]
+    heading: list[StyledText] = [(pad("run", size), "dim"), ("  overall ", "dim"), (" " * (bar_cells + 1), "")]
+    heading += [(" " + truncate(sanitize(name), HEAT_CELLS).center(HEAT_CELLS), "dim") for name in shown]
+    lines = []
+    for name, run in zip(names, runs, strict=True):
+        passes, known = _overall(run)
+        rate = format_pass_rate(passes, known, known) if known else symbols().none
+        line: list[StyledText] = [(pad(truncate_middle(name, size), size), "strong"), (rate.rjust(9), "strong")]
+        line += [(" ", ""), *(bar(passes / known if known else 0, bar_cells) if bar_cells else ()), (" ", "")]
+        for category in shown:
+            line += [(" ", ""), heat_cell(_category_rate(run, category), HEAT_CELLS)]
+        lines.append(tuple(line))
+    return RunTable(tuple(heading), lines, len(categories) - len(shown))
+
+
+def _own_progress(run: RunRow) -> str:
+    return f"{run.yours:,} of {run.n_items:,}"
+
+
+def _join(left: Line, right: Line) -> Line:
+    return (*left, ("  ", ""), *right)
+
+
+def runs_facts(overview: Overview, hidden_categories: int) -> str:
+    """Return `4 runs · 8,282 items · BFCL V4`, and the number of hidden categories."""
+    runs, dot = overview.runs, symbols().separator
+    titles = join_run_titles(runs)
+    parts = [format_count(len(runs), "run"), format_count(sum_rates(runs).items, "item")]
+    parts += (
+        [titles] if display_width(titles) <= 40 else [format_count(len({r.info.benchmark for r in runs}), "benchmark")]
+    )
+    if hidden_categories:
+        parts.append(f"{format_count(hidden_categories, 'more category', 'more categories')} {symbols().arrow}")
+    return f" {dot} ".join(parts)
+
+
+# -- failures
+
+
+def reason_lines(groups: Sequence[ClusterGroup], cells: int) -> list[Line]:
+    """Return two lines for each reason, the most frequent first: the sentence, then the code and an example."""
+    largest = max((group.count for group in groups), default=1)
+    count_cells = max(display_width(f"{largest:,}"), 3)
+    bar_cells = REASON_BAR_CELLS if cells >= 60 else 8
+    room = cells - count_cells - 2
+    lines: list[Line] = []
+    for group in groups[:MAX_REASONS]:
+        code = sanitize(group.name or "(no error type)")
+        meaning = describe_error_type(group.name or "")
+        sentence = meaning[:1].upper() + meaning[1:] if meaning else code
+        code = truncate_error_type(code, room // 2) if meaning else ""
+        example = sanitize(group.example.difference) if group.example is not None else ""
+        share = bar(group.count / largest, bar_cells, "fail")
+        text = truncate(sentence, room - bar_cells - 2)
+        lines.append(((f"{group.count:>{count_cells},}  ", "strong"), *share, ("  ", ""), (text, "")))
+        example = truncate(example, max(room - display_width(code) - 2, 0))
+        lines.append(((" " * (count_cells + 2), ""), (code, "dim"), ("  " if code else "", ""), (example, "")))
+    return lines
+
+
+def reasons_facts(overview: Overview) -> str:
+    if overview.reasons is None:
+        return "reading"
+    failures = format_count(overview.n_failures or 0, "failure")
+    return f"{failures} {symbols().separator} {format_count(len(overview.reasons), 'error type')}"
+
+
+# -- reviews, scores and next actions
+
+
+def review_lines(overview: Overview, cells: int) -> list[Line]:
+    """Return the progress of each queue file, or of the runs if there is none, and the open disagreements."""
+    total = sum_rates(overview.runs)
+    lines: list[Line] = []
+    for each in overview.queues or ():
+        name = f"{sanitize(each.queue)} {symbols().separator} {sanitize(each.share.annotator)}"
+        lines.append(_progress_line(name, each.share.done, each.share.total, cells))
+    own = total.yours if overview.blind or total.reviewed == total.yours else total.reviewed
+    label = "reviewed by you" if overview.blind else "reviewed"
+    lines.append(_progress_line(label, own, total.items, cells))
+    if overview.n_disagreements:
+        lines.append(make_line(format_count(overview.n_disagreements, "open disagreement"), "disputed"))
+    return lines
+
+
+def _progress_line(name: str, done: int, total: int, cells: int) -> Line:
+    figure = f"{done:,} / {total:,}"
+    bar_cells = max(min(18, cells - display_width(figure) - 16), 0)
+    name_cells = max(cells - bar_cells - display_width(figure) - 3, 4)
+    return (
+        (pad(truncate_middle(name, name_cells), name_cells), "people"),
+        ("  ", ""),
+        *bar(done / total if total else 0, bar_cells),
+        (" ", ""),
+        (figure, ""),
+    )
+
+
+def score_lines(overview: Overview, runs: Sequence[RunRow], cells: int) -> list[Line]:
+    """Return a heading and a line for each run: official and corrected score, and the estimate with its interval."""
+    size = max(MIN_NAME_CELLS, min(28, cells - 34))
+    bar_cells = max(cells - size - 34, 0) if overview.estimates else 0
+    heading = pad("run", size) + "  official corrected" + ("  estimated, 95 % CI" if overview.estimates else "")
+    lines = [make_line(truncate(heading, cells), "dim")]
+    for run in runs:
+        name = pad(truncate_middle(sanitize(run.info.model), size), size)
+        official = _short_rate(run.official_pass, run.official_known, run.n_items)
+        corrected = _short_rate(run.effective_pass, run.effective_known, run.n_items)
+        line: list[StyledText] = [(name, ""), (official.rjust(10), ""), (corrected.rjust(10), "strong")]
+        if (estimate := overview.estimates.get(run.run)) is not None:
+            half = 50 * (estimate.high - estimate.low)
+            text = f"  {100 * estimate.corrected:.1f} {symbols().plus_minus} {half:.1f}"
+            line.append((text.ljust(15), "strong"))
+            mark = run.official_pass / run.n_items if run.official_known == run.n_items and run.n_items else None
+            if bar_cells >= 8:
+                interval = interval_bar(estimate.low, estimate.corrected, estimate.high, (0, 1), bar_cells, mark)
+                line += [(" ", ""), *interval]
+        lines.append(tuple(line))
+    return lines
+
+
+def _short_rate(passes: int, known: int, items: int) -> str:
+    return f"{100 * passes / known:.1f} %" if known and known == items else symbols().none
+
+
+def next_actions(overview: Overview) -> list[NextAction]:
+    """Return what to do next, the most useful first."""
+    actions: list[NextAction] = []
+    if overview.n_disagreements:
+        actions.append(
+            NextAction("overview.adjudicate", f"Resolve {format_count(overview.n_disagreements, 'disagreement')}")
+        )
+    for each in overview.queues or ():
+        left = each.share.total - each.share.done
+        if each.share.annotator == overview.annotator and left:
+            text = f"Review {format_count(left, 'item')} of {sanitize(each.queue)}"
+            actions.append(NextAction("overview.queue", text, sanitize(overview.annotator)))
+            break
+    if overview.blind:
+        actions.append(NextAction("overview.failures", "Review items"))
+    else:
+        actions.append(NextAction("overview.failures", f"Review {format_count(overview.n_failures or 0, 'failure')}"))
+    if overview.n_suspects:
+        text = f"Check {format_count(overview.n_suspects, 'suspect golden answer')}"
+        actions.append(NextAction("overview.suspects", text))
+    if len(overview.runs) > 1 and not overview.blind:
+        actions.append(NextAction("overview.compare", "Compare two runs"))
+    return actions
+
+
+def next_lines(overview: Overview, keys: dict[str, str], cells: int) -> list[Line]:
+    """Return a line for each next action. `keys`: name of the key by action id."""
+    lines: list[Line] = []
+    for action in next_actions(overview):
+        left: Line = ((f"{keys.get(action.key, ' ')} ", "key"), (action.text, ""))
+        right: Line = ((action.facts, "people"),) if action.facts else ()
+        fits = line_width(left) + line_width(right) + 1 <= cells
+        lines.append(justify_line(left, right if fits else (), cells))
+    return lines
+
+
+def own_queue(overview: Overview) -> Any:
+    """Return the first queue file of which the annotator has not reviewed everything. None if there is none."""
+    for each in overview.queues or ():
+        if each.share.annotator == overview.annotator and each.share.done < each.share.total:
+            return each.queue
+    return None

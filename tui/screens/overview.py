@@ -1,0 +1,309 @@
+"""Overview: what fails, how far reviewing is, the scores, and what to do next. Enter on a line opens its items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.reactive import Reactive
+from textual.widget import Widget
+
+from fcreview.errors import FcreviewError
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
+from fcreview.store.rows import RunRow, View
+from fcreview.store.store import Store
+from fcreview.tui.actions import OVERVIEW_ACTIONS
+from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
+from fcreview.tui.queue.loader import QueueLoader
+from fcreview.tui.queue.overview import (
+    REASON_LINES,
+    Overview,
+    next_actions,
+    next_lines,
+    own_queue,
+    read_progress,
+    read_reasons,
+    read_suspects,
+    reason_lines,
+    reasons_facts,
+    review_lines,
+    run_table,
+    runs_facts,
+    score_lines,
+    sort_runs_by_rate,
+)
+from fcreview.tui.session import Session
+from fcreview.tui.text.lines import Line, make_line
+from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
+from fcreview.tui.widgets.lists import TextList
+from fcreview.tui.widgets.panel import Panel
+from fcreview.tui.widgets.screens import GuardedScreen
+
+OverviewChoice = tuple[str, Any]
+"""(menu of the queue, choice) that a line or a key of the overview opens, or ("adjudicate", None)."""
+MAX_ESTIMATED_RUNS = 12
+"""Largest number of runs whose pass rates are estimated."""
+WIDE, TALL = 100, 30
+"""Smallest size of the screen, in columns and rows, at which all panels are shown with borders."""
+MAX_RUN_LINES = 10
+"""Largest height of the list of runs, in rows, beside the other panels."""
+
+
+class OverviewList(TextList):
+    """List of a panel. An entry may have several lines; the cursor moves from entry to entry."""
+
+    def __init__(self, *, lines_per_entry: int = 1, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._step = lines_per_entry
+        self.is_cursor_shown = False
+
+    def show_cursor(self, shown: bool) -> None:
+        """Show or hide the cursor: only the list with the focus shows one."""
+        if shown != self.is_cursor_shown:
+            self.is_cursor_shown = shown
+            self.refresh_line(self.cursor)
+
+    @property
+    def entry(self) -> int:
+        """Index of the entry under the cursor."""
+        return self.cursor // self._step
+
+    def move_cursor(self, index: int) -> None:
+        if self._step > 1:
+            index = max(0, min(index, self.total - 1))
+            forward = index > self.cursor
+            entry = -(-index // self._step) if forward else index // self._step
+            index = min(entry * self._step, max(self.total - self._step, 0))
+        super().move_cursor(index)
+
+
+class OverviewScreen(GuardedScreen[OverviewChoice]):
+    """Overview of the opened runs. The result is what the queue should show, or None to return to the queue."""
+
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERVIEW_ACTIONS)
+    CSS = """
+    OverviewScreen #runs-panel { height: auto; }
+    OverviewScreen #lower, OverviewScreen #right { height: 1fr; }
+    OverviewScreen #right { width: 44%; }
+    OverviewScreen #reviews-panel, OverviewScreen #scores-panel { height: auto; }
+    OverviewScreen OverviewList { height: 1fr; }
+    OverviewScreen.-small #right { width: 1fr; height: auto; }
+    OverviewScreen.-small #lower { layout: vertical; }
+    OverviewScreen.-small #reviews-panel, OverviewScreen.-small #scores-panel { display: none; }
+    OverviewScreen.-small #next-panel { height: auto; }
+    OverviewScreen.-blind #reasons-panel, OverviewScreen.-blind #scores-panel { display: none; }
+    OverviewScreen.-blind #right { width: 1fr; }
+    """
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
+
+    def __init__(self, session: Session, view: View, *, blind: bool) -> None:
+        super().__init__(classes="-blind" if blind else None)
+        self._session, self._view = session, view
+        self._overview = Overview((), session.annotator, blind)
+        self._runs: Sequence[RunRow] = ()
+        """Runs in the order of the panel."""
+        self._first_category = 0
+        self._loader = QueueLoader(session)
+        self._message = ""
+
+    def compose(self) -> ComposeResult:
+        yield TopLine()
+        with Panel(id="runs-panel"):
+            yield LineBar(id="runs-heading")
+            yield OverviewList(id="runs")
+        with Horizontal(id="lower"):
+            with Panel(id="reasons-panel"):
+                yield OverviewList(lines_per_entry=REASON_LINES, id="reasons")
+            with Vertical(id="right"):
+                with Panel(id="reviews-panel"):
+                    yield OverviewList(id="reviews")
+                with Panel(id="scores-panel"):
+                    yield LineBar(id="scores-heading")
+                    yield OverviewList(id="scores")
+                with Panel(id="next-panel"):
+                    yield OverviewList(id="next")
+        yield LineBar(id="message")
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self._list("runs").focus()
+        self._load()
+
+    def _list(self, name: str) -> OverviewList:
+        return self.query_one(f"#{name}", OverviewList)
+
+    def on_descendant_focus(self) -> None:
+        for each in self.query(OverviewList):
+            each.show_cursor(each is self.focused)
+
+    @property
+    def _panel_names(self) -> list[str]:
+        """Names of the lists of the displayed panels."""
+        names = ("runs", "reasons", "reviews", "scores", "next")
+        return [name for name in names if self.query_one(f"#{name}-panel").display]
+
+    # -- reading
+
+    @work(exclusive=True, group="overview")
+    async def _load(self) -> None:
+        """Read what is quick first. Each part is shown as soon as it is read."""
+        scope = self._view.runs
+        runs = [run for run in await self._loader.load_runs() if not scope or run.run in scope]
+        blind = self._overview.blind
+        self._runs = sort_runs_by_rate(runs, blind=blind)
+        self._update(Overview(runs, self._session.annotator, blind))
+        await self._read(read_progress)
+        if blind:
+            return
+        await self._read(read_reasons)
+        for run in self._runs[:MAX_ESTIMATED_RUNS]:
+            if (estimate := await self._loader.load_estimate(run)) is not None:
+                self._overview.estimates[run.run] = estimate
+                self._update(self._overview)
+        await self._read(read_suspects)
+
+    async def _read(self, read: Callable[[Overview, View, Store], Overview]) -> None:
+        """Read a part of the overview. Another query of the screen interrupts it."""
+        work = partial(read, self._overview, self._view)
+        try:
+            self._update(await self._session.query(work, interruptible=True))
+        except FcreviewError as error:
+            self._message = sanitize(str(error))
+            self._draw()
+
+    def _update(self, overview: Overview) -> None:
+        self._overview = overview
+        self._draw()
+
+    # -- drawing
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        if not self.is_mounted or not self.size:
+            return
+        small = self.size.width < WIDE or self.size.height < TALL
+        self.set_class(small, "-small")
+        for panel in self.query(Panel):
+            panel.set_flat(small)
+        self._draw_top()
+        self._draw_runs()
+        self._draw_reasons()
+        self._draw_right()
+        self.query_one("#message", LineBar).show(make_line(f" {self._message}" if self._message else "", "warn"))
+        self.refresh_bindings()
+
+    def _draw_top(self) -> None:
+        folder = sanitize(self._session.folder.parent.name) if self._session.folder is not None else ""
+        path = (f"{folder}/", "overview") if folder else ("overview",)
+        self.query_one(TopLine).show_path(path, ((sanitize(self._session.annotator), "people"),))
+
+    def _inner_width(self, name: str) -> int:
+        """Return the width of a list for its lines, without the cursor column."""
+        return max(self._list(name).size.width - 1, 20)
+
+    def _draw_runs(self) -> None:
+        table = run_table(self._overview, self._runs, self._inner_width("runs"), self._first_category)
+        self.query_one("#runs-heading", LineBar).show(((" ", ""), *table.heading))
+        runs = self._list("runs")
+        limit = MAX_RUN_LINES if self.size.height >= TALL else max(self.size.height // 4, 3)
+        runs.styles.height = max(min(len(table.lines), limit), 1)
+        runs.set_lines(table.lines)
+        facts = runs_facts(self._overview, table.hidden_categories) if self._runs else "reading"
+        self.query_one("#runs-panel", Panel).set_title("1 Runs", facts)
+
+    def _draw_reasons(self) -> None:
+        reasons = self._list("reasons")
+        reasons.empty_line = make_line(" no failures" if self._overview.reasons is not None else " reading", "dim")
+        reasons.set_lines(reason_lines(self._overview.reasons or (), self._inner_width("reasons")))
+        self.query_one("#reasons-panel", Panel).set_title("2 Why items fail", reasons_facts(self._overview))
+
+    def _draw_right(self) -> None:
+        overview = self._overview
+        lines = review_lines(overview, self._inner_width("reviews"))
+        self._show_list("reviews", lines, 6)
+        self.query_one("#reviews-panel", Panel).set_title("3 Review")
+        heading, *scores = score_lines(overview, self._runs, self._inner_width("scores"))
+        self.query_one("#scores-heading", LineBar).show(((" ", ""), *heading))
+        self._show_list("scores", scores, 6)
+        self.query_one("#scores-panel", Panel).set_title("4 Scores", format_count(len(self._runs), "run"))
+        names = dict(active_key_names(self.app))
+        self._show_list("next", next_lines(overview, names, self._inner_width("next")), 5)
+        self.query_one("#next-panel", Panel).set_title("5 Next")
+
+    def _show_list(self, name: str, lines: list[Line], limit: int) -> None:
+        widget = self._list(name)
+        widget.styles.height = max(min(len(lines), limit), 1)
+        widget.set_lines(lines)
+
+    # -- actions
+
+    def action_panel(self, by: int) -> None:
+        names = self._panel_names
+        here = getattr(self.focused, "id", names[0])
+        self._list(names[(names.index(here) + by) % len(names) if here in names else 0]).focus()
+
+    def action_to_panel(self, number: int) -> None:
+        name = ("runs", "reasons", "reviews", "scores", "next")[number - 1]
+        if name in self._panel_names:
+            self._list(name).focus()
+
+    def action_categories(self, by: int) -> None:
+        self._first_category = max(self._first_category + by, 0)
+        self._draw_runs()
+
+    def action_open(self) -> None:
+        widget = self.focused
+        if not isinstance(widget, OverviewList) or not widget.total:
+            return
+        entry = widget.entry
+        if widget.id in ("runs", "scores"):
+            self.dismiss(("runs", self._runs[entry].run))
+        elif widget.id == "reasons" and self._overview.reasons:
+            self.dismiss(("clusters", (self._overview.reasons[entry].term,)))
+        elif widget.id == "next":
+            self.action_choose(next_actions(self._overview)[entry].key.partition(".")[2])
+        elif widget.id == "reviews":
+            queues = self._overview.queues or ()
+            if entry < len(queues) and queues[entry].share.annotator == self._overview.annotator:
+                self.dismiss(("file", queues[entry].queue))
+
+    def on_line_list_chosen(self) -> None:
+        self.action_open()
+
+    def action_choose(self, name: str) -> None:
+        """Close the overview and show failures, disagreements, suspects, the own queue file or the list of runs."""
+        if name == "queue":
+            queue = own_queue(self._overview)
+            if queue is None:
+                self._show_message("No queue file has items left for you")
+            else:
+                self.dismiss(("file", queue))
+        elif self._overview.blind and name != "failures":
+            self._show_message(f"{name}: not available in blind mode")
+        else:
+            choices: dict[str, OverviewChoice] = {
+                "failures": ("order", "failures"),
+                "suspects": ("order", "suspects"),
+                "adjudicate": ("adjudicate", None),
+                "runs": ("menu", "runs"),
+                "compare": ("menu", "runs"),
+            }
+            self.dismiss(choices[name])
+
+    def _show_message(self, message: str) -> None:
+        self._message = message
+        self._draw()
+
+    def no_key(self, key: str) -> None:
+        self._show_message(unavailable_key_message(self.app, key))
+
+    def action_close(self) -> None:
+        self.dismiss(None)

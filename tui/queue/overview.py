@@ -38,6 +38,7 @@ MIN_NAME_CELLS, MAX_NAME_CELLS = 12, 34
 """Smallest and largest width of a run's name, in cells."""
 RATE_CELLS, RATE_BAR_CELLS, HEAT_CELLS = 8, 14, 12
 """Widths of the overall rate, of its bar and of the rate of a category, in cells."""
+MIN_INTERVAL_CELLS = 8
 REASON_BAR_CELLS = 14
 REASON_LINES = 2
 """Number of lines of a reason: the sentence, then the code and an example."""
@@ -282,15 +283,23 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], cells: int) -> list[
         corrected = _short_rate(run.effective_pass, run.effective_known, run.n_items)
         line: list[StyledText] = [(name, ""), (official.rjust(10), ""), (corrected.rjust(10), "strong")]
         if (estimate := overview.estimates.get(run.run)) is not None:
-            half = 50 * (estimate.high - estimate.low)
-            text = f"  {100 * estimate.corrected:.1f} {symbols().plus_minus} {half:.1f}"
-            line.append((text.ljust(15), "strong"))
-            mark = run.official_pass / run.n_items if run.official_known == run.n_items and run.n_items else None
-            if bar_cells >= 8:
-                interval = interval_bar(estimate.low, estimate.corrected, estimate.high, (0, 1), bar_cells, mark)
-                line += [(" ", ""), *interval]
+            line += _estimate_cells(estimate, run, bar_cells)
         lines.append(tuple(line))
     return lines
+
+
+def _estimate_cells(estimate: PassRateEstimate, run: RunRow, bar_cells: int) -> Line:
+    """Return the estimate and its interval, or the range if too many sampled items are undecided."""
+    low, high = estimate.low, estimate.high
+    text = f"{100 * estimate.estimated:.1f} {symbols().plus_minus} {50 * (high - low):.1f}"
+    if estimate.is_bounds_headline and estimate.bounds is not None:
+        low, high = estimate.bounds
+        text = f"{100 * low:.1f} to {100 * high:.1f}"
+    figure: Line = ((f"  {text}".ljust(15), "strong"),)
+    if bar_cells < MIN_INTERVAL_CELLS:
+        return figure
+    mark = run.official_pass / run.n_items if run.official_known == run.n_items and run.n_items else None
+    return (*figure, (" ", ""), *interval_bar(low, estimate.estimated, high, (0, 1), bar_cells, mark))
 
 
 def _short_rate(passes: int, known: int, items: int) -> str:

@@ -6,7 +6,7 @@ For a blind annotator the overview has the runs without rates and the annotator'
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -86,6 +86,9 @@ class Overview:
 
 
 # -- reading
+
+OverviewReader = Callable[[Overview, View, Store], Overview]
+"""Function that reads a part of the overview from the store."""
 
 
 def read_reasons(overview: Overview, view: View, store: Store) -> Overview:

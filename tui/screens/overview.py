@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -16,13 +16,13 @@ from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import RunRow, View
-from fcreview.store.store import Store
 from fcreview.tui.actions import OVERVIEW_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
 from fcreview.tui.queue.loader import QueueLoader
 from fcreview.tui.queue.overview import (
     REASON_LINES,
     Overview,
+    OverviewReader,
     next_actions,
     next_lines,
     own_queue,
@@ -168,7 +168,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
                 self._update(self._overview)
         await self._read(read_suspects)
 
-    async def _read(self, read: Callable[[Overview, View, Store], Overview]) -> None:
+    async def _read(self, read: OverviewReader) -> None:
         """Read a part of the overview. Another query of the screen interrupts it."""
         work = partial(read, self._overview, self._view)
         try:

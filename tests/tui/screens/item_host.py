@@ -21,11 +21,12 @@ from fcreview.tui.text.lines import plain_text
 from fcreview.tui.themes import css_variables
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
 from tests.tui.idle import worked
+from tests.tui.themed import ThemedApp
 
 OBSERVATION = json.dumps({"rows": [f"row {n} of the answer" for n in range(12_000)]})
 
 
-class Host(App[None]):
+class Host(ThemedApp[None]):
     """Only the screen under test."""
 
     def __init__(self, workspace: Workspace, item: str, *, store_blind: bool = False, **fields: Any) -> None:

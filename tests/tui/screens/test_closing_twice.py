@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.widgets import Static
 
 from fcreview.store.rows import View
@@ -15,11 +15,12 @@ from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.widgets.screens import GuardedModalScreen, GuardedScreen
 from tests.tui.at_once import press, until
+from tests.tui.themed import ThemedApp
 
 ENTERS = ["enter"] * 12
 
 
-class Host(App[None]):
+class Host(ThemedApp[None]):
     def compose(self) -> ComposeResult:
         yield Static()
 

@@ -9,6 +9,7 @@ from textual.app import App
 from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
+from tests.tui.themed import ThemedApp
 
 TEXT = json.dumps({"rows": [{"name": f"row {n}", "tags": ["a", "b"]} for n in range(3)]})
 
@@ -19,7 +20,7 @@ def shown(app: App[None]) -> list[str]:
 
 
 async def test_levels_fold_and_a_search_looks_at_all_of_it() -> None:
-    app: App[None] = App()
+    app: App[None] = ThemedApp()
     app.animation_level = "none"
     async with app.run_test(size=(80, 30)) as pilot:
         await app.push_screen(PagerScreen("records", TEXT))

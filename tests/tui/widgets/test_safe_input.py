@@ -12,6 +12,7 @@ from fcreview.tui.queue.state import FilterHistory
 from fcreview.tui.screens.dialogs import AskScreen, NoteBox, NoteScreen
 from fcreview.tui.widgets.filter_input import FilterInput, FilterLine
 from fcreview.tui.widgets.safe_input import SafeInput
+from tests.tui.themed import ThemedApp
 
 HOSTILE = "a\x1b]0;title\x9b31m\u202e\u200b[b]z\x7f"
 DRAWN = "a␛]0;title‹U+009B›31m‹U+202E›‹U+200B›[b]z␡"
@@ -21,7 +22,7 @@ def drawn(kind: str) -> tuple[str, str]:
     """(the line as it is drawn, the text in the box)"""
 
     async def run() -> tuple[str, str]:
-        app: App[None] = App()
+        app: App[None] = ThemedApp()
         async with app.run_test(size=(80, 24)) as pilot:
             if kind == "note":
                 await app.push_screen(NoteScreen("x", HOSTILE))

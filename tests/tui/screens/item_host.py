@@ -18,7 +18,6 @@ from fcreview.store.workspace import Workspace
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.session import AnnotatorVocabulary, Session
 from fcreview.tui.text.lines import plain_text
-from fcreview.tui.themes import css_variables
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
 from tests.tui.idle import worked
 from tests.tui.themed import ThemedApp
@@ -39,9 +38,6 @@ class Host(ThemedApp[None]):
         self.session.vocabulary = vocabulary
         self.item = self.store.find_items(item)[0]
         self.left: int | None = None
-
-    def get_css_variables(self) -> dict[str, str]:
-        return {**super().get_css_variables(), **css_variables(self.theme)}
 
     def on_mount(self) -> None:
         screen = ItemScreen(self.session, View(queue="dataset"), self.item)

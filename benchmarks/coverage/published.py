@@ -35,6 +35,8 @@ class Setting:
     """The benchmark's own, of such rows."""
     weights: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     """By figure: what one item more that passes adds, by category."""
+    varies: bool = False
+    """Whether the error of the automatic verdict differs much between categories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,10 @@ class Published:
     """Whether a checker that lets every value pass is tried."""
     flipped: Sequence[float] = (0.05, 0.2)
     """Shares of the verdicts that are inverted."""
+    differs: Sequence[Sequence[float]] = ()
+    """Shares of passes that are right, by category: judges whose error differs between categories."""
+    alone: Sequence[str] = ()
+    """Categories whose pass rate is a figure."""
 
 
 AST: MetricKey = ("accuracy", 1, "ast")
@@ -65,7 +71,14 @@ RUNS = (
               lambda run: run.model.startswith("gemini-1.5"), "official", AST, unchecked=True),
     Published("HammerBench GPT-4o", "hammerbench", "",
               lambda run: run.model == "GPT-4o", "judge", automatic="official"),
-    Published("CONFETTI", "confetti", "", lambda run: bool(run.model), "official", BINARY),
+    Published("CONFETTI", "confetti", "", lambda run: bool(run.model), "official", BINARY,
+              differs=((0.87, 0.98), (0.98, 0.87)), alone=("dialogacts",)),
+    Published("BFCL V1 yi-large", "bfcl_families/v1", "bfcl_v1/data",
+              lambda run: run.model == "yi-large-fc", "official", AST,
+              unchecked=True, flipped=(), alone=("javascript",)),
+    Published("BFCL V1 granite", "bfcl_families/v1", "bfcl_v1/data",
+              lambda run: "granite" in run.model, "official", AST,
+              unchecked=True, flipped=(), alone=("javascript",)),
     Published("ACEBench en", "acebench", "", lambda run: run.language == "en", "official",
               ("result.xlsx", 0, "atom")),
 )  # fmt: skip
@@ -79,18 +92,26 @@ def settings(bench: Path, folder: Path, only: str) -> Iterator[Setting]:
         names = [published.automatic] if published.automatic else []
         names += ["values unchecked"] if published.unchecked else []
         names += [f"{100 * part:.0f} % flipped" for part in published.flipped]
+        names += [f"passes right in {' and '.join(map(str, rates))}" for rates in published.differs]
         names = [f"{published.name}, {name}" for name in names]
         if not any(only.lower() in name.lower() for name in names):
             continue
         rows, truth, automatic, run = _read(bench, folder, published)
         words, category = np.unique([row.category for row in rows], return_inverse=True)
         weights = _weights(rows, run, published.figure, words)
+        alone = dict[str, NDArray[np.float64]]()
+        for name in published.alone:
+            alone[name] = (words == name) / np.count_nonzero(category == words.tolist().index(name))
         made = [automatic] if published.automatic else []
         made += [unchecked(truth, rows)] if published.unchecked else []
         made += [flipped(truth, category, part) for part in published.flipped]
-        for name, flags in zip(names, made, strict=True):
+        truths = [truth] * len(made) + [overturned(truth, category, rates) for rates in published.differs]
+        made += [truth] * len(published.differs)
+        for name, right, flags in zip(names, truths, made, strict=True):
             if only.lower() in name.lower():
-                yield Setting(name, truth, flags, category, rows, partial(_figures, run), weights)
+                varies = right is not truth or bool(published.alone and published.unchecked)
+                figures = weights | alone if varies else weights
+                yield Setting(name, right, flags, category, rows, partial(_figures, run), figures, varies)
 
 
 def unchecked(truth: Flags, rows: Sequence[ScoredItem]) -> Flags:
@@ -104,6 +125,18 @@ def flipped(truth: Flags, category: NDArray[np.int64], part: float) -> Flags:
     chance = generator.gamma(2.0, 0.5, category.max() + 1)[category]
     flags: Flags = truth ^ (generator.random(len(truth)) < np.minimum(part * chance / chance.mean(), 0.5))
     return flags
+
+
+def overturned(verdicts: Flags, category: NDArray[np.int64], rates: Sequence[float]) -> Flags:
+    """The truth where verdicts are the automatic ones: in each category this share of passes is right, and 95 % of the
+    failures."""
+    generator = np.random.default_rng(5)
+    truth = verdicts.copy()
+    for number, rate in enumerate(rates):
+        for verdict, right in ((True, rate), (False, 0.95)):
+            items = np.flatnonzero((category == number) & (verdicts == verdict))
+            truth[generator.choice(items, round((1 - right) * len(items)), replace=False)] = not verdict
+    return truth
 
 
 def _read(bench: Path, folder: Path, published: Published) -> tuple[list[ScoredItem], Flags, Flags, Run]:

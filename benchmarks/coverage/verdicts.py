@@ -6,7 +6,8 @@ stratified by category, uniform and then extended), and the truth is looked for 
 
 Usage: python benchmarks/coverage/verdicts.py BENCH [--repetitions N] [--setting NAME]
 (BENCH: folder of published runs)
-Prints Markdown: of each setting, design and size how often the interval holds (its mean half-width in points).
+Prints Markdown: of each setting, figure, design and size how often the interval holds, and in points its mean
+half-width, the mean error of the estimate (bias) and its root mean square error.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ from fcreview.stats.sampling import allocate_proportionally as in_proportion
 
 DESIGNS = ("uniform", "stratified", "extended")
 SIZES = (50, 100, 200)
+VARYING_SIZES = (42, 48, 100, 200, 400)
+"""Sizes of uniform samples where the error of the automatic verdict differs between categories."""
 DRAWS = 400
 EVEN = "all items"
 """The figure that weighs items alike."""
@@ -49,6 +52,9 @@ class Held:
     share: float
     half_width: float
     """Mean, 0 to 1."""
+    bias: float
+    """Mean error of the estimate."""
+    rmse: float
 
 
 class Population:
@@ -133,7 +139,7 @@ def _some(generator: np.random.Generator, among: IntArray, many: int) -> IntArra
 
 def held(people: Population, design: str, size: int, repetitions: int) -> dict[str, Held]:
     generator = np.random.default_rng([repetitions, size, DESIGNS.index(design)])
-    hits, widths = dict.fromkeys(people.weights, 0), dict.fromkeys(people.weights, 0.0)
+    found: dict[str, list[tuple[bool, float, float]]] = {name: [] for name in people.weights}
     for repetition in range(repetitions):
         for target in people.weights if design == "extended" else ("",):
             cells = people.sample(design, size, target, generator)
@@ -143,9 +149,16 @@ def held(people: Population, design: str, size: int, repetitions: int) -> dict[s
                 even = name == EVEN
                 values = (passes @ people.weights[name])[: made.n_pooled if even else None]
                 low, high = np.percentile(values, INTERVAL_PERCENTILES if even else UNEVEN_INTERVAL_PERCENTILES)
-                hits[name] += bool(low - 1e-12 <= people.values[name] <= high + 1e-12)
-                widths[name] += (high - low) / 2
-    return {name: Held(hits[name] / repetitions, widths[name] / repetitions) for name in people.weights}
+                hit = bool(low - 1e-12 <= people.values[name] <= high + 1e-12)
+                error = float(values[: made.n_estimated].mean()) - people.values[name]
+                found[name].append((hit, (high - low) / 2, error))
+    return {name: _summarized(np.array(each)) for name, each in found.items()}
+
+
+def _summarized(of: FloatArray) -> Held:
+    """`of`: hit, half-width and error of each repetition."""
+    share, half_width, bias = of.mean(axis=0).tolist()
+    return Held(share, half_width, bias, float(np.sqrt((of[:, 2] ** 2).mean())))
 
 
 def wilson_size(share: float, half_width: float) -> float:
@@ -156,14 +169,16 @@ def wilson_size(share: float, half_width: float) -> float:
 def lines(setting: Setting, repetitions: int) -> Iterator[str]:
     people = Population(setting)
     agree = float((setting.truth == setting.automatic).mean())
-    found = {(design, size): held(people, design, size, repetitions) for design in DESIGNS for size in SIZES}
-    for name in people.weights:
-        cells = [
-            f"{100 * one.share:.1f} (±{100 * one.half_width:.1f})" for one in (each[name] for each in found.values())
-        ]
-        labels = [size / wilson_size(people.values[name], each[name].half_width) for (_, size), each in found.items()]
-        ratio = f"{np.mean(labels):.2f}" if name == EVEN else ""
-        yield f"| {setting.name} | {100 * agree:.1f} % | {name} | {' | '.join(cells)} | {ratio} |"
+    designs, sizes = (("uniform",), VARYING_SIZES) if setting.varies else (DESIGNS, SIZES)
+    for design in designs:
+        for size in sizes:
+            for name, one in held(people, design, size, repetitions).items():
+                labels = f"{size / wilson_size(people.values[name], one.half_width):.2f}" if name == EVEN else ""
+                numbers = f"{100 * one.share:.1f} | {100 * one.half_width:.2f} | {100 * one.bias:+.2f}"
+                yield (
+                    f"| {setting.name} | {100 * agree:.1f} | {name} | {design} | {size} | {numbers}"
+                    f" | {100 * one.rmse:.2f} | {labels} |"
+                )
 
 
 def composed(setting: Setting, key: MetricKey, size: int, repetitions: int) -> str:
@@ -202,9 +217,8 @@ def main() -> None:
     parser.add_argument("--setting", default="", help="only those with this in their name")
     parser.add_argument("--composed", type=int, default=0, metavar="N", help="N repetitions of ACEBench's Summary")
     wanted = parser.parse_args()
-    heads = [f"{design} {size}" for design in DESIGNS for size in SIZES]
-    print(f"| setting | agree | figure | {' | '.join(heads)} | labels / Wilson's |")
-    print("|---" * (len(heads) + 4) + "|")
+    print("| setting | agree | figure | design | size | coverage | half-width | bias | RMSE | labels / Wilson's |")
+    print("|---" * 10 + "|")
     with tempfile.TemporaryDirectory() as folder:
         for setting in settings(wanted.bench, Path(folder), wanted.setting):
             if wanted.composed and setting.name.startswith("ACEBench"):

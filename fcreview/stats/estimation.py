@@ -267,6 +267,12 @@ class MetricDraws:
         values = self.values[key]
         return values[: self.posterior.n_pooled] if self.is_evenly_weighted(weights) else values
 
+    def compute_mean(self, key: MetricKey, weights: FloatArray) -> float:
+        """Return the estimate of a metric."""
+        is_even = self.is_evenly_weighted(weights)
+        n_draws = self.posterior.n_pooled if is_even else self.posterior.n_estimated
+        return float(self.values[key][:n_draws].mean())
+
     def compute_interval(self, key: MetricKey, weights: FloatArray) -> tuple[float, float]:
         """Return the ends of the 95 % interval of a metric."""
         is_even = self.is_evenly_weighted(weights)
@@ -416,7 +422,7 @@ def _estimate_from_verdicts(
     draws: MetricDraws, key: MetricKey, model: VarianceModel, half_width: float | None
 ) -> _Estimate:
     needed = None if half_width is None else count_needed_reviews(model, half_width)
-    mean = float(draws.select_values(key, model.weights).mean())
+    mean = draws.compute_mean(key, model.weights)
     return mean, *draws.compute_interval(key, model.weights), needed
 
 

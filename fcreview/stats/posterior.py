@@ -6,10 +6,11 @@ Cells with the same automatic verdict form a pool:
 
 * The pass rate of a pool with one cell has the posterior Beta(k + 1/2, n - k + 1/2), that is the Jeffreys prior with k
   passes in n reviewed items.
-* In a pool of several cells, the prior of a cell is a robust mixture (Schmidli et al. 2014): Beta(m s, (1 - m) s) if
-  the cell is similar to its pool, else the Jeffreys prior. The mean m has the Jeffreys prior, and the strength s is
-  one of `POOL_STRENGTHS`. Cells with few reviews borrow from the others, and the unknown difference between cells
-  widens the intervals of metrics that weigh the cells unlike the sample.
+* In a pool of several cells, reviewed passes are beta-binomial, and the prior of a cell is a robust mixture (Schmidli
+  et al. 2014): Beta(m s, (1 - m) s) if the cell is similar to its pool, else Beta(c, 1 - c) with c = (m + 1/2) / 2,
+  which is worth one item. The mean m has the Jeffreys prior, and the strength s is one of `POOL_STRENGTHS`. The sample
+  decides how much the cells differ: cells with few reviews borrow from the others, and cells with different rates
+  hardly do. The unknown difference widens the intervals of metrics that weigh the cells unlike the sample.
 * Cells of a pool with similar inclusion probabilities form one simple random sample. In each draw, their common pass
   rate is that of a pool with one cell.
 
@@ -32,14 +33,36 @@ JEFFREYS = 0.5
 """Value of both parameters of the Jeffreys prior of a share, which is a beta distribution."""
 _GRID_POINTS = 100
 """Number of grid points of the mean m of a pool. Draws are spread uniformly around each point."""
-POOL_STRENGTHS = np.geomspace(4.0, 1000.0, 8)
+POOL_STRENGTHS = np.geomspace(1.0, 300.0, 8)
 """Possible values of the strength s: how many reviewed items of a cell the pool's mean rate is worth."""
-INDEPENDENT_CELL_PRIOR = 0.4
-"""Prior probability that the pass rate of a cell is independent of its pool."""
-UNPOOLED_DRAW_SHARE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class IndependentCellPrior:
+    """Prior of cells that are independent of their pool, which is worth one item."""
+
+    probability: float
+    """Prior probability that a cell is independent."""
+    pull: float
+    """Position of the mean of the prior between 1/2 (0, the Jeffreys prior) and the mean rate of the pool (1)."""
+
+    def parameters(self, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the parameters of the beta distribution in a pool with this mean rate."""
+        alpha = JEFFREYS + self.pull * (mean - JEFFREYS)
+        return alpha, 1 - alpha
+
+
+ESTIMATE_PRIOR = IndependentCellPrior(probability=0.5, pull=0.5)
+"""Prior of the estimate. docs/coverage.md has the measurements that determined it and `POOL_STRENGTHS`."""
+SKEPTICAL_PRIOR = IndependentCellPrior(probability=0.8, pull=0.0)
+"""Prior of the additional draws that widen the interval."""
+UNPOOLED_DRAW_SHARE = 0.2
 """Number of additional draws without a common pass rate, as a share of the draws with a common rate. If a sample has
 few or no errors, draws with a common rate exclude that a single category has many errors, although such a category
 would change a metric that averages categories."""
+SKEPTICAL_DRAW_SHARE = 0.3
+"""Number of additional draws with `SKEPTICAL_PRIOR`, as a share of the draws with a common rate. They widen the
+interval and do not move the estimate."""
 MAX_PROBABILITY_RATIO = 1.5
 """Maximum ratio of two inclusion probabilities that count as similar."""
 _MIN_RATE = 1e-6
@@ -86,36 +109,46 @@ class PosteriorDraws:
     """Pass rate of each cell, averaged over the draws."""
     n_pooled: int
     """Number of draws in which the cells of a pool have the common pass rate of the pool."""
+    n_estimated: int
+    """Number of draws whose mean is the estimate. The others only widen the interval."""
 
 
 def draw_posterior(cells: Cells, draws: int = DEFAULT_DRAWS, seed: int = SEED) -> PosteriorDraws:
     """Draw the number of unreviewed items that pass. The result depends only on the arguments."""
     generator = np.random.default_rng(seed)
-    rates = np.empty((draws + round(UNPOOLED_DRAW_SHARE * draws), len(cells)))
+    n_estimated = draws + round(UNPOOLED_DRAW_SHARE * draws)
+    rates = np.empty((n_estimated + round(SKEPTICAL_DRAW_SHARE * draws), len(cells)))
     for pool in np.unique(cells.pool):
         at = np.flatnonzero(cells.pool == pool)
-        rates[:, at] = _draw_pool_rates(cells, at, draws, generator)
+        rates[:, at] = _draw_pool_rates(cells, at, (draws, n_estimated, len(rates)), generator)
     passes = generator.binomial(cells.not_drawn, rates)
     if cells.passed_outside_sample is not None:  # The known verdicts are bounds of the draws.
         passes = np.clip(passes - cells.passed_outside_sample, 0, cells.unreviewed)
-    return PosteriorDraws(passes, rates[:draws].mean(axis=0), draws)
+    return PosteriorDraws(passes, rates[:draws].mean(axis=0), draws, n_estimated)
 
 
-def _draw_pool_rates(cells: Cells, at: IntArray, draws: int, generator: np.random.Generator) -> FloatArray:
-    """Draw pass rates of shape (draws and additional draws, cells of the pool). `at` contains the indexes of the pool's
-    cells."""
-    n_draws = draws + round(UNPOOLED_DRAW_SHARE * draws)
+def _draw_pool_rates(
+    cells: Cells, at: IntArray, ends: tuple[int, int, int], generator: np.random.Generator
+) -> FloatArray:
+    """Draw pass rates of shape (draws, cells of the pool). `at` contains the indexes of the pool's cells, and `ends`
+    the numbers of draws with a common rate, of these and the unpooled draws, and of all draws."""
+    n_common, n_estimated, n_draws = ends
     reviewed, passed = cells.reviewed[at], cells.passed[at]
     if len(at) == 1:
         rates: FloatArray = generator.beta(passed + JEFFREYS, reviewed - passed + JEFFREYS, (n_draws, 1))
         return rates
-    rates = _draw_hierarchical_rates(reviewed, passed, n_draws, generator)
+    rates = np.concatenate(
+        [
+            _draw_hierarchical_rates(reviewed, passed, n_estimated, ESTIMATE_PRIOR, generator),
+            _draw_hierarchical_rates(reviewed, passed, n_draws - n_estimated, SKEPTICAL_PRIOR, generator),
+        ]
+    )
     for group in _group_by_probability(cells.inclusion_probability[at]):
         n, k = int(reviewed[group].sum()), int(passed[group].sum())
         if n:
-            pooled = generator.beta(k + JEFFREYS, n - k + JEFFREYS, draws)
+            pooled = generator.beta(k + JEFFREYS, n - k + JEFFREYS, n_common)
             sizes = (reviewed + cells.not_drawn[at])[group]
-            rates[:draws, group] = _shift_to_pooled_rate(rates[:draws, group], sizes, pooled)
+            rates[:n_common, group] = _shift_to_pooled_rate(rates[:n_common, group], sizes, pooled)
     return rates
 
 
@@ -147,18 +180,15 @@ def _shift_to_pooled_rate(rates: FloatArray, sizes: IntArray, pooled: FloatArray
 
 
 def _draw_hierarchical_rates(
-    reviewed: IntArray, passed: IntArray, draws: int, generator: np.random.Generator
+    reviewed: IntArray, passed: IntArray, draws: int, prior: IndependentCellPrior, generator: np.random.Generator
 ) -> FloatArray:
     """Draw pass rates of shape (draws, cells) from the joint posterior of the pool's mean m, its strength s, and the
     indicators of cells that are independent of the pool."""
     step = np.pi / 2 / _GRID_POINTS
     angles = (np.arange(_GRID_POINTS) + 0.5) * step  # The Jeffreys prior of a share is uniform in arcsin(sqrt(share)).
     mean, strength = (grid.ravel() for grid in np.meshgrid(np.sin(angles) ** 2, POOL_STRENGTHS, indexing="ij"))
-    similar = np.log(1 - INDEPENDENT_CELL_PRIOR) + _log_evidence(
-        mean * strength, (1 - mean) * strength, reviewed, passed
-    )
-    half = np.array([JEFFREYS])
-    independent = np.log(INDEPENDENT_CELL_PRIOR) + _log_evidence(half, half, reviewed, passed)
+    similar = np.log(1 - prior.probability) + _log_evidence(mean * strength, (1 - mean) * strength, reviewed, passed)
+    independent = np.log(prior.probability) + _log_evidence(*prior.parameters(mean), reviewed, passed)
     mixture = np.logaddexp(similar, independent)
     weight = np.exp(mixture.sum(axis=1) - mixture.sum(axis=1).max())
     chosen = generator.choice(weight.size, draws, p=weight / weight.sum())
@@ -166,8 +196,9 @@ def _draw_hierarchical_rates(
     mean = np.clip(np.sin(angle) ** 2, _MIN_RATE, 1 - _MIN_RATE)[:, np.newaxis]
     strength = strength[chosen][:, np.newaxis]
     is_independent = np.log(generator.random((draws, len(reviewed)))) < (independent - mixture)[chosen]
-    alpha = np.where(is_independent, JEFFREYS, mean * strength) + passed
-    beta = np.where(is_independent, JEFFREYS, (1 - mean) * strength) + (reviewed - passed)
+    independent_alpha, independent_beta = prior.parameters(mean)
+    alpha = np.where(is_independent, independent_alpha, mean * strength) + passed
+    beta = np.where(is_independent, independent_beta, (1 - mean) * strength) + (reviewed - passed)
     rates: FloatArray = generator.beta(alpha, beta)
     return rates
 

@@ -445,8 +445,8 @@ def _hash_file(path: Path, stamp: tuple[str, int, int]) -> bytes:  # noqa: ARG00
     digest = hashlib.blake2b(digest_size=16)
     with open_file(path) as file:
         for line in file:
-            text = mask_api_keys(line.decode("utf-8", "replace")) if b"key" in line.lower() else None
-            digest.update(line if text is None else text.encode())
+            may_have_key = (b"API" in line or b"api" in line) and (b"KEY" in line or b"key" in line)
+            digest.update(mask_api_keys(line.decode("utf-8", "replace")).encode() if may_have_key else line)
     return digest.digest()
 
 

@@ -126,6 +126,7 @@ def _is_list_of(values: Any, kind: type) -> bool:
     return isinstance(values, list) and all(type(value) is kind for value in values)
 
 
+NOT_VERIFIED_ADVICE = "Another user wrote it. Open all its runs to import them again"
 MAX_MESSAGES = 3
 """Limit of runs, journal problems or errata that a warning lists."""
 _DATASET_ADVICE = "Pass --data DIR, or forget the folder with fcreview import --forget-data"
@@ -209,6 +210,8 @@ class WorkspaceSession:
 
             self._store = Store.open(self.workspace, self.annotator, policy=self.policy)
             print_journal_warnings(self._store.reviews.warnings)
+            if not self._store.is_verified:
+                print_message(f"fcreview: {self.workspace.store}: not verified. {NOT_VERIFIED_ADVICE}")
         return self._store
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import threading
 import time
@@ -20,6 +21,10 @@ T = TypeVar("T")
 
 SCHEMA_VERSION = "6"
 """Version of the tables in `schema.sql`. A store of another version is rebuilt by the next import."""
+_TABLES = ("functions", "import_issues", "item_rows", "meta", "runs", "sources")
+_VIEWS = ("calls", "items", "messages", "pairs", "verdicts")
+NOT_VERIFIED = "not_verified"
+"""Key in the table `meta`, see `is_marked_unverified`."""
 MEMORY_LIMIT = "96MB"
 """DuckDB's memory limit while a user pages through the items."""
 MAX_MEMORY_LIMIT = "2GB"
@@ -44,8 +49,19 @@ def connect_in_memory() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
 
 
-def attach_store(workspace: Workspace) -> duckdb.DuckDBPyConnection:
+def is_foreign(workspace: Workspace) -> bool:
+    """Whether the store belongs neither to this user nor to a group of this user."""
+    status = workspace.store.lstat()
+    return status.st_uid != os.geteuid() and status.st_gid not in {os.getegid(), *os.getgroups()}
+
+
+def attach_store(
+    workspace: Workspace, attach_more: Callable[[duckdb.DuckDBPyConnection], object] = lambda _: None
+) -> duckdb.DuckDBPyConnection:
     """Open the workspace's store read-only. On the connection it is the default database, named `store`.
+
+    Afterwards the connection can access no file except the store, because a view in a store that somebody else made
+    could read any file. `attach_more` may attach other files before.
 
     The file is attached to an in-memory database, because `duckdb.connect(path)` returns the file that this process
     already has open, even if an import has replaced it.
@@ -53,12 +69,16 @@ def attach_store(workspace: Workspace) -> duckdb.DuckDBPyConnection:
     Raises: OSError if the store is missing, a link or not a regular file; duckdb.Error if it is damaged.
     """
     os.close(workspace.files.open(workspace.store))  # DuckDB follows links and would wait for a pipe
+    if os.path.lexists(workspace.store_log):
+        raise OSError(errno.EINVAL, f"{workspace.store_log.name} was written by another program")
     connection = connect_in_memory()
     connection.execute("SET enable_progress_bar = false")  # the bar would overwrite the screen
     try:
         connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         connection.execute(f"SET threads = {min(4, os.cpu_count() or 1)}")
         connection.execute(f"ATTACH {quote_literal(workspace.store)} AS store (READ_ONLY)")
+        attach_more(connection)
+        disable_external_access(connection, [workspace.store, workspace.store_log])
         connection.execute("USE store")
     except BaseException:
         connection.close()
@@ -66,10 +86,15 @@ def attach_store(workspace: Workspace) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def open_store(workspace: Workspace) -> duckdb.DuckDBPyConnection:
-    """Open the workspace's store. Raises: StoreError if it is missing, damaged or of another schema version."""
+def open_store(
+    workspace: Workspace, attach_more: Callable[[duckdb.DuckDBPyConnection], object] = lambda _: None
+) -> duckdb.DuckDBPyConnection:
+    """Open the workspace's store as `attach_store` does.
+
+    Raises: StoreError if it is missing, damaged, of another schema version, or has views instead of tables.
+    """
     try:
-        connection = attach_store(workspace)
+        connection = attach_store(workspace, attach_more)
     except FileNotFoundError:
         raise StoreError(f"nothing imported at {workspace.parent_folder} yet: run fcreview import PATH") from None
     except (duckdb.Error, OSError) as error:
@@ -85,11 +110,39 @@ def open_store(workspace: Workspace) -> duckdb.DuckDBPyConnection:
     if found is None or found[0] != SCHEMA_VERSION:
         connection.close()
         raise StoreError(f"{workspace.store} was written by another version of fcreview{IMPORT_AGAIN}")
+    if not _has_valid_tables(connection):
+        connection.close()
+        raise StoreError(f"{workspace.store} was changed by another program{IMPORT_AGAIN}")
     return connection
 
 
-def disable_external_access(connection: duckdb.DuckDBPyConnection) -> None:
-    """Stop all statements on this connection from reading files or extensions. This cannot be undone."""
+def is_marked_unverified(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the store has runs that were copied from a store for which `is_foreign` was true."""
+    return connection.execute(f"SELECT 1 FROM meta WHERE key = '{NOT_VERIFIED}'").fetchone() is not None
+
+
+def _has_valid_tables(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the store has the tables of `schema.sql`, and its views can be used without access to files."""
+    try:
+        # `duckdb_tables()` would take 8 ms.
+        if any(connection.table(name).type != "TABLE_RELATION" for name in _TABLES):
+            return False
+        connection.execute(f"SELECT 1 FROM {', '.join(_VIEWS)} LIMIT 0")
+    except duckdb.Error:
+        return False
+    return True
+
+
+def disable_external_access(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[Path] = (), folder: Path | None = None
+) -> None:
+    """Stop all statements on this connection from accessing files, except the given files and those in a folder.
+
+    Databases that are attached stay accessible. This cannot be undone.
+    """
+    connection.execute(f"SET allowed_paths = [{', '.join(map(quote_literal, files))}]")
+    if folder is not None:
+        connection.execute(f"SET allowed_directories = [{quote_literal(f'{folder}/')}]")
     connection.execute("SET enable_external_access = false")
 
 

@@ -19,7 +19,8 @@ from fcreview.store.database import (
     SQL_TIMEOUT,
     StoreError,
     close_connection,
-    disable_external_access,
+    is_foreign,
+    is_marked_unverified,
     lock_configuration,
     open_store,
     retry_with_more_memory,
@@ -39,6 +40,7 @@ from fcreview.store.queries.item_order import (
 from fcreview.store.queries.summaries import fetch_facets, fetch_run_infos, fetch_run_rows, fetch_source_paths
 from fcreview.store.queues import repeat_items
 from fcreview.store.queues.queue_file import QueueItemTable
+from fcreview.store.reviews.decision_cache import attach_cache
 from fcreview.store.reviews.review_tables import ReviewTables, open_review_tables
 from fcreview.store.rows import ColumnWidths, ItemDetail, ItemMatch, QueueRow, RunRow, View, decode_item
 from fcreview.store.workspace import Workspace
@@ -81,6 +83,8 @@ class Store:
         """Whether other verdicts are hidden until this annotator has reviewed an item. This affects rows, details,
         filters, orders and counts."""
         self.connection = connection
+        self.is_verified = not (is_foreign(workspace) or is_marked_unverified(connection))
+        """Whether the store was written by this user or this user's group."""
         self.lock = threading.RLock()
         """Acquire it for every use of `connection`, because all threads share its temporary tables."""
         self.reviews: ReviewTables = open_review_tables(connection, workspace, annotator, policy)
@@ -102,11 +106,9 @@ class Store:
 
         Raises: StoreError if the workspace has no imported runs or the file cannot be read.
         """
-        connection = open_store(workspace)
+        connection = open_store(workspace, lambda connection: attach_cache(connection, workspace))
         try:
-            store = cls(workspace, connection, annotator, blind, policy)
-            disable_external_access(connection)
-            return store
+            return cls(workspace, connection, annotator, blind, policy)
         except BaseException:
             connection.close()
             raise

@@ -118,6 +118,11 @@ class Workspace:
         return self.root / "store.duckdb"
 
     @property
+    def store_log(self) -> Path:
+        """DuckDB's log of the store. fcreview writes none, and a log of another program would change the content."""
+        return self.root / "store.duckdb.wal"
+
+    @property
     def reviews(self) -> Path:
         """The folder of the journals."""
         return self.root / "reviews"
@@ -126,6 +131,11 @@ class Workspace:
     def decision_cache(self) -> Path:
         """Decisions computed from the journals. The file may be deleted at any time."""
         return self.root / "decisions.cache.duckdb"
+
+    @property
+    def decision_cache_code(self) -> Path:
+        """Authentication code of the file `decision_cache`, in hex."""
+        return self.root / "decisions.cache.hmac"
 
     @property
     def queues(self) -> Path:

@@ -54,6 +54,12 @@ def bench() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The key of `store.user_key` is made here, not in the home folder of the person who runs the tests."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture(scope="session")
 def samples() -> Path:
     return ROOT / "sample_runs"

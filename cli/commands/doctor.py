@@ -18,6 +18,7 @@ from fcreview.cli.errors import EXIT_FAILURE
 from fcreview.cli.options import JsonOption, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, has_terminal
 from fcreview.cli.workspace import (
+    NOT_VERIFIED_ADVICE,
     WorkspaceOptions,
     discover_runs,
     is_workspace_path,
@@ -27,6 +28,7 @@ from fcreview.cli.workspace import (
     resolve_data_option,
 )
 from fcreview.model.wording import format_count
+from fcreview.safe_files import UnsafeFileError
 
 if TYPE_CHECKING:
     from fcreview.run_plan import DiscoveredRuns
@@ -51,8 +53,8 @@ OPTIONAL_PATH_ARGUMENT = (
 def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """Check the setup.
 
-    Reports runs, datasets, journals, versions and terminal features, and marks problems with `!`. Changes nothing. The
-    exit code is 1 if a journal is damaged.
+    Reports runs, datasets, journals, caches, versions and terminal features, and marks problems with `!`. Changes
+    nothing. The exit code is 1 if a journal is damaged or fcreview refuses a file of the workspace.
 
     Example: fcreview doctor runs/gpt4o
     """
@@ -60,15 +62,21 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
 
     config = load_config()
     discovered = discover_runs(options, config)
+    caches: list[Fact] = []
     try:
         workspace = locate_workspace(options, create=False)
     except WorkspaceError as error:
         facts = [_build_fact("workspace", str(error))]
     else:
         facts = [_build_fact("workspace", str(workspace.root)), *_report_journals(workspace)]
+        facts += _report_unsafe_files(workspace)
+        caches = list(_report_caches(workspace))
     damaged = any(fact["problem"] for fact in facts)
+    facts += caches
     stored = _report_stored_runs(options, discovered)
-    facts += [*stored, *(_report_runs(discovered, options) if discovered.plans or not stored else ())]
+    facts += stored
+    if discovered.plans or not any(fact["kind"] == "run" for fact in stored):
+        facts += _report_runs(discovered, options)
     facts += [_build_fact("dataset folder", str(folder)) for folder in list_data_folders(options, config)]
     facts += [
         _build_fact("configuration", f"{config.file}{'' if config.file.exists() else ' (does not exist)'}"),
@@ -128,6 +136,9 @@ def _report_stored_runs(options: WorkspaceOptions, discovered: DiscoveredRuns) -
         return []
     index = read_store_index(workspace)
     facts = [_build_fact("store", index.rebuild_reason, problem=True)] if index.rebuild_reason else []
+    if index.usable:
+        state = "verified" if index.is_verified else f"not verified. {NOT_VERIFIED_ADVICE}"
+        facts.append(_build_fact("store", state, problem=not index.is_verified))
     if not is_workspace_path(workspace, options.paths):
         return facts
     found = {build_run_key(workspace, plan.run) for plan in discovered.plans}
@@ -139,6 +150,28 @@ def _report_stored_runs(options: WorkspaceOptions, discovered: DiscoveredRuns) -
             items = format_count(stored.n_items, "item")
             facts.append(_build_fact("run", f"{benchmark} {version} {language}; {items} {origin}", model))
     return facts
+
+
+def _report_unsafe_files(workspace: Workspace) -> Iterator[Fact]:
+    """Report every file and folder of the workspace that fcreview does not open."""
+    for parent, folders, names in os.walk(workspace.root):
+        for path in sorted(Path(parent, name) for name in (*folders, *names)):
+            try:
+                os.close(workspace.files.open(path))
+            except UnsafeFileError as error:
+                if path.is_symlink() or not path.is_dir():
+                    where = str(path.relative_to(workspace.root))
+                    yield _build_fact("workspace", str(error.strerror), where, problem=True)
+            except OSError:
+                continue  # missing, or not readable by this user
+
+
+def _report_caches(workspace: Workspace) -> Iterator[Fact]:
+    """Report whether the cached decisions can be used."""
+    from fcreview.store.reviews.decision_cache import check_cache
+
+    if state := check_cache(workspace):
+        yield _build_fact("cache", state, workspace.decision_cache.name)
 
 
 def _report_runs(discovered: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:

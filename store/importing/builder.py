@@ -20,7 +20,17 @@ import duckdb
 import orjson
 
 from fcreview.model.item import Run
-from fcreview.store.database import IMPORT_AGAIN, SCHEMA_VERSION, StoreError, open_store, quote_literal
+from fcreview.store.database import (
+    IMPORT_AGAIN,
+    NOT_VERIFIED,
+    SCHEMA_VERSION,
+    StoreError,
+    disable_external_access,
+    is_foreign,
+    is_marked_unverified,
+    open_store,
+    quote_literal,
+)
 from fcreview.store.importing.sources import SourceFile
 from fcreview.store.importing.staging import ITEM_COLUMNS, StagedRun, dump_json, redact_json, serialize_issues
 from fcreview.store.workspace import Workspace
@@ -80,7 +90,11 @@ class StoreBuilder:
         self._execute("SET temp_directory = ?", [os.fspath(folder)])
         self._execute("PRAGMA force_compression = 'zstd'")  # for texts, eight times as fast to write as DuckDB's choice
         self._execute(f"ATTACH {quote_literal(self._path)} AS store ({_ATTACH_OPTIONS})")
+        # A store that somebody else made could read other files. `_compact` attaches a second file.
+        disable_external_access(self._connection, folder=folder)
         self._execute("USE store")
+        if copy_existing and is_foreign(workspace):
+            self._execute(f"INSERT OR REPLACE INTO meta VALUES ('{NOT_VERIFIED}', 'true')")
         self._execute("DROP INDEX IF EXISTS item_index")
         if not copy_existing:
             self._execute(files("fcreview.store").joinpath("schema.sql").read_text("utf-8"))
@@ -218,6 +232,7 @@ class StoreBuilder:
         path = self._compact() or self._path
         self._execute("USE memory")
         self._execute("DETACH store")
+        self._workspace.files.remove(self._workspace.store_log)
         self._workspace.files.replace(path, self._workspace.store)
 
     def _compact(self) -> Path | None:
@@ -280,6 +295,8 @@ class StoreIndex:
     """Runs by run key (see `build_run_key`)."""
     usable: bool = False
     """Whether the workspace has a store that runs can be added to."""
+    is_verified: bool = True
+    """False if the store, or some of its runs, were written by another user."""
     rebuild_reason: str | None = None
     """Why an existing store is not usable, so that the import replaces it with a new one."""
 
@@ -304,7 +321,8 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
     except StoreError as error:
         return StoreIndex(rebuild_reason=str(error).removesuffix(IMPORT_AGAIN))
     try:
-        index, by_run = StoreIndex(usable=True), {}
+        is_verified = not (is_foreign(workspace) or is_marked_unverified(connection))
+        index, by_run = StoreIndex(usable=True, is_verified=is_verified), {}
         for run, key, *rest in connection.execute(
             "SELECT run, key, version, n_items,"
             " (SELECT count(*) FROM import_issues i WHERE i.run = r.run), dataset FROM runs r"

@@ -266,7 +266,11 @@ class _Import:
     """Issues as in `ImportSummary.issues`. An issue of a run also has the key `run`."""
 
     def __post_init__(self) -> None:
-        self._index = read_store_index(self.workspace)
+        index = read_store_index(self.workspace)
+        planned = {build_run_key(self.workspace, plan.run) for plan in self.plans}
+        if not index.is_verified and planned.issuperset(index.runs):
+            index = StoreIndex(rebuild_reason=f"{self.workspace.store} was written by another user")
+        self._index = index
 
     def run(self) -> ImportSummary:
         planner = self._plan_import()

@@ -19,7 +19,7 @@ import duckdb
 import orjson
 
 from fcreview.model.review import ItemKey
-from fcreview.store.database import connect_in_memory, quote_literal, retry_with_more_memory
+from fcreview.store.database import connect_in_memory, disable_external_access, quote_literal, retry_with_more_memory
 from fcreview.store.labels.fields import (
     AUTOMATIC_FIELDS,
     CONTENT_FIELDS,
@@ -75,6 +75,7 @@ def _convert_to_parquet(lines: Path, path: Path, column_types: Mapping[str, Duck
     try:
         connection.execute(f"SET memory_limit = '{PARQUET_MEMORY_LIMIT}'")
         connection.execute("SET threads = 2")
+        disable_external_access(connection, folder=path.absolute().parent)
         statement = (
             f"COPY (SELECT {selected} FROM read_json({quote_literal(lines)}, format = 'newline_delimited',"
             f" columns = {{{columns}}}, maximum_object_size = {max_line_bytes}))"

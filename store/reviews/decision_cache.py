@@ -1,13 +1,14 @@
 """Cache of the table `human_labels`, so that a workspace with many reviews opens without deciding all items again.
 
 `.fcreview/decisions.cache.duckdb` holds the rows and states what they were computed from. It can be deleted at any
-time. It is used only for the same database, annotator and policy, and only while every journal still begins with the
-bytes that were read without a warning. Events that were appended since are read as usual.
+time. It is used only if this user has written it, for the same database, annotator and policy, and while every journal
+still begins with the bytes that were read without a warning. Events that were appended since are read as usual.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hmac
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,9 +18,10 @@ import duckdb
 import orjson
 
 from fcreview import __version__
-from fcreview.store.database import quote_literal
+from fcreview.store.database import disable_external_access, quote_literal
 from fcreview.store.reviews.journal_reader import JournalPrefix, read_prefix
 from fcreview.store.reviews.review_sql import DECISION_COLUMNS, columns_to_json, insert_decision_lines
+from fcreview.store.user_key import load_key
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -28,6 +30,8 @@ FORMAT = 2
 """Version of the cache. Increase it when the same events lead to other decisions than before."""
 OLD_NAME = "standing.duckdb"
 """Former file name of the cache. The file is removed when a new cache is written."""
+CODE_BYTES = 1_000
+"""Maximum size of the file with the authentication code."""
 MIN_EVENTS = 5_000
 """Number of events from which on the cache is faster than the journals."""
 
@@ -44,20 +48,45 @@ def describe_cache_inputs(
     return inputs | {"annotator": annotator, "policy": policy}
 
 
+def attach_cache(connection: duckdb.DuckDBPyConnection, workspace: Workspace) -> None:
+    """Attach the cache as the database `cache`, if this user has written it. See `fcreview.store.user_key`."""
+    try:
+        stated = workspace.files.read(workspace.decision_cache_code, CODE_BYTES)
+        content = workspace.files.read(workspace.decision_cache)
+        key = load_key()
+        if key is not None and hmac.compare_digest(stated, _compute_code(key, content)):
+            connection.execute(f"ATTACH {quote_literal(workspace.decision_cache)} AS cache (READ_ONLY)")
+    except (OSError, duckdb.Error):
+        return
+
+
+def check_cache(workspace: Workspace) -> str:
+    """Return the state of the cache in words; empty if there is none."""
+    files = workspace.files
+    try:
+        content = files.read(workspace.decision_cache)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"ignored: {error.strerror or error}"
+    with contextlib.suppress(OSError):
+        key, stated = load_key(), files.read(workspace.decision_cache_code, CODE_BYTES)
+        if key is not None and hmac.compare_digest(stated, _compute_code(key, content)):
+            return "verified"
+    return "not written by this user; ignored and rebuilt when needed"
+
+
+def _compute_code(key: bytes, content: bytes) -> bytes:
+    return hmac.new(key, content, "sha256").hexdigest().encode()
+
+
 def load_decisions(
     connection: duckdb.DuckDBPyConnection, workspace: Workspace, inputs: Mapping[str, Any]
 ) -> dict[str, JournalPrefix] | None:
     """Fill the empty table `human_labels` from the cache, and return the journal prefixes that the rows come from.
 
-    Returns None and leaves the table empty if there is no usable cache. The connection must still have access to files.
+    Returns None and leaves the table empty if there is no usable cache. `attach_cache` must have been called.
     """
-    file = workspace.decision_cache
-    if not file.exists():
-        return None
-    try:
-        connection.execute(f"ATTACH {quote_literal(file)} AS cache (READ_ONLY)")
-    except duckdb.Error:
-        return None
     try:
         about = orjson.loads(connection.execute("SELECT about FROM cache.about").fetchall()[0][0])
         prefixes = {name: JournalPrefix(*prefix) for name, prefix in about.pop("journals").items()}
@@ -70,7 +99,7 @@ def load_decisions(
         connection.execute("DELETE FROM human_labels")
         return None
     finally:
-        connection.execute("DETACH cache")
+        connection.execute("DETACH DATABASE IF EXISTS cache")
     return prefixes
 
 
@@ -80,26 +109,31 @@ def save_decisions(
     inputs: Mapping[str, Any],
     prefixes: Mapping[str, JournalPrefix],
 ) -> None:
-    """Replace the cache by the rows of `human_labels`. Without write access, the cache stays as it was."""
+    """Replace the cache by the rows of `human_labels`. Without write access or a key, the cache stays as it was."""
+    key = load_key(create=True)
+    if key is None:
+        return
     about = {**inputs, "journals": {name: [prefix.size, prefix.digest] for name, prefix in prefixes.items()}}
     lines = [row[0] for row in connection.execute("SELECT CAST(to_json(h) AS VARCHAR) FROM human_labels h").fetchall()]
-    fresh = workspace.root / f"{workspace.decision_cache.stem}.{os.getpid()}.tmp"
+    files, folder = workspace.files, workspace.temporary / f"cache-{os.getpid()}"
+    fresh = folder / workspace.decision_cache.name
     try:
+        files.remove(folder)
+        files.make_folder(folder)  # a new folder, because DuckDB follows links
         _write_cache(fresh, orjson.dumps(about).decode(), lines)
-        fresh.replace(workspace.decision_cache)
-        (workspace.root / OLD_NAME).unlink(missing_ok=True)
+        files.write(workspace.decision_cache_code, _compute_code(key, files.read(fresh)))
+        files.replace(fresh, workspace.decision_cache)
+        files.remove(workspace.root / OLD_NAME)
     except (duckdb.Error, OSError):
         pass
     finally:
-        for temporary in workspace.root.glob(f"{fresh.name}*"):
-            with contextlib.suppress(OSError):
-                temporary.unlink()
+        files.remove(folder)
 
 
 def _write_cache(path: Path, about: str, lines: list[str]) -> None:
-    path.unlink(missing_ok=True)
     cache = duckdb.connect(path)
     try:
+        disable_external_access(cache)
         columns = ", ".join(f'"{name}" {kind}' for name, kind in DECISION_COLUMNS.items())
         cache.execute("CREATE TABLE about AS SELECT $1 AS about", [about])
         cache.execute(f"CREATE TABLE human_labels ({columns})")

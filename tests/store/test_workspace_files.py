@@ -20,7 +20,7 @@ from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.queues.create import merge_queues
 from fcreview.store.queues.queue_file import QueueError, read_queues
 from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.reviews.journal_merge import merge_journals
+from fcreview.store.reviews.journal_merge import plan_journal_merge
 from fcreview.store.reviews.journal_reader import check_journals, read_journals
 from fcreview.store.store import Store
 from fcreview.store.workspace import AnnotatorState, Workspace, WorkspaceError, find_workspace
@@ -110,7 +110,8 @@ def test_a_journal_that_leads_elsewhere_is_reported_and_the_others_count(
     assert warnings[0].startswith("mallory.jsonl: cannot be read: mallory.jsonl ")
     assert [bool(report.warnings) for report in check_journals(workspace)] == [False, True]
     target = find_workspace(outside.parent, outside.parent)
-    assert [(each.annotator, each.new) for each in merge_journals(target, workspace)] == [("bob", 3), ("mallory", 0)]
+    merged = plan_journal_merge(target, workspace).write()
+    assert [(each.annotator, each.new) for each in merged] == [("bob", 3), ("mallory", 0)]
 
 
 def test_a_folder_of_journals_that_is_a_link_is_refused(workspace: Workspace, tmp_path: Path) -> None:

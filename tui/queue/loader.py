@@ -183,14 +183,15 @@ def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
 
 
 def _visible_warnings(store: Store) -> list[str]:
-    """Return warnings about journals.
+    """Return warnings about the store and the journals.
 
     In blind mode, only warnings about the annotator's own journal are returned, because the warnings about the journals
     of other annotators contain their names.
     """
     warnings = store.reviews.warnings
-    own_prefix = f"{store.annotator}.jsonl "
-    return [each for each in warnings if each.startswith(own_prefix)] if store.blind else warnings
+    if store.blind:
+        warnings = [each for each in warnings if each.startswith(f"{store.annotator}.jsonl ")]
+    return warnings if store.is_verified else ["store.duckdb is not verified: another user wrote it", *warnings]
 
 
 FIRST_BATCH = 50

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from tests.cli.conftest import Cli, write_model
 
@@ -42,3 +44,35 @@ def test_after_an_upgrade_a_message_says_what_was_rebuilt(cli: Cli, two_known_ru
     assert "written by another version of fcreview. Rebuilt it with 2 runs; reviews are kept\n" in done.err
     assert sum(each["reviewed"] for each in done.objects) == 1
     assert "Rebuilt" not in cli("runs", two_known_runs).err
+
+
+def test_what_is_refused_in_a_workspace_is_listed(cli: Cli, known_run: Path, tmp_path: Path) -> None:
+    assert cli("doctor", known_run).code == 0
+    assert "store           verified" in cli("doctor", known_run).out
+    root, outside = known_run / ".fcreview", tmp_path / "outside"
+    outside.write_text("")
+    (root / "torn").symlink_to(tmp_path)
+    (root / "reviews" / "alice.jsonl").symlink_to(outside)
+    os.link(outside, root / "rules.jsonl")
+    (root / "queues").mkdir()
+    os.mkfifo(root / "queues" / "pilot.json")
+    done = cli("doctor", known_run)
+    assert done.code == 1
+    for name, why in (
+        ("torn", "torn is a symbolic link"), ("reviews/alice.jsonl", "alice.jsonl is a symbolic link"),
+        ("rules.jsonl", "rules.jsonl has 2 hard links"), ("queues/pilot.json", "pilot.json is not a regular file"),
+    ):  # fmt: skip
+        assert f"! workspace       {name}: {why}" in done.out
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="gives a file to another user, which only root can")
+def test_the_store_of_another_user_is_marked(cli: Cli, known_run: Path) -> None:
+    store = known_run / ".fcreview" / "store.duckdb"
+    os.chown(store, 4242, 4242)
+    assert "! store           not verified. Another user wrote it" in cli("doctor", known_run).out
+    for path in known_run.iterdir():
+        if path.name != ".fcreview":
+            path.rename(known_run.parent / path.name)
+    done = cli("items", known_run)
+    assert done.code == 0
+    assert f"{store}: not verified. Another user wrote it" in done.err

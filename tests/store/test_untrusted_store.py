@@ -1,0 +1,227 @@
+"""Stores and caches that somebody else made: they read no file, and what cannot be verified is rebuilt or marked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from fcreview.model.review import Annotation
+from fcreview.run_plan import RunPlan
+from fcreview.store.database import StoreError, open_store
+from fcreview.store.importing.run_importer import ItemSnapshot, import_runs
+from fcreview.store.reviews import decision_cache
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
+from fcreview.store.store import Store
+from fcreview.store.user_key import load_key
+from fcreview.store.workspace import Workspace, find_workspace
+from tests.store.factory import read, write_run
+
+SECRET = "content of a file of the user"  # noqa: S105 - a text to search for
+needs_root = pytest.mark.skipif(os.getuid() != 0, reason="gives files to another user, which only root can")
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    file = tmp_path / "secret"
+    file.write_text(SECRET)
+    return file
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> RunPlan:
+    (tmp_path / "runs").mkdir()
+    return write_run(tmp_path / "runs" / "a", [{}, {"official": True}], "a")
+
+
+@pytest.fixture
+def workspace(plan: RunPlan, tmp_path: Path) -> Workspace:
+    workspace = find_workspace(tmp_path / "runs")
+    import_runs(workspace, [plan], read)
+    return workspace
+
+
+def craft(workspace: Workspace, *statements: str) -> None:
+    with duckdb.connect(workspace.store) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def reads_secret(name: str) -> Callable[[Workspace, Path], None]:
+    def make(workspace: Workspace, secret: Path) -> None:
+        kind = "TABLE" if name in ("meta", "runs", "item_rows") else "VIEW"
+        with duckdb.connect(workspace.store) as connection:
+            columns = [row[0] for row in connection.execute(f"DESCRIBE {name}").fetchall()]
+        selected = ", ".join(f'content AS "{column}"' for column in columns)
+        craft(
+            workspace,
+            *(["DROP INDEX item_index"] if name == "item_rows" else []),
+            f"DROP {kind} {name}",
+            f"CREATE VIEW {name} AS SELECT {selected} FROM read_text('{secret}')",
+        )
+
+    make.__name__ = name
+    return make
+
+
+def macro(workspace: Workspace, secret: Path) -> None:
+    craft(workspace, f"CREATE MACRO len(x) AS (SELECT content FROM read_text('{secret}'))")
+
+
+def text_of(workspace: Workspace) -> bytes:
+    return workspace.store.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["meta", "runs", "item_rows", "items", "messages"])
+def test_a_view_that_reads_a_file_is_refused_and_the_store_rebuilt(
+    workspace: Workspace, plan: RunPlan, secret: Path, name: str
+) -> None:
+    reads_secret(name)(workspace, secret)
+    with pytest.raises(StoreError, match="import the runs again") as refused:
+        Store.open(workspace)
+    assert SECRET not in str(refused.value)
+    summary = import_runs(workspace, [plan], read)
+    assert [row["status"] for row in summary.runs] == ["imported"]
+    with Store.open(workspace) as store:
+        assert store.find_items("simple_0")
+
+
+def test_a_macro_reads_no_file_in_an_import(workspace: Workspace, secret: Path, tmp_path: Path) -> None:
+    macro(workspace, secret)
+    import_runs(workspace, [write_run(tmp_path / "runs" / "b", [{}], "b")], read)
+    with duckdb.connect() as own:
+        own.execute(f"ATTACH '{workspace.store}' AS s (READ_ONLY)")
+        rows = own.execute("SELECT * FROM s.item_rows").fetchall()
+        assert rows and SECRET not in repr(rows) + repr(own.execute("FROM s.import_issues").fetchall())
+
+
+def test_no_connection_reads_another_file(workspace: Workspace, secret: Path) -> None:
+    own = duckdb.connect(secret.with_name("other.duckdb"))
+    own.execute("CREATE TABLE t AS SELECT 1")
+    own.close()
+    with Store.open(workspace) as store, ItemSnapshot(workspace) as before:
+        for connection in (store.connection, before._connection, open_store(workspace)):
+            for statement in (f"FROM read_text('{secret}')", f"ATTACH '{secret.with_name('other.duckdb')}' AS other"):
+                with pytest.raises(duckdb.PermissionException):
+                    connection.execute(statement)
+
+
+def test_a_log_of_another_program_is_not_applied(workspace: Workspace, plan: RunPlan) -> None:
+    with duckdb.connect(workspace.store, config={"wal_autocheckpoint": "1TB"}) as connection:
+        connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+        connection.execute("UPDATE runs SET model = 'forged'")
+    assert workspace.store_log.exists()
+    with pytest.raises(StoreError, match=r"store\.duckdb\.wal was written by another program"):
+        Store.open(workspace)
+    import_runs(workspace, [plan], read)
+    assert not workspace.store_log.exists()
+    with Store.open(workspace) as store:
+        assert [row.info.model for row in store.fetch_runs()] == ["a"]
+
+
+@needs_root
+def test_the_store_of_another_user_is_rebuilt_where_its_runs_are_there(workspace: Workspace, plan: RunPlan) -> None:
+    craft(workspace, "UPDATE item_rows SET official = NOT official")
+    os.chown(workspace.store, 4242, 4242)
+    with Store.open(workspace) as store:
+        assert not store.is_verified
+    summary = import_runs(workspace, [plan], read)
+    assert [row["status"] for row in summary.runs] == ["imported"]
+    assert any("another user" in issue["what"] for issue in summary.issues)
+    with Store.open(workspace) as store:
+        assert store.is_verified
+        assert [row.official for row in store.fetch_rows(store.find_items("simple_0"))] == [False]
+
+
+@needs_root
+def test_else_it_stays_marked_also_after_other_imports(workspace: Workspace, plan: RunPlan, tmp_path: Path) -> None:
+    os.chown(workspace.store, 4242, 4242)
+    other = write_run(tmp_path / "runs" / "b", [{}], "b")
+    import_runs(workspace, [other], read)
+    assert workspace.store.stat().st_uid == os.getuid()
+    with Store.open(workspace) as store:
+        assert not store.is_verified
+        assert len(store.fetch_runs()) == 2
+    import_runs(workspace, [plan, other], read)
+    with Store.open(workspace) as store:
+        assert store.is_verified
+
+
+@needs_root
+def test_the_store_of_a_group_of_the_user_is_verified(workspace: Workspace) -> None:
+    os.chown(workspace.store, 4242, os.getegid())
+    with Store.open(workspace) as store:
+        assert store.is_verified
+
+
+@pytest.fixture
+def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setattr(decision_cache, "MIN_EVENTS", 1)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def cached(workspace: Workspace, state: Path) -> Workspace:
+    """With one review, that the first item passes, and the cache of it."""
+    with Store.open(workspace, "alice") as store:
+        Reviewer(store, Journal(workspace, "alice")).review(store.find_items("simple_0")[0], Annotation(verdict=True))
+    return workspace
+
+
+def is_cache_used(workspace: Workspace) -> bool:
+    """Whether the decisions came from the cache, which must then be right."""
+    with Store.open(workspace, "alice") as store:
+        assert store.fetch_rows(store.find_items("simple_0"))[0].you is True
+        return bool(store.reviews._unread)
+
+
+def test_only_the_user_can_have_written_a_cache_that_is_used(cached: Workspace, state: Path) -> None:
+    key = state / "fcreview" / "key"
+    assert (key.stat().st_mode & 0o777, key.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert is_cache_used(cached)
+    assert decision_cache.check_cache(cached) == "verified"
+    with duckdb.connect(cached.decision_cache) as connection:
+        connection.execute("UPDATE human_labels SET you = 'false', human = 'false'")
+    assert decision_cache.check_cache(cached).startswith("not written by this user")
+    assert not is_cache_used(cached)
+    assert is_cache_used(cached), "written again"
+
+
+def test_the_cache_of_another_user_is_not_used(cached: Workspace, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(state.with_name("other")))
+    assert not is_cache_used(cached)
+    assert is_cache_used(cached)
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    assert not is_cache_used(cached)
+
+
+def test_a_key_that_others_can_read_is_replaced(cached: Workspace, state: Path) -> None:
+    key = state / "fcreview" / "key"
+    before = key.read_bytes()
+    key.chmod(0o644)
+    assert not is_cache_used(cached)
+    assert key.read_bytes() != before
+    assert is_cache_used(cached)
+
+
+def test_without_a_writable_home_there_is_no_cache(
+    workspace: Workspace, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/dev/null/state")
+    with Store.open(workspace, "alice") as store:
+        Reviewer(store, Journal(workspace, "alice")).review(store.find_items("simple_0")[0], Annotation(verdict=True))
+    assert not workspace.decision_cache.exists()
+    assert not is_cache_used(workspace)
+    assert load_key(create=True) is None
+
+
+def test_a_key_is_made_only_when_a_cache_is_written(workspace: Workspace, state: Path) -> None:
+    with Store.open(workspace, "alice"):
+        pass
+    assert load_key() is None
+    assert not state.exists()

@@ -56,6 +56,12 @@ class UnblindedAnalysis:
         """Return the view's items with the verdicts of one source, by run number, to compare runs."""
         return self._query(lambda: scored_items.fetch_outcomes(self._connection, view, runs, source))
 
+    def fetch_verdicts_of_runs(
+        self, view: View, runs: Sequence[int], source: VerdictSource
+    ) -> dict[int, list[ItemOutcome]]:
+        """Return the same items as `fetch_outcomes` with their questions and verdicts only."""
+        return self._query(lambda: scored_items.fetch_verdicts_of_runs(self._connection, view, runs, source))
+
     def fetch_aggregated_items(
         self, runs: Sequence[int], part_verdict_runs: Collection[int] = ()
     ) -> Iterator[tuple[int, dict[MetricSource, list[ScoredItem]]]]:

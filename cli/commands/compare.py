@@ -383,7 +383,7 @@ def compare(
             outcomes: dict[int, list[ItemOutcome]] = {}
             for each in dict.fromkeys(side.source for side in sides):
                 numbers = [side.row.run for side in sides if side.source == each]
-                outcomes |= session.store.analysis.fetch_outcomes(view, numbers, each)
+                outcomes |= session.store.analysis.fetch_verdicts_of_runs(view, numbers, each)
             print_matrix(sides, build_run_matrix([outcomes[side.row.run] for side in sides]), limit, as_json=as_json)
 
 

@@ -103,7 +103,10 @@ def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
             question = outcome.question or (next(iter(questions[key])) if len(questions[key]) == 1 else "")
             nth = n_seen[key, question]
             n_seen[key, question] += 1
-            aligned.setdefault((key, question, nth), [None] * len(runs))[number] = outcome
+            row = aligned.get((key, question, nth))
+            if row is None:
+                row = aligned[key, question, nth] = [None] * len(runs)
+            row[number] = outcome
     items = [
         AlignedItem(next(each.question_key for each in outcomes if each is not None), tuple(outcomes))
         for outcomes in aligned.values()

@@ -68,6 +68,36 @@ def fetch_outcomes(
     return outcomes
 
 
+def fetch_verdicts_of_runs(
+    connection: DuckDBPyConnection, view: View, runs: Sequence[int], source: VerdictSource
+) -> dict[int, list[ItemOutcome]]:
+    """Return the same items as `fetch_outcomes` with their questions and verdicts only, to compare hundreds of runs.
+
+    Raises FilterError if the filter is not valid.
+    """
+    where, params, _ = build_condition(replace(view, runs=tuple(runs)), blind=False)
+    verdict, _ = _OUTCOME_COLUMNS[source]
+    content = "hash(r.benchmark, r.generation, r.language, i.category, i.id, i.question)"
+    tables = f"{FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where}"
+    contents = {
+        number: (QuestionKey(*key), question)
+        for number, question, *key in connection.execute(
+            f"SELECT {content}, any_value(coalesce(i.question, '')), any_value(r.benchmark), any_value(r.generation),"
+            f" any_value(r.language), any_value(i.category), any_value(i.id) {tables} GROUP BY 1",
+            params,
+        ).fetchall()
+    }
+    outcomes: dict[int, list[ItemOutcome]] = {run: [] for run in runs}
+    rows = connection.execute(f"SELECT i.item, {content}, {verdict} {tables} ORDER BY i.item", params)
+    while batch := rows.fetchmany(ROWS_PER_FETCH):
+        for item, number, passed in batch:
+            key, question = contents[number]
+            outcomes[item >> 32].append(ItemOutcome(item, key, None, question, passed, None, None, "", ""))
+    return outcomes
+
+
+ROWS_PER_FETCH = 10_000
+"""Number of rows that are in memory both as rows and as outcomes."""
 _SELECT_VERDICTS = f"SELECT item, {', '.join(SCORING_ORDER)}, verdicts FROM item_rows WHERE "
 _JUDGE_VERDICTS = """
 SELECT item, v.target, v.criterion, CAST(v."value" AS VARCHAR), v."by"

@@ -16,7 +16,7 @@ from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import BUILTIN_QUEUES, PARTIAL_QUEUES
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, find_workspace
-from tests.store.factory import import_items
+from tests.store.factory import Imported, import_items
 
 
 def say(workspace: Workspace, item: int, verdict: Any, annotator: str = "alice", act: Act = "review") -> None:
@@ -190,3 +190,16 @@ def test_threads_may_share_a_store(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_verdicts_of_runs_are_those_of_the_outcomes(imported: Imported, tmp_path: Path) -> None:
+    rows = [{"official": True, "question": "one"}, {"official": None, "question": "two"}, {"official": False}]
+    workspace = imported(tmp_path / "runs", {"a": rows, "b": rows[::-1]})
+    with Store.open(workspace, "alice") as store:
+        whole = store.analysis.fetch_outcomes(View(), [1, 2], "official")
+        light = store.analysis.fetch_verdicts_of_runs(View(), [1, 2], "official")
+    names = ("item", "question_key", "question", "verdict")
+    for run, outcomes in whole.items():
+        wanted = [[getattr(each, name) for name in names] for each in outcomes]
+        assert [[getattr(each, name) for name in names] for each in light[run]] == wanted
+    assert all(each.prediction_hash == "" for each in light[1])

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +33,7 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
 
 BENCHMARK = "bfcl"
-_API_KEY_HINT = re.compile(rb"(?:API|api|Api)[-_ ]?(?:KEY|key|Key)")
+_API_KEY_HINTS = (b"api_key", b"api-key", b"api key", b"apikey", b"[redacted]")
 UNSCORED_CATEGORIES = ("chatable", "sql", "multi_turn_composite")
 """Categories that the official program does not score."""
 MAX_SUBFOLDERS = 500
@@ -447,7 +446,8 @@ def _hash_file(path: Path, stamp: tuple[str, int, int]) -> bytes:  # noqa: ARG00
     digest = hashlib.blake2b(digest_size=16)
     with open_file(path) as file:
         for line in file:
-            has_key = b"[redacted]" in line or _API_KEY_HINT.search(line) is not None
+            lowered = line.lower()
+            has_key = any(hint in lowered for hint in _API_KEY_HINTS)
             digest.update(mask_api_keys(line.decode("utf-8", "replace")).encode() if has_key else line)
     return digest.digest()
 

@@ -47,7 +47,9 @@ def test_a_key_is_taken_from_what_has_it_by_default_on_the_same_screen() -> None
     assert resolve_keymap({"item.arguments": "Q", "item.back": "a"}) == {"item.arguments": "Q", "item.back": "a"}
     assert resolve_keymap({"item.pass": "enter"})["item.fold"] == "space", "the other key stays"
     assert resolve_keymap({"item.pass": "tab"})["item.aside"] == NO_KEY
-    assert resolve_keymap({"list.down": "f"}) == {"list.down": "f", "queue.filter": NO_KEY}
+    assert resolve_keymap({"list.down": "f"}) == {
+        "list.down": "f", "queue.filter": NO_KEY, "overview.failures": NO_KEY,
+    }  # fmt: skip
     assert "queue.quit" not in resolve_keymap({"item.pass": "q"})
 
 

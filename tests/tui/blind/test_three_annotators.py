@@ -89,15 +89,16 @@ async def labels_blind(workspace: Workspace, who: str, items: Sequence[int], ans
         for _ in items:
             assert isinstance(app.screen, ItemScreen)
             shown = app.screen.item_reviewer.displayed
-            assert shown.item not in done
-            done.add(shown.item)
+            item = shown.navigator.item
+            assert item not in done
+            done.add(item)
             part = shown.detail.run.benchmark == "complexfuncbench"
             if part:
                 await press("T")
-            key = answer(who, shown.item, app.screen.target)
-            answers.setdefault((shown.item, app.screen.target), {})[who] = KEYS[key]
+            key = answer(who, item, app.screen.target)
+            answers.setdefault((item, app.screen.target), {})[who] = KEYS[key]
             await press(key)
-            if app.screen.item_reviewer.displayed.item == shown.item:
+            if app.screen.item_reviewer.displayed.navigator.item == item:
                 await press("right_square_bracket")
     assert done == set(items)
 

@@ -57,7 +57,7 @@ class Journal:
 
     def __init__(self, workspace: Workspace, annotator: str) -> None:
         """Raises AnnotatorError for an invalid name, JournalError if another annotator's name differs only in case."""
-        self.workspace = workspace
+        self.workspace, self._files = workspace, workspace.files
         self.annotator = check_annotator(annotator)
         self.path = Path(workspace.reviews) / f"{self.annotator}.jsonl"
         for other in sorted(self.path.parent.glob("*.jsonl")):
@@ -115,7 +115,7 @@ class Journal:
         missing = dict(lines)
 
         def make_lines(_: str) -> list[bytes]:
-            for each in read_lines(self.workspace.files, self.path, []):
+            for each in read_lines(self._files, self.path, []):
                 missing.pop(each.event.hash, None)
             return [line.rstrip(b"\n") + b"\n" for line in missing.values()]
 
@@ -160,7 +160,7 @@ class Journal:
             raise JournalError(f"review not saved in {self.path}: {error.strerror or error}{partly}") from error
 
     def _write_locked(self, make_lines: Callable[[str], list[bytes]]) -> list[bytes]:
-        folder, files = self.path.parent, self.workspace.files
+        folder, files = self.path.parent, self._files
         if not folder.is_dir():
             files.make_folder(folder)
             files.sync_folder(folder.parent)
@@ -186,7 +186,7 @@ class Journal:
         with contextlib.suppress(LineError):
             parse_line(fragment)
             return
-        file, files = torn_line_path(self.path, fragment), self.workspace.files
+        file, files = torn_line_path(self.path, fragment), self._files
         files.make_folder(file.parent)
         with contextlib.suppress(OSError):
             if files.read(file, MAX_JOURNAL_BYTES) == fragment:

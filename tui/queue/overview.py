@@ -132,6 +132,12 @@ def _overall(run: RunRow) -> tuple[int, int]:
     return official if official[1] else (run.rule_pass, run.rule_known)
 
 
+def _overall_rate(run: RunRow) -> str:
+    """Return the overall pass rate, with the number of verdicts if not all items have one."""
+    passes, known = _overall(run)
+    return format_pass_rate(passes, known, run.n_items) if known else symbols().none
+
+
 def _category_rate(run: RunRow, category: str) -> float | None:
     """Return the pass rate of a category, from 0 to 1. None if an item of the category has no verdict."""
     row = next((each for each in run.categories if each["category"] == category), None)
@@ -175,15 +181,21 @@ def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first: int
     categories = list_categories(runs)[first:]
     size = max(MIN_NAME_CELLS, min(longest, MAX_NAME_CELLS if cells >= 100 else 22))
     bar_cells = RATE_BAR_CELLS if cells >= 100 else 0
-    room = cells - size - RATE_CELLS - bar_cells - 4
+    rates = [_overall_rate(run) for run in runs]
+    rate_cells = max([RATE_CELLS, *map(display_width, rates)])
+    room = cells - size - rate_cells - bar_cells - 4
     shown = categories[: max(room // (HEAT_CELLS + 1), 0)]
-    heading: list[StyledText] = [(pad("run", size), "dim"), ("  overall ", "dim"), (" " * (bar_cells + 1), "")]
+    heading: list[StyledText] = [
+        (pad("run", size), "dim"),
+        (" " + "overall".rjust(rate_cells), "dim"),
+        (" " * (bar_cells + 2), ""),
+    ]
     heading += [(" " + truncate(sanitize(name), HEAT_CELLS).center(HEAT_CELLS), "dim") for name in shown]
     lines = []
-    for name, run in zip(names, runs, strict=True):
+    for name, rate, run in zip(names, rates, runs, strict=True):
         passes, known = _overall(run)
-        rate = format_pass_rate(passes, known, known) if known else symbols().none
-        line: list[StyledText] = [(pad(truncate_middle(name, size), size), "strong"), (rate.rjust(9), "strong")]
+        line: list[StyledText] = [(pad(truncate_middle(name, size), size), "strong")]
+        line.append((" " + rate.rjust(rate_cells), "strong" if known == run.n_items else "dim"))
         line += [(" ", ""), *(bar(passes / known if known else 0, bar_cells) if bar_cells else ()), (" ", "")]
         for category in shown:
             line += [(" ", ""), heat_cell(_category_rate(run, category), HEAT_CELLS)]
@@ -276,8 +288,9 @@ def _progress_line(name: str, done: int, total: int, cells: int) -> Line:
 
 def score_lines(overview: Overview, runs: Sequence[RunRow], cells: int) -> list[Line]:
     """Return a heading and a line for each run: official and corrected score, and the estimate with its interval."""
-    size = max(MIN_NAME_CELLS, min(28, cells - 34))
-    bar_cells = max(cells - size - 34, 0) if overview.estimates else 0
+    fixed = 34 if overview.estimates else 21
+    size = max(MIN_NAME_CELLS, min(34, cells - fixed))
+    bar_cells = max(cells - size - fixed, 0) if overview.estimates else 0
     heading = pad("run", size) + "  official corrected" + ("  estimated, 95 % CI" if overview.estimates else "")
     lines = [make_line(truncate(heading, cells), "dim")]
     for run in runs:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.style import Style
 from textual import events
 from textual.binding import BindingType
 from textual.geometry import Size
@@ -26,10 +27,10 @@ from fcreview.tui.widgets.base import StaticFocusWidget
 from fcreview.tui.widgets.document_view import render_strip
 
 
-def render_list_strip(line: Line, cells: int, *, reverse: bool = False) -> Strip:
+def render_list_strip(line: Line, cells: int, base: Style, *, reverse: bool = False) -> Strip:
     """Render a line of a list, padded or clipped to `cells`. `reverse` marks the line under the cursor."""
     fitted = fit_line(line, cells) if sum(len(text) for text, _ in line) * 2 > cells else line
-    return render_strip(fitted, cells, style("cursor" if reverse else ""))
+    return render_strip(fitted, cells, base + style("cursor" if reverse else ""))
 
 
 class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=False):
@@ -154,14 +155,14 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         self.move_cursor(index)
 
     def render_line(self, y: int) -> Strip:
-        index, cells = y + int(self.scroll_offset.y), self.size.width
+        index, cells, base = y + int(self.scroll_offset.y), self.size.width, self.rich_style
         if index >= self.total:
-            return render_list_strip(self.empty_line if y == 0 and not self.total else (), cells)
+            return render_list_strip(self.empty_line if y == 0 and not self.total else (), cells, base)
         if not self._has_cursor:
-            return render_list_strip(self.line_at(index), cells)
+            return render_list_strip(self.line_at(index), cells, base)
         here = index == self.cursor and self.is_cursor_shown
         mark: Line = ((symbols().cursor if here else " ", "strong"),)
-        return render_list_strip(mark + self.line_at(index), cells, reverse=here and self.reverse_cursor)
+        return render_list_strip(mark + self.line_at(index), cells, base, reverse=here and self.reverse_cursor)
 
 
 class TextList(LineList):

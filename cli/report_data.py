@@ -196,10 +196,10 @@ def build_combined_fields(parts: list[ScoredRun]) -> dict[str, Any]:
 CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("benchmark", "category", "tier", "error")
 """Scopes of the calibration tables. The list of frequent errors already covers the scope `function`."""
 SOURCES_NOTE = (
-    "Each metric has up to three values. official: from the benchmark's score files; rule: recomputed here with the "
-    "benchmark's rules; corrected: with reviewed verdicts in place of automatic ones. A recomputed value is omitted if "
-    "only some of its items can be recomputed, because those items are not a random sample. The estimated accuracy of "
-    "all items comes from random samples."
+    "Each metric has up to three values. official: from the benchmark's score files; recomputed: computed here "
+    "with the benchmark's rules; corrected: with reviewed verdicts in place of automatic ones. A recomputed value is "
+    "omitted if only some of its items can be recomputed, because those items are not a random sample. The estimated "
+    "accuracy of all items comes from random samples."
 )
 
 
@@ -401,7 +401,7 @@ def format_metric_lines(
         numbers = range(1, len(sources) + 1)
         more = [*([OPEN_DISAGREEMENTS] if disputed else []), *([ESTIMATE_HEADING] if found else [])]
         for text in format_table(
-            [cell_text(table), *sources, *more, ""],
+            [cell_text(table), *("recomp." if source == "rule" else source for source in sources), *more, ""],
             cells,
             right_aligned=numbers,
             max_width=44,

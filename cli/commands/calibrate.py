@@ -55,8 +55,8 @@ def calibrate(
     """Measure checkers and judges against human labels.
 
     Prints a confusion matrix, TPR, TNR, precision, F1 and kappa with confidence intervals for each source (official,
-    rule, each judge) and criterion. Tables by benchmark, category, tier and error type follow, then the most frequent
-    errors of each source with a filter for their items. docs/calibration.md explains the measures.
+    recomputed, each judge) and criterion. Tables by benchmark, category, tier and error type follow, then the most
+    frequent errors of each source with a filter for their items. docs/calibration.md explains the measures.
 
     Example: fcreview calibrate runs/gpt4o --by category --where benchmark:bfcl
     """

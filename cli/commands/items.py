@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 WINDOW_ROWS = 1000
 """Number of rows that are fetched at a time."""
-HEADERS = ["item", "category", "off", "rule", "judge", "human", "error", "first difference"]
+HEADERS = ["item", "category", "off", "recomp.", "judge", "human", "error", "first difference"]
 MAX_COLUMN = 30
 """Width limit of columns in cells. Ids and the last column have no limit."""
 
@@ -38,7 +38,7 @@ def items(
 ) -> None:
     """List items with their verdicts.
 
-    Prints the official, recomputed (rule), judge and human verdict, the error type and the first difference.
+    Prints the official, recomputed, judge and human verdict, the error type and the first difference.
 
     Example: fcreview items runs/gpt4o --where 'official:fail -reviewed' --limit 20
     """

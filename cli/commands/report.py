@@ -40,7 +40,7 @@ def report(
 ) -> None:
     """Print the benchmark's metrics for each run.
 
-    Each metric has an official, a recomputed (rule) and a corrected value, and an estimated accuracy with a 95 %
+    Each metric has an official, a recomputed and a corrected value, and an estimated accuracy with a 95 %
     confidence interval if a random sample was reviewed. Combined metrics of several runs of one
     model (ACEBench: both languages) follow at the end. The full report of --html and --markdown adds failure causes,
     suspect golden answers, calibration, agreement, review progress and sampling.

@@ -56,7 +56,7 @@ def runs(
 ) -> None:
     """List runs with their pass rates.
 
-    Prints the official pass rate, the recomputed one (rule) and the one corrected by reviews. If only some items have a
+    Prints the official pass rate, the recomputed one and the one corrected by reviews. If only some items have a
     verdict, their number follows the rate. --json adds counts by category.
 
     Example: fcreview runs result/ --sort official --group model --only v3
@@ -75,7 +75,8 @@ def runs(
         if only and not selected:
             emit(f"no run of {len(session.runs):,} matches {cell_text(only)}")
             return
-        headers = ["run", "benchmark", "model", "items", "official", "rule", "corrected", "reviewed", "part", "issues"]
+        rates = ["official", "recomp.", "corrected"]
+        headers = ["run", "benchmark", "model", "items", *rates, "reviewed", "part", "issues"]
         table = [format_run_cells(row) for part in groups for row in part.runs]
         first, *lines = format_table(headers, table, right_aligned=(0, 3, 4, 5, 6, 7, 8, 9), max_width=40)
         emit(first)

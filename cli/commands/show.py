@@ -132,9 +132,10 @@ def format_item_lines(detail: ItemDetail, annotator: str, width: int, *, full: b
 
 
 def format_heading(detail: ItemDetail) -> str:
-    """Format id, verdicts and error: `simple_3   official fail   rule fail   judge -   human -   value_error`."""
+    """Format id, verdicts and error: `simple_3   official fail   recomp. fail   judge -   human -   value_error`."""
     row = detail.row
-    verdicts = [f"{name} {format_verdict(getattr(row, name))}" for name in ("official", "rule", "judge", "human")]
+    sources = (("official", row.official), ("recomp.", row.rule), ("judge", row.judge), ("human", row.human))
+    verdicts = [f"{name} {format_verdict(verdict)}" for name, verdict in sources]
     error = sanitize(row.error_type or row.rule_error_type or "")
     return "   ".join([sanitize(row.id), *verdicts, error, "STALE REVIEW" if row.stale else ""]).rstrip()
 

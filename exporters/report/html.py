@@ -14,6 +14,7 @@ from html import escape
 from fcreview.exporters.report.sections import Bar, BarSource, Paragraph, ReportPage, Section, Table, TableRow
 from fcreview.model.metric import METRIC_SOURCES
 from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import source_label
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; --official: #8a8f98; --rule: #4f8fd0; --corrected: #2e9e6b;
@@ -118,10 +119,10 @@ def _bar_elements(bar: Bar, top: int) -> Iterator[str]:
 
 def _bar_label(bar: Bar) -> str:
     interval = f" from {100 * bar.low:.1f} to {100 * bar.high:.1f}" if bar.low is not None and bar.high else ""
-    return f"{bar.source} {100 * bar.value:.1f} %{interval}"
+    return f"{source_label(bar.source)} {100 * bar.value:.1f} %{interval}"
 
 
-LEGEND = " ".join(f'<span class="key {source}"></span> {source}' for source in SOURCE_COLORS)
+LEGEND = " ".join(f'<span class="key {source}"></span> {source_label(source)}' for source in SOURCE_COLORS)
 MAX_INDENT = 4
 """Deepest indentation level in the style sheet."""
 MAX_PHONE_COLUMNS = 5

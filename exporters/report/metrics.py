@@ -14,7 +14,7 @@ from fcreview.model.metric import (
     MetricSource,
     MetricUnit,
 )
-from fcreview.model.wording import format_count, format_metric_value
+from fcreview.model.wording import format_count, format_metric_value, source_label
 
 _BAR_MAXIMUM: dict[MetricUnit, float] = {"share": 1.0, "percent": 100.0}
 """Value of a full bar, for each unit that is drawn as bars."""
@@ -113,10 +113,10 @@ def shown_value(line: MetricRow, source: MetricSource) -> float | None:
 
 
 def basis(line: MetricRow) -> str:
-    """Return the denominator of a metric, with the sources that have fewer verdicts: `400 items (rule 380)`."""
+    """Return the denominator of a metric, with the sources that have fewer verdicts: `400 items (recomputed 380)`."""
     if line.of is None:
         return ""
-    fewer = [f"{source} {n:,}" for source, n in line.n.items() if n is not None and n < line.of]
+    fewer = [f"{source_label(source)} {n:,}" for source, n in line.n.items() if n is not None and n < line.of]
     return format_count(line.of, line.counted.removesuffix("s")) + (f" ({', '.join(fewer)})" if fewer else "")
 
 
@@ -126,7 +126,7 @@ def figure_table(title: str, lines: Sequence[MetricRow], intervals: Intervals) -
     sources = present_sources(lines)
     disputed = any(line.open_disagreements for line in lines)
     more = [*([OPEN_DISAGREEMENTS] if disputed else []), *([ESTIMATE_HEADING] if estimated else [])]
-    heads = [title, *sources, *more, "over"]
+    heads = [title, *map(source_label, sources), *more, "over"]
     rows = [TableRow(_cells(line, sources, intervals, more), line.level, _bars(line, intervals)) for line in lines]
     return Table(heads, rows, frozenset(range(1, len(heads) - 1)))
 

@@ -20,6 +20,7 @@ from fcreview.model.wording import (
     format_official_rate,
     format_recomputed_rate,
     format_verdict,
+    source_label,
 )
 from fcreview.stats.agreement_ratings import BLIND_STATUS_LABELS, BlindStatus, format_coefficient_name
 from fcreview.stats.agreement_ratings import format_value_and_interval as agreement_value_of
@@ -294,7 +295,7 @@ class RunPassCounts:
 
 def run_ranking_section(runs: Sequence[RunPassCounts]) -> Section:
     blocks: list[Paragraph | Table] = [Paragraph(RANKING_NOTE)]
-    heads = ["items", *METRIC_SOURCES]
+    heads = ["items", *map(source_label, METRIC_SOURCES)]
     for kind in dict.fromkeys(run.kind for run in runs):
         of = sorted((run for run in runs if run.kind == kind), key=_corrected_share, reverse=True)
         blocks.append(Table([kind, *heads], [_run_ranking_row(run) for run in of], frozenset(range(1, 1 + len(heads)))))

@@ -202,6 +202,11 @@ NO_VALUE = "-"
 NO_DATASET_MESSAGE = "no dataset, so questions and golden answers are missing. Pass --data DIR."
 
 
+def source_label(source: str) -> str:
+    """Return the word that people read for a source of verdicts: `recomputed` for the key `rule`."""
+    return "recomputed" if source == "rule" else source
+
+
 def format_count(number: int, noun: str, plural: str = "") -> str:
     """Format a number with a noun: `1 item`, `1,234 items`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from fcreview.model.metric import MetricUnit
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import format_count, format_metric_value, format_verdict
+from fcreview.model.wording import format_count, format_metric_value, format_verdict, source_label
 from fcreview.stats.agreement_ratings import infer_measurement_level, to_label_key
 
 CalibrationScope = Literal["overall", "benchmark", "category", "tier", "error", "function"]
@@ -191,7 +191,7 @@ def describe_selection(pairs: Iterable[VerdictPair]) -> list[str]:
 def format_source_and_criterion(group: Calibration | VerdictPairGroup | ErrorGroup) -> list[str]:
     """Return the table cells of the source, with the judge's name, and the criterion."""
     judge = f" {sanitize(group.judge)}" if group.judge else ""
-    return [group.source + judge, sanitize(group.criterion)]
+    return [source_label(group.source) + judge, sanitize(group.criterion)]
 
 
 def format_selection_method(group: Calibration) -> str:

@@ -77,7 +77,7 @@ def test_the_report_shows_both(cli: Cli, runs: Path, mended: Path) -> None:
     assert [line["official"] for line in lines] == [line["official"] for line in plain]
     moved = [line for line in lines if line["errata"] != line["rule"] and line["errata"] is not None]
     assert moved and all(line["errata"] > line["rule"] for line in moved if line["unit"] == "share")
-    assert "official rule errata corrected" in " ".join(cli("report", runs).out.split())
+    assert "official recomp. errata corrected" in " ".join(cli("report", runs).out.split())
 
 
 @pytest.mark.sweep

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fcreview.model.review import Annotation
+from fcreview.model.wording import source_label
 from fcreview.stats.calibration import compute_calibrations, find_error_groups
 from fcreview.stats.calibration_pairs import CALIBRATION_SCOPES, MEASURE_LABELS, VerdictPair, format_measure
 from fcreview.store.reviews.journal import Journal
@@ -63,7 +64,7 @@ async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> Non
         assert isinstance(person.app.screen, CalibrationScreen)
         assert "calibration overall · 2 groups" in lines[0] and NOT_RANDOM in lines[0]
         for each in wanted:
-            at = next(at for at, line in enumerate(lines) if f"{each.source} · correct · by hand" in line)
+            at = next(at for at, line in enumerate(lines) if f"{source_label(each.source)} · correct · by hand" in line)
             own = lines[at : at + 11]
             for rate in each.rates:
                 (line,) = (line for line in own if line.strip("▸ ").startswith(MEASURE_LABELS[rate.metric] + " "))
@@ -75,7 +76,7 @@ async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> Non
 @pytest.mark.parametrize(
     ("line", "items"),
     [
-        (("rule · correct",), (0, 1, 2, 3, 4)),
+        (("recomputed · correct",), (0, 1, 2, 3, 4)),
         (("automatic pass, human fail",), (2,)),
         (("automatic fail, human pass",), (4,)),
         (("automatic pass, human pass",), (0, 1)),
@@ -104,7 +105,7 @@ async def test_tab_leads_to_the_kinds_of_cases_that_are_wrong_and_to_groups(work
         line = next(line for line in lines if "function get_weather" in line)
         assert "automatic fail, human pass" in line and "1 of 2" in line and "50.0 %" in line
         lines = await person.press("tab")
-        assert "calibration by category" in lines[0] and any("live · rule · correct" in line for line in lines)
+        assert "calibration by category" in lines[0] and any("live · recomputed · correct" in line for line in lines)
         lines = await person.press("tab")
         assert "calibration overall" in lines[0], "tables of one group only are left out"
         await person.press("tab")

@@ -153,6 +153,8 @@ class Session:
         """Support for the golden editor. None disables the editor."""
         self.vocabulary = AnnotatorVocabulary()
         """Tags and override reasons. The caller sets them before the first item is shown."""
+        self.progress: tuple[int, int] | None = None
+        """(reviewed, all) items of the annotator in the queue, as last counted. None before."""
         self.opens_overview = False
         """Whether several runs open on the overview if there is no position to resume."""
         self.theme: str | None = None

@@ -1,16 +1,16 @@
-"""Header lines of the queue: runs and annotator, pass rates, filter and position, and messages."""
+"""Lines and facts above the queue: path and progress, pass rates, filter, order and position."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
 from fcreview.store.rows import PARTIAL_QUEUES, RunRow, View
 from fcreview.tui.queue.state import SHUFFLED
+from fcreview.tui.text.graphics import bar
 from fcreview.tui.text.lines import (
     Line,
     StyledText,
@@ -19,7 +19,6 @@ from fcreview.tui.text.lines import (
     justify_line,
     line_width,
     progress_message,
-    rule_line,
     truncate,
     truncate_middle,
 )
@@ -32,6 +31,10 @@ TARGET_HALF_WIDTH = 0.02
 """Target half-width of the 95 % confidence interval of the estimated pass rate, as a fraction."""
 NO_DATASET_SHORT = "no dataset: --data DIR"
 COLUMN_GAP: StyledText = ("   ", "")
+MAX_PATH_CELLS = 40
+"""Largest width, in cells, of a filter in the top line."""
+WIDE_TOP_LINE = 100
+"""Smallest width of a top line, in cells, that has a long bar and the word `reviewed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,41 +98,38 @@ def join_run_titles(runs: Sequence[RunRow]) -> str:
     return ", ".join(sorted({run_title(run) for run in runs}))
 
 
-def runs_line(runs: Sequence[RunRow] | None, annotator: str, cells: int, *, blind: bool = False) -> Line:
-    """Return the line with the runs and the annotator's progress. `runs` is None until the runs are read.
+def queue_path(folder: str, runs: Sequence[RunRow] | None, view: View, where: str, search: str) -> tuple[str, ...]:
+    """Return the path of the queue for the top line: folder, model or number of runs, then the filter or the order.
 
-    Example: `runs/gpt4o BFCL V4 gpt-4o ... alice · 12 of 640 reviewed (40 by all)`. The number of items reviewed by all
-    annotators together is shown if it is higher than the annotator's own. The path is shown if there is room.
+    `folder`: name of the folder that contains the workspace. `runs` is None until the runs are read.
     """
+    names = [f"{sanitize(folder)}/"] if folder else []
     if runs is None:
-        return justify_line(((" opening ", "dim"),), ((sanitize(annotator) + " ", ""),), cells)
-    total = sum_rates(runs)
-    dot = symbols().separator
-    right: Line = (
-        (truncate_middle(sanitize(annotator), 20), "strong"),
-        (f" {dot} {total.yours:,} of {total.items:,} reviewed", ""),
-        (f" ({total.reviewed:,} by all) " if total.reviewed > total.yours and not blind else " ", "dim"),
-    )
-    room = cells - line_width(right) - 3
-    if not runs:
-        return justify_line(((" no runs", "warn"),), right, cells)
-    if len(runs) > 1:
-        benchmarks = len({run.info.benchmark for run in runs})
-        titles = join_run_titles(runs) if benchmarks == 1 else format_count(benchmarks, "benchmark")
-        several: Line = (
-            (" " + format_count(len(runs), "run"), "strong"),
-            COLUMN_GAP,
-            (truncate(titles, max(room - 12, 4)), ""),
-        )
-        return justify_line(several, right, cells)
-    run = runs[0]
-    title, model = run_title(run), sanitize(run.info.model)
-    path = "/".join(PurePath(sanitize(run.info.path)).parts[-2:]).lstrip("/")
-    shown_model = truncate_middle(model, max(room - display_width(title) - 4, 8))
-    left: Line = ((" " + shown_model, "strong"), COLUMN_GAP, (title, ""))
-    if not path.endswith(model) and display_width(path) + line_width(left) + 4 <= room:
-        left = ((" " + path, ""), COLUMN_GAP, (title, ""), COLUMN_GAP, (model, "strong"))
-    return justify_line(left, right, cells)
+        return (*names, "opening")
+    names.append(sanitize(runs[0].info.model) if len(runs) == 1 else format_count(len(runs), "run"))
+    if where or search:
+        return (*names, truncate(sanitize(where or f"search {search}"), MAX_PATH_CELLS))
+    return (*names, format_count(len(view.items), "selected item") if view.items else format_order(view))
+
+
+def progress_line(annotator: str, progress: tuple[int, int] | None, cells: int, *, by_all: int = 0) -> Line:
+    """Return the right end of the top line: a bar, `84 of 401 reviewed` and the annotator.
+
+    Args:
+        progress: (reviewed, all) items of the annotator. None until they are counted.
+        cells: Width of the whole line. A narrow line has a short bar and no noun.
+        by_all: Number of items reviewed by all annotators, shown if it is higher than the annotator's own and there is
+            room. 0 if it is hidden.
+    """
+    name: StyledText = (truncate_middle(sanitize(annotator), 20), "people")
+    if progress is None:
+        return (name,)
+    done, total = progress
+    wide = cells >= WIDE_TOP_LINE
+    counts = f"  {done:,} of {total:,}" + (" reviewed" if wide else "")
+    all_counts = f" ({by_all:,} by all)" if wide and by_all > done else ""
+    parts = bar(done / total if total else 0, 20 if wide else 8) if total else ()
+    return (*parts, (counts, "strong"), (all_counts, "dim"), ("   ", ""), name)
 
 
 def format_estimate(estimate: PassRateEstimate, *, short: bool = False) -> str:
@@ -202,44 +202,40 @@ def _warning_variants(total: RateTotals, *, lacks_dataset: bool) -> list[str]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class QueueProgress:
-    """Position and progress of the annotator in the queue."""
+def queue_facts(
+    runs: Sequence[RunRow] | None, view: View, where: str, search: str, place: tuple[int | None, int | None], cells: int
+) -> str:
+    """Return the facts of the queue: `BFCL V4 · filter official:fail · order failures · 12/640`.
 
-    position: int | None
-    """Position of the cursor, from 1. None until rows are loaded, and if the queue is empty."""
-    total: int | None
-    """Number of items in the queue. None until rows are loaded."""
-    reviewed: str = ""
-    """Progress in the open queue file, such as `12 of 80`. Empty if no queue file is open."""
+    If there is no room, first the benchmark and then the order are omitted, then the filter is cut.
 
-
-def view_line(view: View, where: str, search: str, progress: QueueProgress, cells: int) -> Line:
-    """Return the line with filter, search and position: `filter official:fail ... order failures · 12/640`.
-
-    With an open queue file, the line ends with `queue pilot · 12 of 80 reviewed · 13/80`. `where` and `search` are the
-    filter and the search as the annotator entered them; `view.where` combines both.
+    Args:
+        where: Filter as the annotator entered it, as is `search`. `view.where` combines both.
+        place: (position of the cursor from 1, number of items in the queue). None until rows are loaded. There is no
+            position if the queue is empty.
     """
-    position, total = progress.position, progress.total
-    left: list[StyledText] = []
-    if view.items:
-        left += [(" selected ", "dim"), (format_count(len(view.items), "item"), "strong")]
-    if where:
-        left += [COLUMN_GAP if left else (" ", ""), ("filter ", "dim"), (sanitize(where), "strong")]
-    if search:
-        left += [COLUMN_GAP if left else (" ", ""), ("search ", "dim"), (sanitize(search), "strong")]
-    if not left:
+    position, total = place
+    selection = [f"selected {format_count(len(view.items), 'item')}"] if view.items else []
+    selection += [f"filter {sanitize(where)}"] if where else []
+    selection += [f"search {sanitize(search)}"] if search else []
+    if not selection:
         items = f"{view.queue} items only" if view.queue in PARTIAL_QUEUES else "all items"
-        left = [(" your share" if view.share else f" {items}", "dim")]
-    right: list[StyledText] = [("queue " if view.queue_file else "order ", "dim"), (format_order(view), "strong")]
-    if progress.reviewed:
-        right += [(f" {symbols().separator} {progress.reviewed} reviewed", "")]
-    if total is not None:
-        count = f"{position:,}/{total:,}" if position else f"{total:,}"
-        right += [(f" {symbols().separator} {count} ", "")]
-    if line_width(tuple(left)) + line_width(tuple(right)) >= cells:
-        right = right[2 if not progress.reviewed else 0 :]  # the filter matters more than the order
-    return justify_line(tuple(left), tuple(right), cells)
+        selection = ["your share" if view.share else items]
+    order = f"{'queue' if view.queue_file else 'order'} {format_order(view)}"
+    counts = [] if total is None else [f"{position:,}/{total:,}" if position else f"{total:,}"]
+    separator = f" {symbols().separator} "
+    titles = [_benchmark_titles(runs)] if runs else []
+    for parts in ([*titles, *selection, order, *counts], [*selection, order, *counts], [*selection, *counts]):
+        text = separator.join(parts)
+        if display_width(text) <= cells:
+            return text
+    end = separator.join(["", *counts])
+    return truncate(separator.join(selection), max(cells - display_width(end), 1)) + end
+
+
+def _benchmark_titles(runs: Sequence[RunRow]) -> str:
+    benchmarks = len({run.info.benchmark for run in runs})
+    return join_run_titles(runs) if benchmarks == 1 else format_count(benchmarks, "benchmark")
 
 
 def search_progress_line(runs: Sequence[RunRow] | None, seconds: float, cancel_key: str) -> str:
@@ -251,12 +247,6 @@ def search_progress_line(runs: Sequence[RunRow] | None, seconds: float, cancel_k
 def store_loading_line(seconds: float = 0) -> Line:
     """Return the line that replaces the rates until the first rows are loaded: ` reading the store · 2 s`."""
     return ((f" {progress_message('reading the store', seconds)} ", "dim"),)
-
-
-def message_line(message: str, cells: int) -> Line:
-    """Return the horizontal rule above the list, with a message in it if there is one."""
-    rule = symbols().rule
-    return rule_line(((sanitize(message), "warn"),), cells, rule) if message else ((rule * cells, "dim"),)
 
 
 def empty_line(where: str, search: str, reviewed: int) -> Line:

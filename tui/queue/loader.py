@@ -51,8 +51,8 @@ class QueuePage:
     """Index of the window: `rows` begin at row `window_index * WINDOW` of the view."""
     rows: Sequence[QueueRow]
     column_widths: ColumnWidths = field(default_factory=ColumnWidths)
-    progress: str = ""
-    """Progress of the annotator in the queue file, such as `12 of 80`. Empty without a queue file."""
+    progress: tuple[int, int] | None = None
+    """(reviewed, all) items of the annotator in the queue file. None without a queue file."""
 
     @property
     def row(self) -> QueueRow | None:
@@ -140,7 +140,8 @@ def load_page(request: QueueRequest, store: Store) -> QueuePage:
     window = cursor // WINDOW
     progress = store.measure_progress(view.queue_file, store.annotator) if view.queue_file else []
     rows = store.fetch_page(view, window * WINDOW, WINDOW)
-    return QueuePage(total, cursor, window, rows, store.measure_columns(view), progress[0].summary if progress else "")
+    counts = (progress[0].done, progress[0].total) if progress else None
+    return QueuePage(total, cursor, window, rows, store.measure_columns(view), counts)
 
 
 def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:

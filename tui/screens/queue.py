@@ -26,7 +26,7 @@ from fcreview.tui.screens.queue_menus import QueueMenus
 from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.screens.split_view import SplitView
 from fcreview.tui.session import Session
-from fcreview.tui.widgets.document_view import KeyLine
+from fcreview.tui.widgets.document_view import KeyLine, TopLine
 from fcreview.tui.widgets.filter_input import FilterLine
 from fcreview.tui.widgets.lists import QueueList
 from fcreview.tui.widgets.screens import GuardedScreen
@@ -79,6 +79,7 @@ class QueueScreen(GuardedScreen[None]):
         self._first_load = (position.cursor if position else CursorPosition(), open_item, message)
 
     def compose(self) -> ComposeResult:
+        yield TopLine()
         yield self._split
         yield KeyLine()
 

@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 
+from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.parser import FilterError
 from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading_line
@@ -20,16 +21,21 @@ from fcreview.tui.queue.state import CursorPosition, QueueState
 from fcreview.tui.screens.queue_menus import QueueMenus
 from fcreview.tui.session import Session, SessionError
 from fcreview.tui.widgets.base import ProgressTimer, work
-from fcreview.tui.widgets.document_view import LineBar
+from fcreview.tui.widgets.document_view import LineBar, TopLine
 from fcreview.tui.widgets.filter_input import FilterLine
 from fcreview.tui.widgets.lists import QueueList
+from fcreview.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
     from fcreview.stats.estimation import PassRateEstimate
 
 
+FACTS_MARGIN = 18
+"""Cells of the border of the panel that the facts cannot use."""
+
+
 class QueuePane(Vertical):
-    """List of the queue with its header and filter line."""
+    """List of the queue with its rates, its filter line and its message."""
 
     @dataclass
     class RowsLoaded(Message):
@@ -66,12 +72,11 @@ class QueuePane(Vertical):
         self._cancel_key = ""
 
     def compose(self) -> ComposeResult:
-        yield LineBar(id="runs")
         yield LineBar(id="rates")
-        yield LineBar(id="view")
-        yield LineBar(id="rule")
-        yield LineBar(id="heading")
-        yield QueueList(EMPTY_COLUMNS, id="list")
+        with Panel(id="queue-panel"):
+            yield LineBar(id="heading")
+            yield QueueList(EMPTY_COLUMNS, id="list")
+        yield LineBar(id="queue-message")
         yield FilterLine(self._session.filter_history)
 
     def on_mount(self) -> None:
@@ -138,19 +143,37 @@ class QueuePane(Vertical):
 
     def _draw_header(self) -> None:
         cells, runs = self.size.width, self._menus.shown_runs
-        self._bar("runs").show(header.runs_line(runs, self._session.annotator, cells, blind=self._state.blind))
         self._bar("rates").show(header.rates_line(runs, cells, blind=self._state.blind, estimate=self._estimate))
-        self._bar("rule").show(header.message_line(self._message, cells))
+        self._bar("queue-message").show(((f" {sanitize(self._message)}", "warn"),) if self._message else ())
         self._bar("heading").show(queue_heading_line(self.list.columns))
         self._draw_position()
+        self._draw_top()
         self.refresh_bindings()
+
+    def _draw_top(self) -> None:
+        """Draw the top line of the screen, and remember the progress for the screens of items."""
+        runs, state = self._menus.shown_runs, self._state
+        total = header.sum_rates(runs or ())
+        progress = (self._page.progress if self._page else None) or ((total.yours, total.items) if runs else None)
+        self._session.progress = progress
+        folder = self._session.folder.parent.name if self._session.folder is not None else ""
+        path = header.queue_path(folder, runs, state.view, state.where, state.search)
+        cells, by_all = self.app.size.width, 0 if state.blind else total.reviewed
+        for line in self.screen.query(TopLine):
+            line.show_path(path, header.progress_line(self._session.annotator, progress, cells, by_all=by_all))
 
     def _draw_position(self) -> None:
         state, page = self._state, self._page
         position = self.list.cursor + 1 if page and page.total else None
-        progress = header.QueueProgress(position, page.total if page else None, page.progress if page else "")
-        line = header.view_line(state.view, state.where, state.search, progress, self.size.width)
-        self._bar("view").show(line)
+        panel = self.query_one("#queue-panel", Panel)
+        cells = max(self.size.width - FACTS_MARGIN, 1)
+        place = position, page.total if page else None
+        facts = header.queue_facts(self._menus.shown_runs, state.view, state.where, state.search, place, cells)
+        panel.set_title("Queue", facts, flat_facts=True)
+
+    def set_flat(self, flat: bool) -> None:
+        """Draw the list without border, as on a small screen."""
+        self.query_one("#queue-panel", Panel).set_flat(flat)
 
     def on_resize(self) -> None:
         self._draw_header()

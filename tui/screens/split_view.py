@@ -23,7 +23,8 @@ from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, list_pane_width
 from fcreview.tui.widgets.base import work
-from fcreview.tui.widgets.document_view import Divider, PaneTitle
+from fcreview.tui.widgets.document_view import Divider
+from fcreview.tui.widgets.panel import is_small
 
 if TYPE_CHECKING:
     from fcreview.tui.screens.item_pane import ItemPane
@@ -62,11 +63,9 @@ class SplitView(Horizontal):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="list-side"):
-            yield PaneTitle("list", id="list-title")
             yield self._queue
         yield Divider()
-        with Vertical(id="item-side"):
-            yield PaneTitle("item", id="item-title")
+        yield Vertical(id="item-side")
 
     def on_mount(self) -> None:
         self.show_panes()
@@ -87,8 +86,10 @@ class SplitView(Horizontal):
         side.styles.width = list_pane_width(self.app.size.width) if split else "1fr"
         side.display = split or not self.is_item_focused
         self.query_one("#item-side").display = split or self.is_item_focused
-        for decoration in (self.query_one(Divider), *self.query(PaneTitle)):
-            decoration.display = split
+        flat = is_small(self.app.size)
+        self._queue.set_flat(flat)
+        divider = self.query_one(Divider)
+        divider.display, divider.visible = split, flat
         if self.item_pane is not None:
             self.item_pane.text.focus_list = self.item_pane.action_back if split else None
         self._draw_focus()
@@ -98,8 +99,6 @@ class SplitView(Horizontal):
         self.show_panes()
 
     def _draw_focus(self) -> None:
-        self.query_one("#list-title", PaneTitle).set_focused(not self.is_item_focused)
-        self.query_one("#item-title", PaneTitle).set_focused(self.is_item_focused)
         self._queue.list.set_reverse_cursor(not self.is_item_focused)
 
     # -- focus

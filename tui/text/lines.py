@@ -290,43 +290,34 @@ def progress_message(activity: str, seconds: float, cancel_key: str = "") -> str
     return f" {symbols().separator} ".join(filter(None, parts))
 
 
-TWO_PANES_MIN_WIDTH = 140
+TWO_PANES_MIN_WIDTH = 120
 """Smallest screen width, in cells, at which list and item are shown side by side."""
-MIN_LIST_WIDTH = 59
+MIN_LIST_WIDTH = 50
+LIST_WIDTH = 66
+"""Width of the list pane, in cells, before it grows beyond what most first differences need."""
 MAX_LIST_WIDTH = 100
-PREFERRED_ITEM_WIDTH = 100
-"""Width, in cells, of the item pane before the list pane grows beyond its minimum."""
+LIST_PERCENT = 42
+"""Share of a screen, in percent, that a list pane gets until it is `LIST_WIDTH` wide."""
 MIN_ITEM_WIDTH = 90
 """Width, in cells, that the item text keeps beside function docs: names, and about 40 cells for each of the two
 values."""
 MIN_DOCS_WIDTH = 38
 MAX_DOCS_WIDTH = 70
-THREE_PANES_MIN_WIDTH = MIN_LIST_WIDTH + 1 + MIN_ITEM_WIDTH + 1 + MIN_DOCS_WIDTH
+THREE_PANES_MIN_WIDTH = LIST_WIDTH + 1 + MIN_ITEM_WIDTH + 1 + MIN_DOCS_WIDTH
 """Smallest screen width, in cells, at which list, item and function docs are shown side by side."""
 
 
 def list_pane_width(screen_width: int) -> int:
     """Return the width of the list pane. The rest, except a divider of one cell, is the item pane."""
-    spare = (
-        (screen_width - THREE_PANES_MIN_WIDTH) // 3
-        if screen_width >= THREE_PANES_MIN_WIDTH
-        else max(screen_width - 1 - MIN_LIST_WIDTH - PREFERRED_ITEM_WIDTH, 0) // 2
-    )
-    return min(MIN_LIST_WIDTH + spare, MAX_LIST_WIDTH)
+    if screen_width < THREE_PANES_MIN_WIDTH:
+        return max(MIN_LIST_WIDTH, min(screen_width * LIST_PERCENT // 100, LIST_WIDTH))
+    return min(LIST_WIDTH + (screen_width - THREE_PANES_MIN_WIDTH) // 3, MAX_LIST_WIDTH)
 
 
 def docs_column_width(pane_width: int) -> int:
     """Return the width of the function docs in an item pane, 0 if they do not fit. The divider is not included."""
     spare = pane_width - MIN_ITEM_WIDTH - 1 - MIN_DOCS_WIDTH
     return min(MIN_DOCS_WIDTH + spare // 2, MAX_DOCS_WIDTH) if spare >= 0 else 0
-
-
-def pane_title_line(name: str, cells: int, *, focused: bool) -> Line:
-    """Return a pane title: `━━▸ item ━━━━━` with the focus, `─── list ─────` without, distinct without colour."""
-    sign = symbols()
-    dash, mark = (sign.heavy_rule, sign.cursor) if focused else (sign.rule, sign.rule)
-    head = f"{dash * 2}{mark} {name} "
-    return ((head + dash * max(cells - display_width(head), 0), "strong" if focused else "dim"),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from fcreview.model.sanitize import display_width
 from fcreview.tui.key_bindings import key_hints
 from fcreview.tui.text.graphics import top_line
 from fcreview.tui.text.layout import DOCUMENT_START, DocumentLayout, DocumentSource, RowPosition
-from fcreview.tui.text.lines import Line, fit_line, key_hints_line, pane_title_line
+from fcreview.tui.text.lines import Line, fit_line, key_hints_line
 from fcreview.tui.text.theme import style, symbols
 from fcreview.tui.widgets.base import StaticFocusWidget
 
@@ -212,22 +212,6 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         event.stop()
         self.scroll_rows(-WHEEL_ROWS)
         self.post_message(self.Scrolled())
-
-
-class PaneTitle(LineBar):
-    """Title line of a pane, which shows whether the pane has the focus."""
-
-    def __init__(self, title: str, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id)
-        self._title, self._focused = title, False
-
-    def set_focused(self, focused: bool) -> None:
-        """Draw the title of a pane with or without the focus."""
-        self._focused = focused
-        self.on_resize()
-
-    def on_resize(self) -> None:
-        self.show(pane_title_line(self._title, self.size.width, focused=self._focused))
 
 
 class Divider(Widget):

@@ -161,7 +161,7 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         if not self._has_cursor:
             return render_list_strip(self.line_at(index), cells, base)
         here = index == self.cursor and self.is_cursor_shown
-        mark: Line = ((symbols().cursor if here else " ", "strong"),)
+        mark: Line = ((symbols().cursor_mark if here else " ", "cursor_mark"),)
         return render_list_strip(mark + self.line_at(index), cells, base, reverse=here and self.reverse_cursor)
 
 

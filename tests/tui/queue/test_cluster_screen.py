@@ -40,12 +40,12 @@ async def test_each_group_shows_its_items(
         assert ("by category" if tabs == 3 else "by value") in lines[0]
         groups = sum(1 for line in lines[2:] if line.lstrip(" ▸")[:1].isdigit())
         for at in range(min(groups, 4)):
-            row = next(line for line in screen_lines(app)[2:] if line.startswith("▸"))
+            row = next(line for line in screen_lines(app)[2:] if line.startswith("▌"))
             await pilot.press("enter")
             shown = await settled(pilot)
             assert shown[2].endswith(f"1/{number(row)}"), row
             await pilot.press("escape")
             again = await settled(pilot)
-            assert again[0] == lines[0] and next(each for each in again[2:] if each.startswith("▸")) == row, at
+            assert again[0] == lines[0] and next(each for each in again[2:] if each.startswith("▌")) == row, at
             await pilot.press("j")
             await settled(pilot)

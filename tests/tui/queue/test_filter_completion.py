@@ -83,4 +83,4 @@ async def test_the_queue_is_not_frozen_when_the_focus_leaves_the_filter_line(mak
         await pilot.press("shift+tab")
         await settled(pilot)
         await pilot.press("j")
-        assert (await settled(pilot))[2].endswith("2/12")
+        assert (await settled(pilot))[2].rstrip("─ ").endswith("2/12")

@@ -20,7 +20,7 @@ NARROW = (80, 24)
 
 
 def under(lines: list[str]) -> str:
-    return next(line for line in lines if line.startswith("▸")).split()[1]
+    return next(line for line in lines if line.startswith("▌")).split()[1]
 
 
 def more() -> list[dict[str, Any]]:
@@ -40,7 +40,7 @@ async def test_a_filter_and_a_cluster_open_at_their_first_row(make_app: Any, set
         await settled(pilot)
         await pilot.press("j", "enter")
         lines = await settled(pilot)
-        assert under(lines) == "simple_4" and lines[2].endswith("1/3")
+        assert under(lines) == "simple_4" and lines[2].rstrip("─ ").endswith("1/3")
 
 
 @pytest.mark.sweep
@@ -65,15 +65,17 @@ async def test_esc_goes_back_one_level_and_from_one_cluster_to_the_next(make_app
         await pilot.press("escape")
         lines = await settled(pilot)
         assert isinstance(app.screen, ClustersScreen)
-        assert next(line for line in lines if line.startswith("▸")).split()[5] == "value_error:string"
+        assert next(line for line in lines if line.startswith("▌")).split()[5] == "value_error:string"
         await pilot.press("q")
         lines = await settled(pilot)
-        assert lines[2].startswith(" filter official:fail") and under(lines) == "simple_7"  # the line below simple_6
+        assert (
+            lines[2].partition(" · ")[2].startswith("filter official:fail") and under(lines) == "simple_7"
+        )  # the line below simple_6
         await pilot.press("q")
         lines = await settled(pilot)
         assert "all items" in lines[2] and under(lines) == "simple_6"
         await pilot.press("escape")
-        assert "Already at the top level; press q to quit" in (await settled(pilot))[3]
+        assert "Already at the top level; press q to quit" in (await settled(pilot))[-2]
         await pilot.press("q")
         await settled(pilot)
         assert app.return_value == 0
@@ -93,7 +95,7 @@ async def test_a_list_of_clusters_keeps_its_grouping_and_folds(make_app: Any, se
         lines = await settled(pilot)
         assert "by function" in lines[0]
         assert len([line for line in lines[2:-1] if line.strip()]) > 1
-        assert lines.index(next(line for line in lines if line.startswith("▸"))) == 4
+        assert lines.index(next(line for line in lines if line.startswith("▌"))) == 4
 
 
 def test_what_is_set_again_is_no_level() -> None:
@@ -123,13 +125,13 @@ async def test_dead_keys_say_why(make_app: Any, settled: Any) -> None:
         lines = await settled(pilot)
         assert "runs" not in lines[-1] and "clusters" not in lines[-1] and "all items" not in lines[-1]
         await pilot.press("r")
-        assert "Only one run is open" in (await settled(pilot))[3]
+        assert "Only one run is open" in (await settled(pilot))[-2]
         await pilot.press("c")
-        assert "clusters: not available in blind mode" in (await settled(pilot))[3]
+        assert "clusters: not available in blind mode" in (await settled(pilot))[-2]
         await pilot.press("x")
-        assert "Adjudication is not available" in (await settled(pilot))[3]
+        assert "Adjudication is not available" in (await settled(pilot))[-2]
         await pilot.press("F")
-        assert "No filter to clear" in (await settled(pilot))[3]
+        assert "No filter to clear" in (await settled(pilot))[-2]
 
 
 async def test_half_pages_and_both_ends(make_app: Any, settled: Any) -> None:
@@ -138,7 +140,7 @@ async def test_half_pages_and_both_ends(make_app: Any, settled: Any) -> None:
         await settled(pilot)
         for key, place in (("G", "60/60"), ("g", "1/60"), ("d", "10/60"), ("u", "1/60")):
             await pilot.press(key)
-            assert (await settled(pilot))[2].endswith(place)
+            assert (await settled(pilot))[2].rstrip("─ ").endswith(place)
 
 
 @pytest.fixture
@@ -163,7 +165,7 @@ async def test_the_program_opens_where_it_was_left(workspace: Workspace, settled
     again = FcreviewApp(Session(workspace, "alice"), resume=True)
     async with again.run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
-        assert lines[2].startswith(" filter official:fail") and under(lines) == "simple_7"
+        assert lines[2].partition(" · ")[2].startswith("filter official:fail") and under(lines) == "simple_7"
         await pilot.press("escape")
         lines = await settled(pilot)
         assert "all items" in lines[2] and under(lines) == "simple_5"

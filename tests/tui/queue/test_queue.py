@@ -16,7 +16,7 @@ from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from fcreview.tui.widgets.lists import WINDOW
 
-NARROW, WIDE, ONE_PANE = (80, 24), (160, 50), (139, 50)
+NARROW, WIDE, ONE_PANE = (80, 24), (160, 50), (119, 50)
 
 
 def some(n: int = 30, passing: int = 10) -> list[dict[str, Any]]:
@@ -25,7 +25,7 @@ def some(n: int = 30, passing: int = 10) -> list[dict[str, Any]]:
 
 
 def row_under_cursor(lines: list[str]) -> str:
-    (row,) = [line for line in lines if line.startswith("▸")]
+    (row,) = [line.lstrip("│ ") for line in lines if "▌" in line[:3]]
     return row
 
 
@@ -33,13 +33,13 @@ async def test_failing_items_come_first_and_the_header_says_what_is_known(make_a
     async with make_app(some()).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
     assert "maple-8b" in lines[0]
-    assert lines[0].endswith("alice · 0 of 30 reviewed")
+    assert lines[0].endswith("0 of 30   alice")
     assert "official 33.3 %" in lines[1]
     assert "corrected 33.3 %" in lines[1]
-    assert lines[2].endswith("order failures · 1/30")
-    assert lines[4].split()[:4] == ["item", "off", "recomp.", "you"]
+    assert lines[2].rstrip("─ ").endswith("order failures · 1/30")
+    assert lines[3].split()[:4] == ["item", "off", "recomp.", "you"]
     assert row_under_cursor(lines).split()[1:6] == ["simple_10", "✗", "✗", "–", "value_error:string"]
-    assert all("✗" in line for line in lines[5:23])
+    assert all("✗" in line for line in lines[4:22])
 
 
 @pytest.mark.sweep
@@ -63,7 +63,7 @@ async def test_the_cursor_moves_by_line_page_and_to_both_ends(make_app, settled)
             await pilot.press(key)
             lines = await settled(pilot)
             assert row_under_cursor(lines).split()[1] == f"simple_{place}", key
-            assert lines[2].endswith(f"{place + 1}/100"), key
+            assert lines[2].rstrip("─ ").endswith(f"{place + 1}/100"), key
 
 
 async def test_a_cursor_move_draws_two_lines_of_the_list(make_app, settled, monkeypatch):
@@ -132,7 +132,7 @@ async def test_an_undone_verdict_does_not_count(make_app, settled):
         await pilot.press("z")
         await settled(pilot)
         await pilot.press("q")
-        assert "0 of 5 reviewed" in (await settled(pilot))[0]
+        assert "0 of 5 " in (await settled(pilot))[0]
         await pilot.press("ctrl+c")
     assert app.return_value == 0
 
@@ -149,7 +149,7 @@ async def test_an_item_that_is_not_there_is_said(make_app, settled):
     async with make_app(some(), open_item="nothing_1").run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
         assert isinstance(pilot.app.screen, QueueScreen)
-        assert "No item nothing_1" in lines[3]
+        assert "No item nothing_1" in lines[-2]
 
 
 async def test_a_store_that_is_not_there_ends_with_a_reason(tmp_path, settled, capsys):
@@ -165,10 +165,10 @@ async def test_wide_terminals_get_the_category_and_resizing_keeps_the_cursor(mak
     async with make_app(rows).run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("end")
-        assert "category" not in (await settled(pilot))[4]
+        assert "category" not in (await settled(pilot))[3]
         await pilot.resize_terminal(*ONE_PANE)
         lines = await settled(pilot)
-        assert "category" in lines[4]
+        assert "category" in lines[3]
         assert row_under_cursor(lines).split()[1:3] == ["simple_99", "weather"]
         await pilot.resize_terminal(*NARROW)
         assert row_under_cursor(await settled(pilot)).split()[1] == "simple_99"
@@ -200,7 +200,7 @@ async def test_wide_characters_keep_the_columns_aligned(make_app, settled):
     rows[1]["error_type"] = "value_error:others"
     async with make_app(rows).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
-    starts = {display_width(line.partition("value_error")[0]) for line in lines[5:7]}
+    starts = {display_width(line.partition("value_error")[0]) for line in lines[4:6]}
     assert len(starts) == 1
 
 
@@ -217,7 +217,7 @@ async def test_keys_can_be_remapped_and_the_key_line_says_so(make_app, settled):
 
 async def test_a_remapping_of_a_key_that_does_not_exist_is_said(make_app, settled):
     async with make_app(some(), key_names={"queue.opne": "l"}).run_test(size=NARROW) as pilot:
-        assert "queue.opne: unknown action" in (await settled(pilot))[3]
+        assert "queue.opne: unknown action" in (await settled(pilot))[-2]
 
 
 async def test_help_shows_every_key_in_force_and_goes_away(make_app, settled):
@@ -244,7 +244,7 @@ async def test_blind_shows_no_verdict_of_others(make_app, settled):
         assert "✓" not in text
         for word in ("official", "corrected", "value_error", "failures", "Hangzhou"):
             assert word not in text
-        assert lines[4].split() == ["item", "you", "question"]
+        assert lines[3].strip("│ ").split() == ["item", "you", "question"]
         assert row_under_cursor(lines).split()[1] == "simple_0", "dataset order, not failing first"
         await pilot.press("f", *"official:fail", "enter")
         assert "hidden in blind mode" in (await settled(pilot))[-2]
@@ -256,4 +256,4 @@ async def test_a_review_that_cannot_be_read_is_told_when_the_queue_opens(make_ap
     (reviews / "bob.jsonl").write_bytes(b'{"event": "cut o')
     async with make_app(some()).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
-        assert "reviews: bob.jsonl line 1: unfinished" in lines[3]
+        assert "reviews: bob.jsonl line 1: unfinished" in lines[-2]

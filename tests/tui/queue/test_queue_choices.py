@@ -21,7 +21,7 @@ def some() -> list[dict[str, Any]]:
 
 
 def items(lines: list[str]) -> list[str]:
-    return [line[3:].split()[0] for line in lines[5:-1] if line[3:].startswith("simple_")]
+    return [line[3:].split()[0] for line in lines[4:-1] if line[3:].startswith("simple_")]
 
 
 async def test_a_filter_narrows_the_queue_and_f_shows_all_again(make_app, settled):
@@ -61,7 +61,7 @@ async def test_a_filter_without_items_says_so(make_app, settled):
         await settled(pilot)
         await pilot.press("f", *"reviewed", "enter")
         lines = await settled(pilot)
-        assert "no item matches the filter" in lines[5]
+        assert "no item matches the filter" in lines[4]
         await pilot.press("j", "enter", "end", "pageup")
         assert isinstance(pilot.app.screen, QueueScreen)
 
@@ -70,9 +70,9 @@ async def test_a_filter_handed_in_that_cannot_be_read_is_left_out_and_said(make_
     async with make_app(some(), view=View(where="official:maybe")).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
         assert len(items(lines)) == 12
-        assert "The filter was ignored: official: use one of pass" in lines[3]
+        assert "The filter was ignored: official: use one of pass" in lines[-2]
         await pilot.press("f", *"reviewed", "enter")
-        assert "ignored" not in (await settled(pilot))[3]
+        assert "ignored" not in (await settled(pilot))[-2]
 
 
 async def test_search_looks_into_the_texts_and_keeps_the_filter(make_app, settled):
@@ -83,7 +83,7 @@ async def test_search_looks_into_the_texts_and_keeps_the_filter(make_app, settle
         await pilot.press("slash", *"city 7?", "enter")
         lines = await settled(pilot)
         assert items(lines) == ["simple_7"]
-        assert "filter official:fail   search city 7?" in lines[2]
+        assert "filter official:fail · search city 7?" in lines[2]
 
 
 async def test_search_finds_an_id_and_says_where_it_found_nothing(make_app, settled):
@@ -112,7 +112,7 @@ async def test_the_cursor_stays_on_its_item_when_the_view_changes(make_app, sett
     async with make_app(some()).run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("j", "f", *"category:live_simple", "enter")
-        (under,) = [line for line in await settled(pilot) if line.startswith("▸")]
+        (under,) = [line for line in await settled(pilot) if line.startswith("▌")]
         assert under.split()[1] == "simple_5"
 
 
@@ -121,7 +121,7 @@ async def test_an_order_can_be_taken(make_app, settled):
         assert items(await settled(pilot))[0] == "simple_4"
         await pilot.press("o", "j")
         lines = await settled(pilot)
-        assert any("dataset" in line and line.startswith("▸") for line in lines)
+        assert any("dataset" in line and line.startswith("▌") for line in lines)
         await pilot.press("enter")
         lines = await settled(pilot)
         assert items(lines)[0] == "simple_0"
@@ -148,12 +148,12 @@ async def test_failures_are_listed_by_error_type_and_become_the_filter(make_app,
         await pilot.press("c")
         lines = await settled(pilot)
         assert lines[0].startswith(" 8 failures by error type · 2 groups")
-        assert lines[2].split() == ["▸", "5", "62", "%", "███▊", "value_error:string", "get_weather", "·", "city"]
+        assert lines[2].split() == ["▌", "5", "62", "%", "███▊", "value_error:string", "get_weather", "·", "city"]
         assert "enter show items" in lines[-1] and "right unfold" in lines[-1]
         await pilot.press("j", "enter")
         lines = await settled(pilot)
         assert items(lines) == ["simple_4", "simple_5", "simple_6"]
-        assert " filter effective:fail error:type_error:simple " in lines[2]
+        assert "filter effective:fail error:type_error:simple · " in lines[2]
 
 
 @pytest.mark.sweep
@@ -168,12 +168,16 @@ async def test_an_error_type_unfolds_into_functions_and_arguments(make_app, sett
         assert lines[2].endswith("3 get_weather · city")
         await pilot.press("left", "right")
         lines = await settled(pilot)
-        assert lines[2].startswith("▸") and "▾ value_error:string" in lines[2]
+        assert lines[2].startswith("▌") and "▾ value_error:string" in lines[2]
         assert [line.split()[-2:] for line in lines[3:5]] == [["get_weather", "city"], ["get_weather", "unit"]]
         await pilot.press("j", "j", "enter")
         lines = await settled(pilot)
         assert items(lines) == ["simple_8", "simple_9"]
-        assert lines[2].startswith(" filter effective:fail error:value_error:string function:get_weather ")
+        assert (
+            lines[2]
+            .partition(" · ")[2]
+            .startswith("filter effective:fail error:value_error:string function:get_weather ")
+        )
         assert pilot.app.screen.state.where.endswith(" argument:unit")
         await pilot.press("c")
         await settled(pilot)
@@ -194,7 +198,7 @@ async def test_folding_from_inside_leads_back_to_the_group(make_app, settled):
         await settled(pilot)
         await pilot.press("l", "j", "j", "h")
         lines = await settled(pilot)
-        assert lines[2].startswith("▸") and "▸ value_error:string" in lines[2][1:]
+        assert lines[2].startswith("▌") and "▸ value_error:string" in lines[2][1:]
         assert "type_error:simple" in lines[3]
 
 
@@ -203,12 +207,12 @@ async def test_the_runs_that_were_opened_are_not_a_part_of_the_filter(make_app, 
     runs = {"maple-8b": some(), "birch-70b": some()[:3], "elm-3b": some()[:5]}
     async with make_app(runs=runs, view=View(where="official:fail", runs=(1, 2))).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
-        assert " filter official:fail " in lines[2]
+        assert "filter official:fail · " in lines[2]
         assert "2 runs" in lines[0] and " of 15 reviewed" in lines[0]
         await pilot.press("F")
         lines = await settled(pilot)
-        assert lines[2].startswith(" all items")
-        assert lines[2].endswith("1/15")
+        assert lines[2].partition(" · ")[2].startswith("all items")
+        assert lines[2].rstrip("─ ").endswith("1/15")
         await pilot.press("c", "enter")
         await settled(pilot)
         assert " filter effective:fail error:" in (await settled(pilot))[2]
@@ -222,7 +226,7 @@ async def test_several_runs_have_a_column_and_one_can_be_taken(make_app, settled
     async with make_app(runs=runs).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
         assert "2 runs" in lines[0]
-        assert "model" in lines[4]
+        assert "model" in lines[3]
         await pilot.press("r")
         lines = await settled(pilot)
         assert "runs · 2 runs" in lines[0]
@@ -230,9 +234,9 @@ async def test_several_runs_have_a_column_and_one_can_be_taken(make_app, settled
         assert lines[birch].split()[1:] == ["3", "100.0", "%", "100.0", "%", "100.0", "%", "0"]
         await pilot.press(*["j"] * (birch - 2), "enter")
         lines = await settled(pilot)
-        assert lines[2].endswith("1/3")
+        assert lines[2].rstrip("─ ").endswith("1/3")
         assert "birch-70b" in lines[0]
-        assert "model" not in lines[4]
+        assert "model" not in lines[3]
 
 
 async def test_import_issues_are_listed(make_app, settled):

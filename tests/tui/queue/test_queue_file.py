@@ -50,7 +50,7 @@ async def test_a_share_is_walked_in_its_order_and_every_answer_names_its_queue(
     async with app.run_test(size=(100, 30)) as pilot:
         lines = await settled(pilot)
         assert "queue pilot · 0 of 8 reviewed · 1/8" in lines[2] and "your share" in lines[2]
-        assert [line.strip("▸ ").split()[0] for line in lines if "simple_" in line] == order
+        assert [line.strip("▌▸ ").split()[0] for line in lines if "simple_" in line] == order
         await pilot.press("enter")
         for place, name in enumerate(order):
             shown = await settled(pilot)

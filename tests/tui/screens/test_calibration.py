@@ -67,7 +67,7 @@ async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> Non
             at = next(at for at, line in enumerate(lines) if f"{source_label(each.source)} · correct · by hand" in line)
             own = lines[at : at + 11]
             for rate in each.rates:
-                (line,) = (line for line in own if line.strip("▸ ").startswith(MEASURE_LABELS[rate.metric] + " "))
+                (line,) = (line for line in own if line.strip("▌▸ ").startswith(MEASURE_LABELS[rate.metric] + " "))
                 assert all(part in line for part in format_measure(rate)) and line.split()[-1] == str(rate.n)
         await person.press("escape")
         assert isinstance(person.app.screen, QueueScreen)

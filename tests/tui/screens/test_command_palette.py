@@ -190,7 +190,7 @@ async def test_an_export_is_of_what_is_shown_and_replaces_nothing_unasked(
         assert isinstance(app.screen, AskScreen) and lines[-1].startswith(" export jsonl FILE:")
         app.screen.query_one(Input).value = str(file)
         await pilot.press("enter")
-        assert "3 labels of the items shown" in (await settled(pilot))[3]
+        assert "3 labels of the items shown" in (await settled(pilot))[-2]
         assert [json.loads(line)["id"] for line in file.read_text().splitlines()] == [f"simple_{n}" for n in (4, 5, 6)]
         file.write_text("mine")
         await pilot.press("colon")
@@ -206,7 +206,7 @@ async def test_an_export_is_of_what_is_shown_and_replaces_nothing_unasked(
         await settled(pilot)
         put(app, f"export jsonl {tmp_path}/nowhere/x.jsonl")
         await pilot.press("enter")
-        assert "No such file" in (await settled(pilot))[3]
+        assert "No such file" in (await settled(pilot))[-2]
 
 
 @pytest.mark.sweep
@@ -215,7 +215,7 @@ async def test_a_filter_is_saved_listed_taken_and_forgotten(make_app: Any, settl
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         await typed(pilot, settled, "save filter live", "enter")
-        assert "saved as @live" in (await settled(pilot))[3]
+        assert "saved as @live" in (await settled(pilot))[-2]
         await pilot.press("F")
         assert len(items(await settled(pilot))) == 12
         lines = await typed(pilot, settled, "@li")

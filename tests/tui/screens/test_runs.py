@@ -46,7 +46,7 @@ async def test_sorted_searched_and_left_as_it_was(make_app: Any, settled: Any) -
         await pilot.press("escape")
         lines = await settled(pilot)
         assert models(lines) == ["elm-3b", "maple-8b", "birch-70b"]
-        (under,) = [line for line in lines if line.startswith("▸")]
+        (under,) = [line for line in lines if line.startswith("▌")]
         assert "maple-8b" in under
         await pilot.press("escape")
         await settled(pilot)
@@ -101,7 +101,7 @@ async def test_enter_on_a_group_unfolds_it(make_app: Any, settled: Any) -> None:
         assert all(model in text for model in RUNS)
         await pilot.press("j", "j", "h")
         lines = await settled(pilot)
-        assert "birch-70b" not in "\n".join(lines) and any(line.startswith("▸") and "3 runs" in line for line in lines)
+        assert "birch-70b" not in "\n".join(lines) and any(line.startswith("▌") and "3 runs" in line for line in lines)
 
 
 async def test_blind_there_is_neither_a_rate_nor_an_order_that_tells_one(make_app: Any, settled: Any) -> None:

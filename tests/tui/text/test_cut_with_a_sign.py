@@ -54,6 +54,6 @@ async def test_what_a_bar_has_no_room_for_is_told(make_app: MakeApp, settled) ->
     app = make_app([{}])
     async with app.run_test(size=(60, 20)) as pilot:
         await settled(pilot)
-        app.screen.query_one("#runs", LineBar).show(make_line("x" * 61))
+        app.screen.query_one("#rates", LineBar).show(make_line("x" * 61))
         await pilot.pause()
-        assert screen_lines(app)[0] == "x" * 59 + "…"
+        assert screen_lines(app)[1] == "x" * 59 + "…"

@@ -14,6 +14,7 @@ from fcreview.store.rows import ColumnWidths, QueueRow, RunRow, View
 from fcreview.tui.keymap import KeymapError, validate_keymap
 from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import QueueColumns, queue_heading_line, queue_row_line
+from fcreview.tui.text.graphics import top_line
 from fcreview.tui.text.lines import (
     TextColumn,
     format_pass_rate,
@@ -249,40 +250,49 @@ def test_rates():
 
 @pytest.mark.parametrize("cells", [60, 80, 160])
 @pytest.mark.parametrize("runs", [[run_row("m" * 200)], [run_row(), run_row("b")], [], None])
-def test_the_run_line_fits_and_keeps_the_count_of_reviews(cells, runs):
-    line = header.runs_line(runs, "annotator-with-a-long-name", cells)
+def test_the_top_line_fits_and_keeps_the_count_of_reviews(cells, runs):
+    progress = header.progress_line("annotator-with-a-long-name", (3, 4), cells, by_all=9)
+    path = header.queue_path("result", runs, View(), "", "")
+    line = top_line(path, progress, cells)
     assert line_width(line) <= cells
-    if runs:
-        assert plain_text(line).endswith(f" · 0 of {4 * len(runs)} reviewed ({len(runs)} by all) ")
+    assert "3 of 4" in plain_text(line) and "ann" in plain_text(line)
+    assert ("(9 by all)" in plain_text(line)) is (cells == 160)
 
 
-def test_the_run_line_names_languages_behind_what_is_common():
+def test_the_path_names_folder_run_and_order_or_filter():
+    one, two = [run_row("gpt-4o")], [run_row(), run_row("b")]
+    assert header.queue_path("result", one, View(), "", "") == ("result/", "gpt-4o", "failures")
+    assert header.queue_path("", two, View(where="official:fail"), "official:fail", "") == ("2 runs", "official:fail")
+    assert header.queue_path("", two, View(items=(1, 2)), "", "") == ("2 runs", "2 selected items")
+    assert header.queue_path("r", None, View(), "", "") == ("r/", "opening")
+
+
+def test_the_facts_name_languages_behind_what_is_common():
     runs = [run_row(), run_row("b")]
     kind = runs[0].info.full_title
     runs[1].info.language = "zh"
-    assert f"{kind} en, zh  " in plain_text(header.runs_line(runs, "alice", 80))
+    assert header.queue_facts(runs, View(), "", "", (1, 2), 80).startswith(f"{kind} en, zh · all items")
 
 
-def test_the_run_line_counts_what_the_annotator_reviewed_and_others_only_where_they_did_more():
-    mine = dataclasses.replace(run_row(), yours=1)
-    assert plain_text(header.runs_line([mine], "alice", 80)).endswith("alice · 1 of 4 reviewed ")
-    theirs = dataclasses.replace(run_row(), yours=0, reviewed=3)
-    assert plain_text(header.runs_line([theirs], "alice", 80)).endswith("alice · 0 of 4 reviewed (3 by all) ")
-    assert plain_text(header.runs_line([theirs], "alice", 80, blind=True)).endswith("alice · 0 of 4 reviewed ")
+def test_the_top_line_counts_what_others_reviewed_only_where_they_did_more():
+    assert "by all" not in plain_text(header.progress_line("alice", (1, 4), 120, by_all=1))
+    assert plain_text(header.progress_line("alice", (0, 4), 120, by_all=3)).endswith(
+        "0 of 4 reviewed (3 by all)   alice"
+    )
+    assert plain_text(header.progress_line("alice", (0, 4), 120)).endswith("0 of 4 reviewed   alice")
 
 
 def test_a_long_filter_is_shown_rather_than_the_order():
-    text = plain_text(header.view_line(View(), "effective:fail error:" + "x" * 40, "", header.QueueProgress(3, 85), 80))
-    assert text.startswith(" filter effective:fail error:" + "x" * 40)
-    assert text.endswith(" · 3/85 ")
-    assert "order" not in text
+    text = header.queue_facts([run_row()], View(), "effective:fail error:" + "x" * 40, "", (3, 85), 80)
+    assert text == "filter effective:fail error:" + "x" * 40 + " · 3/85"
+    short = header.queue_facts([run_row()], View(), "effective:fail error:" + "x" * 90, "", (3, 85), 60)
+    assert display_width(short) == 60 and short.endswith("… · 3/85")
 
 
-def test_the_view_line_shows_filter_and_search_as_typed():
+def test_the_facts_show_filter_and_search_as_typed():
     view = View(where='(official:fail) text:"x"', queue="random", seed=7)
-    text = plain_text(header.view_line(view, "official:fail", "x", header.QueueProgress(3, 1200), 80))
-    assert text.startswith(" filter official:fail   search x ")
-    assert text.endswith("order random (seed 7) · 3/1,200 ")
+    text = header.queue_facts([run_row()], view, "official:fail", "x", (3, 1200), 80)
+    assert text == "bfcl V4 · filter official:fail · search x · order random (seed 7) · 3/1,200"
 
 
 def test_a_table_that_is_too_wide_takes_from_its_last_column_first():

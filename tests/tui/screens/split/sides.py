@@ -12,7 +12,7 @@ from fcreview.tui.screens.item_pane import ItemPane
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.split_view import SplitView
 from fcreview.tui.text.lines import plain_text
-from fcreview.tui.widgets.document_view import LineBar, PaneTitle
+from fcreview.tui.widgets.document_view import LineBar
 
 TWO, ONE = (160, 50), (80, 24)
 
@@ -47,9 +47,8 @@ def status(app: App[Any]) -> str:
 
 
 def focused(app: App[Any]) -> str:
-    """The pane with the focus, as it is told without colour."""
-    (heavy,) = [title for title in queue_of(app).query(PaneTitle) if "━" in plain_text(title.line)]
-    return plain_text(heavy.line).split()[1]
+    """The pane with the focus, as it is told without colour: only the list with the focus marks the whole row."""
+    return "list" if queue_of(app).list.reverse_cursor else "item"
 
 
 def journal(store: Store) -> list[tuple[str, Any]]:

@@ -24,8 +24,8 @@ def test_each_has_what_it_needs_and_nothing_jumps_by_more_than_the_least() -> No
 
 
 def column(lines: list[str]) -> list[str]:
-    """What stands behind the last line between columns."""
-    return [line.rpartition("│")[2].rstrip() for line in lines if "│" in line]
+    """What stands behind the line beside the item, the third after the border of the list."""
+    return [line.split("│")[3].rstrip() for line in lines if line.count("│") > 2]
 
 
 def marked(lines: list[str]) -> list[str]:
@@ -65,6 +65,6 @@ async def test_an_item_without_functions_has_the_room_to_itself(make_app: Callab
         before = await settled(pilot)
         await pilot.press("j")
         lines = await settled(pilot)
-        assert {line.count("│") for line in before[5:20]} == {2} and {line.count("│") for line in lines[5:20]} == {1}
+        assert {line.count("│") for line in before[5:20]} == {3} and {line.count("│") for line in lines[5:20]} == {2}
         await pilot.press("k")
         assert await settled(pilot) == before

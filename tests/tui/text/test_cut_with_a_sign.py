@@ -31,7 +31,7 @@ def test_a_line_is_whole_or_ends_in_the_sign(parts: list[str], cells: int) -> No
 def test_a_row_of_a_list_and_a_line_at_an_edge_are_cut_with_the_sign() -> None:
     row = (("> ", ""), ("text where calls were expected", ""))
     assert render_list_strip(row, 12, Style()).text == "> text wher…"
-    assert render_list_strip((("wide", ""), ("   ", "")), 4).text == "wide"
+    assert render_list_strip((("wide", ""), ("   ", "")), 4, Style()).text == "wide"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 20)])

@@ -40,6 +40,7 @@ class Picture:
 
 
 PICTURES = (
+    Picture("overview", "bfcl", ("v",), (120, 34)),
     Picture("queue", "bfcl"),
     Picture("clusters", "bfcl", ("c",)),
     Picture("item", "bfcl", item="multi_turn_base_0"),

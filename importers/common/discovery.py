@@ -6,10 +6,12 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from fcreview.model.item import ImportIssue
-from fcreview.run_plan import RunPlan
+
+if TYPE_CHECKING:
+    from fcreview.run_plan import RunPlan
 
 SKIPPED_FOLDERS = frozenset(
     {".fcreview", ".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache"}

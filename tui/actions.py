@@ -14,7 +14,7 @@ conflict with tmux or with the flow control of the terminal.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,10 @@ APP_ACTIONS = [
 ]
 
 MODAL_HELP_ACTIONS = APP_ACTIONS[:1]
-"""Actions of the app that modal lists bind themselves, because Textual disables the keys of the app there."""
+"""Actions of the app that modal lists bind themselves, because Textual disables the keys of the app there. The key of
+the palette has priority, so it works there as well."""
+PROMPT_HELP_ACTIONS = [replace(MODAL_HELP_ACTIONS[0], has_hint=False)]
+"""Help in prompts, whose key line is full."""
 
 LIST_ACTIONS = [
     Action("list.down", "j,down", "move(1)", "move to the next line", has_hint=False),
@@ -222,6 +225,7 @@ ITEM_ACTIONS = [
     Action("item.search", "slash", "search", "search in the item", has_hint=False),
     Action("item.raw", "R", "raw", "show raw records", has_hint=False),
     Action("item.copy", "y", "copy", "copy", has_hint=False),
+    Action("item.overview", "v", "app.overview", "show the overview", has_hint=False),
     Action("item.back", "q,escape,backspace", "back", "go back to the queue", has_hint=False),
 ]
 

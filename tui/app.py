@@ -24,7 +24,6 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.theme import Theme
-from textual.widgets import Input
 
 from fcreview.store.rows import View
 from fcreview.tui.actions import APP_ACTIONS
@@ -133,13 +132,12 @@ N_COLOURS = {"standard": 16, "256": 256, "truecolor": 1 << 24}
 """Number of colours of each colour system of Rich."""
 MIN_TERMINAL_SIZE = (60, 15)
 """Smallest supported terminal, in columns and rows."""
-PALETTE_CONTEXT_ACTIONS = ("queue.filter", "item.next")
-"""Ids of an action of the queue and an action of the item. The palette is available on screens that have either
-action."""
 
 
 class TerminalTooSmallScreen(GuardedScreen[None]):
     """Screen that covers all other screens while the terminal is too small."""
+
+    takes_text = True
 
     def compose(self) -> ComposeResult:
         yield LineBar()
@@ -268,21 +266,22 @@ class FcreviewApp(App[int]):
 
     def action_palette(self) -> None:
         from fcreview.tui.screens.command_palette import CommandPaletteScreen
-        from fcreview.tui.screens.palette_commands import PaletteContext
+        from fcreview.tui.screens.palette_context import PaletteContext
 
         self.push_screen(CommandPaletteScreen(PaletteContext(self, self.session, self._state)))
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Allow the action `palette` only where keys of the queue or of an item are active.
+    def action_overview(self) -> None:
+        from fcreview.tui.screens.navigation import open_overview
 
-        Allow every other action.
-        """
+        open_overview(self, self.session)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        """Allow the action `palette` except where its key types text. Allow every other action."""
         if action != "palette":
             return True
-        if isinstance(self.focused, Input):
+        if not self.screen_stack or (self.focused is not None and self.focused.check_consume_key("colon", ":")):
             return False
-        nodes = (self.focused or self.screen).ancestors_with_self if self.screen_stack else []
-        return any(getattr(each, "id", "") in PALETTE_CONTEXT_ACTIONS for node in nodes for each in type(node).BINDINGS)
+        return isinstance(self.screen, GuardedScreen) and not self.screen.takes_text
 
     def on_key(self, event: events.Key) -> None:
         """Handle a key without an action: ring the bell while a screen opens, else call `no_key` of the screen."""

@@ -18,7 +18,8 @@ from textual.worker import Worker
 
 from fcreview.tui.actions import COMMAND_PALETTE_ACTIONS
 from fcreview.tui.key_bindings import make_bindings
-from fcreview.tui.screens.palette_commands import MIN_QUERY, PaletteContext, PaletteProvider
+from fcreview.tui.screens.palette_commands import MIN_QUERY, PaletteProvider
+from fcreview.tui.screens.palette_context import PaletteContext
 from fcreview.tui.text.theme import style, symbols
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import KeyLine
@@ -50,6 +51,7 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
     command that matched an earlier query.
     """
 
+    takes_text = True
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COMMAND_PALETTE_ACTIONS)  # used until the input has focus
     CSS = """
     CommandPaletteScreen { background: transparent; align: left bottom; }

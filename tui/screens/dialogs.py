@@ -13,7 +13,7 @@ from textual.widgets import Input, Static
 
 from fcreview.model.review import Fault
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.tui.actions import FAULT_ACTIONS, NOTE_ACTIONS, PROMPT_ACTIONS, TAG_ACTIONS
+from fcreview.tui.actions import FAULT_ACTIONS, NOTE_ACTIONS, PROMPT_ACTIONS, PROMPT_HELP_ACTIONS, TAG_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, key_hints, keys_for, make_bindings
 from fcreview.tui.text.layout import DOCUMENT_START
 from fcreview.tui.text.lines import Line, key_hints_line, line_width, truncate_middle
@@ -28,6 +28,7 @@ from fcreview.tui.widgets.screens import GuardedModalScreen
 class AskScreen(GuardedModalScreen[str | None]):
     """Prompt for one line of text. The result is the text, or None after Esc."""
 
+    takes_text = True
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(PROMPT_ACTIONS)
     CSS = """
     AskScreen { background: transparent; align: left bottom; }
@@ -58,7 +59,7 @@ class AskScreen(GuardedModalScreen[str | None]):
 class FaultScreen(GuardedModalScreen[Fault | None]):
     """Prompt for the fault, which the user answers with one letter. The result is None after Esc."""
 
-    BINDINGS: ClassVar[list[BindingType]] = make_bindings(FAULT_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(FAULT_ACTIONS, PROMPT_HELP_ACTIONS)
     CSS = """
     FaultScreen { background: transparent; align: left bottom; }
     FaultScreen LineBlock { background: $background; }
@@ -126,6 +127,7 @@ class NoteScreen(GuardedModalScreen[str | None]):
     The result is the note (empty to clear it), or None if the user cancelled or changed nothing.
     """
 
+    takes_text = True
     CSS = """
     NoteScreen { background: transparent; align: left bottom; }
     NoteScreen > Vertical { height: 6; width: 1fr; background: $background; border-top: solid $border; }
@@ -209,7 +211,8 @@ class TagsScreen(GuardedModalScreen[list[str] | None]):
     Tags from earlier reviews are appended when they have been loaded.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = make_bindings(TAG_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(TAG_ACTIONS, PROMPT_HELP_ACTIONS)
+    has_unsaved_input = True
     CSS = """
     TagsScreen { background: transparent; align: left bottom; }
     TagsScreen > Vertical { height: 10; width: 1fr; background: $background; border-top: solid $border; }

@@ -20,7 +20,7 @@ from textual.binding import BindingType
 from textual.widgets import TextArea
 
 from fcreview.model.sanitize import sanitize
-from fcreview.tui.actions import GOLDEN_EDITOR_ACTIONS, GOLDEN_TEXT_ACTIONS
+from fcreview.tui.actions import GOLDEN_EDITOR_ACTIONS, GOLDEN_TEXT_ACTIONS, PROMPT_HELP_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, key_hints, keys_for, make_bindings
 from fcreview.tui.review.golden_editor import CheckedText, check_text, initial_text, line_and_column, recheck_runs
 from fcreview.tui.review.item_reviewer import ItemView
@@ -64,7 +64,8 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     The result is None if it was cancelled.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = make_bindings(GOLDEN_EDITOR_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(GOLDEN_EDITOR_ACTIONS, PROMPT_HELP_ACTIONS)
+    has_unsaved_input = True
     AUTO_FOCUS = ""  # the focus must not move when the prompt for the reason closes
     CSS = """
     GoldenScreen { background: $background; layout: vertical; }

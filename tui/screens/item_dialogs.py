@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from fcreview.model.address import RESPONSE, describe_address
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import View
-from fcreview.tui.actions import COPY_ACTIONS, OVERRIDE_REASON_ACTIONS
+from fcreview.tui.actions import COPY_ACTIONS, OVERRIDE_REASON_ACTIONS, PROMPT_HELP_ACTIONS
 from fcreview.tui.item_view.document import join_records
 from fcreview.tui.key_bindings import active_key_names, key_hints, make_bindings
 from fcreview.tui.review.cursor import Cursor
@@ -101,7 +101,7 @@ def _record_answer(
 class CopyScreen(GuardedModalScreen[str | None]):
     """Prompt for what to copy. The result is the `kind` for `text_to_copy`, or None if the prompt was cancelled."""
 
-    BINDINGS: ClassVar[list[BindingType]] = make_bindings(COPY_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(COPY_ACTIONS, PROMPT_HELP_ACTIONS)
     CSS = """
     CopyScreen { background: transparent; align: left bottom; }
     CopyScreen LineBar { background: $background; }
@@ -226,7 +226,7 @@ def show_records(view: ItemView, session: Session) -> None:
 class OverrideReasonScreen(GuardedModalScreen[int | None]):
     """Prompt for the reason for an override. The result is the number of the reason, from 1, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERRIDE_REASON_ACTIONS)
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERRIDE_REASON_ACTIONS, PROMPT_HELP_ACTIONS)
     CSS = """
     OverrideReasonScreen { background: transparent; align: left bottom; }
     OverrideReasonScreen LineBar { background: $background; }

@@ -302,6 +302,12 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._message = message
         self._draw()
 
+    @property
+    def idle_keys(self) -> frozenset[str]:
+        """Ids of actions that are not available in blind mode. The key line, help and palette omit them."""
+        hidden = ("overview.adjudicate", "overview.suspects", "overview.compare")
+        return frozenset(hidden if self._overview.blind else ())
+
     def no_key(self, key: str) -> None:
         self._show_message(unavailable_key_message(self.app, key))
 

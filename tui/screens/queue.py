@@ -33,7 +33,7 @@ from fcreview.tui.widgets.screens import GuardedScreen
 
 if TYPE_CHECKING:
     from fcreview.tui.screens.item_pane import ItemScreen
-    from fcreview.tui.screens.overview import OverviewChoice
+    from fcreview.tui.screens.overview import OverviewChoice, OverviewScreen
 
 ITEM_MODULE = "fcreview.tui.screens.item_pane"
 PRELOAD_DELAY = 0.3
@@ -147,16 +147,21 @@ class QueueScreen(GuardedScreen[None]):
             self.action_overview()
 
     def action_overview(self) -> None:
+        self.app.push_screen(self.make_overview(), self._leave_overview)
+
+    def make_overview(self) -> OverviewScreen:
         from fcreview.tui.screens.overview import OverviewScreen
 
-        screen = OverviewScreen(self._session, View(runs=self.state.scope), blind=self.state.blind)
-        self.app.push_screen(screen, self._leave_overview)
+        return OverviewScreen(self._session, View(runs=self.state.scope), blind=self.state.blind)
 
     def _leave_overview(self, choice: OverviewChoice | None) -> None:
-        """Show what was chosen on the overview, for all items of the runs."""
         if choice is None:
             self._reload_after(self.pane.cursor_position.item)
-            return
+        else:
+            self.apply_overview_choice(choice)
+
+    def apply_overview_choice(self, choice: OverviewChoice) -> None:
+        """Show what was chosen on the overview, for all items of the runs."""
         menu_name, value = choice
         if menu_name == "adjudicate":
             self.action_adjudicate()

@@ -18,6 +18,10 @@ class GuardedScreen(Screen[T]):
     that are pressed in quick succession can reach a screen after it has closed, or after another screen has covered it.
     """
 
+    takes_text = False
+    """Whether every key types text, from the moment the screen opens. The command palette is not available then."""
+    has_unsaved_input = False
+    """Whether closing the screen may discard input. The command palette then offers nothing that closes it."""
     _result_when_uncovered: tuple[T | None] | None = None
     """Result of a screen that was closed while another screen covered it. The screen closes when it is uncovered."""
 

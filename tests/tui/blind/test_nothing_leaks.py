@@ -79,7 +79,10 @@ def palette_walk(*words: str) -> list[Step]:
     ]
 
 
-OFFERED = ("item_", "zaphod", "told", "@told", "report", "export csv", "disagreement", "official")
+OFFERED = (
+    *("item_", "compare", "overview", "zaphod", "told"),
+    *("@told", "report", "export csv", "disagreement", "official"),
+)
 HISTORY_WALK: list[Step] = [
     ("f", "up"), ("up",), ("escape",), ("f", "at"), ("tab",), ("escape",), ("slash", "up"), ("escape",),
 ]  # fmt: skip
@@ -89,7 +92,7 @@ ITEM_WALK: list[Step] = [
     ("slash", *"zaphod", "enter"), ("slash", *"quokka", "enter"), ("s",), ("S",), ("slash", *"vellum", "enter"),
     ("e",), ("j", "escape"), ("w",), ("escape",), ("n", *"odd", "enter"), ("z",), ("question_mark",), ("escape",),
     ("0",), ("z",), ("right_curly_bracket",), ("left_curly_bracket",),
-    ("W",), ("escape",), ("E",), ("escape",), ("N",), ("escape",), ("O",), ("escape",), ("3",),
+    ("v",), ("escape",), ("W",), ("escape",), ("E",), ("escape",), ("N",), ("escape",), ("O",), ("escape",), ("3",),
 ]  # fmt: skip
 
 
@@ -127,7 +130,7 @@ async def walked(workspace: Workspace, size: tuple[int, int]) -> list[str]:
             if "enter open" in screen_lines(app)[-1]:
                 await do(("enter",))
             if at == 0:
-                await do(*palette_walk(*OFFERED[:3], *OFFERED[4:]))
+                await do(*palette_walk(*OFFERED[:5], *OFFERED[6:]))
             await do(*ITEM_WALK, ("right_square_bracket",))
         await do(("q",), ("o", "enter"), ("colon",), ("escape",))
     kept.append(f"left with: {app.return_value!r} {app.return_code}")

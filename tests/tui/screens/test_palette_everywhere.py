@@ -1,0 +1,173 @@
+"""The palette opens on every screen and list, and what is chosen there works from each of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from textual.command import CommandList
+
+from fcreview.cli.wiring import build_golden_services
+from fcreview.tui.exports import ReportServices
+from fcreview.tui.screens.command_palette import CommandPaletteScreen, PaletteInput
+from fcreview.tui.screens.compare import CompareScreen
+from fcreview.tui.screens.help import HelpScreen
+from fcreview.tui.screens.item_pane import ItemScreen
+from fcreview.tui.screens.overview import OverviewScreen
+from fcreview.tui.screens.queue import QueueScreen
+from tests.faults.hostile.exercise import harmful
+from tests.tui.screens.test_command_palette import HOSTILE
+
+FAILING = {"official": False, "error_type": "value_error:string", "first_difference": 'city "a" (golden "b")'}
+RUNS = {"maple-8b": [FAILING, {"official": True}, FAILING], "birch-8b": [{"official": True}, {"official": True}]}
+PLACES = {
+    "queue": (), "overview": ("v",), "order": ("o",), "clusters": ("c",), "runs": ("r",), "issues": ("i",),
+    "agreement": ("a",), "calibration": ("C",), "adjudication": ("x",), "help": ("question_mark",),
+    "item": ("enter",), "overview over an item": ("enter", "v"), "pager": ("enter", "R"), "fault": ("enter", "f", "w"),
+    "tags": ("enter", "f", "e"), "copy": ("enter", "y"), "compare": ("r", "j", "x", "j", "x"),
+    "help over a list": ("c", "question_mark"), "golden editor": ("enter", "G", "escape"),
+}  # fmt: skip
+STAYING = ("tags", "golden editor")
+"""Prompts with input that would be lost."""
+
+
+@pytest.fixture
+def app(make_app: Any) -> Any:
+    made = make_app(runs=RUNS)
+    made.session.report_services = ReportServices(lambda *_: "accuracy 71.3 %", lambda _: pytest.fail("not asked for"))
+    made.session.golden_support = build_golden_services()
+    return made
+
+
+async def go(pilot: Any, settled: Any, place: str) -> None:
+    await settled(pilot)
+    for key in PLACES[place]:
+        await pilot.press(key)
+        await settled(pilot)
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_it_opens_shows_the_keys_of_the_screen_and_closes(app: Any, settled: Any, place: str) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await go(pilot, settled, place)
+        under, keys = (
+            app.screen,
+            {active.binding.id for active in app.screen.active_bindings.values() if active.enabled},
+        )
+        await pilot.press("colon")
+        await settled(pilot)
+        assert isinstance(app.screen, CommandPaletteScreen), under
+        shown = {option.prompt.plain[:7].strip() for option in app.screen.query_one(CommandList).options}
+        assert {"action", "theme", "report", "export"} <= shown
+        assert {each.id for each in app.screen._target.actions} >= {
+            each for each in keys if each and each != "app.palette" and each not in getattr(under, "idle_keys", ())
+        }
+        await pilot.press("escape")
+        await settled(pilot)
+        assert app.screen is under
+        await pilot.press("question_mark")
+        await settled(pilot)
+        assert isinstance(app.screen, HelpScreen) or place.startswith("help")
+
+
+@pytest.mark.parametrize("place", [each for each in PLACES if each not in STAYING])
+async def test_an_order_leads_to_the_queue_from_everywhere(app: Any, settled: Any, place: str) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await go(pilot, settled, place)
+        await pilot.press("colon", *"order dataset", "enter")
+        lines = await settled(pilot)
+        assert isinstance(app.screen, QueueScreen) and "order dataset" in lines[2], place
+        await pilot.press("colon", *"simple_2", "enter")
+        await settled(pilot)
+        assert isinstance(app.screen, ItemScreen)
+
+
+@pytest.mark.parametrize("place", ["overview", "clusters", "item", "adjudication"])
+async def test_clusters_comparisons_and_the_report_open_from_everywhere(app: Any, settled: Any, place: str) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await go(pilot, settled, place)
+        under = app.screen
+        await pilot.press("colon", *"compare birch maple", "enter")
+        lines = await settled(pilot)
+        assert isinstance(app.screen, CompareScreen) and "birch-8b" in lines[0]
+        await pilot.press("q")
+        await settled(pilot)
+        assert app.screen is under
+        await pilot.press("colon", *"compare 1 1", "enter")
+        await settled(pilot)
+        assert app.screen is under
+        await pilot.press("colon", *"overview", "enter")
+        await settled(pilot)
+        assert isinstance(app.screen, OverviewScreen)
+
+
+@pytest.mark.parametrize("place", STAYING)
+async def test_unsaved_input_is_not_left(app: Any, settled: Any, place: str) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await go(pilot, settled, place)
+        await pilot.press("colon", *"order data")
+        await settled(pilot)
+        rows = [option.prompt.plain for option in app.screen.query_one(CommandList).options]
+        assert not [row for row in rows if row.startswith((" order", " run", " item"))]
+
+
+async def test_the_overview_opens_over_an_item_and_its_choice_leaves_it(app: Any, settled: Any) -> None:
+    async with app.run_test(size=(100, 34)) as pilot:
+        await go(pilot, settled, "item")
+        item = app.screen
+        await pilot.press("v")
+        await settled(pilot)
+        assert isinstance(app.screen, OverviewScreen)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert app.screen is item
+        await pilot.press("v")
+        await settled(pilot)
+        await pilot.press("f")
+        lines = await settled(pilot)
+        assert isinstance(app.screen, QueueScreen) and "failures" in lines[2]
+
+
+async def test_a_colon_is_typed_in_text_fields(app: Any, settled: Any) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settled(pilot)
+        for keys in (("slash",), ("enter", "slash"), ("n",), ("escape", "q", "r", "slash")):
+            for key in keys:
+                await pilot.press(key)
+                await settled(pilot)
+            await pilot.press("colon")
+            await settled(pilot)
+            assert not isinstance(app.screen, CommandPaletteScreen), keys
+            await pilot.press("escape")
+            await settled(pilot)
+
+
+@pytest.mark.parametrize("place", ["overview", "clusters", "help"])
+async def test_hostile_ids_and_models_are_literal_there(make_app: Any, settled: Any, place: str) -> None:
+    hostile = [FAILING | {"id": each} for each in HOSTILE]
+    app = make_app(runs={"maple[/b]": hostile, "birch[red]\x1b[2J": hostile})
+    async with app.run_test(size=(100, 40)) as pilot:
+        await go(pilot, settled, place)
+        for text in ("q7x[", "maple[/b]", "compare"):
+            await pilot.press("colon")
+            await settled(pilot)
+            app.screen.query_one(PaletteInput).value = text
+            lines = "\n".join(await settled(pilot))
+            assert isinstance(app.screen, CommandPaletteScreen) and text in lines and not harmful(lines)
+            await pilot.press("escape")
+            await settled(pilot)
+
+
+async def test_blind_it_offers_no_comparison_and_no_verdicts_anywhere(make_app: Any, settled: Any) -> None:
+    app = make_app(runs=RUNS, blind=True)
+    app.session.report_services = ReportServices(lambda *_: pytest.fail("told"), lambda _: pytest.fail("told"))
+    async with app.run_test(size=(100, 60)) as pilot:
+        for place in ("overview", "item"):
+            await settled(pilot)
+            await go(pilot, settled, place)
+            await pilot.press("colon")
+            text = "\n".join(await settled(pilot))
+            for word in ("compare", "clusters", "adjudicate", "agreement", "calibration", "value_error"):
+                assert word not in text, (place, word)
+            await pilot.press("escape", "escape")
+            await settled(pilot)

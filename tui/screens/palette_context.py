@@ -1,0 +1,204 @@
+"""Objects on which the commands of the palette act: the screen below it, the queue, the session and its exports."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from threading import Event
+from typing import TYPE_CHECKING, Any, Literal
+
+from textual.app import App
+
+from fcreview.errors import FcreviewError
+from fcreview.model.sanitize import sanitize
+from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
+from fcreview.store.rows import ItemMatch, RunRow
+from fcreview.tui.actions import ACTIONS, Action
+from fcreview.tui.exports import ExportRequest, write_export
+from fcreview.tui.key_bindings import available_actions
+from fcreview.tui.queue.loader import queue_file_shares
+from fcreview.tui.review.status import StatusMessage
+from fcreview.tui.screens.dialogs import AskScreen
+from fcreview.tui.screens.navigation import find_queue, focused_item_pane, open_overview, return_to_queue
+from fcreview.tui.screens.pager import PagerScreen, PagerText
+
+if TYPE_CHECKING:
+    from fcreview.tui.queue.state import QueueState
+    from fcreview.tui.session import Session
+
+MAX_ITEMS = 20
+"""Largest number of items that a search returns."""
+
+
+class PaletteContext:
+    """Objects on which commands act: the screen below the palette, the queue and the session.
+
+    Create the context before the palette covers the screen.
+    """
+
+    def __init__(self, app: App[Any], session: Session, state: QueueState) -> None:
+        self.app, self.session, self.state = app, session, state
+        self._queue = find_queue(app)
+        self._is_queue_on_top = app.screen is self._queue
+        pane = focused_item_pane(app)
+        self._item_pane = pane if pane is not None and not pane.opening else None
+        self.actions = [action for action in available_actions(app.screen) if action.id != "app.palette"]
+        is_unfinished = any(getattr(screen, "has_unsaved_input", False) for screen in app.screen_stack)
+        self.has_queue = self._queue is not None and not is_unfinished and (pane is None or not pane.opening)
+        """Whether the queue can be shown and changed, and items can be opened."""
+        self.runs: Sequence[RunRow] = ()
+        self.queue_files: Mapping[str, bool] = {}
+        """Maps the name of each queue file to whether it has a share for the annotator."""
+        self.items: Sequence[ItemMatch] = ()
+        """Items whose id matches the typed query."""
+
+    async def load(self) -> None:
+        """Read runs and queue files from the store."""
+        self.queue_files = await self.session.query(queue_file_shares)
+        runs, scope = await self.session.query(lambda store: store.fetch_runs()), self.state.scope
+        self.runs = [run for run in runs if not scope or run.run in scope]
+
+    async def find_items(self, query: str) -> None:
+        """Set `items` to the items whose id contains every word of the query.
+
+        An item that is in several runs is listed once, preferably in the run on screen.
+        """
+        scope, run = self.state.scope, self.state.run
+        if self._item_pane is not None:
+            run = self._item_pane.item_reviewer.displayed.detail.row.run
+        self.items = await self.session.query(
+            lambda store: store.search_item_ids(query, scope, run, MAX_ITEMS), interruptible=True
+        )
+
+    def show_message(self, message: str, style: str = "warn") -> None:
+        """Show a message in the status line of the item, above the queue, or as a toast on other screens."""
+        if self._item_pane is not None and self._item_pane.screen is self.app.screen:
+            self._item_pane.show_message(StatusMessage(sanitize(message), style))
+        elif self._queue is not None and self.app.screen is self._queue:
+            self._queue.show_message(sanitize(message))
+        else:
+            severity: Literal["information", "error"] = "error" if style == "bad" else "information"
+            self.app.notify(sanitize(message), severity=severity, markup=False)
+
+    def open_item(self, item: int) -> None:
+        if self._item_pane is not None and not self._is_queue_on_top:
+            self.app.push_screen(self._item_pane.make_screen(self.state.view, item))
+        elif self._is_queue_on_top and self._queue is not None:
+            self._queue.find_and_open(item)
+        else:
+            return_to_queue(self.app, self.session, lambda queue: queue.find_and_open(item))
+
+    def change_queue(self, menu_name: str, choice: Any) -> None:
+        """Return to the queue and apply a choice of the menu `menu_name` of `QueueMenus`."""
+        return_to_queue(self.app, self.session, lambda queue: queue.apply_choice(menu_name, choice))
+
+    def queue_actions(self) -> Sequence[Action]:
+        """Return the lists and screens that open from the queue, unless the queue is the screen below the palette."""
+        if self._queue is None or self._is_queue_on_top:
+            return []
+        present = {action.action for action in self.actions} | self._queue.idle_keys
+        screens = ("overview", "clusters", "runs", "issues", "agreement", "calibration", "adjudicate")
+        names = [name for screen in screens if (name := f"queue.{screen}") not in present]
+        return [ACTIONS[name] for name in names if ACTIONS[name].action not in present]
+
+    def run_queue_action(self, action: Action) -> None:
+        """Return to the queue and run an action there, except that the overview opens above the current screen."""
+        if action.id == "queue.overview":
+            open_overview(self.app, self.session)
+        else:
+            return_to_queue(self.app, self.session, lambda queue: queue.run_action(action.action))
+
+    def compare(self, names: str) -> None:
+        """Compare two runs, named by number or model and separated by a space."""
+        for first in range(1, len(words := names.split())):
+            pair = [self._find_run(" ".join(part)) for part in (words[:first], words[first:])]
+            if pair[0] is not None and pair[1] is not None and pair[0] is not pair[1]:
+                self.show_comparison(pair[0], pair[1])
+                return
+        self.show_message(f"compare {names}: enter the numbers or models of two runs")
+
+    def _find_run(self, name: str) -> RunRow | None:
+        """Return the run with this number or model, or the only run whose model contains the name."""
+        matches = [run for run in self.runs if name in (str(run.run), run.info.model)]
+        matches = matches or [run for run in self.runs if name.lower() in run.info.model.lower()]
+        return matches[0] if len(matches) == 1 else None
+
+    def show_comparison(self, a: RunRow, b: RunRow) -> None:
+        from fcreview.tui.screens.compare import CompareScreen
+
+        self.app.push_screen(CompareScreen(self.session, self.state.view, (a, b)))
+
+    def show_report(self) -> None:
+        self.app.push_screen(PagerScreen("report", self._format_report, folder=self.session.folder))
+
+    async def _format_report(self) -> PagerText:
+        """Format the report.
+
+        If the screen is closed, stop after the current run, so that other queries can use the store.
+        """
+        services, runs, is_closed = self.session.report_services, self.state.view.runs, Event()
+        if services is None:
+            return PagerText("", "")
+        format_report = services.format_report
+        try:
+            text = await self.session.query(lambda store: format_report(store, runs, is_closed.is_set))
+        except asyncio.CancelledError:
+            is_closed.set()
+            raise
+        except FcreviewError as error:
+            text = str(error)
+        return PagerText(text, text)
+
+    def export(self, name: str, path: str) -> None:
+        """Write the items of the view to a file in the format `name`.
+
+        Some formats write the whole runs of these items.
+        """
+        request = ExportRequest(name, path, self.state.view)
+        self.app.run_worker(self._export(request), group="export")
+
+    async def _export(self, request: ExportRequest) -> None:
+        services = self.session.report_services
+        self.show_message(f"writing {request.path} ...")
+        try:
+            summary = await self.session.query(lambda store: write_export(store, request, services))
+        except (FcreviewError, OSError) as error:
+            self.show_message(str(error), "bad")
+        else:
+            self.show_message(summary, "good")
+
+    def is_filter_saved(self, name: str) -> bool:
+        return name.removeprefix(SAVED_FILTER_PREFIX) in self.session.filter_history.saved_filters
+
+    def save_filter(self, where: str, name: str) -> None:
+        name = name.removeprefix(SAVED_FILTER_PREFIX)
+        self._change_filters("saved as", name, lambda: self.session.filter_history.save_filter(name, where))
+
+    def delete_filter(self, name: str) -> None:
+        self._change_filters("deleted", name, lambda: self.session.filter_history.delete_filter(name))
+
+    def _change_filters(self, message: str, name: str, change: Callable[[], object]) -> None:
+        try:
+            change()
+        except FcreviewError as error:
+            self.show_message(str(error), "bad")
+        else:
+            self.show_message(f"{message} {SAVED_FILTER_PREFIX}{name}", "good")
+
+    def run_with_argument(
+        self, prompt: str, run: Callable[[str], None], exists: Callable[[str], bool], value: str, confirmed: str = ""
+    ) -> None:
+        """Run a command with an argument, after a prompt if the argument is missing or already exists.
+
+        The prompt for an existing file or name asks whether to replace it. `confirmed`: the argument that may be
+        replaced.
+        """
+        if value and (value == confirmed or not exists(value)):
+            run(value)
+            return
+
+        def submit(answer: str | None) -> None:
+            if answer is not None and answer.strip():
+                self.run_with_argument(prompt, run, exists, answer.strip(), value)
+
+        self.app.push_screen(AskScreen("exists; Enter replaces it:" if value else f"{prompt}:", value), submit)

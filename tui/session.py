@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fcreview.errors import FcreviewError
+from fcreview.model.sanitize import sanitize
 from fcreview.store.workspace import AnnotatorState
 from fcreview.tui.queue.state import FilterHistory, QueuePosition, load_position, save_position
 
@@ -193,6 +194,12 @@ class Session:
     def folder(self) -> Path | None:
         """The workspace's folder `.fcreview`, or None without a workspace."""
         return self._workspace.root if self._workspace is not None else None
+
+    @property
+    def folder_names(self) -> tuple[str, ...]:
+        """Start of the path in the top lines: the folder with the workspace, sanitized. Empty without a workspace."""
+        name = sanitize(self.folder.parent.name) if self.folder is not None else ""
+        return (f"{name}/",) if name else ()
 
     def load_position(self, state: QueueState) -> QueuePosition | None:
         """Return the position at which this annotator left the queue. None if the position belongs to another queue."""

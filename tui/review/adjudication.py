@@ -12,21 +12,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fcreview.model.address import ITEM, describe_address
 from fcreview.model.decision import Disagreement, answer_letter
-from fcreview.model.item import Item
 from fcreview.model.review import CORRECT, Annotation, Fault, Opinion
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import Scale, decides, find_scale
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.stats.agreement_ratings import (
-    format_majority,
-    format_opinion,
-    format_source_verdict,
     is_fault_disagreement,
-    list_verdicts_for_adjudication,
 )
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.item_view.blocks import Block
-from fcreview.tui.item_view.verdicts import format_verdict_value
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ActionRunner
 from fcreview.tui.review.prefetch import find_item_number
@@ -34,16 +28,9 @@ from fcreview.tui.review.recorder import VERDICTS_BY_KEY, KeyLookup, describe_ev
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
 from fcreview.tui.text.lines import (
     Line,
-    StyledText,
-    fit_line,
-    justify_line,
-    label_rows,
-    line_width,
     rule_line,
-    truncate_middle,
-    wrap_text,
 )
-from fcreview.tui.text.theme import symbols, verdict_style
+from fcreview.tui.text.theme import symbols
 
 if TYPE_CHECKING:
     from fcreview.tui.session import Session
@@ -142,91 +129,11 @@ class CaseList:
         return found is not None
 
 
-NOTE_ROWS = 2
-"""Largest number of rows of an annotator's note on the screen. The pager shows the whole note."""
-LABEL_CELLS = 10
-"""Width of the label in front of a verdict, in cells."""
-
-
 def case_name(case: AdjudicationCase, detail: ItemDetail) -> str:
     """Return the name of the case as visible text: `simple_13 · turn 1 call 1 · equivalent`."""
     target, criterion = case.disagreement.target, case.disagreement.criterion
     address = [describe_address(target)] if target != ITEM else []
     return sanitize(f" {symbols().separator} ".join([detail.row.id, *address, criterion]))
-
-
-def header_line(cases: CaseList, detail: ItemDetail | None, cells: int) -> Line:
-    """Return the header: ` unresolved 2/7   simple_13 · call 1 · equivalent            resolved 1 of 7`."""
-    count = "all resolved" if cases.all_resolved else f"resolved {cases.n_resolved} of {len(cases.cases)}"
-    right: Line = ((f" {count} ", "good" if cases.all_resolved else "dim"),)
-    if cases.case is None or detail is None:
-        return justify_line(((" adjudication", "strong"),), right if cases.cases else (), cells)
-    state = "resolved" if cases.case.resolved else "unresolved"
-    left: Line = ((f" {state} {cases.at + 1}/{len(cases.cases)}", "good" if cases.case.resolved else "disputed"),)
-    room = cells - line_width(left) - line_width(right) - 4
-    name = truncate_middle(case_name(cases.case, detail), room)
-    return justify_line((*left, ("   ", ""), (name, "strong")), right, cells)
-
-
-def panel_lines(
-    case: AdjudicationCase, item: Item, own_review: Opinion | None, cells: int, rows: int, pager_key: str
-) -> list[Line]:
-    """Return the lines of the annotators' reviews, the adjudicator's review and the automatic verdicts.
-
-    Only as many automatic verdicts are included as fit into `rows`. The annotators are named if the case is resolved.
-    `pager_key` is the key that shows all reviews in the pager.
-    """
-    answers: list[Line] = []
-    for at, answer in enumerate(case.disagreement.answers):
-        answers += _answer_lines(at, answer, cells, named=case.resolved)
-    answers += _adjudicator_lines(own_review, cells)
-    automatic = _automatic_lines(case.disagreement, item, cells)
-    if len(answers) > rows - 1:
-        hint = f"     {symbols().ellipsis} press {pager_key} for all answers"
-        answers = [*answers[: rows - 2], ((hint, "dim"),)]
-    return [*answers, *automatic[: rows - len(answers)]]
-
-
-def _adjudicator_lines(mine: Opinion | None, cells: int) -> list[Line]:
-    if mine is None or (mine.verdict is None and not mine.fault and not mine.note):
-        return []
-    parts = [format_verdict(mine.verdict, mine.criterion)] if mine.verdict is not None else []
-    parts += [f"fault: {mine.fault}"] if mine.fault else []
-    parts += [sanitize(mine.note)] if mine.note else []
-    return [fit_line(((f" {'you':<{LABEL_CELLS - 1}}", "strong"), (f" {symbols().separator} ".join(parts), "")), cells)]
-
-
-def _answer_lines(at: int, answer: Opinion, cells: int, *, named: bool) -> list[Line]:
-    symbol = format_verdict_value(answer.verdict, answer.criterion)
-    mark = f" {symbol}" if len(symbol) == 1 and symbol != format_opinion(answer) else ""
-    head: list[StyledText] = [(f" {answer_letter(at)}", "key"), (mark, verdict_style(answer.verdict))]
-    head += [(f" {format_opinion(answer)}", "")]
-    head += [(f"   {sanitize(answer.annotator)}", "strong")] if named else []
-    head += [(f"   tags {sanitize(', '.join(answer.tags))}", "dim")] if answer.tags else []
-    head += [("   has a golden fix", "dim")] if answer.golden_fix else []
-    lines = [fit_line(tuple(head), cells)]
-    if answer.note:
-        lines += label_rows("     ", _first_rows(answer.note, cells - 6), "dim")
-    return lines
-
-
-def _first_rows(text: str, cells: int) -> list[str]:
-    """Wrap a text to at most `NOTE_ROWS` rows. If the text is longer, the last row ends with an ellipsis."""
-    rows = wrap_text(text, cells, NOTE_ROWS + 1)
-    if len(rows) > NOTE_ROWS:
-        last = fit_line(((rows[NOTE_ROWS - 1], ""),), cells - 2)[0][0].rstrip() + " " + symbols().ellipsis
-        rows = [*rows[: NOTE_ROWS - 1], last]
-    return rows
-
-
-def _automatic_lines(disagreement: Disagreement, item: Item, cells: int) -> list[Line]:
-    """Return lines with the verdict of the majority and the automatic verdicts on the target."""
-    room = cells - LABEL_CELLS
-    lines = label_rows(f" {'majority':<{LABEL_CELLS - 1}}", wrap_text(format_majority(disagreement), room, 1))
-    for verdict in list_verdicts_for_adjudication(item, disagreement):
-        rows = _first_rows(format_source_verdict(verdict, disagreement.criterion), room)
-        lines += label_rows(f" {verdict.source:<{LABEL_CELLS - 1}}", rows)
-    return lines
 
 
 def mark_line(case: AdjudicationCase, cells: int) -> list[Line]:
@@ -235,22 +142,6 @@ def mark_line(case: AdjudicationCase, cells: int) -> list[Line]:
     suffix = "" if criterion == CORRECT else f" {symbols().separator} {sanitize(criterion)}"
     state, style = ("resolved", "good") if case.resolved else ("annotators disagree", "disputed")
     return [rule_line(((state + suffix, style),), cells)]
-
-
-def full_text(case: AdjudicationCase, detail: ItemDetail) -> str:
-    """Return all reviews of the annotators and the automatic verdicts as a text for the pager."""
-    parts, disagreement = [], case.disagreement
-    for at, answer in enumerate(disagreement.answers):
-        annotator = f" · {answer.annotator}" if case.resolved else ""
-        lines = [f"{answer_letter(at)}{annotator} · {format_opinion(answer)}"]
-        lines += [f"tags: {', '.join(answer.tags)}"] if answer.tags else []
-        lines += [f"golden fix: {answer.golden_fix}"] if answer.golden_fix else []
-        lines += [answer.note] if answer.note else []
-        parts.append("\n".join(lines))
-    parts.append(f"majority · {format_majority(disagreement)}")
-    for verdict in list_verdicts_for_adjudication(detail.item, disagreement):
-        parts.append(f"{verdict.source} · {format_source_verdict(verdict, disagreement.criterion)}")
-    return "\n\n".join(parts)
 
 
 def annotator_names(answers: Sequence[Opinion]) -> str:
@@ -447,22 +338,25 @@ class Adjudicator:
     async def _save(self, case: AdjudicationCase, annotation: Annotation) -> bool:
         words = _describe(annotation)
         try:
-            await self._session.record_review(case.item, annotation)
+            event = await self._session.record_review(case.item, annotation)
         except Exception as error:  # whatever the reason, the adjudicator must see that the review was not saved
             self._runner.show_message(f"NOT SAVED ({words}): {sanitize(str(error) or type(error).__name__)}", "bad")
             return False
         was_resolved = case.resolved
         await self._update_cases(case.item)
         goes_on = self.cases.case is case and annotation.verdict is not None
+        name, undo = sanitize(event.key.id), f"{self._key('item.undo')} undo"
+        sign = "" if symbols().rule.isascii() else f"{symbols().passed} "
         if case.resolved and not was_resolved:
-            text = f"resolved: {words} ({annotator_names(case.disagreement.answers)})"
+            parts = [f"{sign}{name} resolved: {words}", undo, annotator_names(case.disagreement.answers)]
         else:
             unresolved = annotation.verdict is not None and not decides(annotation.verdict)
-            text = f"saved: {words}" + (" (still unresolved)" if unresolved else "")
-        if goes_on and self.cases.move_to_next_open():
-            await self._show_case(StatusMessage(text))
-        else:
-            await self._refresh_case(StatusMessage(f"{text} · {remaining_text(self.cases)}" if goes_on else text))
+            parts = [f"{sign}{name} saved: {words}" + (" (still unresolved)" if unresolved else ""), undo]
+        moved = goes_on and self.cases.move_to_next_open()
+        if goes_on and not moved:
+            parts[0] += f" {symbols().separator} {remaining_text(self.cases)}"
+        show = self._show_case if moved else self._refresh_case
+        await show(StatusMessage("   ".join(parts)))
         return True
 
     async def _undo(self) -> bool:
@@ -509,7 +403,9 @@ class Adjudicator:
 
 def _describe(annotation: Annotation) -> str:
     parts = [format_verdict(annotation.verdict, annotation.criterion)] if annotation.verdict is not None else []
-    parts += [f"fault: {annotation.fault}"] if annotation.fault else []
+    if annotation.fault:
+        is_golden_wrong = annotation.verdict is True and annotation.fault == "golden"
+        parts.append("golden wrong" if is_golden_wrong else f"fault: {annotation.fault}")
     parts += ["golden fix"] if annotation.golden_fix else []
     parts += ["note"] if annotation.note is not None else []
     return ", ".join(parts)

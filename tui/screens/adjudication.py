@@ -20,37 +20,39 @@ from fcreview.tui.review.adjudication import (
     Adjudicator,
     DisagreementCursor,
     case_name,
-    full_text,
-    header_line,
-    panel_lines,
     remaining_text,
 )
+from fcreview.tui.review.answer_cards import (
+    adjudication_keys_line,
+    answer_lines,
+    full_text,
+    progress_line,
+    question_line,
+)
 from fcreview.tui.review.item_actions import read_raw_records
-from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, fit_key_hints, format_hints
+from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, format_hints
 from fcreview.tui.screens.dialogs import AskScreen, FaultScreen, NoteScreen
 from fcreview.tui.screens.pager import PagerScreen, PagerText
 from fcreview.tui.session import Session
 from fcreview.tui.text.clipboard import copy_text
 from fcreview.tui.text.lines import Line, justify_line, line_width
 from fcreview.tui.text.theme import symbols
-from fcreview.tui.widgets.document_view import LineBar, LineBlock
+from fcreview.tui.widgets.document_view import LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemText
 from fcreview.tui.widgets.screens import GuardedScreen
 
-MAX_ANSWERS_SHARE = 0.4
-"""Largest share of the rows of the screen that the annotators' reviews may take."""
-MIN_ANSWER_ROWS = 6
-"""Smallest number of rows for the annotators' reviews."""
-
 
 class AdjudicationScreen(GuardedScreen[None]):
-    """Screen with the annotators' reviews above the text of the item.
+    """Screen with the text of the item above the annotators' answers.
 
     `Adjudicator` records the adjudicator's reviews.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ADJUDICATION_ACTIONS)
-    CSS = "AdjudicationScreen { layout: vertical; overflow: hidden hidden; }"
+    CSS = """
+    AdjudicationScreen { layout: vertical; overflow: hidden hidden; }
+    AdjudicationScreen #item-keys { background: $bar; }
+    """
 
     def __init__(self, session: Session, view: View) -> None:
         super().__init__()
@@ -59,10 +61,10 @@ class AdjudicationScreen(GuardedScreen[None]):
         self._message = NO_MESSAGE
 
     def compose(self) -> ComposeResult:
-        yield LineBar(id="adjudication-header")
-        yield LineBlock(id="adjudication-answers")
-        yield LineBar(id="adjudication-rule")
+        yield TopLine()
+        yield LineBar(id="adjudication-question")
         yield ItemText(id="item-text")
+        yield LineBlock(id="adjudication-answers")
         yield LineBar(id="item-status")
         yield LineBar(id="item-keys")
 
@@ -154,16 +156,15 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     def _draw(self) -> None:
         cells, cases, detail = self.app.size.width, self.adjudicator.cases, self.adjudicator.detail
-        lines: list[Line] = [
-            ((f" {remaining_text(cases) if self.adjudicator.is_loaded else symbols().ellipsis}", "strong"),)
-        ]
+        right = progress_line(cases, self._session.annotator, cells)
+        self.query_one(TopLine).show_path((*self._session.folder_names, "disagreements"), right)
+        text = remaining_text(cases) if self.adjudicator.is_loaded else symbols().ellipsis
+        lines: list[Line] = [((f" {text}", "strong"),)]
         if cases.case is not None and detail is not None:
-            rows = max(int(self.app.size.height * MAX_ANSWERS_SHARE), MIN_ANSWER_ROWS)
             key = self._key_name("adjudication.answers")
-            lines = panel_lines(cases.case, detail.item, self.adjudicator.own_review, cells, rows, key)
+            lines = answer_lines(cases.case, detail.item, self.adjudicator.own_review, self.app.size, key)
         self.query_one(LineBlock).show(lines)
-        self.query_one("#adjudication-header", LineBar).show(header_line(cases, detail, cells))
-        self.query_one("#adjudication-rule", LineBar).show(((symbols().rule * cells, "dim"),))
+        self.query_one("#adjudication-question", LineBar).show(question_line(cases, detail, cells))
         self.refresh_bindings()
         self._draw_bars()
 
@@ -175,9 +176,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         if not text and self.adjudicator.cases.case:
             left = ((" " + format_hints(keys, cells - line_width(right) - 2), "dim"),)
         self.query_one("#item-status", LineBar).show(justify_line(left, right, cells))
-        found = key_hints(self)
-        found.sort(key=lambda hint: not hint[1].startswith(("accept ", "enter value")))
-        self.query_one("#item-keys", LineBar).show(fit_key_hints(found, cells))
+        self.query_one("#item-keys", LineBar).show(adjudication_keys_line(key_hints(self), cells))
 
     # -- reviews
 

@@ -201,8 +201,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self.refresh_bindings()
 
     def _draw_top(self) -> None:
-        folder = sanitize(self._session.folder.parent.name) if self._session.folder is not None else ""
-        path = (f"{folder}/", "overview") if folder else ("overview",)
+        path = (*self._session.folder_names, "overview")
         self.query_one(TopLine).show_path(path, ((sanitize(self._session.annotator), "people"),))
 
     def _inner_width(self, name: str) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from fcreview.model.sanitize import display_width
-from fcreview.tui.text.lines import Line, StyledText, justify_line, truncate_middle
+from fcreview.tui.text.lines import Line, StyledText, fit_line, justify_line, truncate, truncate_middle
 from fcreview.tui.text.theme import HEAT, symbols
 
 PROGRAM_NAME = "fcreview"
@@ -55,6 +56,28 @@ def interval_bar(
         parts[column(mark)] = (sign.official, "primary")
     parts[column(point)] = (sign.point, "strong")
     return tuple(parts)
+
+
+def box_lines(title: str, lines: Sequence[Line], cells: int) -> list[Line]:
+    """Return lines in a border that is `cells` wide, with a title at the top left."""
+    sign, inner = symbols(), max(cells - 4, 1)
+    name = truncate(title, max(cells - 7, 1))
+    rest = sign.rule * max(cells - 5 - display_width(name), 0)
+    top: Line = ((f"{sign.top_left}{sign.rule} ", "track"), (name, "strong"), (f" {rest}{sign.top_right}", "track"))
+    boxed = [top]
+    for line in lines:
+        fitted = fit_line(line, inner)
+        blank = " " * (inner - sum(display_width(text) for text, _ in fitted))
+        boxed.append(((f"{sign.bar} ", "track"), *fitted, (blank, ""), (f" {sign.bar}", "track")))
+    return [*boxed, ((sign.bottom_left + sign.rule * (cells - 2) + sign.bottom_right, "track"),)]
+
+
+def join_boxes(boxes: Sequence[Sequence[Line]]) -> list[Line]:
+    """Return boxes of the same height side by side, one cell apart."""
+    return [
+        tuple(part for at, line in enumerate(row) for part in (*([(" ", "")] if at else []), *line))
+        for row in zip(*boxes, strict=True)
+    ]
 
 
 def top_line(path: tuple[str, ...], right: Line, cells: int) -> Line:

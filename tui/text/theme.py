@@ -59,6 +59,7 @@ def build_styles(palette: Palette) -> Mapping[str, Style]:
         "predicted": predicted,
         "people": people,
         "dim": dim,
+        "note": Style(italic=True),
         "strong": BOLD,
         "head": dim,
         "good": passed,
@@ -145,6 +146,10 @@ class Symbols:
     official: str = "┃"
     """Mark of the official score on the scale of an interval."""
     path: str = "›"
+    top_left: str = "╭"
+    top_right: str = "╮"
+    bottom_left: str = "╰"
+    bottom_right: str = "╯"
 
     def annotator_symbol(self, value: Any, n_parts: int) -> str:
         """Return the symbol of an annotator's verdict, or `partial` if only parts of the item were reviewed."""
@@ -191,6 +196,10 @@ ASCII_SYMBOLS = Symbols(
     point="o",
     official="|",
     path=">",
+    top_left="+",
+    top_right="+",
+    bottom_left="+",
+    bottom_right="+",
 )
 UNICODE_SYMBOLS = Symbols()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -95,34 +96,40 @@ async def adjudicating(
 
 
 def letter_of(lines: list[str], word: str) -> str:
-    """The key that takes the answer that begins with this word."""
-    (found,) = [line for line in lines[1:10] if line[1:2] in "ABC" and line.split()[2:3] == [word]]
-    return str("ABC".index(found[1]) + 1)
+    """The key that takes the answer whose card has this badge."""
+    cards = next(at for at, line in enumerate(lines) if "Annotator A" in line)
+    return str(re.findall(r"│ +([A-Z0-9]+)\b", lines[cards + 1]).index(word.upper()) + 1)
 
 
 @pytest.mark.sweep
 async def test_one_key_settles_and_the_next_conflict_is_there(workspace: Workspace) -> None:
     async with adjudicating(workspace) as person:
-        assert "unresolved 1/3   simple_0 · correct" in person.lines[0]
-        assert "resolved 0 of 3" in person.lines[0]
+        assert person.lines[1].split("   ")[0].strip() == "Is this item correct?"
+        assert "simple_0" in person.lines[1] and "unresolved · 1 of 3" in person.lines[1]
+        assert "0 of 3 resolved" in person.lines[0]
         assert not any(name in line for line in person.lines for name in SAID)
         assert any("Hangzhou is in China" in line for line in person.lines)
-        assert any("majority none" in line for line in person.lines)
+        assert any(line.split() == ["majority", "none"] for line in person.lines)
         await person.press(letter_of(person.lines, "fail"))
         assert person.events == [("simple_0", "adjudicate", "item", "correct", False, None, None)]
+        assert person.status().startswith("✓ simple_0 resolved: fail   z undo")
         assert all(name in person.status() for name in SAID)
-        assert "unresolved 2/3   simple_1 · correct" in person.lines[0]
+        assert "What is at fault?   simple_1" in person.lines[1]
+        assert "unresolved · 2 of 3" in person.lines[1]
         assert any("fault unresolved" in line for line in person.lines)
         await person.press("w", "g")
         assert person.events[-1] == ("simple_1", "adjudicate", "item", "correct", True, "golden", None)
-        assert "unresolved 3/3   simple_2 · turn 1 call 1 · completeness" in person.lines[0]
+        assert person.status().startswith("✓ simple_1 resolved: pass, golden wrong   z undo")
+        assert "unresolved · 3 of 3" in person.lines[1]
+        assert "simple_2 · turn 1 call 1" in person.lines[1]
+        assert "Which value of completeness" in person.lines[1]
         await person.press("o", "9", "enter")
         assert "completeness must be 0, 1, 2, unsure; got 9" in person.status()
         await person.press("f", "o", "1", "enter")
         assert person.events[2:] == [("simple_2", "adjudicate", CALL, "completeness", 1, None, None)]
         assert "all resolved" in person.lines[0]
         assert "all resolved" in person.status()
-        assert any("alice" in line for line in person.lines[1:5])
+        assert any("· alice" in line for line in person.lines[2:-2])
     async with adjudicating(workspace) as person:
         assert any("no disagreements" in line for line in person.lines)
         await person.press("1", "p", "n", "slash", "R", "v")
@@ -134,10 +141,10 @@ async def test_a_reason_is_written_at_once_and_settles_nothing(workspace: Worksp
     async with adjudicating(workspace) as person:
         await person.press("n", *"why", "enter")
         assert person.events == [("simple_0", "adjudicate", "item", "correct", None, None, "why")]
-        assert "unresolved 1/3" in person.lines[0]
+        assert "unresolved · 1 of 3" in person.lines[1]
         assert any(line.split()[:2] == ["you", "why"] for line in person.lines)
         await person.press("p")
-        assert "unresolved 2/3" in person.lines[0]
+        assert "unresolved · 2 of 3" in person.lines[1]
     with Store.open(workspace) as store:
         (settled,) = [o for o in store.read_detail(store.find_items("simple_0")[0]).opinions if o.is_adjudication]
         assert (settled.verdict, settled.note, settled.annotator) == (True, "why", "dora")
@@ -148,23 +155,22 @@ async def test_undo_opens_it_again_and_unsure_leaves_it_open(workspace: Workspac
     async with adjudicating(workspace) as person:
         await person.press("p", "z")
         assert "undone: pass · simple_0" in person.status()
-        assert "unresolved 1/3   simple_0" in person.lines[0]
-        assert "resolved 0 of 3" in person.lines[0]
+        assert "simple_0" in person.lines[1] and "unresolved · 1 of 3" in person.lines[1]
+        assert "0 of 3 resolved" in person.lines[0]
         await person.press("u")
         assert "unsure (still unresolved)" in person.status()
-        assert "resolved 0 of 3" in person.lines[0]
+        assert "0 of 3 resolved" in person.lines[0]
         await person.press("left_square_bracket", letter_of(await person.press("left_square_bracket"), "pass"))
-        assert "resolved 1 of 3" in person.lines[0]
+        assert "1 of 3 resolved" in person.lines[0]
         await person.press("left_square_bracket")
-        assert "resolved 1/3" in person.lines[0]
-        assert any("alice" in line for line in person.lines[1:6])
+        assert " resolved · 1 of 3" in person.lines[1]
+        assert any("· alice" in line for line in person.lines[2:-2])
 
 
 @pytest.mark.sweep
 async def test_an_answer_that_is_unsure_cannot_be_taken(workspace: Workspace) -> None:
     async with adjudicating(workspace) as person:
-        unsure = next(line for line in person.lines[1:8] if "unsure" in line)
-        await person.press(str("ABC".index(unsure[1]) + 1))
+        await person.press(letter_of(person.lines, "unsure"))
         assert "is unsure and cannot be accepted" in person.status()
         assert person.events == []
 
@@ -182,7 +188,7 @@ async def test_the_queue_opens_it_with_a_key_and_esc_leads_back(workspace: Works
 @pytest.mark.sweep
 async def test_keys_of_the_configuration_hold_here_too(workspace: Workspace) -> None:
     async with adjudicating(workspace, key_names={"pass": "y", "adjudication.take_1": "a"}) as person:
-        assert "a accept A" in person.lines[-1]
+        assert "a 2 3 accept A B C" in person.lines[-1]
         assert "y pass" in person.lines[-1]
         await person.press("p", "y")
         assert [event[4] for event in person.events] == [True]
@@ -201,7 +207,8 @@ async def test_it_can_be_read_without_colour_and_in_ascii(
         lines = person.lines
         assert len(lines) == size[1]
         assert all(line.isascii() and len(line) <= size[0] for line in lines), lines
-        assert lines[-1].split()[:3] == ["1", "accept", "A"]
+        assert lines[-1].split()[:3] == ["1-3", "accept", "A"]
+        assert re.search(r" p pass +f fail .*w fault +n note +z undo ", lines[-1])
         assert lines[-1].endswith("? help")
 
 

@@ -1,0 +1,47 @@
+"""Cards of annotators' answers fit every screen, and the key line keeps the keys that resolve a disagreement."""
+
+from __future__ import annotations
+
+import pytest
+
+from fcreview.model.decision import Disagreement, answer_letter
+from fcreview.model.review import CORRECT, Opinion
+from fcreview.tui.review.adjudication import AdjudicationCase
+from fcreview.tui.review.answer_cards import adjudication_keys_line, answer_lines
+from fcreview.tui.text.lines import line_width, plain_text
+from tests.tui.item_view.document_text import item
+
+HINTS = [
+    *((str(at), f"accept {answer_letter(at - 1)}") for at in (1, 2, 3)),
+    *(("p", "pass"), ("f", "fail"), ("g", "golden wrong"), ("u", "unsure"), ("w", "fault"), ("n", "note")),
+    *(("z", "undo"), ("]", "next"), ("[", "previous"), (":", "palette"), ("?", "help")),
+]
+NOTE = "The user asked for 你好 in \x1b[31mred\x1b[0m. " * 20
+
+
+def opinions(count: int) -> list[Opinion]:
+    return [
+        Opinion(annotator=f"person{at}", verdict=bool(at % 2), note=NOTE if at < 2 else None) for at in range(count)
+    ]
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 34), (160, 45)])
+@pytest.mark.parametrize("count", [2, 3, 5, 9])
+def test_cards_fit_and_no_answer_is_missing(size: tuple[int, int], count: int) -> None:
+    case = AdjudicationCase(0, Disagreement("item", CORRECT, opinions(count), None))
+    lines = answer_lines(case, item([], []), None, size, "v")
+    texts = [plain_text(line) for line in lines]
+    assert all(line_width(line) <= size[0] for line in lines), texts
+    assert len(lines) <= size[1] // 2
+    assert not any("person" in text or "\x1b" in text for text in texts)
+    named = {f"Annotator {answer_letter(at)}" for at in range(count)}
+    assert all(any(name in text for text in texts) for name in named) or "shows all" in "".join(texts)
+
+
+@pytest.mark.parametrize("cells", [60, 80, 120, 160])
+def test_the_keys_of_verdict_fault_note_and_undo_are_always_visible(cells: int) -> None:
+    line = adjudication_keys_line(HINTS, cells)
+    assert line_width(line) <= cells
+    words = plain_text(line).split()
+    assert words[:5] == ["1-3", "accept", "A", "B", "C"]
+    assert {"p", "f", "w", "n", "z", "?"} <= set(words)

@@ -27,7 +27,11 @@ def test_the_page_holds_the_whole_report(cli: Cli, two_known_runs: Path, tmp_pat
     titles = ("Items that pass", "Metrics")
     titles += ("Why items fail", "Inter-annotator agreement", "Review progress", "Item selection")
     assert set(titles) <= set(found.texts)
-    assert {"run 1: birch", "run 2: maple", "simple_python_2", "pilot"} <= set(found.texts)
+    # The item with the open disagreement keeps its failure, so it is the example of its cluster.
+    assert {"run 1: birch", "run 2: maple", "simple_python_1", 'city "Rome" (golden "Oslo")', "pilot"} <= set(
+        found.texts
+    )
+    assert {"16.7 % · 1 open disagreement", "1 · 16.67 % to 33.33 %"} <= set(found.texts)
     assert {"value_error:string", "16.67 %", "100.00 %", "alice, bob", "4 of 12"} <= set(found.texts)
     assert any(label.startswith("official 16.7 %") for label in found.labels)
 

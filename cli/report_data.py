@@ -55,6 +55,7 @@ from fcreview.stats.disagreement_bounds import bound_metrics
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.corrections.errata_file import Errata
+    from fcreview.matching.clusters import Cluster
     from fcreview.model.item import Run
     from fcreview.store.analysis import UnblindedAnalysis
     from fcreview.store.rows import RunRow, View
@@ -281,18 +282,15 @@ def collect_failures_by_dataset(session: WorkspaceSession, view: View, rows: Seq
     for kind, group in datasets.items():
         runs = tuple(row.run for row in group)
         clusters = session.store.fetch_clusters(replace(view, runs=runs))
-        examples = [
-            _fetch_cluster_example(session, replace(view, where=cluster.where, runs=runs))
-            for cluster in clusters[:MAX_CLUSTERS]
-        ]
+        examples = _fetch_cluster_examples(session, clusters[:MAX_CLUSTERS])
         sections.append(DatasetFailures(f"{kind}, {format_count(len(group), 'run')}", clusters, examples))
     return sections
 
 
-def _fetch_cluster_example(session: WorkspaceSession, cluster: View) -> ClusterExample:
-    """Fetch the first item of a cluster. A cluster is never empty."""
-    row = session.store.fetch_page(cluster, 0, 1)[0]
-    return ClusterExample(row.id, row.question, row.first_difference)
+def _fetch_cluster_examples(session: WorkspaceSession, clusters: Sequence[Cluster]) -> list[ClusterExample]:
+    """Fetch the first item of each cluster."""
+    rows = session.store.fetch_rows([cluster.first_item for cluster in clusters if cluster.first_item is not None])
+    return [ClusterExample(row.id, row.question, row.first_difference) for row in rows]
 
 
 def build_calibration_section(session: WorkspaceSession, view: View) -> Section:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fcreview.store.database import retry_with_more_memory
+from fcreview.store.garbage_collection import pause_garbage_collection
 from fcreview.store.queries import agreement, golden_audit, scored_items
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ class UnblindedAnalysis:
 
     def fetch_audit_input(self, view: View) -> golden_audit.AuditInput:
         """Return the questions of the view's runs with all answers, to find wrong golden answers."""
-        return self._query(lambda: golden_audit.fetch_audit_input(self._connection, view))
+        with pause_garbage_collection():
+            return self._query(lambda: golden_audit.fetch_audit_input(self._connection, view))
 
     def _query(self, work: Callable[[], T]) -> T:
         with self._lock:

@@ -57,6 +57,8 @@ class Cluster:
     category: str | None = None
     golden: str | None = None
     predicted: str | None = None
+    first_item: int | None = None
+    """Number of the cluster's first item."""
 
     @property
     def names(self) -> tuple[str | None, ...]:

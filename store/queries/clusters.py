@@ -62,6 +62,7 @@ class _ClusterRow:
     count: int
     examples: list[str]
     difference: str | None
+    first_item: int
 
 
 def fetch_clusters(
@@ -88,6 +89,7 @@ def fetch_clusters(
                 where=add_terms(view.where, FAILING_FILTER, *filter(None, terms)),
                 terms=terms,
                 difference=row.difference or "",
+                first_item=row.first_item,
             )
         )
     return clusters
@@ -109,11 +111,12 @@ def _fetch_cluster_rows(connection: DuckDBPyConnection, view: View, grouping: in
         failing += f" AND {_VALUE_PAIR_HASH} IN (SELECT pair FROM ({frequent}))"
         params = params * 2
     rows = connection.execute(
-        f"SELECT {columns}, count(*) AS n, min_by(i.id, i.item, {N_EXAMPLES}), arg_min_null(i.first_difference, i.item)"
+        f"SELECT {columns}, count(*) AS n, min_by(i.id, i.item, {N_EXAMPLES}),"
+        " arg_min_null(i.first_difference, i.item), min(i.item)"
         f" {failing} GROUP BY {positions} ORDER BY n DESC, {positions}",
         params,
     ).fetchall()
-    return [_ClusterRow(dict(zip(names, row, strict=False)), row[at], row[at + 1], row[at + 2]) for row in rows]
+    return [_ClusterRow(dict(zip(names, row, strict=False)), *row[at:]) for row in rows]
 
 
 def _make_term_builder(by: int, rows: Sequence[_ClusterRow]) -> ExactTermBuilder:

@@ -48,18 +48,17 @@ SELECT item, category, id, array_to_string(
 FROM (
     SELECT *, list_transform(messages, lambda m: m.role) AS roles,
            len(messages) + 1 - coalesce(list_position(list_reverse(roles), 'user'), len(messages) + 1) AS asked
-    FROM item_rows WHERE item IN (SELECT unnest(?::BIGINT[]))
+    FROM item_rows WHERE item BETWEEN ? AND ? AND item IN (SELECT unnest(?::BIGINT[]))
 )
 """
 _PREDICTED = "list_filter(calls, lambda c: c.side = 'predicted')"
 _CONTENTS = f"""
-SELECT i.item, hash({_PREDICTED}, i.pairs) FROM item_rows i
+SELECT i.item, hash({_PREDICTED}, i.pairs), {_PREDICTED}, i.pairs FROM item_rows i
 WHERE i.item IN (SELECT unnest(?::BIGINT[]))
   AND (NOT {AUTOMATIC_VERDICT} OR len(list_filter(i.pairs, lambda p: p.state NOT IN ('=', '~'))) > 0)
 """
-_CALLS = f"SELECT item, {_PREDICTED}, pairs FROM item_rows WHERE item IN (SELECT unnest(?::BIGINT[])) ORDER BY item"
-CALLS_PER_QUERY = 20_000
-"""Number of items whose calls are in memory at a time."""
+ROWS_PER_FETCH = 5_000
+"""Number of answers whose calls are in memory at a time."""
 _FAULTS = """
 SELECT r.benchmark, r.generation, r.language, i.category, i.id, h.fault, count(DISTINCT h.item)
 FROM human_labels h JOIN item_rows i ON i.item = h.item JOIN runs r USING (run)
@@ -163,7 +162,13 @@ def _with_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_AnswerRow]:
 
 def _fetch_questions(connection: DuckDBPyConnection, items: Sequence[int]) -> list[AuditedQuestion]:
     """Return the questions of these items, in the same order. Questions share the objects of their function docs."""
-    rows = {row[0]: row for row in connection.execute(_QUESTIONS, [list(items)]).fetchall()}
+    items_by_run: defaultdict[int, list[int]] = defaultdict(list)
+    for item in items:
+        items_by_run[item >> 32].append(item)
+    rows = {}
+    for group in items_by_run.values():  # the range of item numbers skips the blocks of other runs
+        for row in connection.execute(_QUESTIONS, [min(group), max(group), group]).fetchall():
+            rows[row[0]] = row
     docs = fetch_function_docs(connection, {name for row in rows.values() for name in row[5] or ()})
     docs = {name: doc for name, doc in docs.items() if isinstance(doc, dict)}
     datasets = {
@@ -199,19 +204,19 @@ def _fetch_contents(
     Many answers to a question differ in their text only, so only one of those with equal calls is compared.
     """
     questions = {row.item: question for question, rows in answers for row in rows if row.passed is not None}
-    same: dict[int, int] = {}
-    first_items: dict[tuple[int, int], int] = {}
-    for item, content in connection.execute(_CONTENTS, [list(questions)]).fetchall():
-        same[item] = first_items.setdefault((id(questions[item]), content), item)
     found: dict[int, _Content] = {}
-    items = sorted(first_items.values())
-    for start in range(0, len(items), CALLS_PER_QUERY):
-        for item, calls, pairs in connection.execute(_CALLS, [items[start : start + CALLS_PER_QUERY]]).fetchall():
-            predicted = [parse_call(call) for call in calls or ()]
-            is_readable = all(call.decode_error is None and call.arguments is not None for call in predicted)
-            parsed = [parse_pair(pair) for pair in pairs or ()]
-            found[item] = _Content(is_readable, find_differences(questions[item].golden, predicted, parsed))
-    return {item: found[first] for item, first in same.items()}
+    by_content: dict[tuple[int, int], _Content] = {}
+    rows = connection.execute(_CONTENTS, [list(questions)])
+    while batch := rows.fetchmany(ROWS_PER_FETCH):
+        for item, content_hash, calls, pairs in batch:
+            key = id(questions[item]), content_hash
+            if key not in by_content:
+                predicted = [parse_call(call) for call in calls or ()]
+                is_readable = all(call.decode_error is None and call.arguments is not None for call in predicted)
+                parsed = [parse_pair(pair) for pair in pairs or ()]
+                by_content[key] = _Content(is_readable, find_differences(questions[item].golden, predicted, parsed))
+            found[item] = by_content[key]
+    return found
 
 
 def _fetch_faults(connection: DuckDBPyConnection) -> dict[QuestionKey, Counter[str]]:

@@ -17,7 +17,6 @@ The rows of events, their views and the view `labels` exist only after `ReviewTa
 from __future__ import annotations
 
 import contextlib
-import gc
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ import orjson
 from fcreview.model.decision import decide, find_retracted_events, has_seen_other_verdicts, is_stale
 from fcreview.model.review import ITEM_CORRECT, Event, ItemKey
 from fcreview.model.verdict import UNANIMOUS, Policy, RollUpContext
+from fcreview.store.garbage_collection import pause_garbage_collection
 from fcreview.store.labels.fields import labels_view_sql
 from fcreview.store.reviews import decision_cache
 from fcreview.store.reviews.journal_reader import JournalPrefix, JournalReader
@@ -56,21 +56,9 @@ def open_review_tables(
     The connection must still have access to files, because a cache may be attached.
     """
     tables = ReviewTables(connection, annotator, policy)
-    with _without_garbage_collection():
+    with pause_garbage_collection():
         tables.fill_from_journals(JournalReader(workspace), workspace)
     return tables
-
-
-@contextlib.contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection while events are created. It would find nothing and add 25 % to the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class ReviewTables:
@@ -155,7 +143,7 @@ class ReviewTables:
         if not self._unread or self.reader is None:
             return
         unread, self._unread = self._unread, {}
-        with _without_garbage_collection():
+        with pause_garbage_collection():
             events = self.reader.read_verified(unread)
             if events is None:  # a journal has changed since the cache was loaded
                 self.rebuild(self.reader.read())

@@ -83,6 +83,7 @@ def build_golden_services() -> GoldenSupport:
 
 def build_screen_services(session: WorkspaceSession) -> ReportServices:
     """Create the functions with which the command palette builds reports and exports. They use the screens' store."""
+    from fcreview.cli.form_commands import build_command_service
     from fcreview.tui.exports import ReportServices
 
     def build_report(store: Store, runs: Sequence[int], stopped: Callable[[], bool]) -> str:
@@ -96,7 +97,7 @@ def build_screen_services(session: WorkspaceSession) -> ReportServices:
             print_message=tell,
         )
 
-    return ReportServices(build_report, build_services)
+    return ReportServices(build_report, build_services, build_command_service(session))
 
 
 def print_runs_without_dataset(folder: Path) -> None:

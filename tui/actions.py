@@ -318,6 +318,14 @@ PROMPT_ACTIONS = [
     Action("ask.cancel", "escape", "cancel", "cancel"),
 ]
 
+FORM_ACTIONS = [
+    Action("form.submit", "enter", "screen.submit", "run"),
+    Action("form.next", "tab,down", "screen.move(1)", "next field"),
+    Action("form.previous", "shift+tab,up", "screen.move(-1)", "previous field"),
+    Action("form.cancel", "escape", "screen.cancel", "cancel"),
+]
+"""Keys of a form. All other keys type text into its fields."""
+
 FAULT_ACTIONS = [
     Action("fault.model", "m", "take('model')", "model"),
     Action("fault.golden", "g", "take('golden')", "golden"),
@@ -358,6 +366,7 @@ KEY_SCOPES: tuple[Sequence[Action], ...] = (
     [*ADJUDICATION_ACTIONS, *ITEM_TEXT_ACTIONS, *APP_ACTIONS],
     *([*table, *APP_ACTIONS] for table in (FAULT_ACTIONS, OVERRIDE_REASON_ACTIONS, TAG_ACTIONS, COPY_ACTIONS)),
     *([*table, *APP_ACTIONS] for table in (GOLDEN_EDITOR_ACTIONS, GOLDEN_TEXT_ACTIONS, NOTE_ACTIONS, PROMPT_ACTIONS)),
+    [*FORM_ACTIONS, *APP_ACTIONS],
     *([*table, *APP_ACTIONS] for table in (PAGER_ACTIONS, FLIP_ACTIONS, RUN_SEARCH_ACTIONS)),
     COMMAND_PALETTE_ACTIONS,
 )

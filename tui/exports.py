@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fcreview.exporters.base import BenchmarkServices
     from fcreview.store.rows import View
     from fcreview.store.store import Store
+    from fcreview.tui.command_forms import CommandService
 
 WHOLE_RUN_FORMATS = ("native", "golden-patch")
 """Formats that contain whole runs and ignore the filter."""
@@ -33,6 +34,8 @@ class ReportServices:
     """
     open_benchmarks: Callable[[Callable[[str], None]], BenchmarkServices]
     """Opens the benchmarks' own files. The argument is a function that receives each warning about an omitted value."""
+    commands: CommandService | None = None
+    """Commands of the command line. None disables the forms of the palette."""
 
 
 @dataclass(frozen=True, slots=True)

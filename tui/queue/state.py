@@ -234,7 +234,10 @@ class QueueState:
         self.run = None if run == ALL_RUNS else run
 
     def apply_order(self, queue: str) -> None:
-        """Set the order. Selecting a random order a second time reshuffles it."""
+        """Set the order. Selecting a random order a second time reshuffles it. Ignores an order that is not
+        available."""
+        if queue not in available_orders(self.blind, self.file):
+            return
         if queue == self.queue and queue in SHUFFLED:
             self.seed += 1
         self.queue = queue

@@ -57,7 +57,7 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
     CommandPaletteScreen { background: transparent; align: left bottom; }
     CommandPaletteScreen #--container {
         display: block; visibility: visible; margin: 0; height: 15; max-height: 75vh; width: 1fr;
-        background: $background; border-top: solid $border; border-title-style: bold;
+        background: $background; border-top: solid $border; border-title-style: bold; border-title-color: $primary;
     }
     CommandPaletteScreen #--input, CommandPaletteScreen #--input.--list-visible { height: 1; border: none; }
     CommandPaletteScreen SearchIcon { margin: 0; width: 3; color: $foreground; text-style: bold; }

@@ -278,7 +278,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self.action_open()
 
     def action_choose(self, name: str) -> None:
-        """Close the overview and show failures, disagreements, suspects, the own queue file or the list of runs."""
+        """Close the overview and show failures, disagreements, suspects, the own queue file or the list of runs.
+
+        In blind mode, all items are shown instead of the failures.
+        """
         if name == "queue":
             queue = own_queue(self._overview)
             if queue is None:
@@ -289,7 +292,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             self._show_message(f"{name}: not available in blind mode")
         else:
             choices: dict[str, OverviewChoice] = {
-                "failures": ("order", "failures"),
+                "failures": ("order", "dataset" if self._overview.blind else "failures"),
                 "suspects": ("order", "suspects"),
                 "adjudicate": ("adjudicate", None),
                 "runs": ("menu", "runs"),

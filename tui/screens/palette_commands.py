@@ -20,6 +20,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.store.queries.run_lists import folder_label
+from fcreview.tui.command_forms import FORMS
 from fcreview.tui.exports import path_exists
 from fcreview.tui.queue.header import run_title
 from fcreview.tui.queue.state import ALL_RUNS, available_orders
@@ -156,6 +157,15 @@ def export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
             yield command
 
 
+def form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+    """Return commands that open a form of the command line. None in blind mode, because commands show verdicts."""
+    services = context.session.report_services
+    if context.state.blind or services is None or services.commands is None:
+        return
+    for form in FORMS:
+        yield PaletteCommand("command", form.label, partial(context.open_form, form, services.commands), form.help)
+
+
 def run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     """Return a command for each run. The commands show no rates, so that they are the same for a blind annotator."""
     runs = context.runs
@@ -208,9 +218,13 @@ def theme_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 ACTION_SOURCES = (partial(action_commands, are_shared=False), partial(action_commands, are_shared=True))
 SOURCES = (
     ACTION_SOURCES[0], queue_action_commands, filter_commands, order_commands, queue_file_commands, export_commands,
-    run_commands, comparison_commands, theme_commands, ACTION_SOURCES[1],
+    form_commands, run_commands, comparison_commands, theme_commands, ACTION_SOURCES[1],
 )  # fmt: skip
 """Functions that return the commands of one kind, in the order in which the palette lists the kinds."""
+
+
+NO_QUEUE_SOURCES = (*ACTION_SOURCES, export_commands, form_commands, theme_commands)
+"""Sources for screens that must not be left for the queue."""
 
 
 class PaletteProvider(Provider):
@@ -219,7 +233,9 @@ class PaletteProvider(Provider):
     def __init__(self, context: PaletteContext, screen: Screen[object], match_style: Style | None = None) -> None:
         super().__init__(screen, match_style)
         self._context = context
-        self._sources = SOURCES if context.has_queue else (*ACTION_SOURCES, export_commands, theme_commands)
+        self._sources = (
+            SOURCES if context.has_queue else (*ACTION_SOURCES, export_commands, form_commands, theme_commands)
+        )
         self._style = self.match_style or Style()
 
     async def discover(self) -> Hits:

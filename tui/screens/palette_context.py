@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +25,7 @@ from fcreview.tui.screens.navigation import find_queue, focused_item_pane, open_
 from fcreview.tui.screens.pager import PagerScreen, PagerText
 
 if TYPE_CHECKING:
+    from fcreview.tui.command_forms import CommandForm, CommandService
     from fcreview.tui.queue.state import QueueState
     from fcreview.tui.session import Session
 
@@ -166,6 +169,31 @@ class PaletteContext:
             self.show_message(str(error), "bad")
         else:
             self.show_message(summary, "good")
+
+    def open_form(self, form: CommandForm, commands: CommandService) -> None:
+        """Open the form of a command, and show the output of the command afterwards."""
+        self.app.run_worker(self._open_form(form, commands), group="form")
+
+    async def _open_form(self, form: CommandForm, commands: CommandService) -> None:
+        from fcreview.tui.screens.command_form import CommandFormScreen
+
+        initial = {"annotators": self.session.annotator, **form.defaults}
+        if self.state.run is not None:
+            initial["run"] = str(self.state.run)
+        if self._item_pane is not None:
+            row = self._item_pane.item_reviewer.displayed.detail.row
+            initial |= {"item": row.id} | ({"run": str(row.run)} if form.command == "audit" else {})
+        fields = [
+            replace(each, default=initial.get(each.name, each.default))
+            for each in await asyncio.to_thread(commands.describe, form.command)
+        ]
+
+        def show(output: str | None) -> None:
+            if output is not None:
+                text = output.strip() or "done"
+                self.app.push_screen(PagerScreen(form.label, text, folder=self.session.folder))
+
+        self.app.push_screen(CommandFormScreen(form.label, fields, partial(commands.run, form.command)), show)
 
     def is_filter_saved(self, name: str) -> bool:
         return name.removeprefix(SAVED_FILTER_PREFIX) in self.session.filter_history.saved_filters

@@ -68,6 +68,10 @@ async def test_a_blind_annotator_sees_no_rates_and_cannot_leave_for_them(make_ap
         await pilot.press("v")
         text = "\n".join(await settled(pilot))
         assert "%" not in text and "value_error" not in text and "0 of 3" in text
+        await pilot.press("f")
+        assert "order dataset" in "\n".join(await settled(pilot)) and isinstance(app.screen, QueueScreen)
+        await pilot.press("v")
+        await settled(pilot)
         for key in ("x", "s", "c"):
             await pilot.press(key)
             assert isinstance(app.screen, OverviewScreen)

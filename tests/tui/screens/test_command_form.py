@@ -1,0 +1,118 @@
+"""Everything that the command line can do is in the palette, and its forms run the commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.command import CommandList
+
+from fcreview.cli.commands import errata, queue, rules
+from fcreview.cli.form_commands import build_command_line, build_command_service, describe_command
+from fcreview.cli.program import COMMANDS
+from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession
+from fcreview.tui.actions import ADJUDICATION_ACTIONS, ITEM_ACTIONS, QUEUE_ACTIONS
+from fcreview.tui.command_forms import FORMS, FormField, build_arguments
+from fcreview.tui.exports import ReportServices
+from fcreview.tui.screens.command_form import CommandFormScreen, FormInput
+from fcreview.tui.screens.pager import PagerScreen
+
+OMITTED = {"completion", "schema", "sql", "demo"}
+"""Commands for programs and for the first start."""
+SCREENS = {
+    "open": "item next", "runs": "queue runs", "items": "queue filter", "show": "queue open",
+    "triage": "queue clusters", "compare": "queue runs", "review": "item pass", "label": "item fail",
+    "adjudicate": "queue adjudicate", "agreement": "queue agreement", "calibrate": "queue calibration",
+}  # fmt: skip
+"""Command -> group and name of the action that does the same on a screen."""
+
+
+@pytest.fixture
+def app(make_app: Any) -> Any:
+    made = make_app(runs={"maple-8b": [{"official": False}, {"official": True}], "birch-8b": [{"official": True}]})
+    workspace = make_app.stores[-1].workspace
+    session = WorkspaceSession(workspace, "alice", options=WorkspaceOptions([workspace.parent_folder]))
+    made.session.report_services = ReportServices(
+        lambda *_: "", lambda _: pytest.fail("not asked for"), build_command_service(session)
+    )
+    return made
+
+
+def commands() -> set[str]:
+    """Every command, with the subcommands of those that have some."""
+    groups = {"queue": queue.COMMANDS, "errata": errata.COMMANDS, "rules": rules.COMMANDS}
+    return {f"{name} {sub}".strip() for name in COMMANDS for sub in groups.get(name, [""])}
+
+
+def test_every_command_has_a_form_or_a_screen() -> None:
+    forms = {form.command for form in FORMS}
+    assert commands() == forms | set(SCREENS) | OMITTED
+    ids = {action.id for action in (*QUEUE_ACTIONS, *ITEM_ACTIONS, *ADJUDICATION_ACTIONS)}
+    assert {name.replace(" ", ".") for name in SCREENS.values()} <= ids
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.command)
+def test_a_form_has_the_options_of_its_command(form: Any) -> None:
+    fields = describe_command(form.command)
+    assert set(form.defaults) <= {each.name for each in fields}
+    assert all(each.help for each in fields) and not {"json", "help"} & {each.name for each in fields}
+
+
+def test_values_become_options_and_arguments_that_cannot_be_mistaken() -> None:
+    fields = [FormField("item"), FormField("size", "--size"), FormField("force", "--force", is_switch=True)]
+    assert build_arguments(fields, ["-x; rm", " 5 ", "yes"]) == ["--size=5", "--force", "--", "-x; rm"]
+    assert build_arguments(fields, ["", "", "no"]) == ["--"]
+
+
+def test_the_command_line_names_the_workspace_and_the_annotator(tmp_path: Path) -> None:
+    options = WorkspaceOptions([tmp_path / "run"], data=[tmp_path / "data"])
+    session = WorkspaceSession(workspace=None, annotator="alice", options=options)  # type: ignore[arg-type]
+    assert build_command_line(session, "export", ["--format=csv", "--"]) == [
+        *("-m", "fcreview.cli", "export", "--format=csv", "--annotator=alice", f"--data={tmp_path / 'data'}", "--"),
+        str(tmp_path / "run"),
+    ]
+    assert build_command_line(session, "errata check", ["--", "x.jsonl"])[2:] == ["errata", "check", "--", "x.jsonl"]
+
+
+async def test_all_forms_are_in_the_palette_and_actions_of_other_screens_too(app: Any, settled: Any) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("colon")
+        await settled(pilot)
+        rows = "\n".join(option.prompt.plain for option in app.screen.query_one(CommandList).options)
+        assert all(f"  {form.label}  " in rows for form in FORMS)
+        shown = {each.id for each in app.screen._target.actions}
+        assert {action.id for action in QUEUE_ACTIONS} - shown <= {"queue.item", "queue.clear"}
+
+
+@pytest.mark.process
+async def test_a_sample_is_drawn_and_estimated_inside_the_app(app: Any, settled: Any, make_app: Any) -> None:
+    workspace = make_app.stores[-1].workspace
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("colon", *"draw a sample", "enter")
+        lines = "\n".join(await settled(pilot))
+        assert isinstance(app.screen, CommandFormScreen) and "annotators" in lines and "alice" in lines
+        await pilot.press("enter")
+        assert "exceeds" in "\n".join(await settled(pilot)) or "error" in "\n".join(await settled(pilot)).lower()
+        assert isinstance(app.screen, CommandFormScreen), "the form stays open"
+        names = [each.name for each in describe_command("queue create")]
+        list(app.screen.query(FormInput))[names.index("size")].value = "2"
+        await pilot.press("enter")
+        lines = "\n".join(await settled(pilot))
+        assert isinstance(app.screen, PagerScreen) and "2 of 3 items" in lines
+        assert (workspace.root / "queues" / "sample.json").exists()
+        await pilot.press("q", "colon", *"queue sample", "enter")
+        assert "queue sample" in "\n".join(await settled(pilot))
+
+
+async def test_a_form_is_left_with_escape_and_types_colons(app: Any, settled: Any) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        before = await settled(pilot)
+        await pilot.press("colon", *"draw a sample", "enter")
+        await settled(pilot)
+        await pilot.press("tab", "tab", "colon", "question_mark")
+        assert [box.value for box in app.screen.query(FormInput)][2] == ":?"
+        await pilot.press("escape")
+        assert await settled(pilot) == before

@@ -1,0 +1,93 @@
+"""Forms of the command palette that run commands of the command line. The module does not import Textual."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+YES, NO = "yes", "no"
+"""Values of a field that is an option without a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """Option or argument of a command."""
+
+    name: str
+    flag: str = ""
+    """Option such as `--size`. Empty for an argument."""
+    default: str = ""
+    help: str = ""
+    is_switch: bool = False
+    """Whether the option has no value."""
+    is_path: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """Output of a command, with its messages."""
+
+    text: str
+    is_successful: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CommandService:
+    """Commands of the command line, for the open workspace. The screens must not import the command line."""
+
+    describe: Callable[[str], Sequence[FormField]]
+    """Returns the options and arguments of a command such as `queue create`, without those that select the
+    workspace."""
+    run: Callable[[str, Sequence[str]], Awaitable[CommandResult]]
+    """Runs a command with these options and arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandForm:
+    """Palette entry that opens the form of a command."""
+
+    command: str
+    label: str
+    help: str
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    """Initial values by name of the field, in place of the defaults of the command."""
+
+
+FORMS = (
+    CommandForm("queue create", "draw a sample", "create and assign a review queue", {"name": "sample", "size": "50"}),
+    CommandForm("queue extend", "extend a sample", "draw more items to narrow an interval"),
+    CommandForm("queue list", "list queues", "queues with the progress of each annotator"),
+    CommandForm("queue show", "show a queue", "sampling and progress of a queue"),
+    CommandForm("estimate", "estimate", "estimated accuracy with 95 % confidence intervals"),
+    CommandForm("report", "HTML report", "write the full report as one HTML file", {"html": "report.html"}),
+    CommandForm("export", "export with options", "labels, corrected runs or patches", {"output": "labels.jsonl"}),
+    CommandForm("suspects", "list suspects", "golden answers that look wrong, with the evidence"),
+    CommandForm("audit", "audit", "review history of an item"),
+    CommandForm("import", "import", "import new and changed results"),
+    CommandForm("import-labels", "import labels", "import exported labels as reviews"),
+    CommandForm("merge", "merge", "merge another workspace"),
+    CommandForm("errata create", "create errata", "write reviewed golden answers to an errata file"),
+    CommandForm("errata check", "check errata", "check an errata file"),
+    CommandForm("errata issue", "errata issue", "write an issue text for the benchmark"),
+    CommandForm("rules list", "list rules", "accepted equivalence rules"),
+    CommandForm("rules preview", "preview a rule", "verdicts that an equivalence rule would change"),
+    CommandForm("rules add", "add a rule", "accept an equivalence rule"),
+    CommandForm("rules remove", "remove a rule", "remove an accepted equivalence rule"),
+    CommandForm("doctor", "doctor", "check the setup"),
+)
+"""Commands without a screen of their own."""
+
+
+def build_arguments(fields: Sequence[FormField], values: Sequence[str]) -> list[str]:
+    """Return the command's options, then `--` and its arguments. Empty values are omitted."""
+    options, arguments = [], ["--"]
+    for each, text in zip(fields, map(str.strip, values), strict=True):
+        value = os.path.expanduser(text) if each.is_path else text  # noqa: PTH111 - `~x` may name no user
+        if each.is_switch:
+            options += [each.flag] if value.lower() in (YES, "y") else []
+        elif value and each.flag:
+            options.append(f"{each.flag}={value}" if each.flag.startswith("--") else f"{each.flag}{value}")
+        elif value:
+            arguments.append(value)
+    return [*options, *arguments]

@@ -22,9 +22,10 @@ _BLIND_COLUMNS = {
     "runs": "list(DISTINCT i.run)",
 }
 """SQL expressions that do not depend on verdicts, by name."""
+VERDICTS = ("official", "rule", "judge")
 _VERDICT_COLUMNS = {
     "error": f"max({_CELLS.format(_ERROR_TYPE)})",
-    "same_error": f"count(*) > 1 AND count(DISTINCT {_ERROR_TYPE}) = 1 AND count({_ERROR_TYPE}) = count(*)",
+    **{f"same_{name}": f"count(*) > 1 AND count(DISTINCT coalesce(i.{name}::VARCHAR, '')) = 1" for name in VERDICTS},
     "has_rule": "count(i.rule) > 0",
     "has_judge": "count(i.judge) > 0",
     "has_difference": "count(i.first_difference) > 0",
@@ -60,5 +61,8 @@ def measure_columns(
     ).fetchone()
     values = dict(zip(columns, row or (), strict=True))
     names = {run_names.get(run, "") for run in values.pop("runs") or ()}
+    constant = frozenset(name for name in VERDICTS if values.pop(f"same_{name}", False))
     widths = {name: value for name, value in values.items() if value is not None}
-    return ColumnWidths(**widths, model=max(map(display_width, names), default=0) if len(names) > 1 else 0)
+    return ColumnWidths(
+        **widths, constant=constant, model=max(map(display_width, names), default=0) if len(names) > 1 else 0
+    )

@@ -154,6 +154,12 @@ class QueueRow:
     """Whether the prediction or the golden answer changed after this annotator's review."""
     first_difference: str | None = field(default=None, metadata=row_column("i.first_difference", shows_verdict=True))
     """The first difference between golden and predicted calls, as text."""
+    diff_function: str | None = field(default=None, metadata=row_column("i.diff_function", shows_verdict=True))
+    """Function of the first difference, as are the following fields."""
+    diff_argument: str | None = field(default=None, metadata=row_column("i.diff_argument", shows_verdict=True))
+    """Path of the argument; None if the difference is about the call as a whole."""
+    diff_golden: str | None = field(default=None, metadata=row_column("i.diff_golden", shows_verdict=True))
+    diff_predicted: str | None = field(default=None, metadata=row_column("i.diff_predicted", shows_verdict=True))
     question: str = field(default="", metadata=row_column("i.question"))
 
 
@@ -172,8 +178,8 @@ class ColumnWidths:
     error: int = 0
     id_repeats_category: bool = False
     """Whether every item id begins with its category."""
-    same_error: bool = False
-    """Whether all rows have the same error type."""
+    constant: frozenset[str] = frozenset()
+    """Verdict columns (`official`, `rule`, `judge`) that have the same value in all of several rows."""
     has_rule: bool = False
     """Whether an item has a recomputed verdict."""
     has_judge: bool = False

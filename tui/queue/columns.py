@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fcreview.model.sanitize import pad, sanitize
+from fcreview.model.sanitize import display_width, pad, sanitize
+from fcreview.model.wording import describe_error_type
 from fcreview.store.rows import ColumnWidths, QueueRow
 from fcreview.tui.text.lines import (
     Line,
     StyledText,
     center_text,
+    fit_line,
+    line_width,
+    pad_text,
     truncate,
     truncate_difference,
-    truncate_error_type,
     truncate_middle,
 )
 from fcreview.tui.text.theme import symbols, verdict_style
 
 VERDICT_COLUMNS = (("official", "off"), ("rule", "recomp."), ("judge", "judge"), ("you", "you"))
 """(field of `QueueRow`, title) of each verdict column."""
-DIFFERENCE_TITLE = "first difference"
+DIFFERENCE_TITLE = "first difference, golden {arrow} predicted"
 EQUAL_CALLS = "calls are equal"
-MIN_DIFFERENCE_CELLS = 18
-"""Smallest width, in cells, of the first difference in a list that also shows the error type."""
+CALLED_FUNCTION = re.compile(r"(.+) called \(golden (.+)\)")
+"""Text of a first difference in the called function."""
+NAME = re.compile(r"[\w.]+")
+MIN_VALUE_CELLS = 5
+"""Smallest width, in cells, of a value that is cut."""
+MIN_DIFFERENCE_CELLS = 14
+"""Smallest width, in cells, of the first difference beside a verdict column or a long id."""
+PREFERRED_DIFFERENCE_CELLS = 30
+"""Width, in cells, of the first difference before long ids are shown in full."""
+MIN_ID_CELLS = 18
+"""Smallest width of an id, in cells."""
 COMFORTABLE_DIFFERENCE_CELLS = 24
 """Smallest width, in cells, of the first difference in a list that also shows the category."""
 MIN_COLUMN_CELLS = 8
@@ -46,32 +60,35 @@ class QueueColumns:
     def fit(cls, cells: int, widths: ColumnWidths, *, blind: bool = False) -> QueueColumns:
         """Choose the columns for a list that is `cells` wide.
 
-        The first difference has priority over the error type. The error type is omitted if it is the same in all rows,
-        and the category if the ids contain the category.
+        A verdict column is omitted if it says the same in every row, and the category if the ids contain it. In a
+        narrow list, first the recomputed, the judge and the official verdicts are omitted, then ids are cut.
         """
         size = 0 if cells < 100 else 1 if cells < 140 else 2
         omitted = {name for name, exists in (("rule", widths.has_rule), ("judge", widths.has_judge)) if not exists}
-        shown = [each for each in VERDICT_COLUMNS if each[0] == "you" or not (blind or each[0] in omitted)]
-        verdicts = [(name, len(title)) for name, title in shown]
-        columns = [("item", min(max(widths.item, 4), (22, 30, 34)[size]))]
-        if widths.model:
-            room = cells - LEAD_CELLS - sum(size + 1 for _, size in columns + verdicts) - 1
-            columns.append(("model", min(max(widths.model, 5), (16, 24, 30)[size], max(room, MIN_COLUMN_CELLS))))
-        rest = cells - LEAD_CELLS - sum(size + 1 for _, size in columns + verdicts)
-        error = 0 if blind or not widths.error or widths.same_error else min(max(widths.error, 5), (18, 28, 34)[size])
-        category = min(max(widths.category, 8), (14, 20, 22)[size], rest - error - COMFORTABLE_DIFFERENCE_CELLS - 3)
+        names = {"official", "rule", "judge"} - omitted - widths.constant if not blind else set()
+        model = min(max(widths.model, MIN_COLUMN_CELLS), (16, 24, 30)[size]) if widths.model else 0
+        least_id = min(max(widths.item, 4), (22, 30, 34)[size])
+        for name in ("", "rule", "judge", "official"):
+            names.discard(name)
+            verdicts = [(each, len(title)) for each, title in VERDICT_COLUMNS if each in names or each == "you"]
+            rest = cells - LEAD_CELLS - sum(size + 1 for _, size in verdicts) - 1 - (model + 1 if model else 0)
+            if rest - least_id - 1 >= MIN_DIFFERENCE_CELLS:
+                break
+        if model and rest - least_id - 1 < MIN_DIFFERENCE_CELLS:
+            rest, model = rest + model - MIN_COLUMN_CELLS, MIN_COLUMN_CELLS
+        item = min(max(widths.item, 4), max(rest - 1 - PREFERRED_DIFFERENCE_CELLS, least_id))
+        item = min(item, max(rest - 1 - MIN_DIFFERENCE_CELLS, MIN_ID_CELLS))
+        columns = [("item", item)] + ([("model", model)] if model else [])
+        rest -= item + 1
+        category = min(max(widths.category, 8), (14, 20, 22)[size], rest - COMFORTABLE_DIFFERENCE_CELLS - 3)
         has_category = widths.category and not widths.id_repeats_category
         if has_category and cells >= CATEGORY_MIN_CELLS and category >= MIN_COLUMN_CELLS:
             columns.append(("category", category))
             rest -= category + 1
         columns += verdicts
-        error = min(error, rest - MIN_DIFFERENCE_CELLS - 2)
-        if error >= MIN_COLUMN_CELLS:
-            columns.append(("error", error))
-            rest -= error + 1
-        if rest - 1 >= MIN_COLUMN_CELLS:
-            columns.append(("difference", rest - 1))
-        return cls(tuple(columns), shows_question=blind or not widths.has_difference)
+        if rest >= MIN_COLUMN_CELLS:
+            columns.append(("difference", rest))
+        return cls(tuple(columns), shows_question=blind or not (widths.has_difference or widths.error))
 
 
 EMPTY_COLUMNS = QueueColumns(())
@@ -92,42 +109,132 @@ def fails_with_equal_calls(row: QueueRow) -> bool:
 
 def queue_heading_line(columns: QueueColumns) -> Line:
     """Return the line with the titles of the columns."""
-    titles = {**dict(VERDICT_COLUMNS), "difference": "question" if columns.shows_question else DIFFERENCE_TITLE}
+    difference = "question" if columns.shows_question else DIFFERENCE_TITLE.format(arrow=symbols().arrow)
+    titles = {**dict(VERDICT_COLUMNS), "difference": difference}
     cells = "".join(" " + pad(truncate(titles.get(name, name), size), size) for name, size in columns.columns)
     return ((" " * (LEAD_CELLS - 1) + cells, "dim"),)
 
 
-def queue_row_line(row: QueueRow, columns: QueueColumns) -> Line:
+def queue_row_line(row: QueueRow, columns: QueueColumns, label: str | None = None) -> Line:
     """Return the line of a row: a flag, then the cells.
 
-    The flag is `i` for import issues, or the symbol of a stale review.
+    The flag is `i` for import issues, or the symbol of a stale review. `label`: short form of the id, see `short_ids`.
     """
     flag: StyledText = ("i", "warn") if row.n_issues else (symbols().stale, "warn") if row.stale else (" ", "")
     parts: list[StyledText] = [flag]
     for name, size in columns.columns:
-        text, style = _format_cell(row, name, size, columns.shows_question)
-        parts.append((" " + text, style))
+        parts.append((" ", ""))
+        if name == "difference":
+            parts += _difference_cell(row, size, columns.shows_question)
+        else:
+            parts.append(_format_cell(row, name, size, label))
     return tuple(parts)
 
 
-def _format_cell(row: QueueRow, column: str, size: int, shows_question: bool) -> StyledText:
+def _format_cell(row: QueueRow, column: str, size: int, label: str | None) -> StyledText:
     match column:
         case "item":
-            return pad(truncate_middle(sanitize(row.id), size), size), ""
+            return pad(label or truncate_middle(sanitize(row.id), size), size), ""
         case "model":
             return pad(truncate_middle(sanitize(row.run_name or row.model), size, 1 / 2), size), "dim"
         case "category":
             return pad(truncate_middle(sanitize(row.category), size), size), "dim"
-        case "error":
-            return pad(truncate_error_type(sanitize(shown_error_type(row)), size), size), ""
-        case "difference":
-            if shows_question:
-                return pad(truncate(sanitize(row.question), size), size), "dim"
-            if row.first_difference is None and fails_with_equal_calls(row):
-                return pad(truncate(EQUAL_CALLS, size), size), "dim"
-            return pad(truncate_difference(sanitize(row.first_difference or ""), size), size), ""
         case _:
             value = getattr(row, column)
             is_own = column == "you"
             symbol = symbols().annotator_symbol(value, row.your_parts) if is_own else symbols().verdict_symbol(value)
             return center_text(symbol, size), verdict_style(value)
+
+
+def _difference_cell(row: QueueRow, size: int, shows_question: bool) -> Line:
+    """Return the question, or the first difference and the error type, padded to `size`."""
+    if shows_question:
+        return (pad_text(truncate(sanitize(row.question), size), size, "dim"),)
+    line = difference_line(row)
+    code = sanitize(shown_error_type(row))
+    room = size - line_width(line)
+    if room < 0:
+        line = _fit_difference(line, size)
+    elif code and room >= display_width(code) + 3:
+        line = (*line, ("   ", ""), (code, "dim"))
+    return (*line, (" " * max(size - line_width(line), 0), ""))
+
+
+def difference_line(row: QueueRow) -> Line:
+    """Return the first difference of a row: what differs, then the golden and the predicted value in their colours.
+
+    A failing row without a difference has the meaning of its error type, or the remark that the calls are equal.
+    """
+    text, arrow = row.first_difference or "", (f" {symbols().arrow} ", "dim")
+    function, argument = row.diff_function or "", row.diff_argument
+    what, golden, predicted = "", "", ""
+    if not text:
+        error = shown_error_type(row)
+        if meaning := describe_error_type(error):
+            return ((meaning, ""),)
+        return ((EQUAL_CALLS, "dim"),) if fails_with_equal_calls(row) and not error else ()
+    if argument and (row.diff_golden or row.diff_predicted):
+        path = text.partition(" ")[0]
+        what = path if path.startswith((f"{argument}.", f"{argument}[")) else argument
+        golden, predicted = row.diff_golden or "none", row.diff_predicted or "missing"
+    elif function and text == f"{function} not called":
+        golden, predicted = function, "not called"
+    elif function and text == f"{function} called, not in golden":
+        golden, predicted = "no call", function
+    elif match := CALLED_FUNCTION.fullmatch(text):
+        what, golden, predicted = "function", match[2], match[1]
+    else:
+        return ((sanitize(text), ""),)
+    head: Line = ((f"{sanitize(what)}  ", ""),) if what else ()
+    return (*head, (sanitize(golden), "golden"), arrow, (sanitize(predicted), "predicted"))
+
+
+def _fit_difference(line: Line, size: int) -> Line:
+    """Shorten a first difference to `size` cells. Golden and predicted value share the room."""
+    if len(line) < 3:
+        text, style = line[0]
+        return ((truncate_difference(text, size), style),)
+    *head, (golden, _), arrow, (predicted, _) = line
+    room = size - line_width((*head, arrow))
+    if room < MIN_VALUE_CELLS * 2:
+        return fit_line((*head, (golden, "golden"), arrow, (predicted, "predicted")), size)
+    half = room // 2
+    golden_cells = max(half, room - display_width(predicted))
+    golden = _fit_value(golden, min(golden_cells, display_width(golden)))
+    predicted = _fit_value(predicted, room - display_width(golden))
+    return (*head, (golden, "golden"), arrow, (predicted, "predicted"))
+
+
+def _fit_value(text: str, cells: int) -> str:
+    """Shorten a value at its end. A dotted function name keeps its end."""
+    if NAME.fullmatch(text) and display_width(text) > cells:
+        return truncate_middle(text, cells, 0)
+    return truncate(text, cells)
+
+
+def short_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
+    """Map each id that is wider than `cells` to a short form. Different ids have different short forms.
+
+    Ids mostly differ at their end. Where the usual short forms are equal, the part that differs is shown instead.
+    """
+    wide = {each: sanitize(each) for each in ids if display_width(sanitize(each)) > cells}
+    labels = {each: truncate_middle(text, cells) for each, text in wide.items()}
+    while equal := _find_equal(labels):
+        start = max(_common_length([wide[each] for each in equal]) - 1, 0)
+        labels.update((each, truncate(symbols().ellipsis + wide[each][start:], cells)) for each in equal)
+        if start == 0:
+            break
+    return labels
+
+
+def _find_equal(labels: Mapping[str, str]) -> list[str]:
+    """Return the ids of the first short form that several ids have. Empty if there is none."""
+    groups: dict[str, list[str]] = {}
+    for each, label in labels.items():
+        groups.setdefault(label, []).append(each)
+    return next((equal for equal in groups.values() if len(equal) > 1), [])
+
+
+def _common_length(texts: Sequence[str]) -> int:
+    """Return the length of the common beginning of different texts."""
+    return next((at for at, chars in enumerate(zip(*texts, strict=False)) if len(set(chars)) > 1), min(map(len, texts)))

@@ -19,7 +19,7 @@ from textual.strip import Strip
 from fcreview.store.rows import ColumnWidths, QueueRow
 from fcreview.tui.actions import LIST_ACTIONS
 from fcreview.tui.key_bindings import make_bindings
-from fcreview.tui.queue.columns import QueueColumns, queue_row_line
+from fcreview.tui.queue.columns import QueueColumns, queue_row_line, short_ids
 from fcreview.tui.queue.loader import WINDOW
 from fcreview.tui.text.lines import Line, fit_line
 from fcreview.tui.text.theme import style, symbols
@@ -213,11 +213,13 @@ class QueueList(LineList):
         self._blind = False
         self._windows: OrderedDict[int, list[QueueRow]] = OrderedDict()
         self._requested: set[int] = set()
+        self._short_ids: dict[tuple[int, int], dict[str, str]] = {}
 
     def show_view(self, total: int, cursor: int, extent: ColumnWidths) -> None:
         """Show another view of `total` rows and drop all loaded rows. `extent` gives the column widths of its rows."""
         self.version += 1
         self._windows.clear()
+        self._short_ids.clear()
         self._requested.clear()
         self._extent = extent
         self._update_columns()
@@ -248,7 +250,16 @@ class QueueList(LineList):
         row = self.row_at(index)
         if row is None:
             return ((" " + symbols().ellipsis, "dim"),)
-        return queue_row_line(row, self.columns)
+        return queue_row_line(row, self.columns, self._labels(index // WINDOW).get(row.id))
+
+    def _labels(self, window: int) -> dict[str, str]:
+        """Return the short forms of the ids in a window, see `short_ids`."""
+        cells = dict(self.columns.columns).get("item", 0)
+        if self._extent.item <= cells:
+            return {}
+        if (window, cells) not in self._short_ids:
+            self._short_ids[window, cells] = short_ids([row.id for row in self._windows[window]], cells)
+        return self._short_ids[window, cells]
 
     def move_cursor(self, index: int) -> None:
         super().move_cursor(index)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.style import Style as RichStyle
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Region, Size
@@ -89,5 +90,5 @@ class Panel(Vertical):
         room = self.outer_size.width - FLAT_MARGIN - display_width(self._title)
         facts = truncate(self._facts, max(room - 3, 1))
         filler = symbols().rule * max(room - display_width(facts), 1)
-        dim = Style.from_rich_style(style("dim"))
+        dim = Style.from_rich_style(style("dim") + RichStyle(bold=False))
         return Content.assemble(self._title, (f" {filler} ", dim), (facts, dim))

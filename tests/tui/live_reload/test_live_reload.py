@@ -210,7 +210,7 @@ async def test_items_behind_a_figure_stay_those_items(following: Following, sett
         await settled(pilot)
         await pilot.press("enter")
         before = await settled(pilot)
-        assert "selected 2 items" in before[2] and before[4].endswith("city of b")
+        assert "selected 2 items" in before[2] and "city of b" in before[4]
         source.write(rows_of("new", "a", "b", "c", "d"))
         lines = await until(pilot, lambda lines: "1 new item" in lines[-2])
         assert lines[4:-2] == before[4:-2]

@@ -13,7 +13,7 @@ from fcreview.model.sanitize import display_width, sanitize
 from fcreview.store.rows import ColumnWidths, QueueRow, RunRow, View
 from fcreview.tui.keymap import KeymapError, validate_keymap
 from fcreview.tui.queue import header
-from fcreview.tui.queue.columns import QueueColumns, queue_heading_line, queue_row_line
+from fcreview.tui.queue.columns import QueueColumns, difference_line, queue_heading_line, queue_row_line, short_ids
 from fcreview.tui.text.graphics import top_line
 from fcreview.tui.text.lines import (
     TextColumn,
@@ -66,8 +66,11 @@ def extent_of(*rows: QueueRow, models: bool = False, repeats: bool = False) -> C
 def cells(row: QueueRow, at: int, *, blind: bool = False, **known: bool) -> dict[str, str]:
     """Text of each column as drawn at a width of `at`."""
     columns = QueueColumns.fit(at, extent_of(row, **known), blind=blind)
-    parts = queue_row_line(row, columns)[1:]
-    return {name: text.strip() for (name, _), (text, _) in zip(columns.columns, parts, strict=True)}
+    text, start, shown = plain_text(queue_row_line(row, columns)), 2, {}
+    for name, size in columns.columns:
+        shown[name] = text[start : start + size].strip()
+        start += size + 1
+    return shown
 
 
 def run_row(model: str = "gpt-4o", **fields: object) -> RunRow:
@@ -146,23 +149,72 @@ def test_every_line_of_the_queue_fits_and_is_aligned_with_its_heading(at, models
     assert lengths.pop() <= at - 1
 
 
-def test_narrow_drops_the_category_first_and_then_the_error():
+DIFFERENT = dataclasses.replace(
+    ROW,
+    diff_function="get_weather",
+    diff_argument="location",
+    diff_golden='"Hangzhou, China"',
+    diff_predicted='"Hangzhou, CN"',
+)
+
+
+def test_a_narrow_list_keeps_the_first_difference_and_the_own_verdict():
+    for at in (46, 60, 80, 160):
+        shown = cells(DIFFERENT, at, models=at > 46)
+        assert shown["difference"].startswith("loc") and shown["you"] == "?", at
     assert "category" not in cells(ROW, 80)
-    assert cells(ROW, 80)["error"] == "value_error:string"
-    assert cells(ROW, 80)["difference"].startswith("location")
-    assert "error" not in cells(ROW, 60)
-    assert cells(ROW, 60)["difference"].startswith("location")
-    with_all = cells(dataclasses.replace(ROW, judge=False), 80, models=True)
-    assert with_all["difference"].startswith("location") and "error" not in with_all
-    wide = cells(ROW, 160)
+    assert "rule" not in cells(DIFFERENT, 46) and "rule" in cells(DIFFERENT, 80)
+    wide = cells(DIFFERENT, 160)
     assert wide["category"] == ROW.category
     assert wide["item"] == ROW.id
-    assert wide["difference"] == ROW.first_difference
+    assert wide["difference"] == 'location  "Hangzhou, China" → "Hangzhou, CN"   value_error:string'
+
+
+def test_the_first_difference_has_the_colours_of_the_item():
+    assert difference_line(DIFFERENT) == (
+        ("location  ", ""),
+        ('"Hangzhou, China"', "golden"),
+        (" → ", "dim"),
+        ('"Hangzhou, CN"', "predicted"),
+    )
+
+    def drawn(**fields: object) -> str:
+        return plain_text(difference_line(dataclasses.replace(DIFFERENT, **fields)))
+
+    assert drawn(first_difference="location.city x", diff_golden="x") == 'location.city  x → "Hangzhou, CN"'
+    assert drawn(diff_predicted=None) == 'location  "Hangzhou, China" → missing'
+    assert drawn(diff_golden=None) == 'location  none → "Hangzhou, CN"'
+    call = {"diff_argument": None, "diff_golden": None, "diff_predicted": None}
+    assert drawn(**call, first_difference="get_weather not called") == "get_weather → not called"
+    assert drawn(**call, first_difference="get_weather called, not in golden") == "no call → get_weather"
+    assert drawn(**call, first_difference="get_news called (golden get_weather)") == "function  get_weather → get_news"
+    assert drawn(**call, first_difference="no call syntax") == "no call syntax"
+    assert drawn(**call, first_difference=None) == "string is not an accepted value", "the meaning of the error type"
+
+
+@given(st.text(min_size=1, max_size=30), st.text(max_size=30), st.text(max_size=30), st.integers(8, 60))
+def test_a_first_difference_fits(argument, golden, predicted, size):
+    row = dataclasses.replace(DIFFERENT, diff_argument=argument, diff_golden=golden, diff_predicted=predicted)
+    columns = QueueColumns((("difference", size),))
+    assert line_width(queue_row_line(row, columns)) == size + 2
+
+
+def test_columns_that_say_the_same_in_every_row_are_left_out():
+    known = dataclasses.replace(extent_of(ROW), constant=frozenset({"official", "rule"}))
+    assert [name for name, _ in QueueColumns.fit(80, known).columns] == ["item", "you", "difference"]
+
+
+@given(st.sets(st.text("ab_1", min_size=1, max_size=30), max_size=12), st.integers(8, 20))
+def test_different_ids_look_different(ids, cells):
+    labels = short_ids(sorted(ids), cells)
+    assert all(display_width(label) <= cells for label in labels.values())
+    shown = ["live_a_parallel_0-1", "live_b_parallel_0-1", "live_c_parallel_0-1"]
+    assert len(set(short_ids(shown, 12).values())) == 3
 
 
 def test_a_failure_whose_calls_are_equal_says_so():
     """The benchmark may be wrong about it: an empty cell would say nothing."""
-    alike = dataclasses.replace(ROW, first_difference=None)
+    alike = dataclasses.replace(ROW, first_difference=None, error_type=None)
     assert difference_beside(alike) == "calls are equal"
     assert not difference_beside(dataclasses.replace(alike, official=True))
     assert not difference_beside(dataclasses.replace(alike, n_predicted=0))
@@ -171,7 +223,7 @@ def test_a_failure_whose_calls_are_equal_says_so():
 def difference_beside(row: QueueRow) -> str:
     """Where other rows have a first difference."""
     columns = QueueColumns.fit(80, extent_of(row, ROW))
-    return plain_text(queue_row_line(row, columns)[-1:]).strip()
+    return plain_text(queue_row_line(row, columns)[-2:]).strip()
 
 
 def test_a_column_without_content_is_left_out():
@@ -184,7 +236,7 @@ def test_a_column_without_content_is_left_out():
 
 
 def test_the_question_has_a_heading_of_its_own_where_nothing_differs():
-    none = dataclasses.replace(ROW, first_difference=None)
+    none = dataclasses.replace(ROW, first_difference=None, error_type=None)
     assert cells(none, 100)["difference"] == "What is the weather?"
     columns = QueueColumns.fit(100, extent_of(none))
     assert "question" in plain_text(queue_heading_line(columns)) and "first difference" not in plain_text(
@@ -197,8 +249,8 @@ def test_the_question_has_a_heading_of_its_own_where_nothing_differs():
 
 def test_an_error_that_only_the_checker_finds_is_shown():
     row = dataclasses.replace(ROW, error_type=None, rule_error_type="type_error:simple", rule=False)
-    assert cells(row, 100)["error"] == "type_error:simple"
-    assert "error" not in cells(dataclasses.replace(row, rule=True), 100), "no row has one"
+    assert cells(row, 160)["difference"].endswith("   type_error:simple")
+    assert "type_error" not in cells(dataclasses.replace(row, rule=True), 160)["difference"]
 
 
 def test_blind_rows_hold_nothing_of_others():

@@ -88,6 +88,8 @@ class Store:
         self.lock = threading.RLock()
         """Acquire it for every use of `connection`, because all threads share its temporary tables."""
         self.reviews: ReviewTables = open_review_tables(connection, workspace, annotator, policy)
+        self._is_interrupted = False
+        """Whether `interrupt` was called during the running query."""
         self._is_locked = False
         """Whether `lock_configuration` was called."""
         self._queue_items = QueueItemTable(connection, workspace)
@@ -125,6 +127,7 @@ class Store:
 
     def interrupt(self) -> None:
         """Interrupt the query of another thread. That thread gets a duckdb.InterruptException."""
+        self._is_interrupted = True
         self.connection.interrupt()
 
     def fetch_runs(self) -> list[RunRow]:
@@ -230,7 +233,8 @@ class Store:
 
         `by` is an index of `fcreview.matching.clusters.GROUPINGS`.
         """
-        return [] if self.blind else self._query(lambda: fetch_clusters(self.connection, view, limit, by))
+        check = self._raise_if_interrupted
+        return [] if self.blind else self._query(lambda: fetch_clusters(self.connection, view, limit, by, check))
 
     def fetch_issues(self, item: int | None = None, runs: Sequence[int] = ()) -> list[ImportIssue]:
         """Return the import issues of one item, or those of runs (by default all) and of the search for runs.
@@ -345,8 +349,13 @@ class Store:
         if row is not None and row.you is None:
             raise StoreError("raw records can contain verdicts: they are hidden until you submit your review")
 
+    def _raise_if_interrupted(self) -> None:
+        if self._is_interrupted:
+            raise duckdb.InterruptException("interrupted")
+
     def _query(self, work: Callable[[], T]) -> T:
         with self.lock:
+            self._is_interrupted = False
             return retry_with_more_memory(self.connection, work)
 
     def _fetch_rows(self, item_numbers: Sequence[int]) -> list[QueueRow]:

@@ -29,9 +29,15 @@ class ExactTermBuilder:
             if value is not None:
                 self._spellings.setdefault(value.lower(), set()).add(value)
         self._sorted = sorted(self._spellings)
+        self._terms: dict[str | None, str] = {}
 
     def build(self, value: str | None) -> str:
         """Build the term for a value. The term for None matches items without a value."""
+        if value not in self._terms:
+            self._terms[value] = self._build(value)
+        return self._terms[value]
+
+    def _build(self, value: str | None) -> str:
         if value is None:
             return f"{self._key}:none"
         is_plain = len(value) <= MAX_LITERAL_LENGTH and _NEEDS_NO_QUOTES.fullmatch(value) is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +66,11 @@ class _ClusterRow:
 
 
 def fetch_clusters(
-    connection: DuckDBPyConnection, view: View, limit: int | None, by: int = BY_ERROR_TYPE
+    connection: DuckDBPyConnection,
+    view: View,
+    limit: int | None,
+    by: int = BY_ERROR_TYPE,
+    raise_if_interrupted: Callable[[], None] = lambda: None,
 ) -> list[Cluster]:
     """Return clusters of the view's items whose effective verdict is fail, largest first.
 
@@ -78,6 +82,7 @@ def fetch_clusters(
     builders = {each: _make_term_builder(each, rows) for each in _SHARED_GROUPINGS[grouping]}
     clusters = []
     for row in rows if limit is None else rows[: max(limit, 0)]:
+        raise_if_interrupted()
         terms = tuple(_build_filter_term(each, grouping, row, builders) for each in range(len(GROUPINGS)))
         names: dict[str, Any] = {"error_type": "", "function": None, "argument": None} | row.names
         names["error_type"] = names["error_type"] or ""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from fcreview.matching.clusters import (
@@ -22,11 +23,12 @@ from fcreview.run_plan import RunPlan
 from fcreview.store.filters.build import FAILING_FILTER, add_terms
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.queries import clusters as module
+from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.queue.state import QueueState
 from tests.sharing import Imports
-from tests.store.factory import make_item, write_run
+from tests.store.factory import Imported, make_item, write_run
 
 SAMPLES = ("acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench")
 BY = range(len(GROUPINGS))
@@ -157,3 +159,15 @@ def test_error_types_functions_and_arguments_share_their_clusters(workspace: Wor
             store.fetch_clusters(QueueState().view, by=by) == store.fetch_clusters(QueueState().view)
             for by in (BY_ERROR_TYPE, 1, 2)
         )
+
+
+def test_interrupt_ends_counting_after_the_query(imported: Imported, tmp_path: Path) -> None:
+    class InterruptedStore(Store):
+        def _raise_if_interrupted(self) -> None:
+            self.interrupt()
+            super()._raise_if_interrupted()
+
+    with InterruptedStore.open(imported(tmp_path / "runs", {"m": [{"official": False}]}), "alice") as store:
+        with pytest.raises(duckdb.InterruptException):
+            store.fetch_clusters(View())
+        assert store.count_items(View()) == 1

@@ -481,6 +481,12 @@ def import_discovered_runs(
     if summary.rebuild_reason:
         count = format_count(sum(row["items"] > 0 for row in summary.runs), "run")
         print_message(f"fcreview: {summary.rebuild_reason}. Rebuilt it with {count}; reviews are kept")
+    elif summary.n_upgraded:
+        count = format_count(summary.n_upgraded, "run")
+        reason = f"another version of fcreview imported {count}"
+        print_message(
+            f"fcreview: {reason}. Imported {'it' if summary.n_upgraded == 1 else 'them'} again; reviews are kept"
+        )
     return workspace, summary
 
 

@@ -49,6 +49,10 @@ class RunPlan:
         options = self.decoder + (f" {self.errata.digest}" if self.errata else "")
         return self.version + 1000 * (crc32(options.encode()) & 0xFFFFF if options else 0)
 
+    def is_version_of(self, import_fingerprint: int) -> bool:
+        """Whether a run with this fingerprint was imported by the same version of the importer."""
+        return import_fingerprint % 1000 == self.version
+
     @property
     def files(self) -> list[Path]:
         """Files that the items depend on. The run is imported again if the size or modification time of a file

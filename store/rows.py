@@ -303,6 +303,8 @@ class ImportSummary:
     seconds: float = 0.0
     rebuild_reason: str = ""
     """Why the import replaced an existing store with a new one; empty if it did not."""
+    n_upgraded: int = 0
+    """Number of runs that were imported again because the version of their importer has changed."""
 
     @property
     def n_items(self) -> int:

@@ -176,6 +176,22 @@ class Workspace:
         """Convert a path as `to_stored_path` returns it to an absolute path."""
         return Path(os.path.normpath(self.parent_folder / stored_path))
 
+    def to_stored_dataset(self, dataset: str | None) -> str | None:
+        """Convert `Run.dataset` to the form used in the store.
+
+        A relative path begins with `./`, because some importers give a description instead of a path.
+        """
+        if dataset is None or not Path(dataset).is_absolute():
+            return dataset
+        stored_path = self.to_stored_path(dataset)
+        return stored_path if Path(stored_path).is_absolute() else f"./{stored_path}"
+
+    def to_dataset(self, stored_dataset: str | None) -> str | None:
+        """Convert a dataset as `to_stored_dataset` returns it to the form of `Run.dataset`."""
+        if stored_dataset is None or not stored_dataset.startswith("./"):
+            return stored_dataset
+        return str(self.to_absolute_path(stored_dataset))
+
 
 def write_error(folder: Path, error: OSError) -> WorkspaceError:
     """Return the error for a workspace that cannot be written."""

@@ -191,7 +191,7 @@ class StoreBuilder:
                 "language": info.language,
                 "model": info.model,
                 "path": self._workspace.to_stored_path(info.path),
-                "dataset": info.dataset,
+                "dataset": self._workspace.to_stored_dataset(info.dataset),
                 "needs_dataset": info.needs_dataset,
                 "title": info.title,
                 "tags": info.tags,
@@ -323,11 +323,12 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
     try:
         is_verified = not (is_foreign(workspace) or is_marked_unverified(connection))
         index, by_run = StoreIndex(usable=True, is_verified=is_verified), {}
-        for run, key, *rest in connection.execute(
+        for run, key, version, n_items, n_issues, dataset in connection.execute(
             "SELECT run, key, version, n_items,"
             " (SELECT count(*) FROM import_issues i WHERE i.run = r.run), dataset FROM runs r"
         ).fetchall():
-            index.runs[key] = by_run[run] = StoredRun(run, *rest)
+            stored = StoredRun(run, version, n_items, n_issues, workspace.to_dataset(dataset))
+            index.runs[key] = by_run[run] = stored
         for run, *source in connection.execute("SELECT run, path, kind, size, mtime_ns, hash FROM sources").fetchall():
             by_run[run].sources.append(SourceFile(*source))
         return index

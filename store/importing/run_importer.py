@@ -90,6 +90,8 @@ class ImportPlan:
     """Runs to read."""
     new_mtime_jobs: list[ReadJob] = field(default_factory=list)
     """Runs with the same content whose files have a new modification time. Only the times are updated."""
+    upgraded: set[int] = field(default_factory=set)
+    """Numbers of the runs in `jobs` that another version of their importer read."""
     skipped_plans: list[RunPlan] = field(default_factory=list)
     """Runs whose dataset is missing. The last import is kept even if other files have changed."""
     issues: list[ImportIssue] = field(default_factory=list)
@@ -158,6 +160,8 @@ class ImportPlanner:
                 result.new_mtime_jobs.append(job)
         else:
             result.jobs.append(job)
+            if stored and not plan.is_version_of(stored.import_fingerprint):
+                result.upgraded.add(job.run_number)
 
     def _is_unchanged(self, now: list[SourceFile], before: list[SourceFile]) -> bool:
         return is_unchanged(now, before, self._workspace.to_absolute_path)
@@ -278,8 +282,12 @@ class _Import:
         if plan.jobs or plan.new_mtime_jobs or not self._index.usable:
             self._build()
         planner.save_dataset_folders(plan)
-        reason = self._index.rebuild_reason or ""
-        return ImportSummary(list(plan.summary_rows.values()), self._all_issues, rebuild_reason=reason)
+        return ImportSummary(
+            list(plan.summary_rows.values()),
+            self._all_issues,
+            rebuild_reason=self._index.rebuild_reason or "",
+            n_upgraded=sum(plan.summary_rows[run]["status"] == "imported" for run in plan.upgraded),
+        )
 
     def summarize_if_unchanged(self) -> ImportSummary | None:
         """Return the summary of an import that has nothing to do; None if a run would be read."""

@@ -56,6 +56,7 @@ def fetch_run_infos(connection: DuckDBPyConnection, workspace: Workspace) -> dic
     for run, *values in connection.execute(f"SELECT run, {', '.join(names)} FROM runs ORDER BY run").fetchall():
         row = dict(zip(names, values, strict=True))
         row["path"] = str(workspace.to_absolute_path(row["path"]))
+        row["dataset"] = workspace.to_dataset(row["dataset"])
         row |= {name: orjson.loads(row[name]) for name in ("settings", "official_metrics")}
         infos[run] = Run(**row)
     return infos

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -71,9 +71,10 @@ def create_extension(workspace: Workspace, status: RunSampleStatus, request: Ext
         probability = part.n_to_draw / len(part.candidates)
         items.append(QueueItem(ItemKey(*key), prediction_hash, golden_hash, part.name, probability, overlap=False))
     info = request.row.info
+    stored_run: dict[str, Any] = next((run for run in queue.design.runs if run["model"] == info.model), {})
     run = {name: getattr(info, name) for name in RUN_KEY_FIELDS} | {
-        "path": next((run["path"] for run in queue.design.runs if run["model"] == info.model), ""),
-        "dataset": info.dataset,
+        "path": stored_run.get("path", ""),
+        "dataset": stored_run.get("dataset"),
         "n_items": request.row.n_items,
     }
     design = SampleDesign(

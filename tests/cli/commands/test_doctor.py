@@ -46,6 +46,17 @@ def test_after_an_upgrade_a_message_says_what_was_rebuilt(cli: Cli, two_known_ru
     assert "Rebuilt" not in cli("runs", two_known_runs).err
 
 
+def test_runs_of_an_older_importer_are_imported_again_with_a_message(cli: Cli, two_known_runs: Path) -> None:
+    assert cli("label", two_known_runs, "simple_python_1", "--run", "1", "--verdict", "pass").code == 0
+    with duckdb.connect(two_known_runs / ".fcreview" / "store.duckdb") as connection:
+        connection.execute("UPDATE runs SET version = version - 1")
+    done = cli("runs", two_known_runs, "--json")
+    assert done.code == 0
+    assert "another version of fcreview imported 2 runs. Imported them again; reviews are kept\n" in done.err
+    assert sum(each["reviewed"] for each in done.objects) == 1
+    assert "Imported" not in cli("runs", two_known_runs).err
+
+
 def test_what_is_refused_in_a_workspace_is_listed(cli: Cli, known_run: Path, tmp_path: Path) -> None:
     assert cli("doctor", known_run).code == 0
     assert "store           verified" in cli("doctor", known_run).out

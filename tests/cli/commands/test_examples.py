@@ -67,6 +67,8 @@ def test_examples_work_as_printed(place: Path, cli: Cli) -> None:
     for name, example in ordered:
         if name == "merge":
             shutil.copytree(place / "runs" / "gpt4o", place / "home" / "from-alice" / "gpt4o", dirs_exist_ok=True)
+        if name == "errata":
+            (place / "errata.jsonl").unlink()  # from the example of `errata create`, which is the same
         if name == "import-labels":
             cli("label", "runs/gpt4o", "live_simple_3-3-0", "--verdict", "pass", "--annotator", "alice", cwd=place)
             cli("export", "runs/gpt4o", "-o", "labels.jsonl", cwd=place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,35 @@ def test_a_workspace_moved_as_a_whole_is_unchanged(tmp_path: Path) -> None:
     with Store.open(workspace) as store:
         assert store.fetch_runs()[0].info.path == str(tmp_path / "there" / "a")
         assert store.read_raw_record(store.find_items("simple_0")[0]) == "{}\n"
+
+
+@pytest.mark.parametrize("dataset", ["here/data", "here", "far", "data.json in each folder", None])
+def test_a_copied_workspace_shows_its_own_dataset(tmp_path: Path, dataset: str | None) -> None:
+    """A dataset outside the copied folder stays where it is, and a description stays as it is."""
+    plan = write_run(tmp_path / "here" / "a", [{}], "a")
+    is_path = dataset is not None and " " not in dataset
+    plan.run.dataset = str(tmp_path / dataset) if dataset and is_path else dataset
+    import_runs(find_workspace(tmp_path / "here", create=True), [plan], read)
+    shutil.copytree(tmp_path / "here", tmp_path / "copy")
+    workspace = find_workspace(tmp_path / "copy")
+    expected = str(tmp_path / dataset.replace("here", "copy")) if dataset and is_path else dataset
+    with Store.open(workspace) as store:
+        assert store.fetch_runs()[0].info.dataset == expected
+        ((stored,),) = store.run_sql("SELECT dataset FROM runs")[1]
+    assert str(tmp_path / "here") not in (stored or "")
+    summary = import_runs(workspace, [write_plan(tmp_path / "copy", "a")], never)
+    assert [(run["status"], run["dataset"]) for run in summary.runs] == [("unchanged", expected)]
+
+
+def test_runs_of_another_importer_version_are_counted(tmp_path: Path) -> None:
+    workspace, _ = import_items(tmp_path, {"a": [{}], "b": [{}]})
+    plans = [write_plan(tmp_path, "a"), write_plan(tmp_path, "b")]
+    plans[0].version = 2
+    plans[1].decoder = "hermes"
+    summary = import_runs(workspace, plans, read)
+    assert statuses(summary) == {"a": "imported", "b": "imported"}
+    assert summary.n_upgraded == 1
+    assert import_runs(workspace, plans, read).n_upgraded == 0
 
 
 @pytest.mark.sweep

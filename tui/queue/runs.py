@@ -9,24 +9,15 @@ from itertools import zip_longest
 from fcreview.matching.first_difference import build_argument_rows
 from fcreview.model.item import Call, CallPair, Item
 from fcreview.model.json_value import to_json_text
-from fcreview.model.sanitize import display_width, sanitize
+from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import (
     COLUMN_GAP,
     compute_column_widths,
     format_count,
-    format_rate,
-    format_rate_of_known,
     format_verdict,
 )
 from fcreview.stats.run_comparison import (
-    ComparisonGroup,
     Flip,
-    RunComparison,
-    VerdictSource,
-    format_difference,
-    format_p_value,
-    list_caveats,
-    list_table_groups,
 )
 from fcreview.store.queries.run_lists import (
     GROUP_LABELS,
@@ -149,56 +140,6 @@ def _join_columns(row: Sequence[Line], size: int) -> Line:
         text, style = line[0] if len(line) == 1 else ("".join(each for each, _ in line), "strong" if line else "")
         spans += [*([(" " * COLUMN_GAP, "")] if at else []), pad_text(text, size, style)]
     return tuple(spans)
-
-
-def comparison_choices(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> ChoiceTable[int | None]:
-    """Return the table of a comparison: rates, differences and counts overall and by category, caveats, and flips.
-
-    The value of a flip is its index in `comparison.flips`. The value of every other row is None.
-    """
-    parts = list_table_groups(comparison, a, b)
-    rows = [row for part in parts for row in _count_rows(part, part.is_comparable(a, b))]
-    rate_cells = max((display_width(row[1][0]) for row in rows), default=0)
-    rows += [[(sanitize(text), "warn"), ("", ""), ("", "")] for text in list_caveats(comparison, a, b)]
-    values: list[int | None] = [None] * len(rows)
-    for at, flip in enumerate(comparison.flips):
-        rows.append(_flip_cells(flip))
-        values.append(at)
-    return ChoiceTable(
-        title=f"A and B, {a if a == b else f'{a} and {b}'}",
-        noun="flip",
-        total=len(comparison.flips),
-        columns=(
-            TextColumn("item", truncate=truncate_middle, min_width=14),
-            TextColumn("passes", min_width=rate_cells),
-            TextColumn("A - B, points; cause", min_width=22),
-        ),
-        rows=rows,
-        values=values,
-        cursor=len(values) - len(comparison.flips) if comparison.flips else 0,
-        empty_message="no common items",
-    )
-
-
-def _count_rows(group: ComparisonGroup, comparable: bool) -> list[list[Cell]]:
-    """Return the row of rates and counts of a group. The group of all items has two rows, to fit a narrow screen."""
-    counts = group.counts
-    rates = difference = symbols().none
-    if comparable and counts.n:
-        rates = f"A {format_rate(counts.both_pass + counts.only_a, counts.n)}, "
-        rates += f"B {format_rate_of_known(counts.both_pass + counts.only_b, counts.n, group.n_pairs)}"
-        difference = f"{format_difference(group)}  p {format_p_value(group.difference.p)}"
-    both = f"both pass {counts.both_pass:,}, fail {counts.both_fail:,} of {format_count(counts.n, 'item')}"
-    only = f"only A {counts.only_a:,}, B {counts.only_b:,}"
-    if group.category is None:
-        first: list[Cell] = [("all items", "strong"), (rates, "strong"), (difference, "")]
-        return [first, [("", ""), (only, "strong"), (both, "")]]
-    return [[(sanitize(group.category), "strong"), (rates, "strong"), (f"{difference}  {only}, {both}", "")]]
-
-
-def _flip_cells(flip: Flip) -> list[Cell]:
-    passing = f"only {flip.passing_side.upper()}"
-    return [(sanitize(flip.a.question_key.id), ""), (passing, "strong"), (sanitize(flip.cause), "")]
 
 
 RUN_ORDERS = ("run", "official", "corrected", "model", "date", "reviewed", "yours", "items", "issues")

@@ -69,11 +69,9 @@ def question_text(case: AdjudicationCase) -> str:
     return sanitize(question.format(criterion=criterion, part=part))
 
 
-def question_line(cases: CaseList, detail: ItemDetail | None, cells: int) -> Line:
+def question_line(cases: CaseList, case: AdjudicationCase, detail: ItemDetail, cells: int) -> Line:
     """Return ` Is this call correct?   simple_13 · turn 1 call 1            unresolved · 2 of 7`."""
-    case, dot = cases.case, f" {symbols().separator} "
-    if case is None or detail is None:
-        return ()
+    dot = f" {symbols().separator} "
     state, style = ("resolved", "good") if case.resolved else ("unresolved", "disputed")
     right: Line = ((" ", ""), (state, style), (f"{dot}{cases.at + 1} of {len(cases.cases)} ", "dim"))
     target = case.disagreement.target

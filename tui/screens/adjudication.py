@@ -35,7 +35,7 @@ from fcreview.tui.screens.dialogs import AskScreen, FaultScreen, NoteScreen
 from fcreview.tui.screens.pager import PagerScreen, PagerText
 from fcreview.tui.session import Session
 from fcreview.tui.text.clipboard import copy_text
-from fcreview.tui.text.lines import Line, justify_line, line_width
+from fcreview.tui.text.lines import Line, justify_line, line_width, make_line
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document_view import LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemText
@@ -159,12 +159,13 @@ class AdjudicationScreen(GuardedScreen[None]):
         right = progress_line(cases, self._session.annotator, cells)
         self.query_one(TopLine).show_path((*self._session.folder_names, "disagreements"), right)
         text = remaining_text(cases) if self.adjudicator.is_loaded else symbols().ellipsis
-        lines: list[Line] = [((f" {text}", "strong"),)]
+        question, lines = make_line(f" {text}", "strong"), list[Line]()
         if cases.case is not None and detail is not None:
             key = self._key_name("adjudication.answers")
             lines = answer_lines(cases.case, detail.item, self.adjudicator.own_review, self.app.size, key)
+            question = question_line(cases, cases.case, detail, cells)
         self.query_one(LineBlock).show(lines)
-        self.query_one("#adjudication-question", LineBar).show(question_line(cases, detail, cells))
+        self.query_one("#adjudication-question", LineBar).show(question)
         self.refresh_bindings()
         self._draw_bars()
 

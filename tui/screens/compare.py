@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Vertical
 
 from fcreview.model.item import Item
 from fcreview.model.sanitize import sanitize
@@ -26,15 +27,20 @@ from fcreview.tui.actions import (
     MODAL_HELP_ACTIONS,
 )
 from fcreview.tui.key_bindings import make_bindings
-from fcreview.tui.queue.runs import comparison_choices, flip_lines
+from fcreview.tui.queue.comparison import comparison_facts, flip_facts, flip_list_lines, rate_lines, source_text
+from fcreview.tui.queue.runs import flip_lines
 from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import Line, justify_line
+from fcreview.tui.text.lines import Line, fit_line, justify_line, make_line, truncate_middle
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.base import work
-from fcreview.tui.widgets.document_view import KeyLine, LineBar
+from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import TextList
+from fcreview.tui.widgets.panel import Panel
 from fcreview.tui.widgets.screens import GuardedScreen
+
+WIDE, TALL = 100, 30
+"""Smallest size of the screen, in columns and rows, at which the panels have borders."""
 
 
 class FlipScreen(GuardedScreen[None]):
@@ -103,11 +109,50 @@ class FlipScreen(GuardedScreen[None]):
         self.dismiss(None)
 
 
+class PanelList(TextList):
+    """List of a panel. Only the list with the focus shows its cursor."""
+
+    def on_mount(self) -> None:
+        self.watch(self, "has_focus", self._show_cursor)
+
+    def _show_cursor(self, shown: bool) -> None:
+        self.is_cursor_shown = shown
+        self.refresh_line(self.cursor)
+
+
+class RateList(PanelList):
+    """List of pass rates. At its end, the cursor moves on to the list of items that differ."""
+
+    def action_move(self, by: int) -> None:
+        if by > 0 and self.cursor + by >= self.total:
+            self.screen.query_one("#pick-list").focus()
+        else:
+            super().action_move(by)
+
+
+class FlipList(PanelList):
+    """List of the items that differ. At its beginning, the cursor moves on to the list of pass rates."""
+
+    def action_move(self, by: int) -> None:
+        if by < 0 and self.cursor + by < 0:
+            self.screen.query_one("#rates").focus()
+        else:
+            super().action_move(by)
+
+
 class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
-    """Table of the counts and flips of two runs, for the items of a view. Not available in blind review."""
+    """Pass rates of two runs by category and the items that differ, for the items of a view.
+
+    Not available in blind review.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COMPARISON_ACTIONS, MODAL_HELP_ACTIONS)
     CSS_PATH = "pick.tcss"
+    CSS = """
+    CompareScreen #rates-panel { height: auto; }
+    CompareScreen #rates { height: 1; }
+    CompareScreen.waiting Panel, CompareScreen.waiting TopLine { display: none; }
+    """
     WAITING_FOR = "comparing"
 
     def __init__(self, session: Session, view: View, runs: tuple[RunRow, RunRow]) -> None:
@@ -115,6 +160,18 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         self._session, self._view, self._runs = session, view, runs
         self._sources: tuple[VerdictSource, VerdictSource] = self._default_sources
         self._comparison: RunComparison | None = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield TopLine()
+            yield LineBar(id="pick-title")
+            with Panel(id="rates-panel"):
+                yield LineBar(id="rates-heading")
+                yield RateList(id="rates")
+            with Panel(id="flips-panel"):
+                yield LineBar(id="pick-heading")
+                yield FlipList(id="pick-list")
+            yield KeyLine()
 
     @property
     def _default_sources(self) -> tuple[VerdictSource, VerdictSource]:
@@ -127,7 +184,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
 
     @work(exclusive=True, group="compare")
     async def _compute(self) -> None:
-        (a, first), (b, second) = ((row.run, sanitize(row.info.model)) for row in self._runs)
+        a, b = (row.run for row in self._runs)
         source_a, source_b = self._sources
         self.waiting.start()
         outcomes_a, outcomes_b = await self._session.query(
@@ -139,21 +196,54 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         )
         self._comparison = await asyncio.to_thread(compare_runs, outcomes_a, outcomes_b)
         self.waiting.stop()
-        choices = comparison_choices(self._comparison, source_a, source_b)
-        if source_a == source_b:
-            choices.title = f"A {first}, B {second}, {source_a}"
-        else:
-            choices.title = f"A {first} ({source_a}), B {second} ({source_b})"
-        self._choices = choices
+        self._message = ""
         self._draw()
-        self.list.move_cursor(choices.cursor)
+        self.list.move_cursor(0)
+
+    def _draw_title(self) -> None:
+        """Draw the message, or the facts of the first panel if the panel has no border to show them."""
+        if self._comparison is None:
+            self._draw_waiting_time(0)
+            return
+        text, style = (self._message, "warn") if self._message else (comparison_facts(self._comparison), "dim")
+        title = self.query_one("#pick-title", LineBar)
+        title.display = bool(self._message) or self._is_small
+        title.show(fit_line(((f" {text}", style),), self.size.width))
+
+    @property
+    def _is_small(self) -> bool:
+        return self.size.width < WIDE or self.size.height < TALL
+
+    def _draw(self) -> None:
+        if not self.is_mounted or self._comparison is None:
+            return
+        self.remove_class("waiting")
+        (first, second), dot = (sanitize(row.info.model) for row in self._runs), f" {symbols().separator} "
+        room = max((self.size.width - 40) // 2, 8)
+        runs: Line = (("A ", "key"), (truncate_middle(first, room), ""), ("   ", ""))
+        runs = (*runs, ("B ", "key"), (truncate_middle(second, room), ""))
+        self.query_one(TopLine).show_path((*self._session.folder_names, "compare"), runs)
+        for panel in self.query(Panel):
+            panel.set_flat(self._is_small)
+        cells = self.size.width - (2 if self._is_small else 6)
+        heading, lines = rate_lines(self._comparison, *self._sources, cells)
+        rates, title = self.query_one("#rates", TextList), f"Pass rates{dot}{source_text(*self._sources)}"
+        rates.styles.height = max(min(len(lines), (self.size.height - 9) // 2), 1)
+        self.query_one("#rates-heading", LineBar).show(((" ", ""), *heading))
+        rates.set_lines(lines)
+        self.query_one("#rates-panel", Panel).set_title(title, comparison_facts(self._comparison))
+        heading, lines = flip_list_lines(self._comparison.flips, cells)
+        facts = flip_facts(self._comparison)
+        self.query_one("#pick-heading", LineBar).show(((" ", ""), *heading))
+        self.list.empty_line = make_line(" no items differ", "dim")
+        self.list.set_lines(lines)
+        title = f"Items that differ{dot}{facts}" if self._is_small else "Items that differ"
+        self.query_one("#flips-panel", Panel).set_title(title, facts)
+        self._draw_title()
 
     def action_take(self) -> None:
-        if self._comparison is None or self._choices is None or not self._choices.values:
-            return
-        at = self._choices.values[self.list.cursor]
-        if at is not None:
-            self.app.push_screen(FlipScreen(self._session, self._comparison.flips, at))
+        if self._comparison is not None and self._comparison.flips and self.list.has_focus:
+            self.app.push_screen(FlipScreen(self._session, self._comparison.flips, self.list.cursor))
 
     def action_source(self) -> None:
         sources = list(dict.fromkeys([self._default_sources, *((source, source) for source in VERDICT_SOURCES)]))

@@ -1,0 +1,177 @@
+"""Panels of the comparison of two runs: pass rates with intervals by category, and the items that differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fcreview.model.sanitize import display_width, pad, sanitize
+from fcreview.model.wording import format_count
+from fcreview.stats.run_comparison import (
+    ComparisonGroup,
+    Flip,
+    RunComparison,
+    VerdictSource,
+    format_difference,
+    format_p_value,
+    list_caveats,
+    list_table_groups,
+)
+from fcreview.tui.text.graphics import interval_bar, verdict_badge
+from fcreview.tui.text.lines import Line, StyledText, TextColumn, line_width, table_lines, truncate, truncate_middle
+from fcreview.tui.text.theme import symbols
+
+SOURCE_NAMES: dict[VerdictSource, str] = {"official": "official", "rule": "recomputed", "effective": "effective"}
+"""Maps a verdict source to its name on screen."""
+COUNT_COLUMNS = (
+    ("both pass", "both fail", "only A", "only B", "p"),
+    ("only A", "only B", "p"),
+    ("only A", "only B"),
+    (),
+)
+"""Columns of counts and of the p-value, from the widest to the narrowest screen."""
+WHISKER_CELLS = (12, 50)
+"""Smallest and largest width of the line with an interval, in cells."""
+GAP = 2
+"""Width between two parts of a line, in cells."""
+ID_CELLS = (14, 40)
+"""Smallest and largest width of an item's id, in cells."""
+_DIFFERENCE = re.compile(r"(?P<name>\S+) (?P<predicted>.+) \(golden (?P<golden>.+)\)")
+
+
+def source_text(a: VerdictSource, b: VerdictSource) -> str:
+    """Return `official verdicts`, or `A official, B recomputed` if the sources differ."""
+    return f"{SOURCE_NAMES[a]} verdicts" if a == b else f"A {SOURCE_NAMES[a]}, B {SOURCE_NAMES[b]}"
+
+
+def comparison_facts(comparison: RunComparison) -> str:
+    """Return the counts of all items: `4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0, both fail 1`."""
+    overall = comparison.overall
+    counts = overall.counts
+    parts = [
+        _item_count(overall) + (" items" if counts.n != 1 else " item"),
+        f"McNemar p {_or_dash(format_p_value(overall.difference.p))}",
+        f"only A {counts.only_a:,}, only B {counts.only_b:,}",
+        f"both pass {counts.both_pass:,}, both fail {counts.both_fail:,}",
+    ]
+    return f" {symbols().separator} ".join(parts)
+
+
+def rate_lines(comparison: RunComparison, a: VerdictSource, b: VerdictSource, cells: int) -> tuple[Line, list[Line]]:
+    """Return (heading, lines) of the pass rates: a line for all items and for each category, then the caveats."""
+    groups = list_table_groups(comparison, a, b)
+    comparable = [group.is_comparable(a, b) and group.counts.n > 0 for group in groups]
+    left_columns = [
+        TextColumn("category", truncate=truncate_middle, min_width=10),
+        *(TextColumn(title, align_right=True, min_width=5) for title in ("items", "A", "B")),
+        TextColumn("A - B, 95 % CI", min_width=14),
+    ]
+    left_rows = [_rate_cells(group, is_comparable=ok) for group, ok in zip(groups, comparable, strict=True)]
+    natural = line_width(table_lines(left_columns, left_rows, cells)[0])
+    for names in COUNT_COLUMNS:
+        rows = [_count_cells(group, names, is_comparable=ok) for group, ok in zip(groups, comparable, strict=True)]
+        right_heading, right = table_lines([TextColumn(name, align_right=True) for name in names], rows, cells)
+        whisker = WHISKER_CELLS[0] + GAP if len(names) == len(COUNT_COLUMNS[0]) else 0
+        if natural + whisker + GAP + line_width(right_heading) <= cells:
+            break
+    room = cells - (line_width(right_heading) + GAP if names else 0)
+    left_heading, left = table_lines(left_columns, left_rows, room)
+    whisker_cells = min(room - line_width(left_heading) - GAP, WHISKER_CELLS[1])
+    middle_heading, middle = _whiskers(groups, comparable, whisker_cells)
+    caveats: list[Line] = [((sanitize(text), "warn"),) for text in list_caveats(comparison, a, b)]
+    lines = [_join_parts(*parts) for parts in zip(left, middle, right, strict=True)]
+    return _join_parts(left_heading, middle_heading, right_heading), [*lines, *caveats]
+
+
+def _join_parts(*parts: Line) -> Line:
+    """Join the parts of a line that are not empty with gaps."""
+    joined: list[StyledText] = []
+    for part in parts:
+        joined += [*([(" " * GAP, "")] if joined and part else []), *part]
+    return tuple(joined)
+
+
+def _rate_cells(group: ComparisonGroup, *, is_comparable: bool) -> list[StyledText]:
+    none, counts = (symbols().none, "dim"), group.counts
+    name = ("all items", "strong") if group.category is None else (sanitize(group.category), "")
+    cells = [name, (_item_count(group), "")]
+    if not is_comparable:
+        return [*cells, none, none, none]
+    rates = [(f"{100 * rate:.1f}", "") if rate is not None else none for rate in (counts.rate_a, counts.rate_b)]
+    return [*cells, *rates, (format_difference(group), "strong")]
+
+
+def _item_count(group: ComparisonGroup) -> str:
+    """Return the number of items with verdicts of both sides: `3`, or `2 of 3` if not all items have them."""
+    return f"{group.counts.n:,}" + (f" of {group.n_pairs:,}" if group.counts.n < group.n_pairs else "")
+
+
+def _count_cells(group: ComparisonGroup, names: Sequence[str], *, is_comparable: bool) -> list[StyledText]:
+    counts = group.counts
+    numbers = {
+        "both pass": counts.both_pass,
+        "both fail": counts.both_fail,
+        "only A": counts.only_a,
+        "only B": counts.only_b,
+    }
+    p = _or_dash(format_p_value(group.difference.p)) if is_comparable else symbols().none
+    return [(f"{numbers[name]:,}", "") if name in numbers else (p, "dim") for name in names]
+
+
+def _or_dash(text: str) -> str:
+    return symbols().none if text == "·" else text
+
+
+def _whiskers(groups: Sequence[ComparisonGroup], comparable: Sequence[bool], cells: int) -> tuple[Line, list[Line]]:
+    """Return (heading, lines) of the intervals on a common scale with a mark at 0. Empty if there is no room."""
+    if cells < WHISKER_CELLS[0]:
+        return (), [()] * len(groups)
+    differences = [group.difference if ok else None for group, ok in zip(groups, comparable, strict=True)]
+    ends = [end for each in differences if each is not None for end in (each.low, each.high) if end is not None]
+    scale = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
+    zero = round(-scale[0] / ((scale[1] - scale[0]) or 1) * (cells - 1))
+    lines: list[Line] = []
+    for each in differences:
+        if each is None or each.value is None or each.low is None or each.high is None:
+            lines.append(((" " * cells, ""),))
+        else:
+            lines.append(interval_bar(each.low, each.value, each.high, scale, cells, mark=0.0))
+    return ((pad(" " * zero + "0", cells), "dim"),), lines
+
+
+def flip_list_lines(flips: Sequence[Flip], cells: int) -> tuple[Line, list[Line]]:
+    """Return (heading, lines) of the items that differ: id, both verdicts and the cause."""
+    ids = [sanitize(flip.a.question_key.id) for flip in flips]
+    longest = max(map(display_width, ids), default=0)
+    size = max(min(longest, ID_CELLS[1], cells // 2), ID_CELLS[0])
+    heading: Line = ((pad("item", size), "dim"), ("  A       B       first difference", "dim"))
+    lines: list[Line] = []
+    for flip, name in zip(flips, ids, strict=True):
+        line: list[StyledText] = [(pad(truncate_middle(name, size), size), ""), ("  ", "")]
+        line += [verdict_badge(flip.a.verdict), ("  ", ""), verdict_badge(flip.b.verdict), ("  ", "")]
+        lines.append((*line, *_cause_parts(flip, cells - size - 18)))
+    return heading, lines
+
+
+def _cause_parts(flip: Flip, cells: int) -> Line:
+    """Return `city  "Hangzhou" → "Hangzhou, CN"` in the colours of golden answer and prediction, or the cause."""
+    cause = flip.cause
+    if "; " in cause:
+        return ((truncate(sanitize(cause), cells), ""),)
+    cause = cause.removeprefix("B: " if flip.passing_side == "a" else "A: ")  # the verdicts name the side
+    found = _DIFFERENCE.fullmatch(cause)
+    if found is None:
+        return ((truncate(sanitize(cause), cells), ""),)
+    name, predicted, golden = (sanitize(found[each]) for each in ("name", "predicted", "golden"))
+    if predicted == "called":
+        name, predicted = "function", name
+    arrow = f" {symbols().arrow} "
+    room = max(cells - display_width(name) - 2 - display_width(arrow), 2)
+    first = min(display_width(golden), max(room // 2, room - display_width(predicted)))
+    golden, predicted = truncate(golden, first), truncate(predicted, room - first)
+    return ((f"{name}  ", ""), (golden, "golden"), (arrow, "dim"), (predicted, "predicted"))
+
+
+def flip_facts(comparison: RunComparison) -> str:
+    """Return the number of items that differ."""
+    return format_count(len(comparison.flips), "item")

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -194,6 +195,8 @@ def format_row(row: Sequence[str], widths: Sequence[int], right_aligned: Sequenc
 
 UPDATE_SECONDS = 0.1
 """Seconds before the first update of a progress line, and between updates."""
+ACTIVITY_SECONDS = 1.0
+"""Seconds before the first update of `show_activity`, and between updates."""
 
 
 def format_megabytes(count: int) -> str:
@@ -239,3 +242,32 @@ class Progress:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
             self._visible = False
+
+
+@contextmanager
+def show_activity(activity: str) -> Iterator[None]:
+    """Show an activity with its seconds on stderr while the block runs: `searching 8,282 items · 2 s`.
+
+    The line is only shown on a terminal, and is erased at the end.
+    """
+    if not (sys.stderr.isatty() and os.environ.get("TERM") != "dumb"):
+        yield
+        return
+    is_done = threading.Event()
+    started = time.monotonic()
+
+    def draw() -> None:
+        while not is_done.wait(ACTIVITY_SECONDS):
+            sys.stderr.write(f"\r{activity} · {time.monotonic() - started:.0f} s\x1b[K")
+            sys.stderr.flush()
+
+    thread = threading.Thread(target=draw, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        thread.join()
+        if time.monotonic() - started >= ACTIVITY_SECONDS:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.options import JsonOption, QueueOption, RunOption, SeedOption, WhereOption, workspace_command
-from fcreview.cli.output import cell_text, clip_to_terminal, emit, emit_json, format_row, print_message
+from fcreview.cli.output import cell_text, clip_to_terminal, emit, emit_json, format_row, print_message, show_activity
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import format_count, format_verdict
@@ -45,6 +45,9 @@ def items(
     with open_workspace(options) as session:
         view = session.build_view(where, queue=queue, seed=seed, run=run)
         session.print_policy(as_json=as_json)
+        if limit != 0:
+            with show_activity("searching items"):
+                session.store.count_items(view)
         if as_json:
             runs = {row.run: row for row in session.runs}
             for rows in fetch_row_windows(session, view, limit):

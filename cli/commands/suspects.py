@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.options import JsonOption, WhereOption, workspace_command
-from fcreview.cli.output import emit, emit_json, print_warning, terminal_width
+from fcreview.cli.output import emit, emit_json, print_warning, show_activity, terminal_width
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
@@ -68,8 +68,9 @@ def fetch_ranked_suspects(session: WorkspaceSession, where: str) -> list[Suspect
     """Rank the items that the filter selects, most suspect first. The evidence comes from all runs."""
     from fcreview.golden_audit.score import rank_suspects
 
-    panel = session.store.analysis.fetch_audit_input(session.build_view(where))
-    ranking = rank_suspects(panel.questions, panel.run_profiles)
+    with show_activity("comparing answers with golden answers"):
+        panel = session.store.analysis.fetch_audit_input(session.build_view(where))
+        ranking = rank_suspects(panel.questions, panel.run_profiles)
     return [each for each in ranking if panel.selected_keys is None or each.question.key in panel.selected_keys]
 
 

@@ -180,10 +180,10 @@ def format_summary(session: WorkspaceSession, view: View, n_failing: int) -> lis
 
     def count(term: str) -> int:
         both = f"({view.where}) {term}" if view.where.strip() else term
-        return session.store.count_items(replace(view, where=both))
+        return session.store.count_items(replace(view, where=both, queue="dataset"))
 
     total, passed, failed = session.store.count_items(view), count("official:pass"), count("official:fail")
-    differ = count("official:fail rule:pass") + count("official:pass rule:fail")
+    differ = count("((official:fail rule:pass) OR (official:pass rule:fail))")
     runs = len(view.runs) or len(session.runs)
     parts = [format_count(total, "item") + (f" in {format_count(runs, 'run')}" if runs > 1 else "")]
     parts += [f"official {format_rate(passed, passed + failed)}" if passed + failed else "no official scores"]

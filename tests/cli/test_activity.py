@@ -1,0 +1,29 @@
+"""The line that shows what a long query does, and for how long."""
+
+from __future__ import annotations
+
+import io
+import time
+
+import pytest
+
+from fcreview.cli import output
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
+def test_an_activity_is_shown_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, shown: bool
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(output, "ACTIVITY_SECONDS", 0.01)
+    monkeypatch.setattr("sys.stderr", stream)
+    with output.show_activity("searching items"):
+        time.sleep(0.2)
+    text = stream.getvalue()
+    assert ("searching items · 0 s" in text) == shown
+    assert text.endswith("\r\x1b[K" if shown else "")

@@ -7,14 +7,17 @@ the same names and, for multi-turn and agentic categories, function docs in `mul
 from __future__ import annotations
 
 import json
+import marshal
 import re
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import orjson
 
@@ -28,9 +31,10 @@ from fcreview.model.json_value import answer_hash, to_plain_json
 from fcreview.model.redact import redact
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class DatasetItem:
-    """One test case of a dataset. All runs share it, so only its caches may change after it is loaded."""
+    """One test case of a dataset. All runs, and all datasets with equal records, share it, so only its caches may
+    change after it is loaded."""
 
     id: str
     category: str
@@ -250,16 +254,40 @@ class Dataset:
     """Issues of the files. Loading items of a large dataset may add more."""
     repeated_ids: dict[str, list[str]] = field(default_factory=dict)
     """Record id that occurs more than once -> ids of its items in order, `[id, "id#2"]`."""
+    ids_by_question: dict[tuple[str, ...] | None, list[str]] | None = None
+    """Index of `joining.find_items_with_question`, which makes it when it is needed."""
+
+
+MAX_CACHED_ITEMS = 20_000
+"""Number of different items in memory from which the cache holds at most `MIN_CACHED_DATASETS` datasets."""
+MIN_CACHED_DATASETS = 64
+_cached_datasets: OrderedDict[tuple[Any, ...], Dataset] = OrderedDict()
+"""Datasets by files, category and file stamps. The dataset that was used last is last."""
+_shared_items: WeakValueDictionary[tuple[Any, ...], DatasetItem] = WeakValueDictionary()
+"""Items in memory by file name, category, item id and content. Most versions of a dataset differ in few items."""
+_shared_function_docs: WeakValueDictionary[bytes, SharedList[dict[str, Any]]] = WeakValueDictionary()
+"""Function docs of API classes by content."""
 
 
 def load_dataset(files: DatasetFiles, category: str) -> Dataset:
     """Load the dataset of a category, or return it from the cache if its files have not changed."""
-    return _load_cached(files, category, tuple(file_stamp(path) for path in files.paths))
+    key = (files, category, *(file_stamp(path) for path in files.paths))
+    dataset = _cached_datasets.pop(key, None) or _DatasetLoader(files, category).load()
+    _cached_datasets[key] = dataset
+    while len(_cached_datasets) > MIN_CACHED_DATASETS and len(_shared_items) > MAX_CACHED_ITEMS:
+        _cached_datasets.popitem(last=False)
+    return dataset
 
 
-@lru_cache(maxsize=64)
-def _load_cached(files: DatasetFiles, category: str, stamps: tuple[Any, ...]) -> Dataset:  # noqa: ARG001
-    return _DatasetLoader(files, category).load()
+def clear_dataset_cache() -> None:
+    """Remove all datasets from the cache."""
+    _cached_datasets.clear()
+
+
+def _content_digest(*values: Any) -> bytes:
+    """Return a digest that is equal only for JSON values of equal content and types. Nothing reads the marshalled
+    data; unlike JSON, it distinguishes NaN from null and holds integers of any size."""
+    return blake2b(marshal.dumps(values, 2), digest_size=16).digest()
 
 
 def file_stamp(path: Path) -> tuple[str, int, int]:
@@ -272,20 +300,23 @@ def file_stamp(path: Path) -> tuple[str, int, int]:
 
 
 class _DatasetLoader:
-    """Loads the dataset of a category. Items of a large dataset are loaded again one at a time."""
+    """Loads the dataset of a category. Items of a large dataset are loaded again one at a time.
+
+    It has no reference to the items: a cycle would keep them in memory after the cache has dropped the dataset.
+    """
 
     def __init__(self, files: DatasetFiles, category: str) -> None:
         self._files, self._category = files, category
-        self._dataset = Dataset(DatasetItems(self._reload_item))
+        self._issues: list[ImportIssue] = []
         self._reported_ids: set[str] = set()
 
     def load(self) -> Dataset:
-        dataset = self._dataset
+        dataset = Dataset(DatasetItems(self._reload_item), self._issues)
         answers, positions = _read_answers(self._files.answers, dataset.issues)
         for number, record in enumerate(_read_objects(self._files.questions, dataset.issues)):
             stated = record.value.get("id")
             record_id = stated if isinstance(stated, str) else f"{self._category}_{number}"
-            item_id, occurrence = self._assign_item_id(record_id)
+            item_id, occurrence = self._assign_item_id(dataset, record_id)
             answer = None
             if found := positions.get(record_id):
                 answer = answers[found[min(occurrence, len(found) - 1)]]
@@ -298,39 +329,48 @@ class _DatasetLoader:
                 dataset.items.add(self._make_item(item_id, record, answer), record, answer)
             except MALFORMED_DATA as error:
                 self._report_malformed(item_id, error)
-        self._report_repeated_answers(answers, positions)
+        self._report_repeated_answers(dataset, answers, positions)
         return dataset
 
-    def _report_repeated_answers(self, answers: list[JsonRecord], positions: dict[str, tuple[int, ...]]) -> None:
+    def _report_repeated_answers(
+        self, dataset: Dataset, answers: list[JsonRecord], positions: dict[str, tuple[int, ...]]
+    ) -> None:
         """Add an issue for each id that has more golden answers than questions, if they differ."""
         for record_id, found in positions.items():
-            n_questions = len(self._dataset.repeated_ids.get(record_id, [record_id]))
+            n_questions = len(dataset.repeated_ids.get(record_id, [record_id]))
             surplus = [self._answer_value(answers[position]) for position in found[n_questions:]]
             if any(value != self._answer_value(answers[found[0]]) for value in surplus):
                 what = f"{record_id} has {len(found)} golden answers with different content. The first one is used"
                 path, line = str(self._files.answers), answers[found[n_questions]].line
-                self._dataset.issues.append(ImportIssue(path, line, what, item=record_id))
+                self._issues.append(ImportIssue(path, line, what, item=record_id))
 
     def _answer_value(self, record: JsonRecord) -> Any:
         if record.value is None and self._files.answers is not None:
             return reread_value(self._files.answers, record)
         return record.value
 
-    def _assign_item_id(self, record_id: str) -> tuple[str, int]:
+    def _assign_item_id(self, dataset: Dataset, record_id: str) -> tuple[str, int]:
         """Return the item id for the next record with this id, and the number of earlier records with the same id."""
-        if record_id not in self._dataset.items:
+        if record_id not in dataset.items:
             return record_id, 0
-        ids = self._dataset.repeated_ids.setdefault(record_id, [record_id])
+        ids = dataset.repeated_ids.setdefault(record_id, [record_id])
         item_id, occurrence = repeated_id(record_id, len(ids)), len(ids)
         ids.append(item_id)
         what = f"{record_id} is in the dataset more than once. The later record becomes {item_id}"
-        self._dataset.issues.append(ImportIssue(str(self._files.questions), None, what, item=item_id))
+        self._issues.append(ImportIssue(str(self._files.questions), None, what, item=item_id))
         return item_id, occurrence
 
     def _make_item(self, item_id: str, question: JsonRecord, answer: JsonRecord | None) -> DatasetItem:
         classes = question.value.get("involved_classes")
         functions = _class_function_docs(self._files.function_docs, classes, self._category)
-        return make_dataset_item(item_id, self._category, question.value, answer.value if answer else None, functions)
+        answer_value = answer.value if answer else None
+        content = _content_digest(question.value, answer_value)
+        key = (self._files.questions.name, self._category, item_id, content, id(functions))
+        item = _shared_items.get(key)  # it keeps its `functions`, so that no other list has this `id`
+        if item is None:
+            item = make_dataset_item(item_id, self._category, question.value, answer_value, functions)
+            _shared_items[key] = item
+        return item
 
     def _reload_item(self, item_id: str, question: JsonRecord, answer: JsonRecord | None) -> DatasetItem:
         """Load an item again. Raises KeyError if its records have changed or are malformed."""
@@ -351,7 +391,7 @@ class _DatasetLoader:
             self._reported_ids.add(item_id)
             what = f"{item_id} of the dataset could not be interpreted: {type(error).__name__}: {error}"
             path = str(self._files.questions)
-            self._dataset.issues.append(ImportIssue(path, None, what, item=item_id, severity="error"))
+            self._issues.append(ImportIssue(path, None, what, item=item_id, severity="error"))
 
 
 def _read_answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[JsonRecord], dict[str, tuple[int, ...]]]:
@@ -506,13 +546,17 @@ def _class_function_docs(folder: Path | None, classes: Any, category: str) -> li
     return load_function_docs(folder, tuple(stem for stem in stems if stem))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def load_function_docs(folder: Path, stems: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Load function docs from JSON Lines files. All items with the same files share one list."""
-    found = (record for stem in stems for record in read_records(folder / f"{stem}.json"))
-    return SharedList(
-        record.value for record in found if isinstance(record, JsonRecord) and isinstance(record.value, dict)
-    )
+    """Load function docs from JSON Lines files. All items with equal function docs share one list."""
+    found = SharedList(doc for stem in stems for doc in _load_function_file(folder / f"{stem}.json"))
+    return _shared_function_docs.setdefault(_content_digest(list(found)), found)
+
+
+@lru_cache(maxsize=32)
+def _load_function_file(path: Path) -> list[dict[str, Any]]:
+    found = (record.value for record in read_records(path) if isinstance(record, JsonRecord))
+    return [value for value in found if isinstance(value, dict)]
 
 
 def merge_datasets(datasets: Iterable[Dataset]) -> Dataset:

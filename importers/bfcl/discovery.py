@@ -22,9 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.bfcl import filenames
-from fcreview.importers.bfcl.dataset import Dataset, DatasetFiles, file_stamp, json_text, load_dataset
+from fcreview.importers.bfcl.dataset import Dataset, DatasetFiles, DatasetItem, file_stamp, json_text, load_dataset
 from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind, Peek
-from fcreview.importers.bfcl.joining import has_function_name, is_same_answer, is_same_question, mask_api_keys
+from fcreview.importers.bfcl.joining import (
+    find_items_with_question,
+    has_function_name,
+    is_same_answer,
+    is_same_question,
+    mask_api_keys,
+)
 from fcreview.importers.bfcl.results import load_results
 from fcreview.importers.common.discovery import SKIPPED_FOLDERS, is_utf8_name, report_missing_scores
 from fcreview.importers.common.jsonl import JsonRecord, read_first_record, read_records
@@ -459,7 +465,7 @@ def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
     """
     if len(folders) < 2:
         return folders
-    matches = {folder: _count_matching_entries(folder, plan) for folder in folders}
+    matches = _count_matching_entries(folders, plan)
     ranked = sorted(folders, key=lambda folder: -matches[folder][0])
     best = [folder for folder in ranked if matches[folder][0] == matches[ranked[0]][0]]
     if len(best) > 1:
@@ -479,7 +485,7 @@ def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
 
 def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, tuple[int, int]]:
     """Return, for each dataset folder, how many results have an id of the dataset, and how many of these results
-    contain the name of a function that is available in the item."""
+    contain the name of a function that is available in the item, if the datasets differ in the item."""
     n_known, n_named = Counter[Path](), Counter[Path]()
     categories: FilesByCategory = plan.importer_data
     for category, category_files in categories.items():
@@ -487,13 +493,16 @@ def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, tup
         names = _question_categories(category)
         datasets = {folder: _load_datasets(folder, plan.run.generation, names) for folder in folders}
         for item_id in found.records:
-            record = found.read_record(item_id)
-            reply = json_text(record.get("result")) if isinstance(record, dict) else ""
             dataset_id = filenames.to_dataset_id(item_id, category)
-            for folder, several in datasets.items():
-                item = next((item for dataset in several if (item := dataset.items.get(dataset_id))), None)
-                n_known[folder] += item is not None
-                n_named[folder] += item is not None and has_function_name(reply, item)
+            items = {
+                folder: next((item for dataset in several if (item := dataset.items.get(dataset_id))), None)
+                for folder, several in datasets.items()
+            }
+            n_known.update(folder for folder, item in items.items() if item is not None)
+            if len(set(map(id, items.values()))) > 1:  # an item that all datasets share favours none of them
+                record = found.read_record(item_id)
+                reply = json_text(record.get("result")) if isinstance(record, dict) else ""
+                n_named.update(folder for folder, item in items.items() if item and has_function_name(reply, item))
     return {folder: (n_known[folder], n_named[folder]) for folder in folders}
 
 
@@ -510,37 +519,48 @@ def _dataset_date(folder: Path, plan: RunPlan) -> tuple[str, int]:
     return filenames.date_in_path(folder) or date.fromtimestamp(changed / 1e9).isoformat(), changed
 
 
-def _count_matching_entries(folder: Path, plan: RunPlan) -> tuple[int, int]:
-    """Return how many questions and golden answers in score entries equal the dataset's, and how many were compared."""
-    n_equal = n_compared = 0
+def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path, tuple[int, int]]:
+    """Return, for each dataset folder, how many questions and golden answers in score entries equal the dataset's, and
+    how many were compared."""
+    n_equal, n_compared = Counter[Path](), 0
     categories: FilesByCategory = plan.importer_data
     for category, category_files in categories.items():
         name = filenames.question_category(category)
-        files = find_dataset_files(folder, plan.run.generation, name)
-        dataset = load_dataset(files, category) if files is not None else Dataset()
+        found = {folder: find_dataset_files(folder, plan.run.generation, name) for folder in folders}
+        datasets = {folder: load_dataset(files, category) for folder, files in found.items() if files is not None}
         for path in category_files.scores:
             entries = (record.value for record in read_records(path) if isinstance(record, JsonRecord))
             for entry, _ in zip(entries, range(MAX_COMPARED_ENTRIES), strict=False):
                 prompt = entry.get("prompt") if isinstance(entry, dict) else None
                 if isinstance(prompt, dict) and "question" in prompt:
                     n_compared += 1
-                    n_equal += _has_quoted_item(dataset, entry, prompt, category)
-    return n_equal, n_compared
+                    n_equal.update(_datasets_with_quoted_item(datasets, entry, prompt, category))
+    return {folder: (n_equal[folder], n_compared) for folder in folders}
 
 
-def _has_quoted_item(dataset: Dataset, entry: dict[str, Any], prompt: dict[str, Any], category: str) -> bool:
-    """Whether the dataset has the question and golden answer that a score entry quotes.
+def _datasets_with_quoted_item(
+    datasets: dict[Path, Dataset], entry: dict[str, Any], prompt: dict[str, Any], category: str
+) -> Iterator[Path]:
+    """Yield the folders of the datasets with the question and golden answer that a score entry quotes.
 
     Entries of July 2024 quote no id; their question may be anywhere in the dataset.
     """
-    stated = prompt.get("id")
-    if isinstance(stated, str):
-        item = dataset.items.get(filenames.to_dataset_id(stated, category))
-        candidates = [item] if item is not None else []
-    else:
-        candidates = list(dataset.items.values())
-    return any(
-        is_same_question(item.turns, prompt["question"])
-        and ("possible_answer" not in entry or is_same_answer(item.ground_truth, entry["possible_answer"]))
-        for item in candidates
-    )
+    stated, question = prompt.get("id"), prompt["question"]
+    dataset_id = filenames.to_dataset_id(stated, category) if isinstance(stated, str) else None
+    compared: dict[int, bool] = {}
+
+    def is_quoted(item: DatasetItem) -> bool:
+        if id(item) not in compared:
+            compared[id(item)] = is_same_question(item.turns, question) and (
+                "possible_answer" not in entry or is_same_answer(item.ground_truth, entry["possible_answer"])
+            )
+        return compared[id(item)]
+
+    for folder, dataset in datasets.items():
+        if dataset_id is None:
+            has_item = any(map(is_quoted, find_items_with_question(dataset, question)))
+        else:
+            item = dataset.items.get(dataset_id)
+            has_item = item is not None and is_quoted(item)
+        if has_item:
+            yield folder

@@ -11,7 +11,7 @@ import ast
 import contextlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any
 
@@ -37,6 +37,24 @@ def is_same_question(turns: list[list[dict[str, Any]]], question: Any) -> bool:
     return len(ours) == len(theirs) and all(
         not a or a == b or mask_api_keys(a) == mask_api_keys(b) for a, b in zip(ours, theirs, strict=True)
     )
+
+
+def find_items_with_question(dataset: Dataset, question: Any) -> Iterator[DatasetItem]:
+    """Yield the items whose question may be the same, so that a question without an id need not be compared with all
+    items."""
+    if dataset.ids_by_question is None:
+        dataset.ids_by_question = {}
+        for item_id, item in dataset.items.items():
+            dataset.ids_by_question.setdefault(_question_key(item.turns), []).append(item_id)
+    for key in (_question_key(parse_turns(question)), None):
+        for item_id in dataset.ids_by_question.get(key, ()):
+            yield dataset.items[item_id]
+
+
+def _question_key(turns: list[list[dict[str, Any]]]) -> tuple[str, ...] | None:
+    """Return what equal questions have in common; None for a question that may equal any other."""
+    messages = _last_user_messages(turns)
+    return tuple(map(mask_api_keys, messages)) if all(messages) else None
 
 
 def is_same_answer(ours: Any, theirs: Any) -> bool:

@@ -19,7 +19,7 @@ NAME = "BFCL_v4_simple_python.json"
 
 
 def items(folder: Path) -> list[Item | ImportIssue]:
-    dataset._load_cached.cache_clear()
+    dataset.clear_dataset_cache()
     return [item for plan in discover([folder]).plans for item in read_items(plan)]
 
 
@@ -44,7 +44,7 @@ def test_the_items_are_the_same(tmp_path: Path, small_limits: Callable[[], None]
 def test_no_more_cases_are_kept_than_said(tmp_path: Path, small_limits: Callable[[], None]) -> None:
     small_limits()
     data = write_run(tmp_path / "run", 60) / "data"
-    dataset._load_cached.cache_clear()
+    dataset.clear_dataset_cache()
     found = dataset.load_dataset(DatasetFiles(data / NAME, data / "possible_answer" / NAME), "simple_python").items
     assert (len(found), len(found._loaded)) == (60, 7)
     assert [case.id for case in found.values()] == list(found)

@@ -59,7 +59,7 @@ def test_no_more_replies_are_kept_than_said(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def items(folder: Path) -> list[Item | ImportIssue]:
-    dataset._load_cached.cache_clear()
+    dataset.clear_dataset_cache()
     return [item for plan in discover([folder]).plans for item in read_items(plan)]
 
 

@@ -173,7 +173,7 @@ def retry_with_more_memory(connection: duckdb.DuckDBPyConnection, work: Callable
 
 INTERRUPT_INTERVAL = 0.05
 """Seconds between attempts to interrupt a query. An interrupt before DuckDB starts the query has no effect."""
-INTERRUPT_TIMEOUT = 2.0
+INTERRUPT_TIMEOUT = 0.8
 """Seconds to wait for an interrupted query. DuckDB cannot be interrupted while it computes a single value, such as a
 list of a hundred million numbers."""
 _abandoned: list[Future[Any]] = []
@@ -184,7 +184,7 @@ class QueryTimeoutError(Exception):
     """Raised when a query was interrupted because it exceeded its time limit."""
 
 
-def run_with_timeout(connection: duckdb.DuckDBPyConnection, work: Callable[[], T], timeout: float | None) -> T:
+def run_with_timeout(connection: duckdb.DuckDBPyConnection, work: Callable[[], T], timeout: float | None = None) -> T:
     """Call `work` and return its result. After `timeout` seconds, interrupt the queries of `work` on `connection`.
 
     `work` runs in another thread, because Python handles no signal while DuckDB runs a query in the main thread.
@@ -215,7 +215,7 @@ def run_with_timeout(connection: duckdb.DuckDBPyConnection, work: Callable[[], T
     return done.result()
 
 
-def close_connection(connection: duckdb.DuckDBPyConnection, save_cache: Callable[[], object]) -> None:
+def close_connection(connection: duckdb.DuckDBPyConnection, save_cache: Callable[[], object] = lambda: None) -> None:
     """Call `save_cache` and close the connection. Does nothing if a query that cannot be interrupted still runs."""
     if not has_running_query():
         with contextlib.suppress(duckdb.Error):  # the connection is closed, or the query was interrupted

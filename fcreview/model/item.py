@@ -117,14 +117,15 @@ class Extra:
         "more": {"path": ["a.b"]}}`
         """
         found: dict[str, Any] = {}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if each.name == "state_differences" and value is not None:
-                value = {name: _to_dict(one) for name, one in value.items()}
+        for name in type(self).__slots__:  # in the order of the fields; `fields` would take most of the time
+            value = getattr(self, name)
+            if value is None or value is False or (name == "metadata" and not value):
+                continue
+            if name == "state_differences":
+                value = {attribute: _to_dict(one) for attribute, one in value.items()}
             elif is_dataclass(value):
                 value = _to_dict(value)
-            if value is not None and value is not False and (each.name != "metadata" or value):
-                found[_JSON_KEYS.get(each.name, each.name)] = value
+            found[_JSON_KEYS.get(name, name)] = value
         return found
 
     @classmethod

@@ -25,11 +25,13 @@ from fcreview.store.database import (
     NOT_VERIFIED,
     SCHEMA_VERSION,
     StoreError,
+    close_connection,
     disable_external_access,
     is_foreign,
     is_marked_unverified,
     open_store,
     quote_literal,
+    run_with_timeout,
 )
 from fcreview.store.importing.sources import SourceFile
 from fcreview.store.importing.staging import ITEM_COLUMNS, StagedRun, dump_json, redact_json, serialize_issues
@@ -115,7 +117,7 @@ class StoreBuilder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._connection.close()
+        close_connection(self._connection)
 
     def load_runs(self, staged_runs: Sequence[StagedRun], *, omit_invalid: bool = False) -> None:
         """Replace the items of the runs in one transaction.
@@ -163,7 +165,7 @@ class StoreBuilder:
             issues = (serialize_issues(each.issues, each.run_number, to_stored_path) for each in staged_runs)
             self._insert("import_issues", itertools.chain.from_iterable(issues))
             self._execute("COMMIT")
-        except BaseException:
+        except Exception:  # after a signal, the connection is closed
             with contextlib.suppress(duckdb.Error):
                 self._execute("ROLLBACK")
             raise
@@ -262,7 +264,8 @@ class StoreBuilder:
             )
 
     def _execute(self, text: str, values: Sequence[Any] | None = None) -> duckdb.DuckDBPyConnection:
-        return self._connection.execute(text, values)
+        """Execute a statement. A signal interrupts it, even a `CHECKPOINT` of a large file."""
+        return run_with_timeout(self._connection, lambda: self._connection.execute(text, values))
 
 
 def read_json_sql(columns: dict[str, str], max_line_bytes: int, *, omit_invalid: bool = False) -> str:

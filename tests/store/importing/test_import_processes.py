@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from threading import Thread
 
 import pytest
 
+from benchmarks.synthetic import write_run as write_bfcl_run
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.workspace import find_workspace
 from tests.store.factory import import_items, read, write_run
@@ -119,3 +121,37 @@ def test_of_two_importers_the_second_waits_and_nothing_is_lost(tmp_path: Path) -
         second.join(30)
     assert process.returncode == 0
     assert sorted({name.split("/")[0] for name in ids(workspace)}) == ["a", "b", "c"]
+
+
+STUCK = """
+import sys
+from fcreview.cli.app import app
+from fcreview.store.importing.builder import StoreBuilder
+
+def finish(builder):
+    print("finishing", flush=True)
+    builder._execute("SELECT list_sum(list_transform(range(200000000), lambda x: x + 1))")
+
+StoreBuilder.finish = finish
+sys.argv = ["fcreview", "import", {path!r}]
+app()
+"""
+
+
+def test_a_signal_ends_an_import_in_a_statement_that_duckdb_does_not_interrupt(tmp_path: Path) -> None:
+    folder = write_bfcl_run(tmp_path / "run", 8)
+    command = [sys.executable, "-c", STUCK.format(path=str(folder))]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "finishing\n"
+        time.sleep(0.3)
+        start = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 128 + signal.SIGTERM
+        assert time.monotonic() - start < 4  # 0.9 s without other load; the statement takes a minute
+    root = folder / ".fcreview"
+    assert [path.name for path in root.rglob("*") if path.is_file()] == ["store.lock"]
+    done = subprocess.run(  # the lock is free
+        [sys.executable, "-m", "fcreview.cli", "import", folder], cwd=ROOT, capture_output=True, timeout=30, check=False
+    )
+    assert done.returncode == 0

@@ -7,7 +7,6 @@ the same names and, for multi-turn and agentic categories, function docs in `mul
 from __future__ import annotations
 
 import json
-import marshal
 import re
 from array import array
 from collections import OrderedDict
@@ -285,9 +284,8 @@ def clear_dataset_cache() -> None:
 
 
 def _content_digest(*values: Any) -> bytes:
-    """Return a digest that is equal only for JSON values of equal content and types. Nothing reads the marshalled
-    data; unlike JSON, it distinguishes NaN from null and holds integers of any size."""
-    return blake2b(marshal.dumps(values, 2), digest_size=16).digest()
+    """Return a digest that is equal only for JSON values of equal content and types. As JSON, NaN would equal null."""
+    return blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def file_stamp(path: Path) -> tuple[str, int, int]:

@@ -55,7 +55,7 @@ def test_results_that_come_while_somebody_reads(place: Path, environ: dict[str, 
         append(place / FIRST, LINE % 71)
         app.until("3/40")
         app.until("1 new item")
-        assert "▸  simple_python_3" in app.text()
+        assert "▌  simple_python_3" in app.text()
         app.type("\r")
         app.until("simple_python_3  3/40")
         app.type("jj")

@@ -89,7 +89,7 @@ def test_a_signal_leaves_the_app_and_restores_the_terminal(
     sample: Path, environ: dict[str, str], number: signal.Signals, keys: dict[str, str]
 ) -> None:
     with OnTerminal(["open", sample], environ) as app:
-        app.until("▸")
+        app.until("▌")
         for key, shows in keys.items():
             app.type(key)
             app.until(shows)
@@ -112,7 +112,7 @@ def test_a_dropped_connection_leaves_no_process(sample: Path, environ: dict[str,
     """Also in the middle of drawing."""
     for _ in range(times(2, 50)):
         with OnTerminal(["open", sample], environ) as app:
-            app.until("▸")
+            app.until("▌")
             app.type(keys + "jjjj")
             time.sleep(random.uniform(0, 0.05))
             app.hang_up()

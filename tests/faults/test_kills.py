@@ -43,7 +43,7 @@ def test_what_the_screen_confirmed_is_on_disk(sample: Path, environ: dict[str, s
     for _ in range(times(3, 200)):
         shutil.rmtree(sample / ".fcreview" / "reviews", ignore_errors=True)
         with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
-            app.until("▸")
+            app.until("▌")
             app.type("\r")
             app.until("verdict on")
             end = time.monotonic() + random.uniform(0.05, 1)

@@ -55,7 +55,7 @@ def test_judging_goes_on_whatever_goes_on_around_it(
     sample: Path, environ: dict[str, str], happens: Callable[[Path], None]
 ) -> None:
     with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
-        app.until("▸")
+        app.until("▌")
         app.type("\r")
         app.until("verdict on")
         happens(sample)
@@ -97,7 +97,7 @@ def test_what_is_followed_may_turn_into_anything(
     (tmp_path / "c.toml").write_text("follow = 0.2\n")
     environ |= {"FCREVIEW_CONFIG": str(tmp_path / "c.toml")}
     with OnTerminal(["open", sample, "--queue", "dataset", "--follow"], environ) as app:
-        app.until("▸")
+        app.until("▌")
         app.type("\r")
         app.until("verdict on")
         app.type("p")
@@ -122,7 +122,7 @@ def test_what_is_followed_may_turn_into_anything(
 @pytest.mark.sweep
 def test_a_stopped_app_goes_on_where_it_was(sample: Path, environ: dict[str, str]) -> None:
     with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
-        app.until("▸")
+        app.until("▌")
         app.type("\r")
         app.until("verdict on")
         for _ in range(times(2, 50)):
@@ -148,7 +148,7 @@ def test_a_signal_that_another_thread_is_given_is_answered(sample: Path, environ
     """As the kernel may choose on a busy machine, where the main one waits for keys: a stopped app that was continued
     stayed blank."""
     with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
-        app.until("▸")
+        app.until("▌")
         end = time.monotonic() + 1
         while time.monotonic() < end:
             app.read()
@@ -162,7 +162,7 @@ def test_a_signal_that_another_thread_is_given_is_answered(sample: Path, environ
 @pytest.mark.sweep
 def test_a_storm_of_resizes_is_survived(sample: Path, environ: dict[str, str]) -> None:
     with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
-        app.until("▸")
+        app.until("▌")
         app.type("\r")
         app.until("verdict on")
         for _ in range(times(50, 2000)):

@@ -78,7 +78,7 @@ def test_tags_and_reasons_are_shown_harmlessly(sample: Path, tmp_path: Path, env
     (tmp_path / "c.toml").write_text(f"tags = {words}\nreasons = {words}\n", "utf-8")
     environ |= {"FCREVIEW_CONFIG": str(tmp_path / "c.toml")}
     with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
-        app.until("▸")
+        app.until("▌")
         app.type("\r")
         app.until("verdict on")
         app.type("e")

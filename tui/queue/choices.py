@@ -19,19 +19,30 @@ from fcreview.matching.clusters import (
     VALUE_ARROW,
     Cluster,
     ClusterGroup,
-    draw_bar,
     explain_error_type,
     format_share,
     summarize_group,
 )
 from fcreview.model.item import ImportIssue
 from fcreview.model.sanitize import display_width, sanitize
+from fcreview.model.wording import describe_error_type, format_count
 from fcreview.store.filters.parser import list_filter_help, list_key_values, quote
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.store.filters.tokens import quote_or_hash
 from fcreview.tui.queue.state import QueueState, available_orders
-from fcreview.tui.text.lines import ChoiceTable, StyledText, TextColumn, truncate, truncate_error_type, truncate_middle
-from fcreview.tui.text.theme import ASCII_SYMBOLS, symbols
+from fcreview.tui.text.graphics import bar
+from fcreview.tui.text.lines import (
+    ChoiceTable,
+    Line,
+    StyledText,
+    TextColumn,
+    line_width,
+    table_lines,
+    truncate,
+    truncate_error_type,
+    truncate_middle,
+)
+from fcreview.tui.text.theme import symbols
 
 
 def order_choices(state: QueueState) -> ChoiceTable[str]:
@@ -80,9 +91,14 @@ def _issue_cells(issue: ImportIssue) -> list[StyledText]:
 
 BARS_MIN_CELLS = 80
 """Smallest width of the list, in cells, at which bars and long titles are shown."""
-BAR_CELLS = 6
+BAR_CELLS = 10
 """Width of a bar, in cells."""
-EXAMPLES_MIN_CELLS = 100
+SENTENCE_CELLS = (34, 48)
+"""Widths of the explanation of an error type, in cells, below which it is cut only if no other column can be: on narrow
+and on wide screens."""
+CODES_MIN_CELLS = 110
+"""Smallest width of the list, in cells, at which error types have a column beside their explanations."""
+EXAMPLES_MIN_CELLS = 140
 """Smallest width of the list, in cells, at which example ids are shown."""
 MIN_ERROR_TYPE_CELLS = 16
 """Smallest width, in cells, to which an error type is cut to make room for its explanation."""
@@ -121,11 +137,6 @@ def is_unfoldable(group: ClusterGroup) -> bool:
     return len(group.clusters) > 1
 
 
-def _format_bar(number: int, failures: int) -> str:
-    bar = draw_bar(number, failures, BAR_CELLS)
-    return ("#" * len(bar) if symbols() is ASCII_SYMBOLS else bar).ljust(BAR_CELLS)
-
-
 def explain_cluster_row(row: ClusterRow, grouping: int, cells: int) -> tuple[str, str]:
     """Return (explanation, example): the error type in words or the values, and an example of a first difference.
 
@@ -145,9 +156,10 @@ def explain_cluster_row(row: ClusterRow, grouping: int, cells: int) -> tuple[str
     return text, f"{sanitize(example.examples[0])}: {sanitize(example.difference)}"
 
 
-def _cut_error_name(text: str, cells: int) -> str:
-    """Cut the error type after the fold sign."""
-    return text[:2] + truncate_error_type(text[2:], max(cells - 2, 1))
+def explain_in_words(name: str) -> str:
+    """Return the explanation of an error type as a sentence, or the sanitized error type if it has none."""
+    meaning = describe_error_type(name)
+    return meaning[:1].upper() + meaning[1:] if meaning else sanitize(name)
 
 
 def _cut_value_pair(text: str, cells: int) -> str:
@@ -160,41 +172,86 @@ def _cut_value_pair(text: str, cells: int) -> str:
     return text[:2] + truncate(sides[0], first) + VALUE_ARROW + truncate(sides[1], room - first)
 
 
-def cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
-    """Return the columns of the cluster list, which is `cells` wide. `grouping`: index in `GROUPINGS`."""
+@dataclass(slots=True)
+class ClusterTable(ChoiceTable[tuple[str, ...]]):
+    """Table of clusters. Count, share and bar of each row are before the columns."""
+
+    prefix_heading: Line = ()
+    prefixes: Sequence[Line] = ()
+
+    def lines(self, cells: int) -> tuple[Line, list[Line]]:
+        heading, lines = table_lines(self.columns, self.rows, cells - 3 - line_width(self.prefix_heading))
+        joined: list[Line] = [((" ", ""), *one, *two) for one, two in zip(self.prefixes, lines, strict=True)]
+        return (("  ", ""), *self.prefix_heading, *heading), joined
+
+
+def cluster_table(
+    rows: Sequence[ClusterRow], grouping: int, failures: int, unfolded: set[str], cells: int
+) -> ClusterTable:
+    """Return the table of clusters, `cells` wide.
+
+    Args:
+        grouping: Index in `GROUPINGS`.
+        failures: Number of failing items in the view.
+        unfolded: Filter terms of the unfolded groups.
+    """
+    largest = max((row.count for row in rows), default=1)
+    number_cells = max(len(f"{largest:,}"), 5)
+    bar_cells = BAR_CELLS if cells >= BARS_MIN_CELLS else 0
+    heading: Line = (("items".rjust(number_cells) + "  share  " + " " * (bar_cells + 2 if bar_cells else 0), "dim"),)
+    prefixes: list[Line] = []
+    for row in rows:
+        number, share = f"{row.count:,}".rjust(number_cells), format_share(row.count, failures).rjust(5)
+        drawn = (*bar(row.count / largest, bar_cells, "fail"), ("  ", "")) if bar_cells else ()
+        style = "strong" if row.cluster is None else ""
+        prefixes.append(((number, style), (f"  {share}  ", "" if row.cluster is None else "dim"), *drawn))
+    return ClusterTable(
+        title=f"{format_count(failures, 'failure')} by {GROUPINGS[grouping]}",
+        noun="group",
+        total=sum(row.cluster is None for row in rows),
+        columns=_cluster_columns(grouping, cells),
+        rows=[_cluster_cells(row, grouping, unfolded, cells) for row in rows],
+        values=[row.terms for row in rows],
+        empty_message="no failures",
+        prefix_heading=heading,
+        prefixes=prefixes,
+    )
+
+
+def _cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
     outer, inner = SUBDIVISIONS[grouping]
-    truncate_name = {BY_ERROR_TYPE: _cut_error_name, BY_VALUE: _cut_value_pair}.get(grouping, truncate_middle)
-    columns = [
-        TextColumn("items", align_right=True),
-        TextColumn("share", align_right=True),
-        *([TextColumn("", min_width=BAR_CELLS)] if cells >= BARS_MIN_CELLS else []),
-        TextColumn(f"  {GROUPING_HEADINGS[grouping]}", truncate=truncate_name, min_width=20),
-        TextColumn(
-            f"mostly: {GROUPINGS[outer]} {symbols().separator} {GROUPINGS[inner]}"
-            if cells >= BARS_MIN_CELLS
-            else "mostly",
-            min_width=18,
-        ),
-    ]
+    by_error = grouping == BY_ERROR_TYPE
+    truncate_name = {BY_ERROR_TYPE: truncate, BY_VALUE: _cut_value_pair}.get(grouping, truncate_middle)
+    heading = "why" if by_error else GROUPING_HEADINGS[grouping]
+    min_width = SENTENCE_CELLS[cells >= CODES_MIN_CELLS] if by_error and cells >= BARS_MIN_CELLS else 20
+    columns = [TextColumn(f"  {heading}", truncate=truncate_name, min_width=min_width)]
+    if by_error and cells >= CODES_MIN_CELLS:
+        columns.append(TextColumn("error type", truncate=truncate_error_type, min_width=14))
+    mostly = f"mostly: {GROUPINGS[outer]} {symbols().separator} {GROUPINGS[inner]}"
+    columns.append(TextColumn(mostly if cells >= EXAMPLES_MIN_CELLS else "mostly", min_width=12))
     return [*columns, TextColumn("for example", min_width=12)] if cells >= EXAMPLES_MIN_CELLS else columns
 
 
-def cluster_cells(row: ClusterRow, grouping: int, failures: int, unfolded: set[str], cells: int) -> list[StyledText]:
-    """Return the cells of a row, in the order of `cluster_columns`. `failures`: number of failing items in the view."""
-    bar: list[StyledText] = [(_format_bar(row.count, failures), "dim")] if cells >= BARS_MIN_CELLS else []
+def _cluster_cells(row: ClusterRow, grouping: int, unfolded: set[str], cells: int) -> list[StyledText]:
+    """Return the cells of a row, in the order of `_cluster_columns`."""
+    by_error, code = grouping == BY_ERROR_TYPE, ""
     if row.cluster is None:
         sign = symbols().unfolded if row.group.term in unfolded else symbols().folded
         mark = f"{sign} " if is_unfoldable(row.group) else "  "
         name = sanitize(row.group.name) if row.group.name else UNNAMED_GROUPS[grouping]
+        if by_error and row.group.name:
+            name, code = explain_in_words(row.group.name), name
+            code = "" if code == name else code
         examples = [cluster.examples[0] for cluster in row.group.clusters[:3] if cluster.examples]
-        parts: list[StyledText] = [(f"{row.count:,}", "strong"), (format_share(row.count, failures), ""), *bar]
-        parts += [(mark + name, "strong"), (summarize_group(row.group, grouping, symbols().separator), "")]
+        parts: list[StyledText] = [(mark + name, "strong")]
+        mostly = summarize_group(row.group, grouping, symbols().separator)
     else:
         outer, inner = (row.cluster.names[place] for place in SUBDIVISIONS[grouping])
         first = sanitize(outer) if outer else UNNAMED_GROUPS[SUBDIVISIONS[grouping][0]]
-        parts = [(f"{row.count:,}", ""), (format_share(row.count, failures), "dim"), *bar]
-        parts += [("    " + first, "" if outer else "dim"), (sanitize(inner or ""), "")]
-        examples = row.cluster.examples
+        parts, examples = [("    " + first, "" if outer else "dim")], row.cluster.examples
+        mostly = sanitize(inner or "")
+    parts += [(code, "dim")] if by_error and cells >= CODES_MIN_CELLS else []
+    parts.append((mostly, ""))
     return [*parts, (sanitize(" ".join(examples)), "dim")] if cells >= EXAMPLES_MIN_CELLS else parts
 
 

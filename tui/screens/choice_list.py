@@ -16,9 +16,8 @@ from fcreview.tui.actions import CLUSTER_ACTIONS, MODAL_HELP_ACTIONS, PICKER_ACT
 from fcreview.tui.key_bindings import make_bindings, unavailable_key_message
 from fcreview.tui.queue.choices import (
     ClusterRow,
-    cluster_cells,
-    cluster_columns,
     cluster_rows,
+    cluster_table,
     explain_cluster_row,
     is_unfoldable,
 )
@@ -205,19 +204,11 @@ class ClustersScreen(PickerScreen[tuple[str, ...]], inherit_bindings=False):
         self._rows = cluster_rows(groups, unfolded)
         if counts is None:
             return None
-        values = [row.terms for row in self._rows]
+        table = cluster_table(self._rows, grouping, counts.failures, unfolded, cells)
+        table.cursor = table.values.index(self._state.terms) if self._state.terms in table.values else 0
         rare = counts.failures - sum(group.count for group in groups)
-        return ChoiceTable(
-            title=f"{format_count(counts.failures, 'failure')} by {GROUPINGS[grouping]}",
-            noun="group",
-            total=len(groups),
-            columns=cluster_columns(grouping, cells),
-            rows=[cluster_cells(row, grouping, counts.failures, unfolded, cells) for row in self._rows],
-            values=values,
-            cursor=values.index(self._state.terms) if self._state.terms in values else 0,
-            empty_message="no failures",
-            note=f"{format_count(rare, 'failure')} with rare values not listed" if rare else "",
-        )
+        table.note = f"{format_count(rare, 'failure')} with rare values not listed" if rare else ""
+        return table
 
     def _draw(self) -> None:
         super()._draw()

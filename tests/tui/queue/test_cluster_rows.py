@@ -15,8 +15,8 @@ from fcreview.matching.clusters import (
     group_clusters,
     summarize_group,
 )
-from fcreview.tui.queue.choices import ClusterRow, cluster_cells, cluster_columns, cluster_rows, explain_cluster_row
-from fcreview.tui.text.lines import line_width, plain_text, table_lines
+from fcreview.tui.queue.choices import ClusterRow, cluster_rows, cluster_table, explain_cluster_row
+from fcreview.tui.text.lines import line_width, plain_text
 
 
 def cluster(error: str, function: str | None, argument: str | None, count: int = 1) -> Cluster:
@@ -90,10 +90,9 @@ def test_rows_fit_and_hostile_names_are_made_visible(cells, by):
     clusters = [*CLUSTERS, cluster("e\x1b[31m" * 20, "f\u202e" * 40, "a\n" * 40, 1234)]
     groups = group_clusters(clusters, by)
     unfolded = {group.term for group in groups}
-    rows = [cluster_cells(row, by, 1250, unfolded, cells) for row in cluster_rows(groups, unfolded)]
-    heading, lines = table_lines(cluster_columns(by, cells), rows, cells - 3)
+    heading, lines = cluster_table(cluster_rows(groups, unfolded), by, 1250, unfolded, cells).lines(cells)
     for line in (heading, *lines):
-        assert line_width(line) <= cells - 3
+        assert line_width(line) <= cells - 1
         assert not set("\x1b\u202e\n") & set(plain_text(line))
 
 
@@ -152,12 +151,21 @@ def test_values_are_named_by_both_and_those_that_do_not_differ_come_last() -> No
 def test_both_values_are_seen_where_there_is_little_room(cells: int) -> None:
     long = values('"Eiffel Tower"', '"Eiffel Tower, 5 Avenue Anatole France, 75007 Paris, France \x1b[31m"', 7)
     groups = group_clusters([long, values('"a\\n -> b"' * 9, '"c"' * 30), values(None, None)], 4)
-    rows = [cluster_cells(row, 4, 9, set(), cells) for row in cluster_rows(groups, set())]
-    heading, lines = table_lines(cluster_columns(4, cells), rows, cells - 3)
-    assert all(line_width(line) <= cells - 3 for line in (heading, *lines))
+    heading, lines = cluster_table(cluster_rows(groups, set()), 4, 9, set(), cells).lines(cells)
+    assert all(line_width(line) <= cells - 1 for line in (heading, *lines))
     assert '"Eif' in plain_text(lines[0]) and ' -> "Eif' in plain_text(lines[0])
     assert "\x1b" not in plain_text(lines[0])
     assert "(no value differs)" in plain_text(lines[2])
     assert explain_cluster_row(ClusterRow(groups[0]), 4, 78)[0].startswith(
         'golden -> predicted: "Eiffel Tower" -> "Eiffel Tower, 5'
     )
+
+
+@pytest.mark.parametrize("cells", [80, 120, 160])
+def test_the_sentence_comes_before_the_code_and_bars_are_scaled_to_the_largest(cells: int) -> None:
+    rows = cluster_rows(group_clusters(CLUSTERS, BY_ERROR_TYPE), set())
+    _, lines = cluster_table(rows, BY_ERROR_TYPE, 18, set(), cells).lines(cells)
+    texts = [plain_text(line) for line in lines]
+    assert [text.count("━") for text in texts] == [10, 8, 2]
+    assert "String is not an accepted value" in texts[1]
+    assert ("value_error:string" in texts[1]) is (cells >= 120)

@@ -159,6 +159,19 @@ def save_theme(name: str) -> None:
         file.write_text(name + "\n", "utf-8")
 
 
+def is_first_start() -> bool:
+    """Return whether this user starts the app for the first time, and keep that it was started.
+
+    False if that cannot be kept, so that the welcome line does not appear at every start.
+    """
+    mark = theme_file().with_name("welcome")
+    with suppress(OSError):
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch(exist_ok=False)
+        return True
+    return False
+
+
 def load_config() -> Config:
     """Load the configuration file, or the defaults if it does not exist.
 

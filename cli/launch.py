@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fcreview.cli.config import load_config, load_theme, save_theme
+from fcreview.cli.config import is_first_start, load_config, load_theme, save_theme
 from fcreview.cli.errors import CommandError
 from fcreview.cli.output import cell_text, has_terminal, print_message
 from fcreview.cli.workspace import WorkspaceSession
@@ -107,6 +107,7 @@ def show_app(
     screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
     keys = config.keys
     screens.opens_overview = start == "overview"
+    screens.shows_welcome = is_first_start()
     screens.theme, screens.save_theme = load_theme(config), save_theme
     app = FcreviewApp(
         screens,

@@ -87,6 +87,14 @@ def active_key_names(app: App[Any]) -> Mapping[str, str]:
     return first_key_names(frozenset(app._keymap.items()))
 
 
+def welcome_message(app: App[Any]) -> str:
+    """Return the line that a user sees at the first start, with three keys."""
+    names = active_key_names(app)
+    hints = {"queue.open": "open", "app.help": "list all keys", "app.palette": "search commands"}
+    shown = [f"{names[action]} to {what}" for action, what in hints.items() if action in names]
+    return f"Welcome to fcreview. Press {', '.join(shown)}"
+
+
 def keys_for(app: App[Any], actions: Sequence[Action]) -> set[str]:
     """Return all keys of these actions in Textual's notation, including configured keys."""
     return {key for action in actions for key in split_keys(app._keymap.get(action.id, action.keys))}

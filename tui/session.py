@@ -158,6 +158,8 @@ class Session:
         """(reviewed, all) items of the annotator in the queue, as last counted. None before."""
         self.opens_overview = False
         """Whether several runs open on the overview if there is no position to resume."""
+        self.shows_welcome = False
+        """Whether the first screen shows a line of welcome."""
         self.theme: str | None = None
         """Name of the theme to start with. None for the default."""
         self.save_theme: Callable[[str], None] = lambda _: None

@@ -17,6 +17,7 @@ from fcreview.model.address import ITEM, describe_address
 from fcreview.model.review import Annotation, Event
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import ItemDetail, View
+from fcreview.tui.review.completion import summarize_queue
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, ItemPrefetcher, RequestedItem
 from fcreview.tui.review.recorder import (
@@ -35,9 +36,12 @@ if TYPE_CHECKING:
     from textual.app import App
     from textual.screen import Screen
 
+    from fcreview.tui.queue.loader import RemainingItems
     from fcreview.tui.widgets.item_text import ItemText
 
 
+SUMMARY_SECONDS = 20.0
+"""Seconds for which the summary of a complete queue is shown."""
 SLOW_ACTION_DELAY = 0.4
 """Seconds after which the status line shows that an action waits."""
 NAME_CELLS = 24
@@ -228,6 +232,8 @@ class ItemReviewer:
         """Number of the item that was completed last."""
         self.pace = Pace()
         self._session, self._prefetcher, self._view, self._key = session, prefetcher, view, key
+        self._reviewed_ids: dict[int, str] = {}
+        """Number and id of each item reviewed in this session."""
         self._runner = ActionRunner(session, view.show_message, view.run_coroutine)
         self._displayed: DisplayedItem | None = None
         self._is_detail_stale = False
@@ -314,6 +320,7 @@ class ItemReviewer:
         if outcome.completes_item:
             self.last_completed_item = subject.item
             self.pace.record_item(subject.detail.key, monotonic())
+            self._reviewed_ids[subject.item] = subject.detail.key.id
         if not is_displayed:
             self._prefetcher.discard_prefetched()
             self._show_message(f"{outcome.text} · {sanitize(subject.detail.row.id)}")
@@ -339,15 +346,29 @@ class ItemReviewer:
         self._is_detail_stale = True
         next_item = await self._prefetcher.find_next_unreviewed(self.displayed)
         if next_item is None:
-            await self._refresh(f"{outcome.text} · {await self._end_message()}")
+            remaining = await self._prefetcher.find_remaining(self.displayed)
+            await self._refresh(f"{outcome.text} · {self._end_message(remaining)}")
+            if not remaining.count:
+                await self._show_summary()
             return
         self._pending_item = (next_item, StatusMessage(outcome.message))
         if not self._view.is_in_front:
             self._show_message(outcome.message)
         self.queue_action(self._show_pending_item)  # runs after the actions that were queued meanwhile
 
-    async def _end_message(self) -> str:
-        remaining = await self._prefetcher.find_remaining(self.displayed)
+    async def _show_summary(self) -> None:
+        """Show the verdicts, the pace and what to do next, because every item of the queue is reviewed."""
+        session, view = self._session, self.displayed.navigator.view
+        lines = await session.query(
+            lambda store: summarize_queue(
+                store, view, self._reviewed_ids, self.pace.summary, session.annotator, blind=session.blind
+            )
+        )
+        key = self._key("app.palette")
+        lines.append(f"Next: {key} then export" + ("" if session.blind else ", estimate or report") if key else "")
+        self._view.app.notify("\n".join(lines), title="Queue complete", timeout=SUMMARY_SECONDS, markup=False)
+
+    def _end_message(self, remaining: RemainingItems) -> str:
         if not remaining.count:
             return "queue complete · next: fcreview export, fcreview report"
         key = self._key("item.next")

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
+from textual.message import Message
 from textual.reactive import Reactive
 from textual.widget import Widget
 
@@ -17,7 +18,12 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import RunRow, View
 from fcreview.tui.actions import OVERVIEW_ACTIONS
-from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
+from fcreview.tui.key_bindings import (
+    active_key_names,
+    make_bindings,
+    unavailable_key_message,
+    welcome_message,
+)
 from fcreview.tui.queue.loader import QueueLoader
 from fcreview.tui.queue.overview import (
     REASON_LINES,
@@ -61,7 +67,17 @@ class OverviewList(TextList):
     def __init__(self, *, lines_per_entry: int = 1, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._step = lines_per_entry
+        self._drawn_width = 0
         self.is_cursor_shown = False
+
+    class WidthChanged(Message):
+        """Posted when the lines must be drawn again, because a border or the terminal changed the width."""
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        if self.size.width != self._drawn_width:
+            self._drawn_width = self.size.width
+            self.post_message(self.WidthChanged())
 
     def show_cursor(self, shown: bool) -> None:
         """Show or hide the cursor: only the list with the focus shows one."""
@@ -133,6 +149,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     def on_mount(self) -> None:
         self._list("runs").focus()
+        if self._session.shows_welcome:
+            self._session.shows_welcome = False
+            self._message = welcome_message(self.app)
         self._load()
 
     def _list(self, name: str) -> OverviewList:
@@ -184,6 +203,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     # -- drawing
 
     def on_resize(self) -> None:
+        self._draw()
+
+    def on_overview_list_width_changed(self) -> None:
         self._draw()
 
     def _draw(self) -> None:

@@ -20,7 +20,7 @@ from textual.widget import Widget
 
 from fcreview.store.rows import View
 from fcreview.tui.actions import QUEUE_ACTIONS
-from fcreview.tui.key_bindings import active_key_names, make_bindings
+from fcreview.tui.key_bindings import active_key_names, make_bindings, welcome_message
 from fcreview.tui.queue.state import CursorPosition, QueueLevels, QueuePosition, QueueState
 from fcreview.tui.screens.queue_menus import QueueMenus
 from fcreview.tui.screens.queue_pane import QueuePane
@@ -145,6 +145,9 @@ class QueueScreen(GuardedScreen[None]):
         opens, self._opens_overview = self._opens_overview, False
         if opens and loaded.count > 1 and self.app.screen is self:
             self.action_overview()
+        elif self._session.shows_welcome and self.app.screen is self:
+            self._session.shows_welcome = False
+            self.pane.show_message(welcome_message(self.app))
 
     def action_overview(self) -> None:
         self.app.push_screen(self.make_overview(), self._leave_overview)

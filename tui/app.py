@@ -167,6 +167,8 @@ class FcreviewApp(App[int]):
     CSS_PATH = "screens/queue.tcss"  # Textual does not load the CSS of the first screen by itself
     CSS = """
     Screen { background: $background; color: $foreground; layout: vertical; }
+    ToastRack { margin-bottom: 2; }
+    Toast { width: auto; max-width: 60; padding: 0 1; }
     Input > .input--cursor { background: $background; color: $foreground; text-style: reverse; }
     Input > .input--selection { background: $background; color: $foreground; text-style: underline; }
     """

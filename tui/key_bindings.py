@@ -90,9 +90,9 @@ def active_key_names(app: App[Any]) -> Mapping[str, str]:
 def welcome_message(app: App[Any]) -> str:
     """Return the line that a user sees at the first start, with three keys."""
     names = active_key_names(app)
-    hints = {"queue.open": "open", "app.help": "list all keys", "app.palette": "search commands"}
-    shown = [f"{names[action]} to {what}" for action, what in hints.items() if action in names]
-    return f"Welcome to fcreview. Press {', '.join(shown)}"
+    hints = {"queue.open": "to open", "app.help": "for all keys", "app.palette": "for commands"}
+    shown = [f"{names[action]} {what}" for action, what in hints.items() if action in names]
+    return f"Welcome. Press {', '.join(shown)}"
 
 
 def keys_for(app: App[Any], actions: Sequence[Action]) -> set[str]:

@@ -10,7 +10,7 @@ from textual.widgets._toast import Toast
 
 from fcreview.cli.config import is_first_start
 
-WELCOME = "Welcome to fcreview. Press enter to open, ? to list all keys, : to search commands"
+WELCOME = "Welcome. Press enter to open, ? for all keys, : for commands"
 
 
 def test_the_first_start_is_noticed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,5 +54,6 @@ async def test_a_complete_queue_is_summarized(make_app: Any, settled: Any, blind
         text = toast._notification.message
         assert text.startswith("3 items reviewed: 1 pass, 1 fail, 1 unsure\n3 reviewed · 0 left"), text
         assert ("estimate" in text) != blind and ": then export" in text
-        await pilot.press("n", "o", "enter")
+        await pilot.press("f")
         await settled(pilot)
+        assert len(app.screen.query(Toast)) == 1, "the summary is replaced"

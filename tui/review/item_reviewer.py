@@ -366,6 +366,7 @@ class ItemReviewer:
         )
         key = self._key("app.palette")
         lines.append(f"Next: {key} then export" + ("" if session.blind else ", estimate or report") if key else "")
+        self._view.app.clear_notifications()
         self._view.app.notify("\n".join(lines), title="Queue complete", timeout=SUMMARY_SECONDS, markup=False)
 
     def _end_message(self, remaining: RemainingItems) -> str:

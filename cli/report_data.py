@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from fcreview import __version__
 from fcreview.cli.commands.suspects import fetch_ranked_suspects
 from fcreview.cli.import_options import load_workspace_errata, select_errata
 from fcreview.cli.output import Progress, cell_text, format_table, print_message
@@ -34,17 +35,24 @@ from fcreview.exporters.report.sections import (
     Paragraph,
     QueueSample,
     ReportPage,
-    RunPassCounts,
     RunReviewProgress,
     Section,
     agreement_section,
     calibration_section,
     failures_section,
     progress_section,
-    run_ranking_section,
     sampling_section,
     suspects_section,
 )
+from fcreview.exporters.report.summary import (
+    RunPassCounts,
+    SuspectCounts,
+    build_cards,
+    category_section,
+    reasons_section,
+    score_section,
+)
+from fcreview.golden_audit.score import is_benchmark_at_fault
 from fcreview.model.metric import Metric, MetricSource, RunItems, ScoredItem
 from fcreview.model.verdict import UNANIMOUS
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_dataset_name, format_metric_value
@@ -55,6 +63,7 @@ from fcreview.stats.disagreement_bounds import bound_metrics
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.corrections.errata_file import Errata
+    from fcreview.golden_audit.score import Suspect
     from fcreview.matching.clusters import Cluster
     from fcreview.model.item import Run
     from fcreview.store.analysis import UnblindedAnalysis
@@ -204,35 +213,54 @@ SOURCES_NOTE = (
 )
 
 
+MAX_OPEN_PARTS = 8
+"""Maximum number of runs with their own line in the details. More runs are folded together."""
+
+
 def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:
     """Build the report page for one run (by number or model) or all. Raises StoreError during a blind review."""
     parts = list(compute_report_parts(session, run))
     rows = [each.row for each in parts if each.row is not None]
     view = session.build_view(queue="dataset", run=run)
     queues = describe_queue_samples(session)
-    many = f"{format_count(len(rows), 'run')}, {format_count(sum(row.n_items for row in rows), 'item')}"
-    lead = [f"{many}. Created {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with fcreview.", SOURCES_NOTE]
-    if session.policy != UNANIMOUS:
-        lead.append(f"Policy {session.policy}: if annotators disagree, the majority verdict counts.")
+    counts = [_count_passes(session, row, has_sample=bool(queues)) for row in rows]
+    failures = collect_failures_by_dataset(session, view, rows)
+    suspects = fetch_ranked_suspects(session, "" if run is None else f"run:{session.find_run_number(run)}")
+    metrics = [_build_metrics_section(each, estimate_intervals(session, each, queues)) for each in parts]
+    disagreements = len(session.store.analysis.fetch_disagreements(view))
     return ReportPage(
-        "Report on function-calling runs",
-        lead,
+        f"{session.workspace.parent_folder.name}/ · {', '.join(dict.fromkeys(each.kind for each in counts))}",
+        [_describe_report(session, view, rows)],
+        build_cards(counts, disagreements, _count_suspects(suspects)),
+        [category_section(counts), reasons_section(failures), score_section(counts)],
         [
-            *([run_ranking_section([_count_passes(row) for row in rows])] if len(rows) > 1 else []),
-            Section(
-                "Metrics",
-                sections=[_build_metrics_section(each, estimate_intervals(session, each, queues)) for each in parts],
-            ),
-            failures_section(collect_failures_by_dataset(session, view, rows)),
-            suspects_section(
-                fetch_ranked_suspects(session, "" if run is None else f"run:{session.find_run_number(run)}")
-            ),
+            Section("Metrics of each run", [Paragraph(SOURCES_NOTE)], metrics, is_folded=len(metrics) > MAX_OPEN_PARTS),
+            failures_section(failures),
+            suspects_section(suspects),
             build_calibration_section(session, view),
             build_agreement_section(session, view),
             progress_section([_measure_review_progress(row) for row in rows], queues),
             sampling_section(queues),
         ],
     )
+
+
+def _describe_report(session: WorkspaceSession, view: View, rows: Sequence[RunRow]) -> str:
+    """Describe what the report covers: `4 runs · 8,282 items · 160 reviewed by 3 annotators · 22 November 2026`."""
+    reviewed = f"{sum(row.reviewed for row in rows):,} reviewed"
+    if annotators := {rating.annotator for rating in session.store.analysis.fetch_ratings(view)}:
+        reviewed += f" by {format_count(len(annotators), 'annotator')}"
+    now = datetime.now(UTC)
+    parts = [format_count(len(rows), "run"), format_count(sum(row.n_items for row in rows), "item"), reviewed]
+    parts += [f"{now.day} {now:%B %Y, %H:%M} UTC", f"fcreview {__version__}"]
+    if session.policy != UNANIMOUS:
+        parts.append(f"policy {session.policy}: if annotators disagree, the majority verdict counts")
+    return " · ".join(parts)
+
+
+def _count_suspects(suspects: Sequence[Suspect]) -> SuspectCounts:
+    found = [each for each in suspects if each.reasons]
+    return SuspectCounts(len(found), sum(is_benchmark_at_fault(each.question) is True for each in found))
 
 
 def estimate_intervals(session: WorkspaceSession, part: ReportPart, queues: Sequence[QueueSample]) -> Intervals:
@@ -321,9 +349,10 @@ def build_agreement_section(session: WorkspaceSession, view: View) -> Section:
     )
 
 
-def _count_passes(row: RunRow) -> RunPassCounts:
-    return RunPassCounts(
-        _format_run_name(row),
+def _count_passes(session: WorkspaceSession, row: RunRow, *, has_sample: bool) -> RunPassCounts:
+    """Count the passes of a run, and estimate its pass rate if a random sample was drawn."""
+    counts = RunPassCounts(
+        row.info.model,
         _format_dataset(row),
         row.n_items,
         (row.official_pass, row.official_known),
@@ -331,7 +360,25 @@ def _count_passes(row: RunRow) -> RunPassCounts:
         (row.effective_pass, row.effective_known),
         (row.stated_pass, row.stated_of),
         row.disputed,
+        {category["category"]: (category["n"], _category_share(category)) for category in row.categories},
     )
+    if not has_sample:
+        return counts
+    from fcreview.cli.commands.estimate import HALF_WIDTH
+    from fcreview.stats.estimation import estimate_pass_rate  # imports numpy
+
+    statuses = session.store.analysis.fetch_sample_status(row.run).items
+    n_decided = sum(status.sample_outcome == "decided" for status in statuses)
+    estimate = estimate_pass_rate(statuses, HALF_WIDTH / 100) if n_decided else None
+    return replace(counts, estimate=estimate, n_sampled=n_decided)
+
+
+def _category_share(category: dict[str, Any]) -> float | None:
+    """Return the pass rate of a category, from 0 to 1. None if an item of the category has no verdict."""
+    for source in ("official", "rule"):
+        if category[f"{source}_known"] == category["n"] and category["n"]:
+            return float(category[f"{source}_pass"] / category["n"])
+    return None
 
 
 def _format_dataset(row: RunRow) -> str:

@@ -1,208 +1,288 @@
-"""Report as one HTML page without scripts, fonts or other requests; its content security policy forbids them.
+"""Report as one HTML page without fonts or other requests; its content security policy forbids them.
 
-All text is escaped, and links stay on the page. Below 900 pixels, table rows become cards, except in small tables of
-numbers. Cells have a minimum width only on wide screens, so that the page never scrolls sideways. Bars have a fixed
-row per source, so that they can be told apart without color, and their colors are in the SVG for readers that ignore
-the style sheet.
+The policy allows only the script that sorts tables. Without scripts, everything can be read. All text is escaped. The
+summary comes first and fits one page of A4, where tables omit rows that the screen shows; details are folded, and are
+printed only if they are open. Below 900 pixels, table rows become cards, except in small tables of numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Iterator
+from hashlib import sha256
 from html import escape
 
-from fcreview.exporters.report.sections import Bar, BarSource, Paragraph, ReportPage, Section, Table, TableRow
-from fcreview.model.metric import METRIC_SOURCES
+from fcreview.exporters.report.sections import (
+    UNKNOWN,
+    Bar,
+    Card,
+    Paragraph,
+    ReportPage,
+    Section,
+    Table,
+    TableRow,
+    Whisker,
+)
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import source_label
 
+HEAT_COLORS = (
+    "#c44d45", "#ab6036", "#936d2f", "#807428", "#707826", "#607c27", "#4f8028", "#3d842a", "#2a842a", "#2a843d",
+    "#2a8451",
+)  # fmt: skip
+"""Backgrounds of heat cells for 0, 10, ..., 100 percent. White text on each has a contrast of 4.5:1 or more."""
 STYLE = """
-:root { color-scheme: light dark; --line: #8886; --official: #8a8f98; --rule: #4f8fd0; --corrected: #2e9e6b;
-  --estimated: #8e6bbf; }
+:root { color-scheme: light dark; --bg: #fbfbfd; --fg: #1d2230; --dim: #5f6675; --line: #e1e4ec; --card: #fff;
+  --fail: #d64562; --attention: #8a5a00; --mark: #c98a1b; --estimate: #4667c8; --track: #edeff5; }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --bg: #14161f; --fg: #c8d0e8; --dim: #959db8; --line: #2a2f45; --card: #1a1d29; --fail: #f7768e;
+    --attention: #e0af68; --mark: #e0af68; --estimate: #7aa2f7; --track: #262a3b; }
+}
 * { box-sizing: border-box; }
-body { font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; max-width: 72rem; padding: 1rem; }
-h1 { font-size: 1.6rem; margin: .5rem 0; }
-h2 { font-size: 1.25rem; margin: 2rem 0 .5rem; border-bottom: 1px solid var(--line); }
-h3 { font-size: 1.05rem; margin: 1.5rem 0 .5rem; }
-h1, h2, h3, p, td, th, li { overflow-wrap: anywhere; }
-nav ul { columns: 18rem; padding-left: 1.2rem; }
-table { border-collapse: collapse; width: 100%; margin: .5rem 0 1rem; }
+body { margin: 0; background: var(--bg); color: var(--fg); font: 15px/1.45 system-ui, sans-serif; }
+main { max-width: 80rem; margin: 0 auto; padding: 1.5rem 1.25rem; }
+h1 { font-size: 1.6rem; margin: 0; }
+h2 { font-size: 1.15rem; margin: 1.75rem 0 .35rem; }
+h3 { font-size: 1.05rem; margin: 1.25rem 0 .5rem; }
+p { margin: .25rem 0 .5rem; }
+.lead, section > p, .card small, th, .code { color: var(--dim); }
+h1, h2, h3, p, td, th, b, small, summary { overflow-wrap: anywhere; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(13rem, 1fr)); gap: .9rem; margin-top: 1.1rem; }
+.card { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .75rem 1rem; }
+.card b { display: block; font-size: 1.55rem; line-height: 1.3; }
+.card.attention b { color: var(--attention); }
+.card small { display: block; font-size: .85rem; }
+table { border-collapse: separate; border-spacing: 0; width: 100%; margin: .5rem 0 1rem; background: var(--card);
+  border: 1px solid var(--line); border-radius: .6rem; }
 .numbers { width: auto; min-width: min(24rem, 100%); }
-th, td { text-align: left; vertical-align: top; padding: .2rem .5rem; border-bottom: 1px solid var(--line); }
-th { font-size: .85em; }
-td:last-child:not(.right) { font-size: .9em; }
+th, td { text-align: left; vertical-align: top; padding: .35rem .6rem; border-top: 1px solid var(--line); }
+thead th { border-top: 0; font-size: .85em; vertical-align: bottom; }
+[role=button] { cursor: pointer; }
+[aria-sort=descending]::after { content: " \\2193"; } [aria-sort=ascending]::after { content: " \\2191"; }
 .right { text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
-.bars { width: 9rem; }
-.key { display: inline-block; width: .9em; height: .9em; }
-.bars svg { display: block; width: 100%; height: 1.3rem; }
-.track { fill: #8883; }
-.official { fill: var(--official); background: var(--official); }
-.rule { fill: var(--rule); background: var(--rule); }
-.corrected { fill: var(--corrected); background: var(--corrected); }
-.estimated { fill: var(--estimated); background: var(--estimated); }
-.whisker { stroke: currentColor; stroke-width: 1.5px; vector-effect: non-scaling-stroke; }
+.code { font: .85em ui-monospace, monospace; text-align: right; }
+.heat td:nth-child(3) { font-weight: 600; }
+.heat th, .heat td { padding: .25rem; } .heat th { font-size: .75rem; }
+.heat :is(th, td):first-child { padding-left: .6rem; }
+.chip { display: inline-block; color: #fff; border-radius: .35rem; padding: 0 .3rem; min-width: 2.9rem;
+  text-align: center; font-size: .9em; }
+HEAT
+.graphic { vertical-align: middle; }
+.graphic svg { display: block; width: 100%; min-width: 3.5rem; max-width: 11rem; height: .9rem; }
+.track { fill: var(--track); } .bar { fill: var(--fail); } .mark { fill: var(--mark); } .dot { fill: var(--estimate); }
+.line { stroke: var(--estimate); stroke-width: 2; }
+details { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .55rem 1rem;
+  margin: .5rem 0; }
+summary { cursor: pointer; font-weight: 600; }
 .l1 { padding-left: 1.5rem; } .l2 { padding-left: 2.5rem; } .l3 { padding-left: 3.5rem; } .l4 { padding-left: 4.5rem; }
-@media screen and (min-width: 901px), print {
-  td:not(.right) { min-width: 4.5rem; }
-  td:first-child:not(.right), td:last-child:not(.right) { min-width: 5rem; }
-}
+.paper { display: none; }
 @media screen and (min-width: 901px) {
-  td:first-child:not(.right), td:last-child:not(.right) { min-width: 8rem; }
+  td:not(.right, .graphic, .code) { min-width: 5rem; }
+  td:first-child:not(.right), td:last-child:not(.right, .code) { min-width: 8rem; }
+  .heat td:first-child { min-width: 11rem; } .upright td:nth-child(n+4) { text-align: left; }
+  .upright .chip { min-width: 2.5rem; padding: 0; }
+  .upright th:nth-child(n+4) { max-height: 9rem; padding: .4rem 0; text-align: left; writing-mode: sideways-lr; }
+  .bars td:first-child { width: 5rem; } .bars .graphic { width: 12rem; }
 }
-@media screen and (min-width: 1100px) {
-  td:not(.right) { min-width: 5.5rem; }
-  td:nth-child(2):not(.right, .bars) { min-width: 8rem; }
-  td:first-child:not(.right), td:last-child:not(.right) { min-width: 10rem; }
-  .figures td:first-child { min-width: 17rem; }
+@media screen and (min-width: 901px) and (max-width: 1199px) {
+  .upright :is(th, td):nth-child(n+2) { padding: .25rem .1rem; } .upright .chip { min-width: 0; font-size: .75em; }
+  .upright td:first-child:not(.right) { min-width: 6rem; } .upright td:nth-child(n+2):nth-child(n+2) { min-width: 0; }
 }
 @media screen and (max-width: 900px) {
   .cards, .cards :is(thead, tbody, tr, td, th:first-child) { display: block; width: 100%; }
   .cards th:not(:first-child) { position: absolute; clip-path: inset(50%); height: 1px; width: 1px; overflow: hidden; }
-  .cards th { border: 0; padding: .2rem 0; font-size: 1rem; }
-  .cards tbody tr { border: 1px solid var(--line); border-radius: .4rem; margin: 0 0 .5rem; padding: .3rem .2rem; }
-  .cards td { border: 0; padding: .1rem .5rem; text-align: left; }
+  .cards tr { border-top: 1px solid var(--line); padding: .3rem 0; }
+  .cards thead tr { border: 0; } .cards th { padding-left: .6rem; }
+  .cards td { border: 0; padding: .1rem .6rem; text-align: left; }
   .cards td:first-child { font-weight: 600; }
-  .cards td[data-head]:not([data-head=""])::before {
-    content: attr(data-head) ": "; font-size: .85em; opacity: .75;
-  }
+  .cards td[data-head]:not([data-head=""])::before { content: attr(data-head) ": "; font-size: .85em; opacity: .8; }
   .cards td:empty { display: none; }
-  .numbers { width: 100%; }
+  .cards.heat tbody tr { display: grid; grid-template-columns: 1fr 1fr; }
+  .cards.heat td { display: flex; align-items: center; justify-content: space-between; gap: .3rem; font-size: .8rem;
+    min-width: 0; }
+  .cards.heat td:first-child { grid-column: 1 / -1; font-size: 1rem; }
+  .cards.heat td[data-head]::before { content: attr(data-head); overflow-wrap: anywhere; }
+  .cards.bars th:first-child { display: none; }
+  .cards.bars th:nth-child(3) { display: block; position: static; clip-path: none; height: auto; width: 100%; }
+  .bars td[data-head]:not([data-head=""])::before { display: none; } .bars .code { text-align: left; }
+  .numbers { width: 100%; } .numbers :is(th, td) { padding: .3rem .35rem; }
 }
-@page { margin: 1.5cm; }
+@page { size: A4; margin: 1.2cm; }
 @media print {
-  body { font-size: 10pt; max-width: none; padding: 0; }
-  nav { display: none; }
-  tr, h2, h3 { break-inside: avoid; }
-  h2, h3, h3 + p { break-after: avoid; }
-  table { font-size: 9pt; }
-  .figures td:first-child { min-width: 9rem; }
+  body { font-size: 8.5pt; line-height: 1.3; } main { max-width: none; padding: 0; }
+  h1 { font-size: 14pt; } h2 { font-size: 11pt; margin: .55rem 0 .1rem; } p { margin: .1rem 0; }
+  .figures { grid-template-columns: repeat(4, 1fr); gap: .4rem; margin-top: .4rem; } .card { padding: .25rem .5rem; }
+  .card b { font-size: 13pt; } .card small { font-size: 7.5pt; }
+  table { font-size: 8pt; margin: .2rem 0 .4rem; } th, td { padding: .08rem .3rem; }
+  .heat { font-size: 7pt; } .heat th { font-size: 6pt; } .heat th, .heat td { padding: .08rem .1rem; }
+  .heat :is(th, td):first-child { padding-left: .3rem; }
+  .upright th:nth-child(n+4) { writing-mode: sideways-lr; text-align: left; }
+  .chip { min-width: 0; padding: 0 .15rem; }
+  .screen { display: none; } .paper { display: block; }
+  tr, h2, h3, .card { break-inside: avoid; } h2, h3, h3 + p { break-after: avoid; }
+  section.details { break-before: page; } section.details:not(:has(details[open])) { display: none; }
+  .graphic svg { min-width: 3rem; width: 5rem; height: .7rem; } .code { font-size: 6.5pt; }
+  td:first-child:not(.right) { min-width: 7rem; }
   .l1 { padding-left: 1rem; } .l2 { padding-left: 1.5rem; } .l3 { padding-left: 2rem; } .l4 { padding-left: 2.5rem; }
-  td.bars { width: 4rem; min-width: 4rem; }
-  svg, .key { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  svg, .chip { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+}
+""".replace("HEAT", " ".join(f".h{at} {{ background: {color}; }}" for at, color in enumerate(HEAT_COLORS)))
+
+SORT_SCRIPT = """
+for (const head of document.querySelectorAll(".sortable th:not([data-graphic])")) {
+  const sort = () => {
+    const body = head.closest("table").tBodies[0], at = head.cellIndex;
+    const down = head.getAttribute("aria-sort") === "descending" ? -1 : 1;
+    const order = row => {
+      const text = row.cells[at].textContent.trim(), number = parseFloat(text.replace(/[,\u00a0]/g, ""));
+      return head.classList.contains("right") ? (isNaN(number) ? -Infinity : number) : text;
+    };
+    const compare = (a, b) => a === b ? 0 : (a === -Infinity) ? 1 : (b === -Infinity) ? -1
+      : typeof a === "number" ? (b - a) * down : a.localeCompare(b) * -down;
+    for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", down === 1 ? "descending" : "ascending");
+    for (const row of [...body.rows].sort((a, b) => compare(order(a), order(b)))) body.append(row);
+  };
+  head.tabIndex = 0;
+  head.setAttribute("role", "button");
+  head.addEventListener("click", sort);
+  head.addEventListener("keydown", event => {
+    if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sort(); }
+  });
 }
 """
-
-
-BAR_SPACING = 6
-"""Height of a bar plus the gap below it, in hundredths of the width of the drawing."""
-BAR_HEIGHT = 5
-SOURCE_COLORS: dict[BarSource, str] = {
-    "official": "#8a8f98",
-    "rule": "#4f8fd0",
-    "corrected": "#2e9e6b",
-    "estimated": "#8e6bbf",
-}
-
-
-def bars_svg(found: Sequence[Bar]) -> str:
-    """Draw bars as an `svg` element, with confidence intervals as whiskers. Returns an empty string without bars."""
-    if not found:
-        return ""
-    said = escape(", ".join(map(_bar_label, found)), quote=True)
-    rows = {source: BAR_SPACING * number for number, source in enumerate(SOURCE_COLORS)}
-    height = BAR_SPACING * len(METRIC_SOURCES) if found[-1].source != "estimated" else BAR_SPACING * len(rows)
-    head = f'<svg viewBox="0 0 100 {height}" preserveAspectRatio="none" role="img" aria-label="{said}">'
-    return head + "".join(part for bar in found for part in _bar_elements(bar, rows[bar.source])) + "</svg>"
-
-
-def _bar_elements(bar: Bar, top: int) -> Iterator[str]:
-    place, width = f'x="0" y="{top}" height="{BAR_HEIGHT}"', f"{100 * bar.value:.2f}"
-    yield f'<rect class="track" fill="#ddd" {place} width="100"/>'
-    yield f'<rect class="{bar.source}" fill="{SOURCE_COLORS[bar.source]}" {place} width="{width}"/>'
-    if bar.low is not None and bar.high is not None:
-        ends, middle = (100 * bar.low, 100 * bar.high), top + BAR_HEIGHT / 2
-        yield f'<line class="whisker" stroke="#000" x1="{ends[0]:.2f}" x2="{ends[1]:.2f}" y1="{middle}" y2="{middle}"/>'
-        for end in ends:
-            bottom = top + BAR_HEIGHT
-            yield f'<line class="whisker" stroke="#000" x1="{end:.2f}" x2="{end:.2f}" y1="{top}" y2="{bottom}"/>'
-
-
-def _bar_label(bar: Bar) -> str:
-    interval = f" from {100 * bar.low:.1f} to {100 * bar.high:.1f}" if bar.low is not None and bar.high else ""
-    return f"{source_label(bar.source)} {100 * bar.value:.1f} %{interval}"
-
-
-LEGEND = " ".join(f'<span class="key {source}"></span> {source_label(source)}' for source in SOURCE_COLORS)
+_SCRIPT_HASH = b64encode(sha256(SORT_SCRIPT.encode()).digest()).decode()
+PAPER_LINES = 46
+"""Number of lines for the tables of the summary on one page of A4."""
+HEAD_LINES, UPRIGHT_HEAD_LINES = 3, 9
+"""Number of lines for the head and the margins of a table."""
+MIN_PAPER_ROWS = 2
 MAX_INDENT = 4
 """Deepest indentation level in the style sheet."""
-MAX_PHONE_COLUMNS = 5
+MAX_LEVEL_HEADS = 12
+"""Maximum number of columns of a heat map whose heads are not turned by 90 degrees."""
+MAX_PHONE_COLUMNS = 4
 """Maximum number of columns of a table that is not split into cards on a phone."""
-_HEAD = """<!DOCTYPE html>
+_HEAD = f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
+script-src 'sha256-{_SCRIPT_HASH}'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 """
 
 
 def render_html(page: ReportPage) -> str:
-    lines = [f"{_HEAD}<title>{_escape_text(page.title)}</title>", f"<style>{STYLE}</style>", "</head>", "<body>"]
-    lines += [f"<h1>{_escape_text(page.title)}</h1>", *(f"<p>{_escape_text(text)}</p>" for text in page.lead)]
-    lines.append(f"<p>Bars from top to bottom: {LEGEND}. Lines over bars are 95 % intervals.</p>")
-    lines += _render_contents(page)
-    for at, section in enumerate(page.sections, 1):
-        lines += _render_section(section, f"s{at}", 2)
-    return "\n".join([*lines, "</body>", "</html>", ""])
+    title = _escape_text(page.title)
+    lines = [f"{_HEAD}<title>{title}</title>", f"<style>{STYLE}</style>", "</head>", "<body>", "<main>"]
+    lines += [f"<h1>{title}</h1>", *(f'<p class="lead">{_escape_text(text)}</p>' for text in page.lead)]
+    lines += ['<div class="figures">', *map(_render_card, page.cards), "</div>"]
+    tables = [block for section in page.summary for block in section.blocks if isinstance(block, Table)]
+    lines_left = PAPER_LINES - sum(UPRIGHT_HEAD_LINES if _is_upright(each) else HEAD_LINES for each in tables)
+    rows = max(MIN_PAPER_ROWS, lines_left // max(len(tables), 1))
+    for section in page.summary:
+        lines += _render_section(section, 2, paper_rows=rows)
+    lines += ['<section class="details">', "<h2>Details</h2>"]
+    for section in page.details:
+        lines += _render_details(section)
+    return "\n".join([*lines, "</section>", "</main>", f"<script>{SORT_SCRIPT}</script>", "</body>", "</html>", ""])
 
 
 def _escape_text(text: str) -> str:
     return escape(sanitize(text), quote=True)
 
 
-def _render_contents(page: ReportPage) -> Iterator[str]:
-    yield "<nav><ul>"
-    for at, section in enumerate(page.sections, 1):
-        inner = "".join(
-            f'<li><a href="#s{at}-{number}">{_escape_text(one.title)}</a></li>'
-            for number, one in enumerate(section.sections, 1)
-        )
-        yield (
-            f'<li><a href="#s{at}">{_escape_text(section.title)}</a>' + (f"<ul>{inner}</ul>" if inner else "") + "</li>"
-        )
-    yield "</ul></nav>"
+def _render_card(card: Card) -> str:
+    kind = "card attention" if card.needs_attention else "card"
+    label, value, note = map(_escape_text, (card.label, card.value, card.note))
+    return f'<div class="{kind}"><small>{label}</small><b>{value}</b><small>{note}</small></div>'
 
 
-def _render_section(section: Section, name: str, level: int) -> Iterator[str]:
-    yield f'<section id="{name}">'
-    yield f"<h{level}>{_escape_text(section.title)}</h{level}>"
+def _render_details(section: Section) -> Iterator[str]:
+    """Render a section that is folded unless `is_folded` is false. Its folded subsections are folded inside it."""
+    if not section.is_folded:
+        yield from _render_section(section, 3)
+        return
+    yield f"<details><summary>{_escape_text(section.title)}</summary><section>"
+    yield from _render_content(section, 3)
+    yield "</section></details>"
+
+
+def _render_section(section: Section, level: int, *, paper_rows: int | None = None) -> Iterator[str]:
+    yield f"<section><h{level}>{_escape_text(section.title)}</h{level}>"
+    yield from _render_content(section, level, paper_rows=paper_rows)
+    yield "</section>"
+
+
+def _render_content(section: Section, level: int, *, paper_rows: int | None = None) -> Iterator[str]:
     for block in section.blocks:
         if isinstance(block, Paragraph):
             yield f"<p>{_escape_text(block.text)}</p>"
         else:
-            yield from _render_table(block)
-    for at, inner in enumerate(section.sections, 1):
-        yield from _render_section(inner, f"{name}-{at}", level + 1)
-    yield "</section>"
+            yield from _render_table(block, len(block.rows) if paper_rows is None else paper_rows)
+    for inner in section.sections:
+        yield from _render_details(inner) if inner.is_folded else _render_section(inner, level + 1)
 
 
-def _render_table(block: Table) -> Iterator[str]:
-    """Render a table, with a column of bars after the first column if rows have bars."""
-    barred = any(row.bars for row in block.rows)
-    kind = "cards figures" if barred else "numbers" if _is_small_number_table(block) else "cards"
+def _render_table(block: Table, paper_rows: int) -> Iterator[str]:
+    """Render a table. Rows after the first `paper_rows` are not printed."""
+    kinds = ["numbers" if _is_small_number_table(block) else "cards"]
+    kinds += ["heat"] if block.heat_from else []
+    kinds += ["upright"] if _is_upright(block) else []
+    kinds += ["bars"] if any(isinstance(row.graphic, Bar) for row in block.rows) else []
+    kinds += ["sortable"] if len(block.rows) > 1 and not any(row.level for row in block.rows) else []
     heads = [
-        f'<th scope="col"{_alignment_class(block, at)}>{_escape_text(head)}</th>' for at, head in enumerate(block.heads)
+        f'<th scope="col"{_cell_class(block, at)}>{_breakable(_escape_text(head))}</th>'
+        for at, head in enumerate(block.heads)
     ]
-    if barred:
-        heads.insert(1, '<th scope="col"></th>')
-    yield f'<table class="{kind}"><thead><tr>' + "".join(heads) + "</tr></thead><tbody>"
-    for row in block.rows:
+    if block.graphic_at:
+        heads.insert(block.graphic_at, '<th scope="col" data-graphic></th>')
+    yield f'<table class="{" ".join(kinds)}"><thead><tr>' + "".join(heads) + "</tr></thead><tbody>"
+    for number, row in enumerate(block.rows):
         cells = [*_render_cells(block, row)]
-        if barred:
-            cells.insert(1, f'<td class="bars">{bars_svg(row.bars)}</td>')
-        yield f"<tr>{''.join(cells)}</tr>"
+        if block.graphic_at:
+            cells.insert(block.graphic_at, f'<td class="graphic">{_render_graphic(row.graphic)}</td>')
+        kind = ' class="screen"' if number >= paper_rows else ""
+        yield f"<tr{kind}>{''.join(cells)}</tr>"
     yield "</tbody></table>"
+    if len(block.rows) > paper_rows:
+        yield f'<p class="paper">{len(block.rows) - paper_rows:,} more rows are in the file.</p>'
 
 
 def _render_cells(block: Table, row: TableRow) -> Iterator[str]:
-    for at, cell in enumerate(row.cells):
+    for at, cell in enumerate(row.shown_cells):
         if at == 0 and at not in block.right:
             indent = f' class="l{min(row.level, MAX_INDENT)}"' if row.level else ""
             yield f"<td{indent}>{_escape_text(cell)}</td>"
         else:
             text = _format_number(cell) if at in block.right else _escape_text(cell)
-            yield f'<td{_alignment_class(block, at)} data-head="{_escape_text(block.heads[at])}">{text}</td>'
+            if block.heat_from and at >= block.heat_from and cell != UNKNOWN:
+                text = f'<span class="chip h{min(max(int(float(cell) / 10), 0), 10)}">{text}</span>'
+            yield f'<td{_cell_class(block, at)} data-head="{_escape_text(block.heads[at])}">{text}</td>'
+
+
+def _render_graphic(graphic: Bar | Whisker | None) -> str:
+    """Render a bar or a whisker as an `svg` element. The figures are in the table, so it is hidden from readers."""
+    if graphic is None:
+        return ""
+    if isinstance(graphic, Bar):
+        head = '<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+        return f'{head}<rect class="bar" y="2" height="6" rx="1" width="{100 * graphic.share:.2f}"/></svg>'
+    low, value, high = (200 * each for each in (graphic.low, graphic.value, graphic.high))
+    mark = "" if graphic.official is None else f'<rect class="mark" x="{200 * graphic.official - 1:.2f}" {_MARK}/>'
+    return (
+        '<svg viewBox="-4 0 208 14" aria-hidden="true"><rect class="track" x="0" y="6" height="2" width="200"/>'
+        f'<line class="line" x1="{low:.2f}" x2="{high:.2f}" y1="7" y2="7"/>'
+        f'<rect class="dot" x="{value - 4:.2f}" y="3" width="8" height="8" rx="4"/>{mark}</svg>'
+    )
+
+
+_MARK = 'y="0" width="2" height="14"'
+
+
+def _is_upright(block: Table) -> bool:
+    return block.heat_from > 0 and len(block.heads) > MAX_LEVEL_HEADS
 
 
 def _is_small_number_table(block: Table) -> bool:
@@ -211,9 +291,17 @@ def _is_small_number_table(block: Table) -> bool:
 
 
 def _format_number(cell: str) -> str:
-    """Format a number with line breaks allowed only before and after an interval."""
-    return _escape_text(cell).replace(" ", "\u00a0").replace("\u00a0[", " [").replace("],\u00a0", "], ")
+    """Format a number with line breaks allowed only before and after an interval or after a separator."""
+    text = _escape_text(cell).replace(" ", "\u00a0").replace("\u00a0[", " [").replace("],\u00a0", "], ")
+    return text.replace("\u00a0·\u00a0", " ·\u00a0").replace("–\u00a0", "–\u2060\u00a0")
 
 
-def _alignment_class(block: Table, at: int) -> str:
-    return ' class="right"' if at in block.right else ""
+def _breakable(name: str) -> str:
+    """Allow line breaks after underscores of an escaped name."""
+    return name.replace("_", "_<wbr>")
+
+
+def _cell_class(block: Table, at: int) -> str:
+    if at in block.right:
+        return ' class="right"'
+    return ' class="code"' if block.graphic_at and at == len(block.heads) - 1 else ""

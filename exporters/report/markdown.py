@@ -50,7 +50,10 @@ def render_markdown(page: ReportPage) -> str:
     lines = [f"# {inline_text(page.title)}", ""]
     for text in page.lead:
         lines += [inline_text(text), ""]
-    for section in page.sections:
+    for card in page.cards:
+        lines.append(f"- {inline_text(card.label)}: {inline_text(card.value)} · {inline_text(card.note)}")
+    lines.append("")
+    for section in (*page.summary, *page.details):
         lines += _render_section(section, 2)
     return "\n".join(lines)
 
@@ -77,11 +80,11 @@ def _render_section(section: Section, level: int) -> Iterator[str]:
 
 
 def _render_table(block: Table) -> Iterator[str]:
-    """Render a table. Bars are omitted, because the numbers are in the table."""
+    """Render a table. Graphics are omitted, because the numbers are in the table."""
     yield _format_row([_format_cell(head) for head in block.heads])
     yield _format_row(["--:" if at in block.right else "---" for at in range(len(block.heads))])
     for row in block.rows:
-        first, *others = map(_format_cell, row.cells)
+        first, *others = map(_format_cell, row.shown_cells)
         yield _format_row([INDENT * row.level + first, *others])
 
 

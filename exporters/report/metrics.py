@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from fcreview.exporters.report.sections import Bar, Table, TableRow
+from fcreview.exporters.report.sections import Table, TableRow
 from fcreview.model.metric import (
     METRIC_SOURCES,
     METRIC_SOURCES_WITH_ERRATA,
@@ -15,10 +15,6 @@ from fcreview.model.metric import (
     MetricUnit,
 )
 from fcreview.model.wording import format_count, format_metric_value, source_label
-
-_BAR_MAXIMUM: dict[MetricUnit, float] = {"share": 1.0, "percent": 100.0}
-"""Value of a full bar, for each unit that is drawn as bars."""
-
 
 OPEN_DISAGREEMENTS = "open disagreements"
 """Heading of the column with the open disagreements and the bounds of the corrected value."""
@@ -127,7 +123,7 @@ def figure_table(title: str, lines: Sequence[MetricRow], intervals: Intervals) -
     disputed = any(line.open_disagreements for line in lines)
     more = [*([OPEN_DISAGREEMENTS] if disputed else []), *([ESTIMATE_HEADING] if estimated else [])]
     heads = [title, *map(source_label, sources), *more, "over"]
-    rows = [TableRow(_cells(line, sources, intervals, more), line.level, _bars(line, intervals)) for line in lines]
+    rows = [TableRow(_cells(line, sources, intervals, more), line.level) for line in lines]
     return Table(heads, rows, frozenset(range(1, len(heads) - 1)))
 
 
@@ -170,25 +166,3 @@ def _format_range(ends: tuple[float, float], line: MetricRow) -> str:
 
 def _format_value(value: float | None, line: MetricRow) -> str:
     return format_metric_value(value, line.unit, line.digits)
-
-
-def _bars(line: MetricRow, intervals: Intervals) -> list[Bar]:
-    whole = _BAR_MAXIMUM.get(line.unit)
-    if whole is None:
-        return []
-    found = []
-    for source in METRIC_SOURCES:
-        value = shown_value(line, source)
-        if value is not None:
-            found.append(Bar(source, _part(value, whole)))
-    estimate = intervals.get(line.key)
-    if estimate is not None:
-        ends = estimate.low, estimate.high
-        if estimate.is_bounds_headline and estimate.bounds is not None:
-            ends = estimate.bounds
-        found.append(Bar("estimated", *(_part(each, whole) for each in (estimate.value, *ends))))
-    return found
-
-
-def _part(value: float, whole: float) -> float:
-    return min(max(value / whole, 0.0), 1.0)

@@ -1,7 +1,7 @@
 """Sections of a report as text and tables, for the HTML and Markdown renderers, which escape the text.
 
-A report has the runs ranked by pass rate, failures by error type and cluster, review progress, inter-annotator
-agreement, how items were sampled, calibration of automatic verdicts, and golden answers that look wrong.
+The details of a report have failures by error type and cluster, review progress, inter-annotator agreement, how items
+were sampled, calibration of automatic verdicts, and golden answers that look wrong.
 """
 
 from __future__ import annotations
@@ -9,18 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, format_share, group_clusters, summarize_group
-from fcreview.model.metric import METRIC_SOURCES, MetricSource
 from fcreview.model.wording import (
     NO_VALUE,
-    format_corrected_rate,
     format_count,
-    format_official_rate,
-    format_recomputed_rate,
     format_verdict,
-    source_label,
 )
 from fcreview.stats.agreement_ratings import BLIND_STATUS_LABELS, BlindStatus, format_coefficient_name
 from fcreview.stats.agreement_ratings import format_value_and_interval as agreement_value_of
@@ -42,6 +37,10 @@ if TYPE_CHECKING:
     from fcreview.stats.calibration_pairs import Calibration, CalibrationScope, ErrorGroup, MeasureName
 
 
+UNKNOWN = "–"
+"""Text for a value that is not known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Paragraph:
     """A paragraph."""
@@ -49,18 +48,21 @@ class Paragraph:
     text: str
 
 
-BarSource = MetricSource | Literal["estimated"]
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar, with its length as a share of the longest bar of the table, from 0 to 1."""
+
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """A share drawn as a bar."""
+class Whisker:
+    """An estimate with the ends of its 95 % interval, and the official value. All are from 0 to 1."""
 
-    source: BarSource
+    low: float
     value: float
-    """Length of the bar, from 0 to 1."""
-    low: float | None = None
-    high: float | None = None
+    high: float
+    official: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,12 @@ class TableRow:
     cells: Sequence[str]
     level: int = 0
     """Indentation of the first cell."""
-    bars: Sequence[Bar] = ()
+    graphic: Bar | Whisker | None = None
+
+    @property
+    def shown_cells(self) -> list[str]:
+        """The cells, with a dash for each value that is not known."""
+        return [UNKNOWN if cell in ("·", NO_VALUE) else cell for cell in self.cells]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,10 @@ class Table:
     rows: Sequence[TableRow]
     right: frozenset[int] = frozenset()
     """Indices of right-aligned columns."""
+    graphic_at: int = 0
+    """Index of the column before which HTML shows the graphics of rows; 0 if rows have none."""
+    heat_from: int = 0
+    """Index of the first column of percentages that HTML shows as heat cells; 0 without heat cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +95,22 @@ class Section:
     title: str
     blocks: Sequence[Paragraph | Table] = ()
     sections: Sequence[Section] = field(default_factory=list)
+    is_folded: bool = True
+    """Whether HTML folds the section, if it is one of the details."""
 
 
 def make_table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Table:
     return Table(heads, [TableRow(row) for row in rows], frozenset(right))
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One figure of the summary."""
+
+    label: str
+    value: str
+    note: str
+    needs_attention: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +120,9 @@ class ReportPage:
     title: str
     lead: Sequence[str]
     """Paragraphs after the title."""
-    sections: Sequence[Section]
+    cards: Sequence[Card]
+    summary: Sequence[Section]
+    details: Sequence[Section]
 
 
 CALIBRATION_TITLE = "Calibration of automatic verdicts"
@@ -236,7 +261,7 @@ class DatasetFailures:
 
 
 def failures_section(parts: Sequence[DatasetFailures]) -> Section:
-    return Section("Why items fail", sections=[_dataset_failures_section(part) for part in parts])
+    return Section("Failure clusters", sections=[_dataset_failures_section(part) for part in parts])
 
 
 def _dataset_failures_section(part: DatasetFailures) -> Section:
@@ -269,56 +294,6 @@ def _dataset_failures_section(part: DatasetFailures) -> Section:
 def _cluster_row(cluster: Cluster, example: ClusterExample) -> list[str]:
     names = [cluster.error_type or NO_ERROR_TYPE, *filter(None, (cluster.function, cluster.argument))]
     return [f"{cluster.count:,}", " · ".join(names), example.id, example.difference or "", example.question]
-
-
-RANKING_NOTE = (
-    "Share of items that pass in each run, each item counted once; runs with the highest corrected share first. "
-    "The benchmarks' own metrics, which weight items, follow below."
-)
-
-
-@dataclass(frozen=True, slots=True)
-class RunPassCounts:
-    name: str
-    kind: str
-    """Dataset of the run: `bfcl V1 en`."""
-    items: int
-    official: tuple[int, int]
-    """(number of items that pass, number of items with an official verdict)."""
-    rule: tuple[int, int]
-    corrected: tuple[int, int]
-    stated: tuple[int, int] = (0, 0)
-    """(passing items, all items) according to the headers of score files, in categories without result files."""
-    disputed: int = 0
-    """Number of items with an open disagreement."""
-
-
-def run_ranking_section(runs: Sequence[RunPassCounts]) -> Section:
-    blocks: list[Paragraph | Table] = [Paragraph(RANKING_NOTE)]
-    heads = ["items", *map(source_label, METRIC_SOURCES)]
-    for kind in dict.fromkeys(run.kind for run in runs):
-        of = sorted((run for run in runs if run.kind == kind), key=_corrected_share, reverse=True)
-        blocks.append(Table([kind, *heads], [_run_ranking_row(run) for run in of], frozenset(range(1, 1 + len(heads)))))
-    return Section("Items that pass", blocks)
-
-
-def _corrected_share(run: RunPassCounts) -> float:
-    passed, known = run.corrected
-    return passed / known if known else -1.0
-
-
-def _run_ranking_row(run: RunPassCounts) -> TableRow:
-    passed, of = run.stated
-    cells = [
-        run.name,
-        f"{run.items:,}",
-        format_official_rate(*run.official, run.items, stated_pass=passed, stated_of=of),
-        format_recomputed_rate(*run.rule, run.items),
-        format_corrected_rate(*run.corrected, run.items, run.disputed),
-    ]
-    shares = zip(METRIC_SOURCES, (run.official, run.rule, run.corrected), strict=True)
-    cells = ["·" if cell == NO_VALUE else cell for cell in cells]
-    return TableRow(cells, bars=[Bar(source, ok / known) for source, (ok, known) in shares if 0 < known == run.items])
 
 
 HAND_PICKED_NOTE = (

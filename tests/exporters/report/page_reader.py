@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-VOID = {"meta", "link", "br", "img", "rect", "line"}
+from fcreview.exporters.report.html import SORT_SCRIPT
+
+VOID = {"meta", "link", "br", "img", "rect", "line", "wbr"}
 ALLOWED = {
     *(
         "html",
@@ -27,7 +29,7 @@ ALLOWED = {
         "a",
     ),
     *("section", "table", "thead", "tbody", "tr", "th", "td", "svg", "rect", "line"),
-    *("main", "pre", "details", "summary"),
+    *("main", "pre", "details", "summary", "div", "small", "b", "wbr"),
 }
 INSIDE = {
     "li": {"ul"},
@@ -40,7 +42,7 @@ INSIDE = {
     "rect": {"svg"},
     "line": {"svg"},
     "svg": {"td"},
-    "section": {"body", "section"},
+    "section": {"body", "main", "section", "details"},
 }
 """Elements that stand in no others."""
 OUTSIDE = re.compile(r"url\(|@import|expression\(|//", re.IGNORECASE)
@@ -61,7 +63,7 @@ class PageReader(HTMLParser):
         """Cells of the rows of the table being read."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in ALLOWED:
+        if tag not in ALLOWED and not (tag == "script" and not attrs):
             self.faults.append(f"<{tag}>")
         if tag in INSIDE and (not self.open or self.open[-1] not in INSIDE[tag]):
             self.faults.append(f"<{tag}> in {self.open[-1:]}")
@@ -102,6 +104,8 @@ class PageReader(HTMLParser):
         if self.open and self.open[-1] == "style":
             if OUTSIDE.search(data):
                 self.faults.append("a style that fetches")
+        elif self.open and self.open[-1] == "script":
+            self.faults += ["an unknown script"] if data != SORT_SCRIPT else []
         elif data.strip():
             self.texts.append(data.replace("\u00a0", " "))  # what keeps a number on one line
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fcreview.exporters.report.metrics import Interval, collect_metric_rows, figure_table
-from fcreview.exporters.report.sections import Bar
 from fcreview.model.metric import Metric, MetricSource
 
 
@@ -24,27 +21,20 @@ def test_a_table_has_the_three_sources_and_over_how_many() -> None:
     found = figure_table("accuracy", lines, {})
     assert list(found.heads) == ["accuracy", "official", "recomputed", "corrected", "over"]
     assert list(found.rows[0].cells) == ["overall", "70.0 %", "72.0 %", "75.0 %", "100 items"]
-    assert [bar.value for bar in found.rows[0].bars] == [0.7, 0.72, 0.75]
 
 
-def test_what_is_recomputed_of_a_part_has_no_number_and_no_bar() -> None:
+def test_what_is_recomputed_of_a_part_has_no_number() -> None:
     row = figure_table("accuracy", collect_metric_rows(figures)[:2], {}).rows[1]
-    assert list(row.cells) == ["live", "70.0 %", "·", "75.0 %", "100 items (recomputed 90); a note"]
-    assert [bar.source for bar in row.bars] == ["official", "corrected"]
+    assert row.shown_cells == ["live", "70.0 %", "–", "75.0 %", "100 items (recomputed 90); a note"]
     assert row.level == 1
 
 
-def test_an_estimate_has_a_column_and_its_interval_on_the_bar() -> None:
+def test_an_estimate_has_a_column() -> None:
     lines = collect_metric_rows(figures)[:2]
     found = figure_table("accuracy", lines, {lines[1].key: Interval(74.9, 69.8, 79.6, 50)})
     assert list(found.heads)[1:] == ["official", "recomputed", "corrected", "estimated accuracy, 95 % CI", "over"]
     assert found.rows[1].cells[4] == "74.9 % [69.8, 79.6]"
     assert found.rows[0].cells[4] == ""
-    assert found.rows[1].bars[-1] == Bar("estimated", *(pytest.approx(each) for each in (0.749, 0.698, 0.796)))
-
-
-def test_what_is_no_share_has_no_bar() -> None:
-    assert figure_table("cost", collect_metric_rows(figures)[2:], {}).rows[0].bars == []
 
 
 def test_the_range_of_undecided_items_replaces_the_interval_if_it_is_the_headline() -> None:

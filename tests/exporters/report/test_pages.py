@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,19 @@ from markdown_it import MarkdownIt
 
 from fcreview.exporters.base import ExportError
 from fcreview.exporters.export import OverwriteRules, write_file
-from fcreview.exporters.report.html import bars_svg, render_html
+from fcreview.exporters.report.html import SORT_SCRIPT, render_html
 from fcreview.exporters.report.markdown import inline_text, render_markdown
-from fcreview.exporters.report.sections import Bar, Paragraph, ReportPage, Section, Table, TableRow, make_table
+from fcreview.exporters.report.sections import (
+    Bar,
+    Card,
+    Paragraph,
+    ReportPage,
+    Section,
+    Table,
+    TableRow,
+    Whisker,
+    make_table,
+)
 from fcreview.model.sanitize import sanitize
 from tests.exporters.report.page_reader import read
 
@@ -36,10 +48,12 @@ HOSTILE = [
 
 def page(texts: list[str]) -> ReportPage:
     """Every text wherever a text can stand."""
-    rows = [TableRow([text, text, "1"], level, [Bar("official", 0.5)]) for level, text in enumerate(texts)]
+    rows = [TableRow([text, text, "1"], level, Bar(0.5)) for level, text in enumerate(texts)]
     inner = [Section(text, [Paragraph(text), make_table([text, text], [[text, text]], (1,))]) for text in texts]
-    blocks = Table([texts[0], *texts[:1], "n"], rows, frozenset({2}))
-    return ReportPage(texts[0], texts, [Section(texts[-1], [blocks], inner)])
+    table = Table([texts[0], *texts[:1], "n"], rows, frozenset({2}), graphic_at=1, heat_from=2)
+    card = Card(texts[0], texts[0], texts[0])
+    details = [Section(texts[-1], [table], inner), Section(texts[-1], [table], is_folded=False)]
+    return ReportPage(texts[0], texts, [card], [Section(texts[-1], [table])], details)
 
 
 def rendered(text: str) -> str:
@@ -61,10 +75,17 @@ def test_any_text_is_text_in_html(texts: list[str]) -> None:
 
 def test_the_reader_of_these_tests_sees_what_is_wrong() -> None:
     whole = render_html(page(["x"]))
-    for bad in ("<script></script>", "<p onclick='x'></p>", "<a href='http://evil'></a>", "<td></td>", "<p>", "</p>"):
+    for bad in (
+        "<script>x()</script>",
+        "<p onclick='x'></p>",
+        "<a href='http://evil'></a>",
+        "<td></td>",
+        "<p>",
+        "</p>",
+    ):
         assert read(whole.replace("</body>", bad + "</body>")).faults, bad
     assert read(whole.replace("<style>", "<style>@import 'x';")).faults
-    assert read(whole.replace('id="s1"', 'id="s1-1"')).faults
+    assert read(whole.replace("for (const head", "fetch(); for (const head")).faults
 
 
 def test_a_page_forbids_itself_to_ask_for_anything() -> None:
@@ -77,15 +98,15 @@ def test_hostile_text_is_text_in_markdown(text: str) -> None:
     found = rendered(render_markdown(page([text])))
     for tag in ("<a", "<img", "<script", "<em", "<strong", "<pre", "<hr", "<del"):
         assert tag not in found, found
-    assert found.count("<table>") == 2
-    assert found.count("<h1>") == 1 and found.count("<h2>") == 1 and found.count("<h3>") == 1
+    assert found.count("<table>") == 4
+    assert found.count("<h1>") == 1 and found.count("<h2>") == 3 and found.count("<h3>") == 1
 
 
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=3))
 def test_any_text_keeps_markdown_in_shape(texts: list[str]) -> None:
     found = rendered(render_markdown(page(texts)))
-    assert found.count("<table>") == 1 + len(texts)
-    assert found.count("<td") == 3 * len(texts) + 2 * len(texts)
+    assert found.count("<table>") == 3 + len(texts)
+    assert found.count("<td") == 9 * len(texts) + 2 * len(texts)
     assert not any(tag in found for tag in ("<a", "<img", "<em", "<strong", "<pre"))
 
 
@@ -97,13 +118,26 @@ def test_plain_words_stay_plain_in_markdown() -> None:
         assert inline_text(text).startswith("`")
 
 
-def test_bars_are_drawn_to_scale_and_said_in_words() -> None:
-    drawn = bars_svg([Bar("official", 0.25), Bar("corrected", 0.5, 0.4, 0.625)])
-    assert 'x="0" y="0" height="5" width="25.00"' in drawn
-    assert 'x="0" y="12" height="5" width="50.00"' in drawn, "at its height, though one is not there"
-    assert 'x1="40.00" x2="62.50"' in drawn
-    assert 'aria-label="official 25.0 %, corrected 50.0 % from 40.0 to 62.5"' in drawn
-    assert bars_svg([]) == ""
+def test_graphics_are_drawn_to_scale() -> None:
+    whisker = Whisker(0.4, 0.5, 0.625, 0.25)
+    rows = [
+        TableRow(["maple", "50"], graphic=whisker),
+        TableRow(["oak", "–"]),
+        TableRow(["elm", "7"], graphic=Bar(0.3)),
+    ]
+    table = Table(["run", "rate"], rows, frozenset({1}), graphic_at=1, heat_from=1)
+    drawn = render_html(ReportPage("x", [], [], [Section("y", [table])], []))
+    assert 'x1="80.00" x2="125.00"' in drawn and 'class="dot" x="96.00"' in drawn
+    assert 'class="mark" x="49.00"' in drawn and 'width="30.00"' in drawn
+    assert drawn.count("<svg") == 2
+    assert 'class="chip h5">50<' in drawn and 'class="chip h0">7<' in drawn
+
+
+def test_only_the_script_that_sorts_is_allowed() -> None:
+    text = render_html(page(["x"]))
+    assert text.count("<script>") == 1 and SORT_SCRIPT in text
+    allowed = b64encode(sha256(SORT_SCRIPT.encode()).digest()).decode()
+    assert f"script-src 'sha256-{allowed}'\"" in text
 
 
 def test_a_page_is_there_whole_or_what_was_there_before(tmp_path: Path) -> None:

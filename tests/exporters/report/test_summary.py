@@ -1,0 +1,85 @@
+"""Summary of a report: the best of comparable runs, rates by category, reasons in plain words, estimates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fcreview.exporters.report.sections import Bar, DatasetFailures, Paragraph, Section, Table, TableRow, Whisker
+from fcreview.exporters.report.summary import (
+    MAX_REASONS,
+    RunPassCounts,
+    SuspectCounts,
+    build_cards,
+    category_section,
+    reasons_section,
+    score_section,
+)
+from fcreview.matching.clusters import Cluster
+from fcreview.stats.estimation import PassRateEstimate
+
+RUNS = [
+    RunPassCounts("birch", "bfcl V1 en", 100, (50, 100), (52, 100), (51, 100)),
+    RunPassCounts("oak", "bfcl V4 en", 10, (0, 0), (3, 4), (2, 10)),
+    RunPassCounts("maple", "bfcl V1 en", 100, (70, 100), (40, 90), (45, 60)),
+    RunPassCounts("elm", "bfcl V4 en", 0, (0, 0), (0, 0), (0, 0), stated=(86, 100)),
+]
+SAMPLED = replace(RUNS[2], estimate=PassRateEstimate(0.753, 0.729, 0.777, 64), n_sampled=160, disputed=2)
+
+
+def tables(of: Section) -> list[Table]:
+    return [block for block in of.blocks if isinstance(block, Table)]
+
+
+def test_each_dataset_has_a_table_of_scores_with_the_best_run_first() -> None:
+    found = tables(score_section(RUNS))
+    assert [table.heads[0] for table in found] == ["bfcl V1 en", "bfcl V4 en"]
+    assert [[row.cells[0] for row in table.rows] for table in found] == [["maple", "birch"], ["oak", "elm"]]
+    assert list(found[0].rows[1].cells) == ["birch", "100", "50.0 %", "52.0 %", "51.0 %"]
+
+
+def test_a_partial_rate_names_its_denominator() -> None:
+    maple, (oak, elm) = tables(score_section(RUNS))[0].rows[0], tables(score_section(RUNS))[1].rows
+    assert maple.shown_cells[2:] == ["70.0 %", "– (90 of 100)", "75.0 % of 60"]
+    assert oak.shown_cells[2:] == ["–", "– (4 of 10)", "20.0 %"]
+    assert elm.shown_cells[2:] == ["86.0 % stated", "–", "–"]
+
+
+def test_an_estimate_has_its_interval_a_whisker_and_the_labels_needed() -> None:
+    found = tables(score_section([RUNS[0], SAMPLED]))[0]
+    assert list(found.heads[5:]) == ["estimated, 95 % CI", "labels for ±2"]
+    assert found.rows[0].shown_cells[4:] == ["75.0 % of 60 · 2 open disagreements", "75.3 % [72.9, 77.7]", "64"]
+    assert found.rows[0].graphic == Whisker(0.729, 0.753, 0.777, 0.7)
+    assert (found.rows[1].shown_cells[5:], found.rows[1].graphic) == (["–", "–"], None)
+
+
+def test_the_best_run_is_chosen_among_runs_of_equal_size() -> None:
+    other = replace(RUNS[0], name="pine", items=20, official=(20, 20))
+    best, estimate, disagreements, suspects = build_cards([other, RUNS[0], SAMPLED], 3, SuspectCounts(6, 4))
+    assert (best.label, best.value) == ("Best of 2 runs, official", "70.0 %")
+    assert best.note == "maple · bfcl V1 en · 100 items"
+    assert (estimate.value, estimate.note) == ("75.3 % ± 2.4", "95 % interval 72.9 to 77.7, from 160 sampled items")
+    assert (disagreements.value, disagreements.note) == ("3", "pass rates move by at most 2.0 points")
+    assert (suspects.value, suspects.note) == ("6", "4 confirmed by annotators")
+    alone = build_cards([RUNS[1]], 0, SuspectCounts(0, 0))
+    assert [card.value for card in alone] == ["75.0 %", "–", "0", "0"]
+    assert alone[0].note == "oak · bfcl V4 en · 4 of 10 items"
+    assert not any(card.needs_attention for card in alone)
+
+
+def test_rates_by_category_are_unknown_where_verdicts_are_missing() -> None:
+    run = replace(RUNS[0], categories={"simple": (60, 0.8), "live": (40, None)})
+    (found,) = tables(category_section([run]))
+    assert list(found.heads) == ["bfcl V1 en", "items", "overall", "simple", "live"]
+    assert found.rows[0].shown_cells == ["birch", "100", "50.0", "80.0", "–"]
+
+
+def test_reasons_are_sentences_with_codes_and_scaled_to_the_largest() -> None:
+    counts = {"value_error:string": 40, "odd": 10, "": 5} | {f"odd_{at}": 1 for at in range(5)}
+    clusters = [Cluster(name, None, None, count, [], "") for name, count in counts.items()]
+    (found,) = tables(reasons_section([DatasetFailures("bfcl V1 en, 2 runs", clusters, [])]))
+    assert found.heads[1] == "bfcl V1 en, 2 runs: 60 failing items after reviews"
+    assert found.rows[0] == TableRow(["40", "String is not an accepted value", "value_error:string"], graphic=Bar(1.0))
+    assert found.rows[1] == TableRow(["10", "odd", ""], graphic=Bar(0.25))
+    assert found.rows[2].cells[1] == "no error type"
+    assert (len(found.rows), list(found.rows[-1].cells)) == (MAX_REASONS + 1, ["2", "2 other error types", ""])
+    assert reasons_section([DatasetFailures("x", [], [])]).blocks == [Paragraph("No item fails.")]

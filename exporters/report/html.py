@@ -80,7 +80,7 @@ summary { cursor: pointer; font-weight: 600; }
   td:first-child:not(.right), td:last-child:not(.right, .code) { min-width: 8rem; }
   .heat td:first-child { min-width: 11rem; } .upright td:nth-child(n+4) { text-align: left; }
   .upright .chip { min-width: 2.5rem; padding: 0; }
-  .upright th:nth-child(n+4) { max-height: 9rem; padding: .4rem 0; text-align: left; writing-mode: sideways-lr; }
+  .upright th:nth-child(n+4) { max-height: 11rem; padding: .4rem 0; text-align: left; writing-mode: sideways-lr; }
   .bars td:first-child { width: 5rem; } .bars .graphic { width: 12rem; }
 }
 @media screen and (min-width: 901px) and (max-width: 1199px) {

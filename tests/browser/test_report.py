@@ -139,7 +139,8 @@ def test_details_are_folded_and_tables_can_be_sorted(browser: Browser, report: P
 
 def test_numbers_are_never_broken(browser: Browser, report: Path) -> None:
     """But before an interval: a number takes the height of one line."""
-    lines = """[...document.querySelectorAll('td.right:not(:has(.chip))')].filter(each => !each.textContent.includes('['))
+    lines = """[...document.querySelectorAll('td.right:not(:has(.chip))')]
+        .filter(each => !each.textContent.includes('['))
         .filter(each => { const text = document.createRange(); text.selectNodeContents(each);
                           return new Set([...text.getClientRects()].map(one => Math.round(one.top))).size > 1 })
         .map(each => each.textContent)"""

@@ -86,7 +86,7 @@ class SuspectCounts:
 
 
 def build_cards(runs: Sequence[RunPassCounts], n_disagreements: int, suspects: SuspectCounts) -> list[Card]:
-    moved = max((100 * run.disputed / run.items for run in runs if run.items), default=0.0)
+    moved = max((100 * run.disputed / run.corrected[1] for run in runs if run.corrected[1]), default=0.0)
     checked = f"{suspects.confirmed:,} confirmed by annotators" if suspects.confirmed else "none confirmed yet"
     open_note = f"pass rates move by at most {moved:.1f} points" if n_disagreements else "nothing to adjudicate"
     return [

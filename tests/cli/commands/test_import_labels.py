@@ -208,7 +208,7 @@ def test_a_policy_is_said_at_the_head(cli: Cli, known_run: Path) -> None:
     (row,) = cli("runs", known_run, "--policy", "majority", "--json").objects
     assert (row["effective_known"], row["effective_pass"]) == (6, 2)
     (row,) = cli("runs", known_run, "--json").objects
-    assert (row["effective_known"], row["effective_pass"]) == (5, 1)
+    assert (row["effective_known"], row["effective_pass"], row["disputed"]) == (6, 1, 1)
 
 
 def test_content_goes_along_on_request(cli: Cli, known_run: Path) -> None:

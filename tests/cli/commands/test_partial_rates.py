@@ -52,7 +52,7 @@ def test_a_figure_recomputed_of_a_part_is_not_set_beside_a_whole_one(cli: Cli, b
     partial = {each["name"] for each in figures if each["of"] and each["n"]["rule"] < each["of"]}
     assert "overall" in partial
     lines = {line.split("  ")[0].strip() or line.strip().split("  ")[0]: line for line in done.out.splitlines()}
-    assert "·" in lines["overall"] and "(rule " in lines["overall"]
+    assert "·" in lines["overall"] and "(recomputed " in lines["overall"]
 
 
 def test_with_its_dataset_a_run_has_nothing_to_say(cli: Cli, samples: Path, tmp_path: Path) -> None:

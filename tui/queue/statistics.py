@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,8 @@ from fcreview.stats.calibration_pairs import (
     group_verdict_pairs,
 )
 from fcreview.stats.intervals import wilson_interval
-from fcreview.tui.text.lines import StyledText, TextColumn, truncate_middle
+from fcreview.tui.text.graphics import interval_bar
+from fcreview.tui.text.lines import ChoiceTable, Line, StyledText, TextColumn, line_width, truncate_middle
 from fcreview.tui.text.theme import symbols
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 MISSING = "·"
 """Placeholder for a missing value in the texts of `fcreview.stats`."""
 EMPTY_CELL: StyledText = ("", "")
+Interval = tuple[float, float, float]
+"""(lower end, value, upper end)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,36 @@ class FigureRow:
     cells: list[StyledText]
     items: tuple[int, ...]
     """Numbers of the items that open when the row is chosen. Empty if the row opens nothing."""
+    interval: Interval | None = None
+
+
+WHISKER_CELLS = 30
+"""Width of the line with an interval, in cells."""
+
+
+@dataclass(slots=True)
+class FigureTable(ChoiceTable[tuple[int, ...]]):
+    """Table of statistics. If there is room, each interval is drawn at the right, on a common scale up to 1."""
+
+    intervals: Sequence[Interval | None] = ()
+
+    def lines(self, cells: int) -> tuple[Line, list[Line]]:
+        heading, lines = ChoiceTable.lines(self, cells)
+        used = max(map(line_width, (heading, *lines))) + 2
+        if not any(self.intervals) or used + WHISKER_CELLS + 1 > cells:
+            return heading, lines
+        lowest = min(0.0, *(each[0] for each in self.intervals if each))
+        scale = f"{lowest:.1f}".rstrip("0").rstrip(".")
+        titles: Line = ((" " * (used - line_width(heading)) + scale + "1".rjust(WHISKER_CELLS - len(scale)), "dim"),)
+        drawn: list[Line] = []
+        for line, interval in zip(lines, self.intervals, strict=True):
+            bar = interval_bar(*interval, (lowest, 1.0), WHISKER_CELLS) if interval else ()
+            drawn.append((*line, (" " * (used - line_width(line) - 1), ""), *bar))
+        return (*heading, *titles), drawn
+
+
+def make_interval(low: float | None, value: float | None, high: float | None) -> Interval | None:
+    return (low, value, high) if low is not None and value is not None and high is not None else None
 
 
 def replace_missing(text: str) -> str:
@@ -101,7 +134,10 @@ def agreement_rows(figures: Sequence[AgreementCell], cells: int) -> list[FigureR
         annotators = max((each.coefficient.annotators for each in members), key=len)
         heading = [(separator.join(names), "strong"), *[EMPTY_CELL] * (len(agreement_columns(cells)) - 1)]
         rows.append(FigureRow(heading, members[0].items))
-        rows += [FigureRow(_coefficient_cells(each.coefficient, annotators, cells), each.items) for each in members]
+        for each in members:
+            figure = each.coefficient
+            interval = make_interval(figure.low, figure.value, figure.high)
+            rows.append(FigureRow(_coefficient_cells(figure, annotators, cells), each.items, interval))
     return rows
 
 
@@ -176,7 +212,8 @@ def _group_rows(group: CalibrationGroup) -> Iterator[FigureRow]:
     for rate in sorted(calibration.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric)):
         value, interval = map(replace_missing, format_measure(rate))
         items = _unique_items(pair for pair in group.pairs if _is_counted(pair, rate.metric))
-        yield _figure_row(f"    {MEASURE_LABELS[rate.metric]}", items, value, interval, n=rate.n)
+        row = _figure_row(f"    {MEASURE_LABELS[rate.metric]}", items, value, interval, n=rate.n)
+        yield replace(row, interval=make_interval(rate.low, rate.value, rate.high))
 
 
 def _figure_row(
@@ -213,5 +250,5 @@ def error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[FigureRow]:
                 (f"[{100 * low:.1f}, {100 * high:.1f}]", "dim"),
                 (f"{kind.wrong:,} of {kind.of:,}", ""),
             ]
-            rows.append(FigureRow(cells, kind.items))
+            rows.append(FigureRow(cells, kind.items, (low, kind.wrong / kind.of, high)))
     return rows

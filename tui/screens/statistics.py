@@ -26,6 +26,7 @@ from fcreview.tui.queue.statistics import (
     ERROR_KIND_COLUMNS,
     AgreementCell,
     CalibrationGroup,
+    FigureTable,
     agreement_columns,
     agreement_rows,
     calibration_groups,
@@ -125,13 +126,14 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
     def selected_table(self) -> ChoiceTable[tuple[int, ...]]:
         figures, cells = self._cells[self._scope], self.size.width
         rows = agreement_rows(figures, cells)
-        return ChoiceTable(
+        return FigureTable(
             title=f"agreement {SCOPE_HEADINGS[self._scope]}",
             noun="figure",
             total=len(figures),
             columns=agreement_columns(cells),
             rows=[row.cells for row in rows],
             values=[row.items for row in rows],
+            intervals=[row.interval for row in rows],
             empty_message=self._progress or NO_LABELS,
             note=self._progress,
         )
@@ -198,13 +200,14 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         groups = [] if self._table == "wrong" else self._groups.get(self._table, [])
         rows = error_kind_rows(self._wrong) if wrong else calibration_rows(groups)
         heading = "overall" if self._table == "overall" else "errors" if wrong else f"by {self._table}"
-        return ChoiceTable(
+        return FigureTable(
             title=f"calibration {heading}",
             noun="kind" if wrong else "group",
             total=len(self._wrong) if wrong else len(groups),
             columns=ERROR_KIND_COLUMNS if wrong else CALIBRATION_COLUMNS,
             rows=[row.cells for row in rows],
             values=[row.items for row in rows],
+            intervals=[row.interval for row in rows],
             empty_message=self._progress or CALIBRATION_NONE,
             note=self._progress or ("" if self._random or not rows else NOT_RANDOM),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,8 @@ async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> Non
             own = lines[at : at + 11]
             for rate in each.rates:
                 (line,) = (line for line in own if line.strip("▌▸ ").startswith(MEASURE_LABELS[rate.metric] + " "))
-                assert all(part in line for part in format_measure(rate)) and line.split()[-1] == str(rate.n)
+                assert all(part in line for part in format_measure(rate))
+                assert re.sub(r" +[─━●]+$", "", line.strip()).split()[-1] == str(rate.n)
         await person.press("escape")
         assert isinstance(person.app.screen, QueueScreen)
 

@@ -89,6 +89,8 @@ class DisplayOptions:
     """Names of the keys that move to other items of the conversation, as shown to the reader."""
     open_key: str = "enter"
     """Name of the key that unfolds a block, as shown to the reader."""
+    frames: bool = False
+    """Whether unfolded calls have a frame, as on screen."""
     print_hint: str = ""
     """Hint after a folded text in printed output, which has no keys, such as `whole with --full`. Empty on screen."""
 

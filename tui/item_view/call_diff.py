@@ -186,8 +186,8 @@ def column_headings(widths: Columns, name: str = "argument") -> Line:
     return (
         ("  ", ""),
         pad_text(name, widths.name + 2, "dim"),
-        pad_text("golden", widths.golden + 2, "dim"),
-        ("predicted", "dim"),
+        pad_text("golden", widths.golden + 2, "golden"),
+        ("predicted", "predicted"),
     )
 
 
@@ -245,7 +245,8 @@ def _side_by_side_lines(
     if no_predicted:
         predicted_rows, predicted_style = [no_predicted], "dim"
     lines: list[Line] = []
-    offset = 0
+    offset = golden_offset = 0
+    golden_spans = _golden_spans(row, spans)
     for at, (golden, piece) in enumerate(zip_longest(golden_rows, predicted_rows, fillvalue="")):
         state, label = (row.state, row_label(row)) if at == 0 else (" ", "")
         lines.append(
@@ -253,12 +254,25 @@ def _side_by_side_lines(
                 (f"{state} ", STATE_STYLES[row.state]),
                 pad_text(label, widths.name, name_style),
                 ("  ", ""),
-                pad_text(golden.rstrip(), widths.golden + 2, golden_style),
+                *_marked_golden(golden.rstrip(), golden_offset, golden_spans, golden_style),
+                (" " * (widths.golden + 2 - display_width(golden.rstrip())), ""),
                 *mark_spans(piece, offset, spans, predicted_style, _difference_style(row)),
             )
         )
-        offset += len(piece)
+        offset, golden_offset = offset + len(piece), golden_offset + len(golden)
     return lines
+
+
+def _marked_golden(piece: str, offset: int, spans: Sequence[Span], style: str) -> Line:
+    return mark_spans(piece, offset, spans, style, "golden_diff")
+
+
+def _golden_spans(row: ArgumentRow, spans: Sequence[Span]) -> list[Span]:
+    """Return the spans of the golden value that differ. Several accepted values are not marked."""
+    golden, predicted = sanitize(row.golden or ""), sanitize(row.predicted or "")
+    if not spans or row.state != "!" or " or " in golden or " or " in predicted:
+        return []
+    return changed_spans(predicted, golden)
 
 
 def _stacked_lines(row: ArgumentRow, golden: str, predicted: str, spans: list[Span], cells: int) -> list[Line]:

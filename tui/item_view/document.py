@@ -14,6 +14,7 @@ from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem
+from fcreview.tui.item_view.frames import frame_calls
 from fcreview.tui.item_view.function_docs import available_function_blocks
 from fcreview.tui.item_view.turns import conversation_blocks, dialogue_blocks, turn_overview_blocks
 from fcreview.tui.item_view.verdicts import (
@@ -25,6 +26,7 @@ from fcreview.tui.item_view.verdicts import (
     review_blocks,
     verdict_blocks,
 )
+from fcreview.tui.text.graphics import verdict_badge
 from fcreview.tui.text.layout import indent_json
 from fcreview.tui.text.lines import (
     BLANK_LINE,
@@ -107,10 +109,10 @@ MIN_GROUP_CELLS = 13
 def header_line(
     detail: ItemDetail, position: int | None, total: int, cells: int, *, hide_verdicts: bool = False
 ) -> Line:
-    """Render the header: `live_simple_3-2-1   3/640   official ✗   recomp. ✗   judge ·   you ·   value_error:string`.
+    """Render the header: `live_simple_3-2-1   3/640   official FAIL   recomputed FAIL   you –   value_error:string`.
 
-    Position and verdicts are never cut. If the line is too long, first the gaps shrink, then a missing judge verdict is
-    omitted, then the beginning of the error type and the middle of the id are cut.
+    Position and verdicts are never cut. If the line is too long, first the error type is cut and the gaps shrink, then
+    symbols replace the badges, then the middle of the id is cut.
     """
     row = detail.row
     item_id, error = sanitize(row.id), "" if hide_verdicts else sanitize(row.error_type or row.rule_error_type or "")
@@ -119,16 +121,16 @@ def header_line(
     verdicts = [(name, None if hide_verdicts else value) for name, value in automatic] + [("you", row.you)]
     has_judge = row.judge is not None or any(verdict.source == "judge" for verdict in detail.item.verdicts)
     fewer = verdicts if has_judge else [verdict for verdict in verdicts if verdict[0] != "judge"]
-    for gap, entries in (("   ", verdicts), ("  ", verdicts), ("  ", fewer), (" ", fewer)):
+    long_names = [("recomputed" if name == "recomp." else name, value) for name, value in fewer]
+    variants = [("   ", long_names, True), ("  ", long_names, True), ("  ", fewer, True), (" ", fewer, True)]
+    variants += [("   ", verdicts, False), ("  ", verdicts, False), ("  ", fewer, False), (" ", fewer, False)]
+    for gap, entries, badges in variants:
         parts: list[StyledText] = [(gap + place, "dim")]
         for name, value in entries:
-            symbol = (
-                symbols().annotator_symbol(value, row.your_parts) if name == "you" else symbols().verdict_symbol(value)
-            )
-            parts += [(f"{gap}{name} ", "dim"), (symbol, verdict_style(value))]
+            parts += [(f"{gap}{name} ", "dim"), _header_verdict(name, value, row.your_parts, badge=badges)]
         parts += [(" STALE", "warn")] if row.stale else []
         used = line_width(tuple(parts)) + 1
-        if used + display_width(item_id) + 2 + display_width(error) <= cells:
+        if used + display_width(item_id) + (1 if badges else 2 + display_width(error)) <= cells:
             break
     error_cells = min(display_width(error), display_width(error.rpartition(":")[2]) + 2) + 2 if error else 0
     id_cells = max(cells - used - error_cells, min(display_width(item_id), MIN_ID_CELLS, cells - used))
@@ -136,7 +138,14 @@ def header_line(
     room = cells - line_width(left) - 2
     if room < MIN_ERROR_CELLS or not error:
         return fit_line(left, cells)
-    return justify_line(left, ((truncate_error_type(error, room), "bad"),), cells)
+    return justify_line(left, ((truncate_error_type(error, room), "dim"),), cells)
+
+
+def _header_verdict(name: str, value: Any, your_parts: int, *, badge: bool) -> StyledText:
+    """Return a verdict as a badge or a symbol. An item of which the annotator reviewed parts has a symbol."""
+    if name == "you" and (not badge or (value is None and your_parts)):
+        return symbols().annotator_symbol(value, your_parts), verdict_style(value)
+    return verdict_badge(value) if badge else (symbols().verdict_symbol(value), verdict_style(value))
 
 
 def summary_lines(detail: ItemDetail, cells: int) -> list[Line]:
@@ -185,7 +194,8 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
         *metadata_blocks(item, options),
         Block("end", lambda _: [BLANK_LINE]),
     ]
-    return mark_reviewed_blocks(blocks, detail.opinions, annotator)
+    blocks = mark_reviewed_blocks(blocks, detail.opinions, annotator)
+    return blocks if options.print_hint or options.unfold_all or not options.frames else frame_calls(blocks)
 
 
 def starting_block(blocks: Sequence[Block]) -> int:

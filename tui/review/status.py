@@ -136,6 +136,7 @@ def status_line(
         right = right if line_width(right) < cells else without_position
         return justify_line(((" " + format_hints(keys, cells - line_width(right) - 2), "dim"),), right, cells)
     left: Line = ((" " + text, style),)
+    undo = _undo_hint(text, keys)
     pace_part: StyledText = (f" · {pace}" if pace else "", "dim")
     pace_parts: Line = (pace_part, (" ·" if pace else "", "dim"))
     if target == ITEM:
@@ -145,7 +146,8 @@ def status_line(
         choices = [(*pace_parts, *right), right, without_position]
         if score and question.score_question.startswith(target_name):
             choices.append(score_alone)
-    fitting = (each for each in choices if line_width(left) + line_width(each) < cells)
+    undo = undo if line_width((*left, *undo, *choices[-1])) < cells else ()
+    fitting = (each for each in choices if line_width((*left, *undo, *each)) < cells)
     chosen = next(fitting, choices[-1])  # the target of a verdict or score must always be visible
     suffix = f" · {sanitize(target_name)}"
     if target != ITEM and text.endswith(suffix) and line_width(left) + line_width(chosen) >= cells:
@@ -156,7 +158,13 @@ def status_line(
             if display_width(short) > room:
                 short = text.removesuffix(suffix).replace(GOLDEN_WRONG_PREFIX, prefix)
         left = ((" " + truncate(short, room), style),)
-    return justify_line(left, chosen, cells)
+    return justify_line((*left, *undo), chosen, cells)
+
+
+def _undo_hint(text: str, keys: Mapping[str, str]) -> Line:
+    """Return ` · z undo` after a message about a saved review."""
+    key = keys.get("item.undo", "")
+    return ((" · ", "dim"), (key, "key"), (" undo", "dim")) if key and text.startswith("saved:") else ()
 
 
 def score_moved_message(target: str, criterion: str) -> StatusMessage:

@@ -40,6 +40,8 @@ from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.item_text import ItemBody, ItemText
 from fcreview.tui.widgets.screens import GuardedScreen
 
+MAX_BLANK_TIME = 0.3
+"""Seconds after which the screen is drawn although its item is still being read."""
 TARGET_RESET = StatusMessage("verdict target: whole item", "warn")
 NO_PART = StatusMessage("no part under the cursor takes a verdict", "warn")
 
@@ -232,7 +234,7 @@ class ItemPane(Vertical):
         self._from_list, self._target.is_at_cursor, self._message = False, False, message
         if self.text.reader is None:
             keys = " ".join(filter(None, map(self._key_name, ("item.group_previous", "item.group_next"))))
-            options = DisplayOptions(open_key=self._key_name("item.fold"), group_keys=keys)
+            options = DisplayOptions(open_key=self._key_name("item.fold"), group_keys=keys, frames=True)
             self.text.open(Cursor(displayed.detail, self._session.annotator, self._session.blind, options))
         else:
             self.cursor.show_item(displayed.detail)
@@ -410,6 +412,8 @@ class ItemScreen(GuardedScreen[int]):
         self.pane = ItemPane(session, view, partial(ItemScreen, session))
         self.can_close_for_split = False
         """Whether the screen closes when the terminal becomes wide enough for two panes."""
+        self._is_drawing = False
+        """Whether the item was read, or takes so long that the screen is drawn without it."""
         self.closed_for_split = False
         """Whether the screen closed because the terminal became wide enough for two panes."""
 
@@ -418,8 +422,20 @@ class ItemScreen(GuardedScreen[int]):
         yield KeyLine(keep_last=1, id="item-keys")
 
     def on_mount(self) -> None:
+        self.watch(self.pane, "position", lambda: self.call_after_refresh(self._start_drawing), init=False)
+        self.set_timer(MAX_BLANK_TIME, self._start_drawing)
         self.text.focus()
         self.pane.open(self._item)
+
+    def _start_drawing(self) -> None:
+        if not self._is_drawing:
+            self._is_drawing = True
+            self.refresh()
+
+    def _compositor_refresh(self) -> None:
+        """Draw the changes. Nothing is drawn before the item is read, because blank frames would be sent first."""
+        if self._is_drawing:
+            super()._compositor_refresh()
 
     @property
     def opening(self) -> bool:

@@ -422,10 +422,13 @@ class ItemScreen(GuardedScreen[int]):
         yield KeyLine(keep_last=1, id="item-keys")
 
     def on_mount(self) -> None:
-        self.watch(self.pane, "position", lambda: self.call_after_refresh(self._start_drawing), init=False)
+        self.watch(self.pane, "position", self._draw_when_laid_out, init=False)
         self.set_timer(MAX_BLANK_TIME, self._start_drawing)
         self.text.focus()
         self.pane.open(self._item)
+
+    def _draw_when_laid_out(self) -> None:
+        self.call_after_refresh(self._start_drawing)
 
     def _start_drawing(self) -> None:
         if not self._is_drawing:

@@ -33,20 +33,21 @@ def test_the_header_keeps_a_usual_id_and_the_last_part_of_the_error_type(cells: 
     of.row.id, of.row.error_type = "simple_python_17", kind
     line = plain_text(header_line(of, 3, 640, cells))
     assert display_width(line) <= cells
-    assert line.startswith(" simple_python_17 ") and "4/640" in line and "you –" in line
-    if cells >= 80:
+    assert line.startswith(" simple_python_17 ") and "4/640" in line and "–" in line.partition("you ")[2][:3]
+    assert (" FAIL " in line) is (cells >= 80), "the badges before the error type, which the verdicts below name too"
+    if cells >= 120:
         assert line.endswith(":" + kind.rpartition(":")[2])
 
 
 def test_a_judge_that_said_nothing_gives_way_to_the_error_type() -> None:
     of = detail(WEATHER)
     of.row.error_type, of.row.judge = "multi_turn:empty_turn_model_response", None
-    assert "judge ✗" in plain_text(
+    assert "judge  FAIL " in plain_text(
         header_line(dataclasses.replace(of, row=dataclasses.replace(of.row, judge=False)), 0, 9, 80)
     )
     of.item.verdicts = [verdict for verdict in of.item.verdicts if verdict.source != "judge"]
     assert "judge" not in plain_text(header_line(of, 0, 9, 80))
-    assert "judge –" in plain_text(header_line(of, 0, 9, 160))
+    assert "judge" not in plain_text(header_line(of, 0, 9, 160))
 
 
 def test_status_and_keys_fit_80_columns_and_name_the_target() -> None:

@@ -247,7 +247,7 @@ async def test_verdicts_that_come_later_are_shown_at_once(following: Following, 
         await settled(pilot)
         source.write(rows_of("a", "b"))
         lines = await until(pilot, lambda lines: "the verdicts of this item have changed" in lines[-2])
-        assert "official ✗" in lines[0]
+        assert "official  FAIL" in lines[0]
 
 
 @pytest.mark.sweep

@@ -7,11 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-PLACE = re.compile(r"^ (?P<id>.+?) +(?P<place>[\d,]+/[\d,]+) +official (?P<official>.) +recomp\. (?P<rule>.)")
+PLACE = re.compile(
+    r"^ (?P<id>.+?) +(?P<place>[\d,]+/[\d,]+) +official +(?P<official>\S+) +(recomp\.|recomputed) +(?P<rule>\S+)"
+)
 ABOUT = re.compile(r"verdict on: (?P<about>.+?)(?: · +\d+ % ?)?$")
 SCORED = re.compile(r" 0 1 2 on: (?P<scored>.+?) ·")
 WHY = re.compile(r" O why (?P<why>.+?):? +1 ")
-MARKS = {"✓": True, "✗": False}
+MARKS = {"✓": True, "✗": False, "PASS": True, "FAIL": False}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from tests.tui.screens.item_host import bar, events, opened, rows, screen_of, sh
 
 async def test_fail_is_on_disk_and_the_next_item_is_shown(workspace: Workspace) -> None:
     async with opened(workspace) as (app, pilot):
-        assert bar(app, "header").startswith(" simple_0   1/4   official ✗   recomp. ✗   judge –   you –")
+        assert bar(app, "header").startswith(" simple_0   1/4   official  FAIL    recomputed  FAIL    you  –")
         await pilot.press("f")
         (event,) = events(workspace)
         assert (event["verdict"], event["key"]["id"], event["target"]) == (False, "simple_0", "item")
@@ -74,7 +74,7 @@ async def test_undo_takes_back_and_goes_back(workspace: Workspace) -> None:
         assert "undone: pass · simple_1" in bar(app, "status")
         await pilot.press("z")
         assert shown_id(app) == "simple_0"
-        assert "you –" in bar(app, "header")
+        assert "you  –" in bar(app, "header")
         assert [event["act"] for event in events(workspace)] == ["review", "review", "retract", "retract"]
         await pilot.press("z")
         assert "nothing to undo" in bar(app, "status")
@@ -127,14 +127,14 @@ async def test_a_review_that_cannot_be_saved_is_told_and_nothing_moves(workspace
         await pilot.press("f")
         assert "NOT SAVED (fail)" in bar(app, "status")
         assert shown_id(app) == "simple_0"
-        assert "you –" in bar(app, "header")
+        assert "you  –" in bar(app, "header")
 
 
 async def test_blind_shows_verdicts_only_after_ones_own(workspace: Workspace) -> None:
     async with opened(workspace, blind=True) as (app, pilot):
         assert "✗" not in bar(app, "header") + "".join(rows(app))
         await pilot.press("p", "[")
-        assert "official ✗" in bar(app, "header")
+        assert "official  FAIL" in bar(app, "header")
 
 
 async def test_what_has_no_target_of_its_own_is_not_armed_and_disarming_is_said(workspace: Workspace) -> None:

@@ -99,7 +99,6 @@ class Config(BaseModel):
     )
     """Seconds between two checks for new results with `open --follow`."""
     theme: Annotated[str, BeforeValidator(_check_theme)] | None = None
-    """Name of the theme."""
     colours: Annotated[str, BeforeValidator(_check_theme)] | None = None
     """Earlier name of `theme`."""
     tags: UniqueStrings = Field(default=(), description=STRING_LIST_RULE)

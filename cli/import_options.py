@@ -78,7 +78,6 @@ def _existing_folders(folders: Iterable[Path]) -> Folders:
 
 
 DEFAULT_DECODER = "model"
-"""Value of --decoder that restores the default decoder of each model."""
 
 
 def check_decoder(name: str | None) -> str | None:

@@ -86,7 +86,6 @@ def _is_clipped(lines: Sequence[Line]) -> bool:
 
 
 def _strip_horizontal_rule(line: Line) -> Line:
-    """Remove the horizontal rule at the end of a line."""
     end = next((at for at in range(len(line), 0, -1) if line[at - 1][0].strip(" ─")), 0)
     return line[:end]
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from fcreview.store.store import Store
 
 WIDTH = 100
-"""Line width in cells."""
 SIDES = ("golden", "predicted")
 HORIZONTAL_RULE = re.compile("[─-]{2,} ?")
 STATE_TEXTS = {
@@ -112,7 +111,6 @@ class ReviewLoop:
         return text[:1], text[1:].strip()
 
     def _handle_answer(self, letter: str, text: str) -> bool:
-        """Carry out an answer. Return whether the loop continues."""
         subject = self._subject
         if letter == "q":
             return False

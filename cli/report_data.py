@@ -76,8 +76,6 @@ ItemsBySource = dict[MetricSource, list[ScoredItem]]
 
 @dataclass(slots=True)
 class ScoredRun:
-    """Run with its scored items."""
-
     row: RunRow
     items: ItemsBySource
 
@@ -316,7 +314,6 @@ def collect_failures_by_dataset(session: WorkspaceSession, view: View, rows: Seq
 
 
 def _fetch_cluster_examples(session: WorkspaceSession, clusters: Sequence[Cluster]) -> list[ClusterExample]:
-    """Fetch the first item of each cluster."""
     rows = session.store.fetch_rows([cluster.first_item for cluster in clusters if cluster.first_item is not None])
     return [ClusterExample(row.id, row.question, row.first_difference) for row in rows]
 

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 
 MAX_CACHE_ENTRIES = 32
-"""Limit of cache entries in a workspace."""
 
 
 class ImportCache:
@@ -198,7 +197,6 @@ class WorkspaceSession:
     policy: Policy = UNANIMOUS
     """Policy that decides items on which annotators disagree."""
     options: WorkspaceOptions | None = None
-    """Options that the workspace was opened with."""
     _store: Store | None = None
     _runs: list[RunRow] = field(default_factory=list)
 

@@ -74,7 +74,6 @@ class FileFormat:
     """A format that writes one file, or standard output."""
 
     name: str
-    """Value of `--format`."""
     help: str
     """One line for `fcreview export --help`."""
     content: Content
@@ -86,8 +85,6 @@ class FileFormat:
 
 @dataclass(frozen=True, slots=True)
 class FolderFormat:
-    """A format that writes a folder."""
-
     name: str
     help: str
     load: Callable[[], Callable[[ExportSource, Path], None]]

@@ -106,8 +106,6 @@ class RewrittenFiles:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedFix:
-    """A resolved golden fix with its item."""
-
     detail: ItemDetail
     label: Label
     applied: AppliedGoldenFix
@@ -115,7 +113,6 @@ class ResolvedFix:
     """Row of the item in each run of the dataset."""
 
     def to_errata_entry(self) -> ErrataEntry:
-        """Convert the fix to an errata entry."""
         key = {name: self.label[name] for name in ("benchmark", "generation", "language", "category", "id")}
         messages = self.detail.item.messages
         return ErrataEntry(

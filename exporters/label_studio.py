@@ -43,7 +43,6 @@ def write(source: ExportSource, out: Sink) -> None:
 
 
 def label_to_task(label: Label) -> dict[str, Any]:
-    """Convert a label to a task."""
     criterion = label["criterion"]
     data = {name: value for name, value in label.items() if name not in ("automatic", "opinions")}
     shown = {

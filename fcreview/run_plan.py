@@ -40,7 +40,6 @@ class RunPlan:
     errata: Errata | None = None
     """Corrections of golden answers and equivalence rules that apply to the run."""
     version: int = 1
-    """Version of the importer."""
 
     @property
     def import_fingerprint(self) -> int:
@@ -50,7 +49,6 @@ class RunPlan:
         return self.version + 1000 * (crc32(options.encode()) & 0xFFFFF if options else 0)
 
     def is_version_of(self, import_fingerprint: int) -> bool:
-        """Whether a run with this fingerprint was imported by the same version of the importer."""
         return import_fingerprint % 1000 == self.version
 
     @property

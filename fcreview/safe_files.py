@@ -74,7 +74,6 @@ class WorkspaceFiles:
         return descriptor
 
     def open_file(self, path: Path) -> BinaryIO:
-        """Open a file for reading."""
         return os.fdopen(self.open(path), "rb")
 
     def read(self, path: Path, limit: int = MAX_FILE_BYTES) -> bytes:

@@ -122,12 +122,10 @@ class QueueRow:
     group: str | None = field(default=None, metadata=row_column('i."group"'))
     """Name of the conversation that the item belongs to."""
     model: str = ""
-    """Model of the run."""
     run_name: str = ""
     """Model of the run and its difference from other runs of that model: `synth-good zh`."""
     official: bool | None = field(default=None, metadata=row_column("i.official", shows_verdict=True))
     rule: bool | None = field(default=None, metadata=row_column("i.rule", shows_verdict=True))
-    """Recomputed verdict."""
     judge: bool | None = field(default=None, metadata=row_column("i.judge", shows_verdict=True))
     you: Any = field(default=None, metadata=row_column("h.you", is_json=True))
     """This annotator's verdict on the item: true, false, "unsure" or None."""
@@ -140,9 +138,7 @@ class QueueRow:
     """Number of parts and additional criteria that this annotator reviewed."""
     effective: bool | None = field(default=None, metadata=row_column(EFFECTIVE_VERDICT, shows_verdict=True))
     error_type: str | None = field(default=None, metadata=row_column("i.error_type", shows_verdict=True))
-    """Official error type."""
     rule_error_type: str | None = field(default=None, metadata=row_column("i.rule_error_type", shows_verdict=True))
-    """Recomputed error type."""
     n_golden: int = field(default=0, metadata=row_column("i.n_golden"))
     """Number of golden calls."""
     n_predicted: int = field(default=0, metadata=row_column("i.n_predicted"))
@@ -171,7 +167,6 @@ class ColumnWidths:
     """
 
     item: int = 4
-    """Width of the item id."""
     category: int = 0
     model: int = 0
     """Width of the run name; 0 if all rows are of one model."""
@@ -281,8 +276,6 @@ class ItemDetail:
 
 @dataclass(slots=True)
 class ImportSummary:
-    """The result of an import."""
-
     runs: list[dict[str, Any]] = field(default_factory=list)
     """One object for each run: run, benchmark, generation, language, model, path, items, status, seconds, dataset,
     missing_dataset and issues.

@@ -149,7 +149,6 @@ class Store:
         return self._query(lambda: self._orders.find_position(view, item))
 
     def measure_columns(self, view: View) -> ColumnWidths:
-        """Measure the columns of all rows in the view."""
         return self._query(
             lambda: measure_columns(
                 self.connection, self._orders.order_of(view).table, self._run_names, blind=self.blind

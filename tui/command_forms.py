@@ -20,7 +20,6 @@ class FormField:
     default: str = ""
     help: str = ""
     is_switch: bool = False
-    """Whether the option has no value."""
     is_path: bool = False
 
 

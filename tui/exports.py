@@ -43,7 +43,6 @@ class ExportRequest:
     """Export of the items of a view to a file or folder."""
 
     format: str
-    """Name of the export format."""
     path: str
     view: View
 

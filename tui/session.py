@@ -39,7 +39,6 @@ class AnnotatorVocabulary:
     tags: tuple[str, ...] = ()
     """Configured error tags. The tag prompt lists these tags first, with the digits from 1 as keys."""
     reasons: tuple[str, ...] = DEFAULT_REASONS
-    """Reasons for an override."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ def code_block(text: str, language: str = "") -> list[str]:
 
 
 def code_span(text: str) -> str:
-    """Return a code span on one line."""
     shown = " ".join(sanitize(text).split()) or "(none)"
     ticks = "`" * (1 + _longest_backticks(shown))
     pad = " " if shown.startswith("`") or shown.endswith("`") else ""
@@ -34,7 +33,6 @@ def titled_lines(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _longest_backticks(text: str) -> int:
-    """Return the length of the longest run of backticks."""
     return max(map(len, TICKS.findall(text)), default=0)
 
 

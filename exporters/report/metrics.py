@@ -41,8 +41,6 @@ class Interval:
 
 @dataclass(slots=True)
 class MetricRow:
-    """One metric with its value from each source."""
-
     table: str
     name: str
     unit: MetricUnit

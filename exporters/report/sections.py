@@ -43,8 +43,6 @@ UNKNOWN = "–"
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph."""
-
     text: str
 
 
@@ -115,8 +113,6 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class ReportPage:
-    """A complete report."""
-
     title: str
     lead: Sequence[str]
     """Paragraphs after the title."""
@@ -252,12 +248,9 @@ class ClusterExample:
 
 @dataclass(frozen=True, slots=True)
 class DatasetFailures:
-    """Failures of the runs of one dataset."""
-
     title: str
     clusters: Sequence[Cluster]
     examples: Sequence[ClusterExample]
-    """One example for each shown cluster."""
 
 
 def failures_section(parts: Sequence[DatasetFailures]) -> Section:

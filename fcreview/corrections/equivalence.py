@@ -43,7 +43,6 @@ class EquivalenceRule:
     """An equivalence rule. Rules are equal if their texts are: `accept 1 for 0` differs from `accept 1.0 for 0`."""
 
     kind: str
-    """One of `RULE_KINDS`."""
     benchmark: str = ""
     """Name of the benchmark that the rule is limited to, as in `--format`; empty for all."""
     function: str = ""
@@ -60,7 +59,6 @@ class EquivalenceRule:
     """Date on which the rule was accepted, ISO 8601."""
 
     def applies_to(self, function: str, argument: str) -> bool:
-        """Whether an argument of a function is in the scope of the rule."""
         return self.function in ("", function) and self.argument in ("", argument)
 
     def __eq__(self, other: object) -> bool:

@@ -34,9 +34,7 @@ class Errata:
     date: str = ""
     """Date of the errata file, ISO 8601."""
     who: str = ""
-    """Author of the file."""
     path: str = ""
-    """File that the errata were read from."""
 
     def for_benchmark(self, benchmark: str, *, rules: bool = True) -> Errata | None:
         """Select the entries for a benchmark and, with `rules`, its equivalence rules. Returns None if there are none.

@@ -315,8 +315,6 @@ class ArgumentUsage:
 
 
 class GoldenAnswerIndex:
-    """Index of the golden answers of one dataset."""
-
     def __init__(self, questions: Iterable[AuditedQuestion]) -> None:
         self._usage: defaultdict[tuple[str, str], ArgumentUsage] = defaultdict(ArgumentUsage)
         """(function, argument) -> how golden answers use it."""

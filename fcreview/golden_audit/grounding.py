@@ -109,7 +109,6 @@ def _check_argument(argument: GoldenArgument, question: TextContent, evidence: Q
 
 
 def _is_grounded(value: Any, *texts: TextContent) -> bool:
-    """Whether each number and string in a value is in one of the texts."""
     return all(any(_mentions(text, leaf) for text in texts) for leaf in _iter_leaves(value))
 
 

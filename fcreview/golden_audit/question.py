@@ -55,7 +55,6 @@ class AuditedQuestion:
 
     @property
     def failing_answers(self) -> list[DistinctAnswer]:
-        """Answers with a failing verdict."""
         return [answer for answer in self.answers if answer.passed is False]
 
     @property

@@ -74,7 +74,6 @@ def build_argument_rows(
 def _argument_state(
     path: str, accepted: AcceptedValues | None, value: Any, differences: list[ArgumentDiff], no_arguments: bool
 ) -> tuple[DiffState, str | None]:
-    """Return state and reason of an argument from the differences of the argument and its nested values."""
     if not differences:
         if accepted is None:
             return "+", None

@@ -61,7 +61,6 @@ def parse_address(address: str) -> PartAddress | None:
 
 
 def is_address(text: str) -> bool:
-    """Whether the text is the address of a target."""
     return text in WHOLE_TARGETS or parse_address(text) is not None
 
 

@@ -43,8 +43,6 @@ class DeclaredParameters:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A documented parameter."""
-
     name: str
     kind: str | None
     """Kind of JSON value, from `JSON_TYPES`; None if every value is allowed."""

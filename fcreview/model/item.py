@@ -181,8 +181,6 @@ RUN_SPECIFIC_FIELDS = ("tokens_in", "tokens_out", "latency", "seconds", "file", 
 
 @dataclass(slots=True)
 class Message:
-    """One message of a dialogue."""
-
     turn: int
     step: int
     """The model's step in the turn, from 0; -1 for the messages that open the turn (by the user or system)."""

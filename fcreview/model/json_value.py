@@ -37,7 +37,6 @@ def is_nested_deeper(value: Any, levels: int) -> bool:
 
 
 def is_string_list(value: Any) -> bool:
-    """Whether the value is a list that contains only strings."""
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 

@@ -50,7 +50,6 @@ class ScoredItem:
     disputed: Collection[TargetCriterion] = ()
     """Targets and criteria in `reviewed` on which annotators disagree. They keep the automatic verdict."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """`Extra.metadata` of the item."""
     n_golden: int = 0
     n_predicted: int = 0
     n_functions: int = 0

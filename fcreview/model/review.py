@@ -132,20 +132,16 @@ class Opinion(Annotation):
     blind: bool | None = None
     """`Event.blind` of the event that set the verdict."""
     prediction_hash: str = ""
-    """Hash of the prediction that was reviewed."""
     golden_hash: str = ""
-    """Hash of the golden answer that was reviewed."""
     stale: bool = False
     """Whether the prediction or the golden answer changed after the review."""
 
     @property
     def is_adjudication(self) -> bool:
-        """Whether this is the opinion of an adjudicator."""
         return self.act == "adjudicate"
 
 
 ANNOTATION_FIELDS: tuple[str, ...] = tuple(each.name for each in fields(Annotation) if each.metadata)
-"""Names of the optional fields of an annotation."""
 _OPTIONAL = {each.name: each.metadata for each in fields(Event) if each.metadata}
 OPTIONAL_FIELDS: dict[str, FieldKind] = {name: metadata["kind"] for name, metadata in _OPTIONAL.items()}
 """Name -> kind of each optional field of an event, including `ANNOTATION_FIELDS`."""

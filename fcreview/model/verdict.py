@@ -98,7 +98,6 @@ SCALES: dict[str, Scale] = {
 ZERO_TO_TWO_CRITERIA = tuple(name for name, scale in SCALES.items() if scale is _ZERO_TO_TWO)
 """Criteria that are scored 0, 1 or 2."""
 TRUE_MEANS_FAILURE = ("hallucinated",)
-"""Criteria where true means a failure."""
 JUDGE_NOTE_CRITERIA = ("name_matches",)
 """Criteria of remarks by a judge that are not verdicts on a call."""
 UNIVERSAL_CRITERIA = (CORRECT, EQUIVALENT, "hallucinated", "completeness", "correctness")

@@ -199,7 +199,6 @@ def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any])
 
 
 def with_answer(item: ScoredItem, criterion: str, answer: Any) -> ScoredItem:
-    """Return the item with a human answer on a criterion."""
     overrides = {**item.overrides, **{(target, criterion): answer for target in WHOLE_TARGETS}}
     return replace(item, values={**item.values, criterion: answer}, overrides=overrides)
 
@@ -346,11 +345,9 @@ def draw_answer_metrics(
 
 
 def collect_metric_values(metrics: Iterable[Metric]) -> dict[MetricKey, float]:
-    """Return the values of the metrics that have one."""
     return {metric.key: float(metric.value) for metric in metrics if metric.value is not None}
 
 
 def _stack_draws(draws: Sequence[MetricValues]) -> dict[MetricKey, FloatArray]:
-    """Collect the values of each metric that has a value in every draw."""
     keys = [key for key in draws[0] if all(key in values for values in draws)] if draws else []
     return {key: np.array([values[key] for values in draws]) for key in keys}

@@ -79,7 +79,6 @@ def _bootstrap_measures(
 
 
 def compute_calibrations(pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[Calibration]:
-    """Compute the calibration of each group of verdict pairs."""
     yield from map(calibrate_group, group_verdict_pairs(pairs, scopes))
 
 

@@ -96,8 +96,6 @@ ERROR_GROUPINGS: tuple[ErrorGrouping, ...] = ("category", "error", "function")
 
 @dataclass(frozen=True, slots=True)
 class ConfusionCell:
-    """A cell of a confusion matrix."""
-
     automatic: Any
     human: Any
     n: int

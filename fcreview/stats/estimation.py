@@ -41,7 +41,6 @@ class EstimationInput:
     """Items of one run, or of several runs (`combine_runs`). The sequences of items have one entry per item."""
 
     automatic_items: Sequence[ScoredItem]
-    """The items with automatic verdicts."""
     reviewed_items: Sequence[ScoredItem]
     """The same items, with human verdicts instead of automatic ones where there are any."""
     statuses: Sequence[ItemStatus]
@@ -139,7 +138,6 @@ class MetricDependencies:
             yield category, _changed_metrics(passing, failing)
 
     def _vary_answers(self, criterion: str) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
-        """Yield each category with the metrics that change with the answers on a criterion."""
         automatic = [item.values.get(criterion) for item in self._run.automatic_items]
         scale = find_answer_scale(criterion, automatic)
         if scale is None:
@@ -162,7 +160,6 @@ class MetricDependencies:
 
 
 def _select_categories(changed: Mapping[RunCategory, set[MetricKey]], key: MetricKey) -> set[RunCategory]:
-    """Return the categories whose verdicts or answers change a metric."""
     return {category for category, keys in changed.items() if key in keys}
 
 
@@ -268,7 +265,6 @@ class MetricDraws:
         return values[: self.posterior.n_pooled] if self.is_evenly_weighted(weights) else values
 
     def compute_mean(self, key: MetricKey, weights: FloatArray) -> float:
-        """Return the estimate of a metric."""
         is_even = self.is_evenly_weighted(weights)
         n_draws = self.posterior.n_pooled if is_even else self.posterior.n_estimated
         return float(self.values[key][:n_draws].mean())
@@ -450,8 +446,6 @@ class ExtensionGoal:
 
 @dataclass(frozen=True, slots=True)
 class ExtensionStratum:
-    """A stratum of an extension."""
-
     name: str
     candidates: list[int]
     """Positions of the items from which the stratum is drawn, with equal probability."""
@@ -550,7 +544,6 @@ class PassRateEstimate:
     needed: int | None
     """Number of further sampled reviews until the interval has the requested width; None if impossible."""
     bounds: tuple[float, float] | None = None
-    """As in `MetricEstimate`."""
     n_undecided: int = 0
     is_bounds_headline: bool = False
 

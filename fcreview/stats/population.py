@@ -88,7 +88,6 @@ class Population:
     """Items of one or several runs, grouped into cells as far as the samples cover the items."""
 
     cell_keys: Sequence[CellKey]
-    """Key of each cell."""
     cells: Cells
     unreviewed: Sequence[Sequence[int]]
     """For each cell, the positions of its items without a human verdict."""

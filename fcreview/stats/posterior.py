@@ -42,7 +42,6 @@ class IndependentCellPrior:
     """Prior of cells that are independent of their pool, which is worth one item."""
 
     probability: float
-    """Prior probability that a cell is independent."""
     pull: float
     """Position of the mean of the prior between 1/2 (0, the Jeffreys prior) and the mean rate of the pool (1)."""
 

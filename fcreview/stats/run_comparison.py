@@ -76,7 +76,6 @@ class AlignedRuns:
 
     @property
     def complete_items(self) -> list[AlignedItem]:
-        """Items that all runs have."""
         return [item for item in self.items if None not in item.outcomes]
 
     def count_unmatched(self, run: int) -> int:
@@ -136,7 +135,6 @@ class Flip:
 
     @property
     def golden_differs(self) -> bool:
-        """Whether the golden answers differ."""
         return self.a.golden_hash != self.b.golden_hash
 
     @property
@@ -320,7 +318,6 @@ class RunComparison:
 
 
 def compare_runs(a: Sequence[ItemOutcome], b: Sequence[ItemOutcome]) -> RunComparison:
-    """Compare two runs item by item."""
     aligned = align_runs([a, b])
     pairs = aligned.complete_items
     categories: dict[str, list[AlignedItem]] = {}

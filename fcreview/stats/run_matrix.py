@@ -34,8 +34,6 @@ class RankedRun:
 
 @dataclass(frozen=True, slots=True)
 class MatrixItem:
-    """An item with the verdicts of all runs."""
-
     aligned_item: AlignedItem
     verdicts: tuple[bool | None, ...]
     """Verdict of each run, best run first."""
@@ -48,7 +46,6 @@ class MatrixItem:
 
     @property
     def failing(self) -> int:
-        """Number of runs that fail the item."""
         return self.known - self.passing
 
 

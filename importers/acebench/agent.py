@@ -49,8 +49,6 @@ MAX_STATE_DEPTH = 12
 
 @dataclass(slots=True)
 class HistoryMessage:
-    """A message of a dialogue history."""
-
     sender: str
     recipient: str
     content: str

@@ -272,7 +272,6 @@ def _category_mean(scores: CategoryValues, categories: Sequence[str]) -> float |
 
 
 def _items_by_category(items: Sequence[ScoredItem]) -> dict[str, list[ScoredItem]]:
-    """Return the items of each category in which this source has a verdict."""
     found: dict[str, list[ScoredItem]] = {}
     for item in items:
         found.setdefault(item.category, []).append(item)

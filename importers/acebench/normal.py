@@ -58,7 +58,6 @@ def _add_reply_message(item: Item, reply: Any, turn: int) -> None:
 
 
 def _describe_required_reply(phrase: str, golden: Any) -> str:
-    """Describe the strings that the evaluator requires in the reply."""
     lines = [f"must contain: {phrase}"]
     for name, words in golden.items() if isinstance(golden, dict) else ():
         listed = ", ".join(map(str, words)) if isinstance(words, list) else str(words)

@@ -89,7 +89,6 @@ class DatasetItems(Mapping[str, DatasetItem]):
         self._loaded: OrderedDict[str, DatasetItem] = OrderedDict()
 
     def add(self, item: DatasetItem, question: JsonRecord | None = None, answer: JsonRecord | None = None) -> None:
-        """Add an item with the positions of its records."""
         self.add_unloaded(item.id, question, answer)
         self._loaded[item.id] = item
 
@@ -231,8 +230,6 @@ _FIELDS_WITH_ATTRIBUTES = frozenset({"id", "question", "function", "ground_truth
 
 @dataclass(frozen=True, slots=True)
 class DatasetFiles:
-    """Files of one category of a dataset."""
-
     questions: Path
     answers: Path | None = None
     function_docs: Path | None = None
@@ -279,7 +276,6 @@ def load_dataset(files: DatasetFiles, category: str) -> Dataset:
 
 
 def clear_dataset_cache() -> None:
-    """Remove all datasets from the cache."""
     _cached_datasets.clear()
 
 

@@ -289,7 +289,6 @@ DATASET_SUBFOLDERS = (
     "", "data", "bfcl_eval/data", "berkeley-function-call-leaderboard/data",
     "berkeley-function-call-leaderboard/bfcl_eval/data",
 )  # fmt: skip
-"""Subfolders that are searched for a dataset."""
 MAX_COMPARED_ENTRIES = 40
 """Number of entries of each score file that are compared with each matching dataset."""
 _FORMAT_SENSITIVITY_CATEGORIES = [
@@ -340,7 +339,6 @@ def _missing_dataset_issue(plan: RunPlan, categories: list[str], *, all_missing:
 
 
 def _question_categories(category: str) -> list[str]:
-    """Return the categories whose question files a category needs."""
     if category == "format_sensitivity":
         return _FORMAT_SENSITIVITY_CATEGORIES
     return [filenames.question_category(category)]

@@ -139,7 +139,6 @@ def _kind_of_suffix(suffix: str | None) -> FileKind | None:
 
 
 def _kind_of_record(first: Any) -> FileKind | None:
-    """Return the kind of file that the keys of its first record show."""
     if not isinstance(first, dict):
         return None
     if "accuracy" in first and "total_count" in first:

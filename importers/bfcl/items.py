@@ -84,7 +84,6 @@ class ItemInputs:
     official: bool | None
     """Official verdict; None if it is unknown."""
     score_entry: scores.ScoreEntry | None
-    """Score entry of a failing item."""
     file: str
     position: JsonRecord
     """Position of the item's record in `file`."""

@@ -57,7 +57,6 @@ class MeanRate(NamedTuple):
     n_items: int
     """Number of items, 0 if all categories are missing."""
     missing: tuple[str, ...] = ()
-    """Missing categories."""
 
 
 def count_category_rates(rows: Iterable[ScoredItem], headers: Mapping[str, Any]) -> dict[str, CategoryRate]:
@@ -79,7 +78,6 @@ def count_category_rates(rows: Iterable[ScoredItem], headers: Mapping[str, Any])
 
 
 def category_rate(rates: RatesByCategory, category: str) -> MeanRate:
-    """Return the pass rate of one category."""
     rate = rates.get(category)
     if rate is None:
         return MeanRate(None, 0, 0, (category,))
@@ -134,7 +132,6 @@ class CategoryGroup:
             yield from part.metrics(level + 1)
 
     def categories(self) -> Iterator[str]:
-        """Yield the categories in the group."""
         if not self.parts:
             yield self.name
         for part in self.parts:
@@ -158,7 +155,6 @@ def unweighted_group(name: str, parts: Sequence[CategoryGroup], *, missing_as_ze
 
 
 def item_weighted_group(name: str, parts: Sequence[CategoryGroup], rates: RatesByCategory) -> CategoryGroup:
-    """Return a group of categories whose rate is weighted by their items."""
     rate = item_weighted_rate(rates, [part.name for part in parts])
     return CategoryGroup(name, rate, parts, omitted_note(rate.missing))
 

@@ -64,8 +64,6 @@ class ScoreEntry:
 
 @dataclass(slots=True)
 class ScoreFile:
-    """One score file."""
-
     path: Path
     header: dict[str, Any] = field(default_factory=dict)
     failing: dict[str, ScoreEntry] = field(default_factory=dict)

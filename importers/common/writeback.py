@@ -41,7 +41,6 @@ DISAGREEMENT_NOTE = "unresolved disagreements, where the benchmark's own verdict
 
 
 def has_decoded_calls(calls: Sequence[Call]) -> bool:
-    """Return whether there are calls and all of them were decoded."""
     return bool(calls) and all(call.arguments is not None for call in calls)
 
 
@@ -86,7 +85,6 @@ class LineEdits:
     replaced: dict[int, Any] = field(default_factory=dict)
     """Line number -> the new record, or the new line as a string."""
     removed: set[int] = field(default_factory=set)
-    """Numbers of the removed lines."""
     added: list[tuple[int, Any]] = field(default_factory=list)
     """(position, record) of each added record. A record is inserted before the first line with a higher position."""
     positions: Mapping[int, int] = field(default_factory=dict)
@@ -156,7 +154,6 @@ def update_score_header(
 
 
 def positions_by_name(names: Sequence[str]) -> dict[str, int]:
-    """Return the index of each name."""
     return {name: position for position, name in enumerate(names)}
 
 

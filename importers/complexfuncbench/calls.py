@@ -113,7 +113,6 @@ class PredictedPath:
     steps: list[list[Call]] = field(default_factory=list)
     """Calls of each turn that contains calls."""
     replies: list[list[Any]] = field(default_factory=list)
-    """Replies to the calls of each step."""
 
 
 def read_predicted_path(record: dict[str, Any]) -> PredictedPath:
@@ -313,7 +312,6 @@ def uncovered_golden_calls(path: GoldenPath, verdicts: Sequence[CallVerdict]) ->
 
 
 def verdicts_by_address(pairs: Sequence[CallPair], verdicts: Sequence[CallVerdict]) -> dict[str, CallVerdict]:
-    """Return the verdicts by the address of the predicted call."""
     by_predicted = {verdict.predicted.index: verdict for verdict in verdicts}
     addresses = ((call_address(0, position), pair.predicted) for position, pair in enumerate(pairs))
     return {address: by_predicted[index] for address, index in addresses if index is not None and index in by_predicted}

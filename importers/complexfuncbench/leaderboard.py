@@ -101,7 +101,6 @@ FIXED_DENOMINATOR_NOTE = "divided by 150 samples a domain (Cross 400, overall 10
 PAPER_ERROR_TYPES = ("func_error", "param_missing", "param_hallucination", "value_error", "stop_early")
 """Error types of the paper's Figure 4. The paper calls `param_hallucination` just hallucination."""
 ReviewedSample = tuple[ScoredItem, list[ReviewedCall]]
-"""An item and its predicted calls."""
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001

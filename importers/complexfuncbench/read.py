@@ -89,7 +89,6 @@ class CallCounts:
     correct: int
     """Number of accepted predicted calls."""
     golden: int
-    """Number of golden calls."""
 
 
 def count_accepted_calls(item: ScoredItem, calls: list[ReviewedCall]) -> CallCounts:

@@ -74,7 +74,6 @@ def _get_label_pair(item: ScoredItem) -> LabelPair | None:
 
 
 def has_common_label(predicted: Iterable[str], golden: Iterable[str]) -> bool:
-    """Return whether the predicted and the golden labels have at least one label in common."""
     return bool(set(predicted) & set(golden))
 
 

@@ -102,7 +102,6 @@ class RunRecords:
 
     questions: RecordsById = field(default_factory=dict)
     answers: RecordsById = field(default_factory=dict)
-    """Records with golden answers."""
     scores_by_category: dict[str, FailureList] = field(default_factory=dict)
     """Category -> content of its score file."""
     soft_scores: RecordsById = field(default_factory=dict)

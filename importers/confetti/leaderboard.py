@@ -39,7 +39,6 @@ HALLUCINATED_CRITERION = "hallucinated"
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    """Compute the metrics of a run."""
     call_items = [item for item in items if item.category == CALLS_CATEGORY]
     act_items = [item for item in items if item.category == ACTS_CATEGORY]
     metrics = [Metric("function calling", "binary accuracy", pass_rate(call_items))] if call_items else []

@@ -142,7 +142,6 @@ def override_act_labels(record: JsonObject, item: ScoredItem) -> JsonObject:
 
 
 FIX_FIELD = "ground_truth"
-"""Field of a golden fix."""
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001

@@ -25,7 +25,6 @@ CHAT_LOG_FIELDS = frozenset({"id", "custom_id", "messages", "tools", "request", 
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (no datasets)
-    """Find the runs among the files. Every file is one run."""
     found = DiscoveredRuns()
     for path in files:
         if path.suffix in SUFFIXES:

@@ -84,8 +84,6 @@ MIN_SIMILARITY = 0.7
 
 @dataclass(slots=True)
 class SnapshotCheck:
-    """Verdicts on one snapshot."""
-
     is_text: bool
     """True if the prediction contains no call."""
     func_ok: bool
@@ -101,7 +99,6 @@ class SnapshotCheck:
     lowest_similarity: float | None = None
     """Lowest similarity of an argument, from 0 to 1. None if the check needed no similarities."""
     lowest_argument: str | None = None
-    """Argument with the lowest similarity."""
 
 
 def check_snapshot(call: ParsedCall | None, raw: Any, label: Any, language: str) -> SnapshotCheck:

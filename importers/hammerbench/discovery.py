@@ -19,7 +19,6 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
 
 MULTI_TURN_TYPES = ("Based", "mQmA", "mQsA", "sQmA", "SO_case1", "SO_case2", "mSv", "External", "IS")
-"""Types of multi-turn datasets."""
 SINGLE_TURN_TYPES = ("ST_Perfect", "ST_Imperfect", "ST_External", "ir_ST_Perfect", "ir_ST_Imperfect", "ir_ST_External")
 """Types of single-turn datasets. In types with the prefix `ir_`, no available function is suitable."""
 DATASET_FILE_NAME = re.compile(r"(?:HammerBench_)?(" + "|".join((*MULTI_TURN_TYPES, *SINGLE_TURN_TYPES)) + r")\.json")
@@ -58,7 +57,6 @@ def read_first_array_object(path: Path) -> dict[str, Any] | None:
 
 
 def is_flat_log(path: Path) -> bool:
-    """Return whether a file is a flat log."""
     first = read_first_array_object(path)
     return first is not None and first.keys() >= LOG_KEYS
 
@@ -103,7 +101,6 @@ COMPANION_FILES = ("LLM_check_response.json", "LLM_check_L.json", "turn_flags_re
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
-    """Find the runs among the files."""
     found = DiscoveredRuns()
     results_by_folder: dict[Path, list[Path]] = defaultdict(list)
     for path in files:

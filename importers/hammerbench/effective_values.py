@@ -68,5 +68,4 @@ def _get_effective_value(item: ScoredItem, criterion: str) -> Any:
 
 
 def _count_names(value: Any) -> int:
-    """Return the number of names in a value. The value true counts as one name."""
     return len(value) if isinstance(value, list) else int(value is True)

@@ -24,8 +24,6 @@ TALLY_CACHE_SIZE = 1 << 14
 
 
 class SnapshotOutcome(NamedTuple):
-    """The values of one snapshot that enter the metrics."""
-
     func_ok: bool
     args_ok: bool
     is_text: bool = False
@@ -90,7 +88,6 @@ class ConversationTally(NamedTuple):
     """Sums over the selected snapshots of a conversation, or of several conversations, for the script's metrics."""
 
     n: int
-    """Number of conversations."""
     n_snapshots: int
     name_ok: bool
     """True if the first snapshot has the golden function."""
@@ -146,7 +143,6 @@ class ConversationCounts:
     def __init__(self, conversations: Iterable[Conversation]) -> None:
         positions: dict[Conversation, int] = {}
         self.indexes = [positions.setdefault(conversation, len(positions)) for conversation in conversations]
-        """Index in `distinct_conversations` of each conversation."""
         self.distinct_conversations = list(positions)
         counts = Counter(self.indexes)
         self.n_occurrences = [counts[index] for index in range(len(positions))]

@@ -119,7 +119,6 @@ def _read_badcase(path: Path, snapshot_counts: list[int], issues: list[ImportIss
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items of a run."""
     for path in plan.results:
         yield from _read_conversations(path, plan) if path.name == "MT_res.json" else _read_flat_log(path, plan)
 

@@ -31,8 +31,6 @@ DIFF_RULES = ComparisonRules(normalise=normalize_value)
 
 @dataclass(slots=True)
 class SnapshotSource:
-    """The data of one snapshot."""
-
     prediction: Any
     """Prediction as logged: text or an object."""
     label: Any

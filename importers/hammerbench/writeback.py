@@ -195,7 +195,6 @@ def _dump_in_style_of(value: Any, before: Any, raw: bytes) -> bytes | None:
 
 BADCASE_FILE, JUDGE_FLAGS_FILE, JUDGE_REPLIES_FILE = "badcase.csv", "turn_flags_res.json", "LLM_check_response.json"
 JUDGE_CRITERIA = {JUDGE_CRITERION, "equivalent"}
-"""Criteria with verdicts of the judge."""
 SnapshotPosition = tuple[int, int]
 """(conversation, snapshot), both from 0."""
 

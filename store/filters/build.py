@@ -47,7 +47,6 @@ class ExactTermBuilder:
         return f"{self._key}:{quote_or_hash(value)}"
 
     def _matches_other(self, value: str) -> bool:
-        """Whether the unquoted value matches another value."""
         lower = value.lower()
         if self._spellings.get(lower, set()) - {value}:
             return True

@@ -173,7 +173,6 @@ def combine_values(term: FilterTerm, compare: Callable[[FilterValue], SqlConditi
 
 
 def match_text(column: str, compare: Callable[[str, FilterValue], SqlCondition] = compare_text) -> ConditionBuilder:
-    """Return a condition builder that compares a column with the values of a term."""
     return lambda term: combine_values(term, partial(compare, column))
 
 

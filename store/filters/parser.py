@@ -27,8 +27,6 @@ MAX_DEPTH = 40
 
 @dataclass(frozen=True, slots=True)
 class FilterCondition:
-    """A filter as SQL."""
-
     where: str = "true"
     """Condition over `item_rows i LEFT JOIN human h ON h.item = i.item`."""
     params: list[object] = field(default_factory=list)

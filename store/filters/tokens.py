@@ -42,8 +42,6 @@ class FilterError(FcreviewError):
 
 @dataclass(frozen=True, slots=True)
 class FilterValue:
-    """A value of a filter term."""
-
     text: str
     """The value without quotation marks and escapes."""
     quoted: bool

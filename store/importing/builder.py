@@ -207,7 +207,6 @@ class StoreBuilder:
         self.set_sources(run, sources)
 
     def set_sources(self, run: int, sources: Iterable[SourceFile]) -> None:
-        """Replace the source files of a run."""
         self._sources[run] = [{"run": run, **asdict(source)} for source in sources]
 
     def _insert_runs(self) -> None:
@@ -283,7 +282,6 @@ class StoredRun:
 
     run_number: int
     import_fingerprint: int
-    """Value of `RunPlan.import_fingerprint` when the run was imported."""
     n_items: int
     n_issues: int
     dataset: str | None
@@ -292,8 +290,6 @@ class StoredRun:
 
 @dataclass(slots=True)
 class StoreIndex:
-    """The runs in the store."""
-
     runs: dict[str, StoredRun] = field(default_factory=dict)
     """Runs by run key (see `build_run_key`)."""
     usable: bool = False
@@ -305,7 +301,6 @@ class StoreIndex:
 
     @property
     def next_run_number(self) -> int:
-        """The number for the next new run."""
         return max((stored.run_number for stored in self.runs.values()), default=0) + 1
 
 

@@ -23,8 +23,6 @@ from fcreview.store.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class DatasetOptions:
-    """The dataset options of an import."""
-
     folders: tuple[Path, ...] = ()
     """Folders of --data. They are remembered for each run whose dataset they contain."""
     forget: bool = False
@@ -75,7 +73,6 @@ class _RememberedFolder:
     beside: str
     """Path relative to the folder that contains `.fcreview/`."""
     at: str
-    """Absolute path."""
 
     @classmethod
     def from_path(cls, path: Path, workspace: Workspace) -> _RememberedFolder:

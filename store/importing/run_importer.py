@@ -85,9 +85,7 @@ class ImportPlan:
     summary_rows: dict[int, dict[str, Any]] = field(default_factory=dict)
     """Objects of `ImportSummary.runs` by run number."""
     plans: dict[int, RunPlan] = field(default_factory=dict)
-    """Plans by run number."""
     jobs: list[ReadJob] = field(default_factory=list)
-    """Runs to read."""
     new_mtime_jobs: list[ReadJob] = field(default_factory=list)
     """Runs with the same content whose files have a new modification time. Only the times are updated."""
     upgraded: set[int] = field(default_factory=set)

@@ -163,8 +163,6 @@ ITEMS_PER_REPORT = 500
 
 @dataclass(slots=True)
 class StagedRun:
-    """The staging files of one run."""
-
     run_number: int
     items: Path
     functions: Path

@@ -102,8 +102,6 @@ MIN_PARALLEL_BYTES = 8_000_000
 
 @dataclass(slots=True)
 class ReadJob:
-    """A run to read."""
-
     run_number: int
     plan: RunPlan
     sources: list[SourceFile]

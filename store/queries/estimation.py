@@ -58,7 +58,6 @@ class QueueSample:
 
     @property
     def queue_names(self) -> set[str]:
-        """Names of the queue and its extensions."""
         return set(self.content_keys_by_queue)
 
     @property
@@ -83,7 +82,6 @@ class QueueSample:
         return 1.0 - not_drawn
 
     def add_queue(self, queue: QueueFile) -> None:
-        """Add an extension of the queue to the sample."""
         self.content_keys_by_queue[queue.name] = set(sampled_keys(queue))
         self.extensions.append(queue)
 

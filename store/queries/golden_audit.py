@@ -84,7 +84,6 @@ class _AnswerRow:
     question: int
     """Hash of the key of the question. The keys themselves would take several times as much memory."""
     golden: int
-    """Hash of the golden answer."""
     items: list[int]
     """Item numbers in ascending order, one for each run. All items have the same calls and the same golden answer."""
     passed: bool | None

@@ -261,7 +261,6 @@ def parse_pair(row: dict[str, Any]) -> CallPair:
 
 
 def fetch_function_docs(connection: DuckDBPyConnection, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return function docs by hash."""
     wanted = sorted(hashes)
     if not wanted:
         return {}

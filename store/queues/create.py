@@ -52,8 +52,6 @@ _CONTENT_KEY_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class QueueRequest:
-    """Parameters of a queue to create."""
-
     name: str
     view: View
     """Items to draw from."""
@@ -142,7 +140,6 @@ class MergedQueue:
     kept_as: str = ""
     """Name of the queue in this workspace; empty for an unreadable one."""
     why: str = ""
-    """Why the queue is unreadable."""
 
 
 def merge_queues(workspace: Workspace, other: Workspace) -> list[MergedQueue]:

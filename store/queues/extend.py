@@ -26,9 +26,7 @@ class ExtensionRequest:
     """Parameters of a queue that extends another one."""
 
     sample: QueueSample
-    """Sample to extend."""
     row: RunRow
-    """Run to draw from."""
     target: str
     """Name of the metric whose interval is to be narrowed."""
     parts: Sequence[ExtensionStratum]

@@ -43,8 +43,6 @@ class QueueError(FcreviewError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class QueueItem:
-    """One item of the sample."""
-
     __pydantic_config__ = _FORBID_UNKNOWN_FIELDS
 
     key: ItemKey
@@ -88,8 +86,6 @@ class SampleDesign:
 
 @dataclass(frozen=True, slots=True)
 class QueueFile:
-    """Content of a queue file."""
-
     name: str
     created: str
     """Time of creation, UTC, ISO 8601. Two files that were drawn alike differ in this field only."""
@@ -122,7 +118,6 @@ class QueueFile:
 
 
 def queue_path(workspace: Workspace, name: str) -> Path:
-    """Return the path of the queue file with this name."""
     return workspace.queues / f"{name}.json"
 
 

@@ -198,7 +198,6 @@ class _JournalFile:
 
     path: Path
     files: WorkspaceFiles
-    """Access to the workspace."""
     offset: int = 0
     """Number of bytes that have been read."""
     inode: int = 0
@@ -207,7 +206,6 @@ class _JournalFile:
     digest: blake2b = field(default_factory=start_digest)
     """Hash of all bytes before `offset`."""
     last_hash: str = ""
-    """`hash` of the last event."""
     forked: bool = False
     """Whether appended events do not continue from `last_hash`, so that the order of all events has changed."""
     n_lines: int = 0
@@ -314,7 +312,6 @@ class _JournalFile:
         return data
 
     def _parse_lines(self, lines: list[bytes]) -> list[tuple[int, Event]]:
-        """Return the events of the lines with their line numbers."""
         events: list[tuple[int, Event]] = []
         for line in lines:
             self.n_lines += 1
@@ -368,8 +365,6 @@ def format_set_aside(path: Path, annotator: str, numbers: Sequence[int], what: s
 
 @dataclass(frozen=True, slots=True)
 class JournalLine:
-    """A valid line of a journal."""
-
     number: int
     """Line number, from 1."""
     line: bytes

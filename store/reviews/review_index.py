@@ -110,7 +110,6 @@ class ItemIndex:
             self._references[keys[place]].append(ItemReference(*reference))
 
     def load_roll_up_contexts(self, keys: Sequence[ItemKey]) -> None:
-        """Query the roll-up contexts of all items with the keys."""
         items = [each.item for key in keys for each in self.items_with(key) if each.item not in self._contexts]
         if not items:
             return
@@ -227,7 +226,6 @@ class EventIndex:
         return sorted(counts, key=lambda tag: (-counts[tag], tag))
 
     def has_reviewed(self, key: ItemKey, annotator: str) -> bool:
-        """Return whether the annotator has any event on the key."""
         return any(event.annotator == annotator for event in self.by_key.get(key, ()))
 
     def find_review_queues(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> set[str]:

@@ -178,12 +178,10 @@ class ReviewTables:
 
     @property
     def events(self) -> EventIndex:
-        """All events."""
         self._read_cached_events()
         return self._events
 
     def items_with(self, key: ItemKey) -> Sequence[ItemReference]:
-        """Return the items with the key of a review."""
         return self._items.items_with(key)
 
     def reviewed_keys(self) -> Iterator[tuple[ItemKey, Sequence[ItemReference]]]:
@@ -200,7 +198,6 @@ class ReviewTables:
         return has_seen_other_verdicts(history, context, annotator, prediction_hash, golden_hash, presentation)
 
     def roll_up_context(self, item: int) -> RollUpContext:
-        """Return the roll-up context of a reviewed item."""
         self._read_cached_events()
         return self._items.roll_up_context(item)
 

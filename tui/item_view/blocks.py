@@ -169,11 +169,9 @@ class IndexedItem:
         self.pairs = _group_by(item.pairs, lambda pair: pair.turn)
         """Maps a turn to its pairs of golden and predicted calls."""
         self.messages = _group_by(item.messages, lambda message: message.turn)
-        """Maps a turn to its messages."""
         self.step_numbers = number_steps(item)
         """Maps (turn, step) to the displayed number of the step, which counts from 1."""
         self.step_counts = Counter(turn for turn, _ in self.step_numbers)
-        """Maps a turn to its number of steps."""
         self.n_turns = max([item.n_turns, 1, *(turn + 1 for turn in self.pairs.keys() | self.messages.keys())])
         failing = item.extra.failing_turn
         is_known = not hide_verdicts and failing is not None and 0 <= failing < self.n_turns

@@ -38,7 +38,6 @@ MAX_EQUAL_ROWS = 8
 
 
 def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of all pairs of an item that is not a trajectory."""
     pairs = indexed.pairs.get(0, [])
     if not pairs:
         has_other_answer = indexed.item.extra.golden_reply is not None or indexed.calls_without_golden(0)

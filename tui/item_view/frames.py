@@ -54,15 +54,13 @@ def _framed_lines(render: LineRenderer, is_first: bool, is_last: bool, cells: in
     if is_first:
         top, *lines = lines or [()]
         rule = (sign.rule * max(inner - line_width(top), 0), "dim")
-        framed.append(
-            (_border(sign.corner_top_left + sign.rule), *top, rule, _border(sign.rule + sign.corner_top_right))
-        )
+        framed.append((_border(sign.top_left + sign.rule), *top, rule, _border(sign.rule + sign.top_right)))
     for line in lines:
         fitted = fit_line(_with_difference_sign(line), inner)
         padding = (" " * max(inner - line_width(fitted), 0), "")
         framed.append((_border(f"{sign.bar} "), *fitted, padding, _border(f" {sign.bar}")))
     if is_last:
-        framed.append((_border(sign.corner_bottom_left + sign.rule * (inner + 2) + sign.corner_bottom_right),))
+        framed.append((_border(sign.bottom_left + sign.rule * (inner + 2) + sign.bottom_right),))
     return framed
 
 

@@ -271,7 +271,6 @@ def _label_row(indexed: IndexedItem, golden: list[str], verdict: Verdict) -> Arg
 
 
 def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) -> Block:
-    """Return a block with the golden and the predicted reply in two columns."""
     predicted = NO_REPLY if reply is None else reply or "(empty)"
     key = "response/text"
     long = is_long(golden, REPLY_ROWS // 2) or is_long(predicted, REPLY_ROWS // 2)
@@ -313,7 +312,6 @@ dialogue."""
 
 
 def event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the events of a turn."""
     events = [event for event in turn_events(indexed, turn) if _is_shown(indexed, turn, event, options)]
     final_reply = _final_reply(indexed, turn, events)
     blocks: list[Block] = []

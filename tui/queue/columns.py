@@ -108,7 +108,6 @@ def fails_with_equal_calls(row: QueueRow) -> bool:
 
 
 def queue_heading_line(columns: QueueColumns) -> Line:
-    """Return the line with the titles of the columns."""
     difference = "question" if columns.shows_question else DIFFERENCE_TITLE.format(arrow=symbols().arrow)
     titles = {**dict(VERDICT_COLUMNS), "difference": difference}
     cells = "".join(" " + pad(truncate(titles.get(name, name), size), size) for name, size in columns.columns)
@@ -236,5 +235,4 @@ def _find_equal(labels: Mapping[str, str]) -> list[str]:
 
 
 def _common_length(texts: Sequence[str]) -> int:
-    """Return the length of the common beginning of different texts."""
     return next((at for at, chars in enumerate(zip(*texts, strict=False)) if len(set(chars)) > 1), min(map(len, texts)))

@@ -84,7 +84,6 @@ def rate_lines(comparison: RunComparison, a: VerdictSource, b: VerdictSource, ce
 
 
 def _join_parts(*parts: Line) -> Line:
-    """Join the parts of a line that are not empty with gaps."""
     joined: list[StyledText] = []
     for part in parts:
         joined += [*([(" " * GAP, "")] if joined and part else []), *part]

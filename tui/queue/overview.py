@@ -54,8 +54,6 @@ class QueueProgress:
 
 @dataclass(frozen=True, slots=True)
 class NextAction:
-    """Proposed next action."""
-
     key: str
     """Id of the action whose key starts it."""
     text: str

@@ -167,7 +167,6 @@ class RunListState:
     """Names of the unfolded groups."""
 
     def next_order(self, *, blind: bool) -> None:
-        """Switch to the next order."""
         names = available_run_orders(blind=blind)
         self.order, self.is_reversed = names[(names.index(self.order) + 1) % len(names)], False
 
@@ -239,11 +238,8 @@ COLUMN_TITLES = {"reviewed": "by all", "yours": "by you", "date": "folder"}
 
 @dataclass(frozen=True, slots=True)
 class RunColumn:
-    """Column of the list of runs."""
-
     column: TextColumn
     cell: Callable[[RunListRow], Cell]
-    """Returns the cell of the column in a row."""
     priority: int = ALWAYS_SHOWN
     """Priority of the column. If model names would be cut, columns with the lowest priority are omitted first."""
 

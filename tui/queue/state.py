@@ -63,7 +63,6 @@ class FilterHistory:
 
     @property
     def saved_filters(self) -> dict[str, str]:
-        """All saved filters by name."""
         return saved.load_saved_filters(self._annotator_state)
 
     @property
@@ -367,7 +366,6 @@ class QueuePosition:
 
 
 def save_position(annotator_state: AnnotatorState, state: QueueState, position: QueuePosition) -> None:
-    """Save the position at which the annotator leaves the queue."""
     current = QueueLevel(position.settings, position.cursor)
     levels = [
         level_to_json(level.settings, level.cursor) | {"via": level.opened_from}

@@ -144,7 +144,6 @@ def agreement_rows(figures: Sequence[AgreementCell], cells: int) -> list[FigureR
 def _coefficient_cells(
     coefficient: AgreementCoefficient, group_annotators: tuple[str, ...], cells: int
 ) -> list[StyledText]:
-    """Return the cells of a coefficient. Its annotators are named if the group has more annotators."""
     names_annotators = coefficient.metric == "cohen" or coefficient.annotators != group_annotators
     prefix = f"    {sanitize(', '.join(coefficient.annotators))}: " if names_annotators else "  "
     value, interval = map(replace_missing, format_value_and_interval(coefficient))
@@ -188,7 +187,6 @@ def reported_scopes(pairs: Iterable[VerdictPair]) -> list[CalibrationScope]:
 
 
 def calibration_groups(pairs: Iterable[VerdictPair], scope: CalibrationScope) -> list[CalibrationGroup]:
-    """Compute the calibration of each group of a scope."""
     from fcreview.stats.calibration import calibrate_group
 
     return [CalibrationGroup(calibrate_group(group), group.pairs) for group in group_verdict_pairs(pairs, (scope,))]
@@ -223,7 +221,6 @@ def _figure_row(
 
 
 def _is_counted(pair: VerdictPair, measure: MeasureName) -> bool:
-    """Whether the verdict pair counts in the denominator of the measure."""
     if measure in ("tpr", "tnr"):
         return pair.human is (measure == "tpr")
     return measure != "precision" or pair.automatic is True

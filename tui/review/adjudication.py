@@ -81,12 +81,10 @@ class CaseList:
 
     @property
     def n_resolved(self) -> int:
-        """Number of resolved cases."""
         return sum(case.resolved for case in self.cases)
 
     @property
     def all_resolved(self) -> bool:
-        """Whether all cases are resolved."""
         return self.n_resolved == len(self.cases)
 
     def update_item(self, item: int, unresolved: Sequence[Disagreement]) -> None:
@@ -122,7 +120,6 @@ class CaseList:
         return True
 
     def move_to(self, key: CaseKey) -> bool:
-        """Move to the case with this key. Return False if no case has this key."""
         found = next((at for at, case in enumerate(self.cases) if case.key == key), None)
         if found is not None:
             self.at = found
@@ -197,9 +194,7 @@ def _hide_reviews(case: AdjudicationCase, detail: ItemDetail) -> ItemDetail:
 class AdjudicationView(Protocol):
     """Methods of the adjudication screen that `Adjudicator` calls."""
 
-    def show_message(self, message: StatusMessage) -> None:
-        """Show a message in the status line."""
-        ...
+    def show_message(self, message: StatusMessage) -> None: ...
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine as long as the screen exists."""
@@ -274,7 +269,6 @@ class Adjudicator:
             self._review(case, verdict=True if passes else None, fault=fault)
 
     def record_note(self, note: str) -> None:
-        """Record a note."""
         if self.cases.case is not None:
             self._review(self.cases.case, note=note)
 

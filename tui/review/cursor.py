@@ -66,7 +66,6 @@ class Cursor:
     index: int = field(init=False)
     """Index of the block under the cursor."""
     in_arguments: bool = False
-    """Whether the cursor also stops at arguments."""
     last_search: str = ""
     """Text of the last search, in the displayed item or an earlier item."""
     _last_hit: SearchHit | None = None
@@ -81,7 +80,6 @@ class Cursor:
 
     @property
     def block(self) -> Block:
-        """Block under the cursor."""
         return self.blocks[self.index]
 
     @property
@@ -171,7 +169,6 @@ class Cursor:
         return bool(reachable)
 
     def move_to_difference(self) -> bool:
-        """Move to the first difference."""
         index = first_difference(self.blocks)
         if index is None:
             return False

@@ -136,11 +136,8 @@ PREFIX_TAIL = 8
 
 @dataclass(frozen=True, slots=True)
 class RunPrediction:
-    """Prediction of one run for an item."""
-
     row: QueueRow
     calls: str
-    """Predicted calls as text."""
     same_count: int
     """Number of runs with this prediction, including this run."""
 

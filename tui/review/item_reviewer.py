@@ -49,7 +49,6 @@ NAME_CELLS = 24
 REASON_ACTIONS = ("item.score_1", "item.score_2", "item.reason_3")
 """Actions that select the first three override reasons on an item without scores."""
 SCORE_VALUES = (0, 1, 2)
-"""Valid scores."""
 
 RecordAction = Callable[[ReviewSubject], Awaitable[ReviewOutcome]]
 """Function that records a review of a subject, such as a method of `ReviewRecorder`."""
@@ -65,26 +64,20 @@ class ItemView(Protocol):
     def app(self) -> App[Any]: ...
 
     @property
-    def cursor(self) -> Cursor:
-        """Cursor in the displayed item."""
-        ...
+    def cursor(self) -> Cursor: ...
 
     @property
     def is_in_front(self) -> bool:
         """Whether no other screen covers the pane, so that it may show another item."""
         ...
 
-    def show_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
-        """Show another item."""
-        ...
+    def show_item(self, displayed: DisplayedItem, message: StatusMessage) -> None: ...
 
     def refresh_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         """Show the same item with its current reviews."""
         ...
 
-    def show_message(self, message: StatusMessage) -> None:
-        """Show a message in the status line."""
-        ...
+    def show_message(self, message: StatusMessage) -> None: ...
 
     def close(self, item: int) -> None:
         """Close the pane. `item`: number of the last displayed item."""
@@ -229,7 +222,6 @@ class ItemReviewer:
         self.direction = 1
         """Direction of the user's last move: 1 for forward, -1 for backward."""
         self.last_completed_item: int | None = None
-        """Number of the item that was completed last."""
         self.pace = Pace()
         self._session, self._prefetcher, self._view, self._key = session, prefetcher, view, key
         self._reviewed_ids: dict[int, str] = {}

@@ -277,7 +277,6 @@ class ReviewRecorder:
         return not unanswered_judge_verdicts(subject.detail, self._session.annotator, answers)
 
     async def record_fault(self, subject: ReviewSubject, fault: Fault) -> ReviewOutcome:
-        """Record the fault."""
         return await self._save(
             subject, subject.annotation(fault=fault), lambda: f"fault: {fault}{self._missing_verdict(subject)}"
         )

@@ -27,7 +27,6 @@ class Pace:
     unreviewed_at_start: int | None = None
     """Number of items without a verdict by the annotator when the session began. None until the items are counted."""
     reviewed_items: set[Hashable] = field(default_factory=set)
-    """Items reviewed in this session."""
     _durations: list[float] = field(default_factory=list)
     """Seconds that recent items took."""
     _last_time: float | None = None
@@ -66,8 +65,6 @@ class Pace:
 
 
 class StatusMessage(NamedTuple):
-    """Message of the status line."""
-
     text: str
     style: str = "good"
     """Name of the text's style."""
@@ -82,7 +79,6 @@ class KeyHint:
     """Keys of one or two actions with a common label."""
 
     actions: tuple[str, ...]
-    """Action ids."""
     label: str
     priority: int
     """Priority of the hint. If the line is too short, hints with the lowest priority are omitted first."""

@@ -78,7 +78,6 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     @property
     def text(self) -> ItemText:
-        """Widget with the text of the item."""
         return self.query_one("#item-text", ItemText)
 
     def _key_name(self, action: str) -> str:
@@ -111,7 +110,6 @@ class AdjudicationScreen(GuardedScreen[None]):
     # -- display
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine as a worker of the screen."""
         self.run_worker(work, group="actions")
 
     def show_case(self, message: StatusMessage) -> None:

@@ -89,7 +89,6 @@ def _record_answer(
     prompt: GuardedModalScreen[Any],
     record: Callable[[ReviewSubject, Any], Awaitable[ReviewOutcome]],
 ) -> None:
-    """Open a prompt and record its answer as a review of the subject."""
 
     def submit(answer: Any) -> None:
         if answer is not None:
@@ -144,7 +143,6 @@ def text_to_copy(kind: str, block_text: str, cursor: Cursor, folder: Path | None
 
 
 def ask_copy(view: ItemView, session: Session) -> None:
-    """Ask what to copy and copy it."""
 
     def copy(kind: str | None) -> None:
         if kind is not None:

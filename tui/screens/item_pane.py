@@ -115,8 +115,6 @@ class ItemPane(Vertical):
 
     @dataclass
     class Closed(Message):
-        """Posted when the pane is closed."""
-
         item: int
         """Number of the last displayed item."""
 

@@ -163,7 +163,6 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     @property
     def _panel_names(self) -> list[str]:
-        """Names of the lists of the displayed panels."""
         names = ("runs", "reasons", "reviews", "scores", "next")
         return [name for name in names if self.query_one(f"#{name}-panel").display]
 

@@ -36,8 +36,6 @@ class QueueMenu:
 
 
 class QueueMenus:
-    """Menus of a queue screen."""
-
     def __init__(self, session: Session, state: QueueState, levels: QueueLevels) -> None:
         self._session, self._state, self._levels = session, state, levels
         self.runs: Sequence[RunRow] | None = None

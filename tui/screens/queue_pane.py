@@ -39,8 +39,6 @@ class QueuePane(Vertical):
 
     @dataclass
     class RowsLoaded(Message):
-        """Posted when rows were loaded."""
-
         is_reread: bool
         """Whether the whole view was read again."""
 

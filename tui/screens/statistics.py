@@ -65,7 +65,6 @@ class StatisticsScreen(PickerScreen[tuple[int, ...]], inherit_bindings=False):
         raise NotImplementedError
 
     def select_next_table(self) -> None:
-        """Select the next table."""
         raise NotImplementedError
 
     def on_mount(self) -> None:

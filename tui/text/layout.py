@@ -16,7 +16,6 @@ from typing import NamedTuple, Protocol
 from fcreview.tui.text.lines import Line, wrap_text
 
 MAX_CACHED_BLOCKS = 400
-"""Number of blocks whose layout is cached."""
 
 
 class RowPosition(NamedTuple):

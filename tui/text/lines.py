@@ -55,7 +55,6 @@ def format_json_text(text: str) -> str:
 
 
 StyledText = tuple[str, str]
-"""Text and the name of its style."""
 Line = tuple[StyledText, ...]
 
 BLANK_LINE: Line = ()
@@ -64,7 +63,6 @@ RULE_MARGIN = 6
 
 
 def make_line(text: str, style: str = "") -> Line:
-    """Return a line with a single style."""
     return ((text, style),)
 
 
@@ -74,7 +72,6 @@ def plain_text(line: Line) -> str:
 
 
 def line_width(line: Line) -> int:
-    """Return the width of a line in cells."""
     return sum(display_width(text) for text, _ in line)
 
 
@@ -322,8 +319,6 @@ def docs_column_width(pane_width: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TextColumn:
-    """Column of a text table."""
-
     title: str
     align_right: bool = False
     """Whether the column is aligned right, as numbers are."""

@@ -23,7 +23,6 @@ HEAT = "heat:"
 
 
 def build_styles(palette: Palette) -> Mapping[str, Style]:
-    """Return the style of each meaning in a palette."""
     golden, predicted, passed, failed, people, primary = (
         Style(color=each)
         for each in (
@@ -146,10 +145,6 @@ class Symbols:
     official: str = "┃"
     """Mark of the official score on the scale of an interval."""
     path: str = "›"
-    corner_top_left: str = "╭"
-    corner_top_right: str = "╮"
-    corner_bottom_left: str = "╰"
-    corner_bottom_right: str = "╯"
     top_left: str = "╭"
     top_right: str = "╮"
     bottom_left: str = "╰"
@@ -228,7 +223,6 @@ def is_ascii_preferred(env: Mapping[str, str]) -> bool:
 
 
 def is_colour_enabled(env: Mapping[str, str]) -> bool:
-    """Return whether to use colours."""
     return not env.get("NO_COLOR") and env.get("TERM", "") not in COLOURLESS_TERMINALS
 
 
@@ -270,7 +264,6 @@ def style(name: str) -> Style:
 
 
 def verdict_style(value: Any) -> str:
-    """Return the name of the style of a verdict."""
     if value is True:
         return "pass"
     if value is False:

@@ -47,13 +47,11 @@ class ProgressTimer:
         self._started = 0.0
 
     def start(self) -> None:
-        """Start the timer from zero."""
         self.stop()
         self._started = monotonic()
         self._timer = self._owner.set_interval(PROGRESS_INTERVAL, lambda: self._tell(monotonic() - self._started))
 
     def stop(self) -> None:
-        """Stop the timer."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None

@@ -71,11 +71,9 @@ class LineBar(Widget):
 
     @property
     def line(self) -> Line:
-        """Displayed line."""
         return self._line
 
     def show(self, line: Line) -> None:
-        """Show another line."""
         if line != self._line:
             self._line = line
             self.refresh()

@@ -107,7 +107,6 @@ class FilterLine(Vertical):
         self._show_message(hint, "dim")
 
     def close(self) -> None:
-        """Hide the line."""
         self.display = False
 
     def show_error(self, message: str, position: int | None) -> None:

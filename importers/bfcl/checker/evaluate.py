@@ -140,7 +140,6 @@ def _cache_key(calls: Calls, spelling: NameSpelling, category: str, v1: bool) ->
 
 
 def _apply_rule(calls: Calls, spelling: NameSpelling, item: DatasetItem, category: str, v1: bool) -> Evaluation:
-    """Check decoded calls by the rule of the category."""
     rule, _ = rule_for_category(category, v1)
     evaluation = Evaluation(_to_json_calls(calls), note=_no_verdict_note(item, category, v1))
     if evaluation.note:

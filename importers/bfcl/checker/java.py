@@ -18,7 +18,6 @@ PYTHON_TYPES: dict[str, type] = {
 }
 """Declared Java type -> type of the Python value."""
 TYPES_WITH_ELEMENTS = ("Array", "ArrayList")
-"""Types whose element type is checked."""
 
 LIST_OF = re.compile(r"new\s+ArrayList<\w*>\(Arrays\.asList\(")
 LIST_BRACES = re.compile(r"new\s+ArrayList<\w*>\(\)\s*\{\{\s*")

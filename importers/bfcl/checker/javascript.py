@@ -14,7 +14,6 @@ PYTHON_TYPES: dict[str, type] = {
 }  # fmt: skip
 """Declared JavaScript type -> type of the Python value."""
 TYPES_WITH_ELEMENTS = ("array",)
-"""Types whose element type is checked."""
 
 ROWS = re.compile(r"(?:\[|new\s+Array\()\s*\[")
 ROWS_END = {"[": re.compile(r"\]\s*\]"), "n": re.compile(r"\]\s*\)")}

@@ -90,7 +90,6 @@ def is_accepted_by_rule(parameter: ExpectedArgument, value: Any) -> bool:
 
 
 def applicable_rules(rules: Sequence[EquivalenceRule], function: str, argument: str) -> tuple[EquivalenceRule, ...]:
-    """Return the equivalence rules that apply to an argument."""
     return tuple(rule for rule in rules if rule.applies_to(function, argument))
 
 
@@ -148,7 +147,6 @@ class ExpectedArgument:
     to_list: bool
     """Whether a tuple is converted to a list."""
     equivalence_rules: tuple[EquivalenceRule, ...] = ()
-    """Equivalence rules that apply to the argument."""
 
     @cached_property
     def normalised_strings(self) -> frozenset[str]:

@@ -107,7 +107,6 @@ def _check_elements(values: list[Any], golden: list[Any] | str, v1: bool) -> Mis
 
 
 def check_value(parameter: ExpectedArgument, value: Any, v1: bool) -> Mismatch | None:
-    """Check the type and value of one argument."""
     if parameter.convert is not None:
         if type(value) is not str:
             language = "java" if parameter.language == "java" else "js"

@@ -20,7 +20,6 @@ def call_from_object(found: Any, arguments_key: str = "arguments") -> tuple[Any,
 
 
 def calls_from_objects(found: Any, arguments_key: str = "arguments") -> Calls:
-    """Return the calls of one call object or of a list of them."""
     if type(found) is dict:
         found = [found]
     if not isinstance(found, (list, tuple)):
@@ -35,7 +34,6 @@ def _require_list(found: Any) -> list[Any]:
 
 
 def decode_json(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode a JSON list of calls or one call."""
     return calls_from_objects(parse_json(require_text(result)))
 
 

@@ -198,8 +198,8 @@ async def test_folding_from_inside_leads_back_to_the_group(make_app, settled):
         await settled(pilot)
         await pilot.press("l", "j", "j", "h")
         lines = await settled(pilot)
-        assert lines[2].startswith("▌") and "▸ value_error:string" in lines[2][1:]
-        assert "type_error:simple" in lines[3]
+        assert lines[2].startswith("▌") and "▸ String is not an accepted value" in lines[2][1:]
+        assert "Value has the wrong type" in lines[3]
 
 
 @pytest.mark.sweep

@@ -229,6 +229,8 @@ class Session:
             SessionError: The store cannot be opened.
             CancelledError: The app is quitting.
         """
+        if self.is_leaving:
+            raise asyncio.CancelledError
         future = self._thread.submit(self._run_query, read)
         try:
             return await asyncio.wrap_future(future)

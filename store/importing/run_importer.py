@@ -270,7 +270,8 @@ class _Import:
     def __post_init__(self) -> None:
         index = read_store_index(self.workspace)
         planned = {build_run_key(self.workspace, plan.run) for plan in self.plans}
-        if not index.is_verified and planned.issuperset(index.runs):
+        is_writable = os.access(self.workspace.root, os.W_OK)
+        if not index.is_verified and is_writable and planned.issuperset(index.runs):
             index = StoreIndex(rebuild_reason=f"{self.workspace.store} was written by another user")
         self._index = index
 

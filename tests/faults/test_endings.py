@@ -90,6 +90,10 @@ def test_a_signal_leaves_the_app_and_restores_the_terminal(
 ) -> None:
     with OnTerminal(["open", sample], environ) as app:
         app.until("▌")
+        if keys:
+            app.until("1 Runs")
+            app.type("\x1b")
+            app.until("f filter")
         for key, shows in keys.items():
             app.type(key)
             app.until(shows)

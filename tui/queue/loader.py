@@ -94,6 +94,9 @@ class QueueLoader:
     async def load_runs(self) -> list[RunRow]:
         return await self._session.query(lambda store: store.fetch_runs())
 
+    async def load_progress(self, view: View) -> tuple[int, int] | None:
+        return await self._session.query(partial(count_progress, view))
+
     async def load_facets(self, view: View) -> Facets:
         """Load the filter values of the view's runs, regardless of the current filter."""
         if view.runs not in self._facets:
@@ -138,10 +141,14 @@ def load_page(request: QueueRequest, store: Store) -> QueuePage:
     position = None if item is None else store.find_position(view, item)
     cursor = max(0, min(request.position.line, total - 1)) if position is None else position
     window = cursor // WINDOW
-    progress = store.measure_progress(view.queue_file, store.annotator) if view.queue_file else []
     rows = store.fetch_page(view, window * WINDOW, WINDOW)
-    counts = (progress[0].done, progress[0].total) if progress else None
-    return QueuePage(total, cursor, window, rows, store.measure_columns(view), counts)
+    return QueuePage(total, cursor, window, rows, store.measure_columns(view), count_progress(view, store))
+
+
+def count_progress(view: View, store: Store) -> tuple[int, int] | None:
+    """Count the reviewed and all items of the annotator in the queue file. None without a queue file."""
+    progress = store.measure_progress(view.queue_file, store.annotator) if view.queue_file else []
+    return (progress[0].done, progress[0].total) if progress else None
 
 
 def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:

@@ -55,6 +55,8 @@ OverviewChoice = tuple[str, Any]
 """(menu of the queue, choice) that a line or a key of the overview opens, or ("adjudicate", None)."""
 MAX_ESTIMATED_RUNS = 12
 """Largest number of runs whose pass rates are estimated."""
+PANELS = ("runs", "reasons", "reviews", "scores", "next")
+"""Names of the lists, one in each panel, in the order of the digits."""
 WIDE, TALL = 100, 30
 """Smallest size of the screen, in columns and rows, at which all panels are shown with borders."""
 MAX_RUN_LINES = 10
@@ -148,11 +150,18 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         yield KeyLine()
 
     def on_mount(self) -> None:
+        if not self._has_lists:
+            return
         self._list("runs").focus()
         if self._session.shows_welcome:
             self._session.shows_welcome = False
             self._message = welcome_message(self.app)
         self._load()
+
+    @property
+    def _has_lists(self) -> bool:
+        """Whether the lists exist. They do not while the app quits."""
+        return len(self.query(OverviewList)) == len(PANELS)
 
     def _list(self, name: str) -> OverviewList:
         return self.query_one(f"#{name}", OverviewList)
@@ -163,8 +172,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     @property
     def _panel_names(self) -> list[str]:
-        names = ("runs", "reasons", "reviews", "scores", "next")
-        return [name for name in names if self.query_one(f"#{name}-panel").display]
+        return [name for name in PANELS if self.query_one(f"#{name}-panel").display]
 
     # -- reading
 
@@ -208,7 +216,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._draw()
 
     def _draw(self) -> None:
-        if not self.is_mounted or not self.size:
+        if not self.is_mounted or not self.size or not self._has_lists:
             return
         small = self.size.width < WIDE or self.size.height < TALL
         self.set_class(small, "-small")
@@ -271,7 +279,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._list(names[(names.index(here) + by) % len(names) if here in names else 0]).focus()
 
     def action_to_panel(self, number: int) -> None:
-        name = ("runs", "reasons", "reviews", "scores", "next")[number - 1]
+        name = PANELS[number - 1]
         if name in self._panel_names:
             self._list(name).focus()
 

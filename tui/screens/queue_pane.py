@@ -247,6 +247,17 @@ class QueuePane(Vertical):
         self.post_message(self.RunsLoaded(len(self._menus.runs)))
         self._load_estimate()
 
+    @work(exclusive=True, group="progress")
+    async def load_progress(self) -> None:
+        """Count the reviewed items of the queue file again after a review."""
+        page = self._page
+        if page is None or page.progress is None:
+            return
+        progress = await self._loader.load_progress(self._state.view)
+        if self._page is page:  # another page has its own count
+            self._page = replace(page, progress=progress)
+            self._draw_top()
+
     @work(exclusive=True, group="share")
     async def _load_estimate(self) -> None:
         """Load the estimated pass rate. This comes after all other queries, because it takes longest."""

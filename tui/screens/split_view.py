@@ -245,6 +245,7 @@ class SplitView(Horizontal):
     @work(exclusive=True, group="count")
     async def _reload_runs_later(self) -> None:
         await asyncio.sleep(COUNT_DELAY)
+        self._queue.load_progress()
         self._queue.load_runs()
 
     def on_item_pane_closed(self, closed: ItemPane.Closed) -> None:

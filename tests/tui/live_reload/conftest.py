@@ -97,5 +97,5 @@ async def until(pilot: Pilot[Any], holds: Callable[[list[str]], object]) -> list
 
 def cursor_line(lines: list[str]) -> tuple[int, str]:
     """Where the list's cursor is on the screen, and the item there."""
-    at = next(at for at, line in enumerate(lines) if line.startswith("▌"))
-    return at, lines[at].split()[1]
+    at = next(at for at, line in enumerate(lines) if line.startswith(("▌", "│ ▌")))
+    return at, lines[at].partition("▌")[2].split()[0]

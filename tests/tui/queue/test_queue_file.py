@@ -49,8 +49,9 @@ async def test_a_share_is_walked_in_its_order_and_every_answer_names_its_queue(
     order = order_of(app)
     async with app.run_test(size=(100, 30)) as pilot:
         lines = await settled(pilot)
-        assert "queue pilot · 0 of 8 reviewed · 1/8" in lines[2] and "your share" in lines[2]
-        assert [line.strip("▌▸ ").split()[0] for line in lines if "simple_" in line] == order
+        assert "› pilot " in lines[0] and " 0 of 8 reviewed " in lines[0]
+        assert "your share · queue pilot · 1/8" in lines[-3]
+        assert [line.strip("│▌ ").split()[0] for line in lines if "simple_" in line] == order
         await pilot.press("enter")
         for place, name in enumerate(order):
             shown = await settled(pilot)
@@ -61,7 +62,7 @@ async def test_a_share_is_walked_in_its_order_and_every_answer_names_its_queue(
             await pilot.press("p" if place < 6 else "f")
         await settled(pilot)
         await pilot.press("q")
-        assert "queue pilot · 8 of 8 reviewed" in (await settled(pilot))[2]
+        assert " 8 of 8 reviewed " in (await settled(pilot))[0]
     folder = app.session.folder
     assert folder is not None
     events = [json.loads(line) for line in (folder / "reviews" / "alice.jsonl").read_text().splitlines()]
@@ -90,7 +91,7 @@ async def test_the_corrected_rate_has_an_interval_when_a_sample_was_reviewed_and
     write_queue(
         store.workspace, store.create_queue(QueueRequest("pilot", View(), 8, "", ShareOptions(["alice"], seed=4)))
     )
-    async with app.run_test(size=(120, 30)) as pilot:
+    async with app.run_test(size=(100, 30)) as pilot:
         before = (await settled(pilot))[1]
         assert "[" not in before and "more for" not in before
         await pilot.press("enter")
@@ -104,3 +105,18 @@ async def test_the_corrected_rate_has_an_interval_when_a_sample_was_reviewed_and
         assert (said is None) is blind and ("[" in rates) is not blind
         if said is not None:
             assert float(said[1]) < float(said[2])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("blind", [False, True])
+async def test_in_two_panes_the_progress_counts_the_answer_at_once(
+    share: Callable[..., FcreviewApp], settled: Any, blind: bool
+) -> None:
+    async with share(blind=blind).run_test(size=(140, 30)) as pilot:
+        assert " 0 of 8 reviewed " in (await settled(pilot))[0]
+        await pilot.press("enter")
+        for done in (1, 2):
+            await settled(pilot)
+            await pilot.press("p")
+            top = (await settled(pilot))[0]
+            assert f" {done} of 8 reviewed " in top and "by all" not in top

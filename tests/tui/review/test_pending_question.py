@@ -76,24 +76,24 @@ def said(workspace: Workspace) -> list[tuple[Any, ...]]:
 async def test_the_queue_of_judged_items_leads_from_one_to_the_next(
     app: FcreviewApp, workspace: Workspace, settled: Any
 ) -> None:
-    async with app.run_test(size=(139, 30)) as pilot:
+    async with app.run_test(size=(240, 30)) as pilot:
         first = await settled(pilot)
-        assert first[0].split()[:2] == ["simple_0", "1/2"] and "verdict on: turn 1 call 1 equivalent" in first[-2]
+        assert "simple_0   1/2" in first[1] and "verdict on: turn 1 call 1 equivalent" in first[-2]
         await pilot.press("f")
         second = await settled(pilot)
         assert "overrides judge gpt" in second[-2] and "city hallucinated" in second[-2]
         assert any("get_weather" in line and "you ✗" in line for line in second)
         await pilot.press("p")
         third = await settled(pilot)
-        assert third[0].split()[0] == "simple_0" and any("you no" in line for line in third)
+        assert "simple_0   1/2" in third[1] and any("you no" in line for line in third)
         await pilot.press("2")
         fourth = await settled(pilot)
-        assert fourth[0].split()[:2] == ["simple_2", "2/2"] and "turn 1 call 1 equivalent" in fourth[-2]
+        assert "simple_2   2/2" in fourth[1] and "turn 1 call 1 equivalent" in fourth[-2]
         await pilot.press("p")
         last = await settled(pilot)
-        assert "queue complete" in last[-2] and "you ◐" in last[0]
+        assert "queue complete" in last[-2] and "you ◐" in last[1]
         await pilot.press("q")
-        assert any("simple_2" in line and "◐" in line for line in await settled(pilot))
+        assert any("▌  simple_2  ◐ " in line for line in await settled(pilot))
     assert said(workspace) == [
         ("simple_0", CALL, "equivalent", False, True),
         ("simple_0", ARGUMENT, "hallucinated", False, True),

@@ -31,9 +31,9 @@ async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> Non
         assert isinstance(person.app.screen, AgreementScreen)
         assert f"agreement overall · {len(wanted)} figures" in lines[0]
         for each in wanted:
-            value, interval = format_value_and_interval(each)
+            value, interval = ("–" if cell == "·" else cell for cell in format_value_and_interval(each))
             said = [
-                line for line in lines if format_coefficient_name(each) in line and value in line and interval in line
+                line for line in lines if format_coefficient_name(each) in line and f" {value}  {interval} " in line
             ]
             assert said, each
         assert "by category" in (await person.press("tab", "tab"))[0]
@@ -42,17 +42,21 @@ async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> Non
         assert isinstance(person.app.screen, QueueScreen)
 
 
+def listed_ids(lines: list[str]) -> list[str]:
+    """The ids in the rows of the list, which stands in a frame on the left."""
+    rows = [line.split("│")[1] for line in lines if line.startswith("│")]
+    return [word for row in rows for word in row.split() if word.startswith("simple_")]
+
+
 @pytest.mark.sweep
 async def test_a_figure_opens_the_items_it_was_made_from(workspace: Workspace) -> None:
     async with adjudicating(workspace, (120, 40), adjudicate=False) as person:
         lines = await person.press("a")
         at = next(at for at, line in enumerate(lines) if "not blind · completeness" in line)
         await person.press(*["j"] * (at - 1), "enter")
-        shown = [line for line in person.lines if "simple_" in line]
-        assert len(shown) == 1
-        assert "simple_2" in shown[0]
+        assert listed_ids(person.lines) == ["simple_2"]
         await person.press("F")
-        assert len([line for line in person.lines if "simple_" in line]) == 4
+        assert sorted(listed_ids(person.lines)) == [f"simple_{at}" for at in range(4)]
 
 
 async def test_where_nobody_reviewed_it_says_so(imported: Imported, tmp_path: Path) -> None:

@@ -32,13 +32,13 @@ NAME = re.compile(r"[\w.]+")
 MIN_VALUE_CELLS = 5
 """Smallest width, in cells, of a value that is cut."""
 MIN_DIFFERENCE_CELLS = 14
-"""Smallest width, in cells, of the first difference beside a verdict column or a long id."""
+"""Smallest width, in cells, of the first difference beside a long id."""
 PREFERRED_DIFFERENCE_CELLS = 30
 """Width, in cells, of the first difference before long ids are shown in full."""
-MIN_ID_CELLS = 18
+MIN_ID_CELLS = 16
 """Smallest width of an id, in cells."""
 COMFORTABLE_DIFFERENCE_CELLS = 24
-"""Smallest width, in cells, of the first difference in a list that also shows the category."""
+"""Smallest width, in cells, of the first difference in a list that also shows other verdicts or the category."""
 MIN_COLUMN_CELLS = 8
 """Smallest width, in cells, of a column that holds text."""
 LEAD_CELLS = 3
@@ -72,10 +72,10 @@ class QueueColumns:
             names.discard(name)
             verdicts = [(each, len(title)) for each, title in VERDICT_COLUMNS if each in names or each == "you"]
             rest = cells - LEAD_CELLS - sum(size + 1 for _, size in verdicts) - 1 - (model + 1 if model else 0)
-            if rest - least_id - 1 >= MIN_DIFFERENCE_CELLS:
+            if rest + max(model - MIN_COLUMN_CELLS, 0) - least_id - 1 >= COMFORTABLE_DIFFERENCE_CELLS:
                 break
-        if model and rest - least_id - 1 < MIN_DIFFERENCE_CELLS:
-            rest, model = rest + model - MIN_COLUMN_CELLS, MIN_COLUMN_CELLS
+        spare = min(max(PREFERRED_DIFFERENCE_CELLS - (rest - least_id - 1), 0), max(model - MIN_COLUMN_CELLS, 0))
+        rest, model = rest + spare, model - spare
         item = min(max(widths.item, 4), max(rest - 1 - PREFERRED_DIFFERENCE_CELLS, least_id))
         item = min(item, max(rest - 1 - MIN_DIFFERENCE_CELLS, MIN_ID_CELLS))
         columns = [("item", item)] + ([("model", model)] if model else [])
@@ -92,6 +92,7 @@ class QueueColumns:
 
 
 EMPTY_COLUMNS = QueueColumns(())
+NO_LABELS: Mapping[str, str] = {}
 
 
 def shown_error_type(row: QueueRow) -> str:
@@ -114,10 +115,11 @@ def queue_heading_line(columns: QueueColumns) -> Line:
     return ((" " * (LEAD_CELLS - 1) + cells, "dim"),)
 
 
-def queue_row_line(row: QueueRow, columns: QueueColumns, label: str | None = None) -> Line:
+def queue_row_line(row: QueueRow, columns: QueueColumns, labels: Mapping[str, str] = NO_LABELS) -> Line:
     """Return the line of a row: a flag, then the cells.
 
-    The flag is `i` for import issues, or the symbol of a stale review. `label`: short form of the id, see `short_ids`.
+    The flag is `i` for import issues, or the symbol of a stale review. `labels`: short forms of ids and names of runs,
+    see `short_ids`.
     """
     flag: StyledText = ("i", "warn") if row.n_issues else (symbols().stale, "warn") if row.stale else (" ", "")
     parts: list[StyledText] = [flag]
@@ -126,16 +128,15 @@ def queue_row_line(row: QueueRow, columns: QueueColumns, label: str | None = Non
         if name == "difference":
             parts += _difference_cell(row, size, columns.shows_question)
         else:
-            parts.append(_format_cell(row, name, size, label))
+            parts.append(_format_cell(row, name, size, labels))
     return tuple(parts)
 
 
-def _format_cell(row: QueueRow, column: str, size: int, label: str | None) -> StyledText:
+def _format_cell(row: QueueRow, column: str, size: int, labels: Mapping[str, str]) -> StyledText:
     match column:
-        case "item":
-            return pad(label or truncate_middle(sanitize(row.id), size), size), ""
-        case "model":
-            return pad(truncate_middle(sanitize(row.run_name or row.model), size, 1 / 2), size), "dim"
+        case "item" | "model":
+            text = row.id if column == "item" else row.run_name or row.model
+            return pad(labels.get(text) or truncate_middle(sanitize(text), size), size), "" if text is row.id else "dim"
         case "category":
             return pad(truncate_middle(sanitize(row.category), size), size), "dim"
         case _:

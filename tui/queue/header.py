@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
+from fcreview.store.queries.run_lists import folder_label
 from fcreview.store.rows import PARTIAL_QUEUES, RunRow, View
 from fcreview.tui.queue.state import SHUFFLED
 from fcreview.tui.text.graphics import bar
@@ -84,6 +85,22 @@ UNREVIEWED_TERMS = ("-reviewed", "you:none", "you:unknown")
 def run_title(run: RunRow) -> str:
     """Return the run's title: benchmark, version and language, sanitized."""
     return sanitize(run.info.full_title)
+
+
+def label_runs(runs: Sequence[RunRow]) -> dict[int, str]:
+    """Return the model of each run, by run number, with what distinguishes it from other runs of the model, sanitized.
+
+    That is the benchmark with its version and language, the folder or the date of the run, or the run number.
+    """
+    labels = {run.run: sanitize(run.info.model) for run in runs}
+    for describe in (run_title, lambda run: sanitize(folder_label(run)), lambda run: f"#{run.run}"):
+        groups: dict[str, list[RunRow]] = {}
+        for run in runs:
+            groups.setdefault(labels[run.run], []).append(run)
+        for group in groups.values():
+            if len({describe(run) for run in group}) > 1:
+                labels.update((run.run, f"{labels[run.run]} {symbols().separator} {describe(run)}") for run in group)
+    return labels
 
 
 def join_run_titles(runs: Sequence[RunRow]) -> str:

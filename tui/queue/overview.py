@@ -6,7 +6,7 @@ For a blind annotator the overview has the runs without rates and the annotator'
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,8 @@ from fcreview.stats.estimation import PassRateEstimate
 from fcreview.store.queues.queue_file import QueueError, ShareProgress, queue_names
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.store.store import Store
-from fcreview.tui.queue.header import join_run_titles, sum_rates
+from fcreview.tui.queue.columns import short_ids
+from fcreview.tui.queue.header import join_run_titles, label_runs, sum_rates
 from fcreview.tui.text.graphics import bar, heat_cell, interval_bar
 from fcreview.tui.text.lines import (
     Line,
@@ -167,17 +168,18 @@ class RunTable:
 
 def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first: int) -> RunTable:
     """Lay out the runs. `first`: index of the first category to show, in the order of `list_categories`."""
-    names = [sanitize(run.info.model) for run in runs]
-    longest = max(map(display_width, names), default=0)
+    labels = label_runs(overview.runs)
+    longest = max((display_width(labels[run.run]) for run in runs), default=0)
     if overview.blind:
         size = max(MIN_NAME_CELLS, min(longest, cells - 24))
+        names = _fit_names(labels, runs, size)
         lines = [
-            _join(make_line(pad(truncate_middle(name, size), size)), make_line(_own_progress(run), "dim"))
-            for name, run in zip(names, runs, strict=True)
+            _join(make_line(name), make_line(_own_progress(run), "dim")) for name, run in zip(names, runs, strict=True)
         ]
         return RunTable(make_line(pad("run", size) + "  reviewed by you", "dim"), lines, 0)
     categories = list_categories(runs)[first:]
-    size = max(MIN_NAME_CELLS, min(longest, MAX_NAME_CELLS if cells >= 100 else 22))
+    size = max(MIN_NAME_CELLS, min(longest, MAX_NAME_CELLS if cells >= 100 else 30))
+    names = _fit_names(labels, runs, size)
     bar_cells = RATE_BAR_CELLS if cells >= 100 else 0
     rates = [_overall_rate(run) for run in runs]
     rate_cells = max([RATE_CELLS, *map(display_width, rates)])
@@ -192,13 +194,19 @@ def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first: int
     lines = []
     for name, rate, run in zip(names, rates, runs, strict=True):
         passes, known = _overall(run)
-        line: list[StyledText] = [(pad(truncate_middle(name, size), size), "strong")]
+        line: list[StyledText] = [(name, "strong")]
         line.append((" " + rate.rjust(rate_cells), "strong" if known == run.n_items else "dim"))
         line += [(" ", ""), *(bar(passes / known if known else 0, bar_cells) if bar_cells else ()), (" ", "")]
         for category in shown:
             line += [(" ", ""), heat_cell(_category_rate(run, category), HEAT_CELLS)]
         lines.append(tuple(line))
     return RunTable(tuple(heading), lines, len(categories) - len(shown))
+
+
+def _fit_names(labels: Mapping[int, str], runs: Sequence[RunRow], cells: int) -> list[str]:
+    """Return the labels of runs, each `cells` wide. Different labels stay different."""
+    shortened = short_ids(list(dict.fromkeys(labels[run.run] for run in runs)), cells)
+    return [pad(shortened.get(labels[run.run], labels[run.run]), cells) for run in runs]
 
 
 def _own_progress(run: RunRow) -> str:
@@ -291,8 +299,8 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], cells: int) -> list[
     bar_cells = max(cells - size - fixed, 0) if overview.estimates else 0
     heading = pad("run", size) + "  official corrected" + ("  estimated, 95 % CI" if overview.estimates else "")
     lines = [make_line(truncate(heading, cells), "dim")]
-    for run in runs:
-        name = pad(truncate_middle(sanitize(run.info.model), size), size)
+    names = _fit_names(label_runs(overview.runs), runs, size)
+    for name, run in zip(names, runs, strict=True):
         official = _short_rate(run.official_pass, run.official_known, run.n_items)
         corrected = _short_rate(run.effective_pass, run.effective_known, run.n_items)
         line: list[StyledText] = [(name, ""), (official.rjust(10), ""), (corrected.rjust(10), "strong")]

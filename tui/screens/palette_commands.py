@@ -22,7 +22,7 @@ from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.store.queries.run_lists import folder_label
 from fcreview.tui.command_forms import FORMS
 from fcreview.tui.exports import path_exists
-from fcreview.tui.queue.header import run_title
+from fcreview.tui.queue.header import label_runs, run_title
 from fcreview.tui.queue.state import ALL_RUNS, available_orders
 from fcreview.tui.text.fuzzy import FuzzyMatch, match_words
 from fcreview.tui.text.lines import truncate
@@ -193,11 +193,7 @@ def comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     runs = context.runs
     if context.state.blind or len(runs) < 2:
         return
-    names = {run.run: sanitize(run.info.model) for run in runs}
-    name_counts = Counter(names.values())
-    for run in runs:
-        if name_counts[names[run.run]] > 1:
-            names[run.run] += f" (run {run.run})"
+    names = label_runs(runs)
     ask = partial(context.run_with_argument, "compare A B", context.compare, lambda _: False)
     yield PaletteCommand("compare", "compare", ask, "two runs, by number or model", argument="A B")
     for a, b in combinations(runs[:MAX_COMPARED_RUNS], 2):

@@ -291,10 +291,9 @@ TWO_PANES_MIN_WIDTH = 120
 """Smallest screen width, in cells, at which list and item are shown side by side."""
 MIN_LIST_WIDTH = 50
 LIST_WIDTH = 66
-"""Width of the list pane, in cells, before it grows beyond what most first differences need."""
-MAX_LIST_WIDTH = 100
-LIST_PERCENT = 42
-"""Share of a screen, in percent, that a list pane gets until it is `LIST_WIDTH` wide."""
+"""Width of the list pane, in cells, beside the item and function docs, before it grows."""
+MAX_LIST_WIDTH, MAX_PAIR_LIST_WIDTH = 100, 76
+"""Largest widths of the list pane, in cells: beside item and function docs, and beside the item only."""
 MIN_ITEM_WIDTH = 90
 """Width, in cells, that the item text keeps beside function docs: names, and about 40 cells for each of the two
 values."""
@@ -307,7 +306,7 @@ THREE_PANES_MIN_WIDTH = LIST_WIDTH + 1 + MIN_ITEM_WIDTH + 1 + MIN_DOCS_WIDTH
 def list_pane_width(screen_width: int) -> int:
     """Return the width of the list pane. The rest, except a divider of one cell, is the item pane."""
     if screen_width < THREE_PANES_MIN_WIDTH:
-        return max(MIN_LIST_WIDTH, min(screen_width * LIST_PERCENT // 100, LIST_WIDTH))
+        return min(MIN_LIST_WIDTH + max(screen_width - TWO_PANES_MIN_WIDTH, 0) * 5 // 8, MAX_PAIR_LIST_WIDTH)
     return min(LIST_WIDTH + (screen_width - THREE_PANES_MIN_WIDTH) // 3, MAX_LIST_WIDTH)
 
 

@@ -213,7 +213,7 @@ class QueueList(LineList):
         self._blind = False
         self._windows: OrderedDict[int, list[QueueRow]] = OrderedDict()
         self._requested: set[int] = set()
-        self._short_ids: dict[tuple[int, int], dict[str, str]] = {}
+        self._short_ids: dict[tuple[int, int, int], dict[str, str]] = {}
 
     def show_view(self, total: int, cursor: int, extent: ColumnWidths) -> None:
         """Show another view of `total` rows and drop all loaded rows. `extent` gives the column widths of its rows."""
@@ -250,16 +250,21 @@ class QueueList(LineList):
         row = self.row_at(index)
         if row is None:
             return ((" " + symbols().ellipsis, "dim"),)
-        return queue_row_line(row, self.columns, self._labels(index // WINDOW).get(row.id))
+        return queue_row_line(row, self.columns, self._labels(index // WINDOW))
 
     def _labels(self, window: int) -> dict[str, str]:
-        """Return the short forms of the ids in a window, see `short_ids`."""
-        cells = dict(self.columns.columns).get("item", 0)
-        if self._extent.item <= cells:
-            return {}
-        if (window, cells) not in self._short_ids:
-            self._short_ids[window, cells] = short_ids([row.id for row in self._windows[window]], cells)
-        return self._short_ids[window, cells]
+        """Return the short forms of the ids and of the names of runs in a window, see `short_ids`."""
+        sizes = dict(self.columns.columns)
+        cells, model = sizes.get("item", 0), sizes.get("model", 0)
+        key = (window, cells, model)
+        if key not in self._short_ids:
+            rows, labels = self._windows[window], {}
+            if self._extent.item > cells:
+                labels = short_ids([row.id for row in rows], cells)
+            if self._extent.model > model:
+                labels |= short_ids(list({row.run_name or row.model: 0 for row in rows}), model)
+            self._short_ids[key] = labels
+        return self._short_ids[key]
 
     def move_cursor(self, index: int) -> None:
         super().move_cursor(index)

@@ -73,7 +73,7 @@ class Panel(Vertical):
         """Draw the rows of title and facts that change. Textual would draw the content too."""
         before = self._border_title, self._border_subtitle
         self._border_title, self._border_subtitle = Content(self._title), Content(self._facts)
-        if self.has_class("-flat") and self._shows_flat_facts:
+        if self.has_class("-flat") and self._title:
             self._border_title = self._flat_title()
         if not self.is_mounted:
             return
@@ -87,8 +87,11 @@ class Panel(Vertical):
                 self.refresh(Region(-left, row, width, 1))
 
     def _flat_title(self) -> Content:
+        """Return the title between blanks, which Textual adds only where a border has corners."""
+        if not self._shows_flat_facts:
+            return Content(f" {self._title} ")
         room = self.outer_size.width - FLAT_MARGIN - display_width(self._title)
         facts = truncate(self._facts, max(room - 3, 1))
         filler = symbols().rule * max(room - display_width(facts), 1)
         dim = Style.from_rich_style(style("dim") + RichStyle(bold=False))
-        return Content.assemble(self._title, (f" {filler} ", dim), (facts, dim))
+        return Content.assemble(f" {self._title}", (f" {filler} ", dim), (f"{facts} ", dim))

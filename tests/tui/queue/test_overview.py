@@ -10,6 +10,7 @@ from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, group_clusters
 from fcreview.stats.estimation import PassRateEstimate
 from fcreview.store.queues.queue_file import ShareProgress
 from fcreview.store.rows import RunRow
+from fcreview.tui.queue.header import label_runs
 from fcreview.tui.queue.overview import (
     Overview,
     QueueProgress,
@@ -116,6 +117,27 @@ def test_next_actions_start_with_disagreements() -> None:
     ]
     assert own_queue(overview) == "judge"
     assert own_queue(replace(overview, queues=queues[:1])) is None
+
+
+def test_runs_of_one_model_are_told_apart_in_every_panel() -> None:
+    alike = run_row("maple-8b")
+    runs = [
+        replace(alike, run=1),
+        replace(alike, run=2, info=replace(alike.info, language="zh")),
+        replace(alike, run=3, info=replace(alike.info, path="a/2024-07-24/result/maple-8b")),
+        replace(alike, run=4, info=replace(alike.info, path="a/2024-07-24/result/maple-8b")),
+        run_row("birch", run=5),
+    ]
+    labels = label_runs(runs)
+    assert labels[5] == "birch" and labels[2] == "maple-8b · bfcl V4 zh"
+    assert labels[3] == "maple-8b · bfcl V4 · 2024-07-24 · #3" and len(set(labels.values())) == 5
+    for cells in (60, 80, 120):
+        for lines in (
+            run_table(Overview(runs, "alice"), runs, cells, 0).lines,
+            score_lines(Overview(runs, "a"), runs, cells),
+        ):
+            assert len({plain_text(line).split("  ")[0] for line in lines}) >= 5
+            assert all(line_width(line) <= cells for line in lines)
 
 
 def test_scores_have_a_dash_where_verdicts_are_missing() -> None:

@@ -87,3 +87,4 @@ async def test_the_small_overview_fits_80_columns(make_app: Any, settled: Any) -
         text = "\n".join(lines)
         assert all(part in text for part in ("birch-8b", "String is not an accepted value", "Review 2 failures")), text
         assert "open" in lines[-1] and "help" in lines[-1]
+        assert any(line.startswith("─ 1 Runs ─") for line in lines), "blanks around the title"

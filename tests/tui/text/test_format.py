@@ -20,6 +20,7 @@ from fcreview.tui.text.lines import (
     format_pass_rate,
     key_hints_line,
     line_width,
+    list_pane_width,
     plain_text,
     table_lines,
     truncate,
@@ -210,6 +211,16 @@ def test_different_ids_look_different(ids, cells):
     assert all(display_width(label) <= cells for label in labels.values())
     shown = ["live_a_parallel_0-1", "live_b_parallel_0-1", "live_c_parallel_0-1"]
     assert len(set(short_ids(shown, 12).values())) == 3
+
+
+def test_the_first_difference_keeps_room_beside_ids_and_models():
+    """At 160 columns, the list has 71 cells within its border."""
+    assert list_pane_width(160) == 75 and list_pane_width(120) == 50
+    wide = ColumnWidths(
+        item=40, model=24, category=20, has_rule=True, has_difference=True, constant=frozenset({"official"})
+    )
+    assert dict(QueueColumns.fit(71, wide).columns)["difference"] >= 28
+    assert dict(QueueColumns.fit(46, wide).columns)["difference"] >= 12
 
 
 def test_a_failure_whose_calls_are_equal_says_so():

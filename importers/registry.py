@@ -66,6 +66,13 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
         ),
     ),
     Importer(
+        "tau", "tau-bench", "JSON arrays of {task_id, reward, info, traj}",
+        tags=(  # fault types of the error identification in the tau-bench repository, and of the viewer of tau2-bench
+            "goal partially completed", "used wrong tool", "used wrong tool argument", "took unintended action",
+            "logical", "hallucination", "unresponsive", "early termination", "transcription", "vad",
+        ),
+    ),
+    Importer(
         "generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs",
         version=3, aggregates_rows=True, needs_part_verdicts=True,
     ),

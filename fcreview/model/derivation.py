@@ -28,6 +28,9 @@ golden ones. If they are not, the evaluator ignores that the judge accepts the a
 DECLINE_KEY = "expected"
 """Metadata key of HammerBench items that the model should decline, because no available function is suitable."""
 
+REWARD_PARTS = "reward parts"
+"""Metadata key of tau-bench items: part that counts for the reward -> value from 0 to 1, None if unknown."""
+
 
 def _arguments_verdict(verdict: Any, metadata: Metadata) -> bool | None:
     return verdict if isinstance(verdict, bool) and DECLINE_KEY not in metadata else None
@@ -51,6 +54,10 @@ def _has_golden_act(labels: Any, metadata: Metadata) -> bool | None:
     return bool(set(labels) & set(golden)) if isinstance(labels, list) and isinstance(golden, list) else None
 
 
+def _is_full_reward(reward: Any, metadata: Metadata) -> bool | None:  # noqa: ARG001
+    return abs(reward - 1) <= 1e-6 if isinstance(reward, (int, float)) and not isinstance(reward, bool) else None
+
+
 _PART = "part"
 """Stands for the address of any turn, call or argument."""
 _ITEM_VERDICT = (ITEM, CORRECT)
@@ -67,6 +74,10 @@ _RULES: dict[str, dict[TargetCriterion, tuple[Rule, ...]]] = {
         _ITEM_VERDICT: (((ITEM, "rejected"), lambda verdict, metadata: verdict if DECLINE_KEY in metadata else None),),
     },
     "confetti": {_ITEM_VERDICT: (((RESPONSE, "dialog_act"), _has_golden_act),)},
+    "tau": {
+        (ITEM, "reward"): ((_ITEM_VERDICT, lambda verdict, _: float(verdict) if isinstance(verdict, bool) else None),),
+        _ITEM_VERDICT: (((ITEM, "reward"), _is_full_reward),),
+    },
     "complexfuncbench": {(_PART, "equivalent"): (((_PART, CORRECT), lambda verdict, _: verdict),)},
 }
 """Benchmark -> target and criterion -> rules. The first rule whose target and criterion have a verdict decides."""

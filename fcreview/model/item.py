@@ -84,6 +84,11 @@ class Extra:
     compared_with: dict[str, int] | None = None
     """Address of an unpaired predicted call -> `Call.index` of the golden call that the benchmark compared it with. The
     item screen shows both."""
+    uncounted_states: str | None = None
+    """States of call pairs that are no error by the benchmark's rules, such as `+` where additional calls are allowed,
+    or `-!+` where the golden calls are one way among many and only their effect counts."""
+    user_calls: list[list[int]] | None = None
+    """[turn, `Call.index`] of each predicted call that the simulated user made instead of the model."""
     accepted_answers: list[Any] | None = None
     """Accepted final answers, if the benchmark judges an answer instead of calls: JSON values, any one of which passes.
     Shown together with `final_answer`, also in blind review."""
@@ -151,9 +156,10 @@ GOLDEN_CALL = "golden call"
 """`Message.name` of a golden call from earlier in the dialogue. The content of the message is the call as JSON."""
 SourceName = Literal["official", "rule", "judge", "human"]
 """Source of a verdict. The source `rule` means that fcreview recomputed the verdict."""
-DiffState = Literal["=", "~", "!", "-", "+"]
+DiffState = Literal["=", "~", "!", "-", "+", " "]
 """Result of a comparison: equal, equal after the benchmark's normalisation, different, missing in the prediction, or
-not in the golden answer."""
+not in the golden answer. Screens show an additional call that the benchmark allows (`Extra.uncounted_states`) as a
+blank; files and the store have no blank."""
 
 T = TypeVar("T")
 

@@ -177,7 +177,7 @@ def _parse_irregular_line(
     long_numbers: list[str] = []
     try:
         parsed = _load_json(text, long_numbers)
-        value = _clean_value(parsed, MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0)
+        value = clean_value(parsed, MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0)
     except RecursionError:
         yield ImportIssue(name, line, "nested too deeply to be read", make_excerpt(body), severity="error")
         return
@@ -195,14 +195,15 @@ def _parse_irregular_line(
 
 def _load_json(text: str, long_numbers: list[str]) -> Any:
     """Parse JSON. An integer that Python does not convert becomes text, which is also added to `long_numbers`."""
+    return json.loads(text, parse_int=lambda digits: parse_integer(digits, long_numbers))
 
-    def parse_integer(digits: str) -> int | str:
-        if len(digits) <= MAX_DIGITS:
-            return int(digits)
-        long_numbers.append(f"{digits[:20]}… (a number of {len(digits):,} digits)")
-        return long_numbers[-1]
 
-    return json.loads(text, parse_int=parse_integer)
+def parse_integer(digits: str, long_numbers: list[str]) -> int | str:
+    """Convert an integer, or return text that is also added to `long_numbers` if Python does not convert it."""
+    if len(digits) <= MAX_DIGITS:
+        return int(digits)
+    long_numbers.append(f"{digits[:20]}… (a number of {len(digits):,} digits)")
+    return long_numbers[-1]
 
 
 def _has_too_many_values(body: bytes) -> bool:
@@ -221,7 +222,7 @@ def _describe_json_error(body: bytes, error: ValueError, is_terminated: bool) ->
     return f"not JSON: {error}"
 
 
-def _clean_value(value: Any, max_length: int | None, depth: int) -> Any:
+def clean_value(value: Any, max_length: int | None = None, depth: int = 0) -> Any:
     """Escape lone surrogates as `\\udXXX` and cut long strings. Raises RecursionError beyond MAX_DEPTH levels."""
     if depth > MAX_DEPTH:
         raise RecursionError
@@ -230,9 +231,9 @@ def _clean_value(value: Any, max_length: int | None, depth: int) -> Any:
             value = f"{value[:max_length]} … [{len(value) - max_length:,} more characters]"
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, list):
-        return [_clean_value(part, max_length, depth + 1) for part in value]
+        return [clean_value(part, max_length, depth + 1) for part in value]
     if isinstance(value, dict):
-        return {_clean_value(k, max_length, depth): _clean_value(v, max_length, depth + 1) for k, v in value.items()}
+        return {clean_value(k, max_length, depth): clean_value(v, max_length, depth + 1) for k, v in value.items()}
     return value
 
 

@@ -50,6 +50,8 @@ def test_every_field_is_stored() -> None:
         golden_reply="No tool fits.",
         golden_labels=["inform"],
         compared_with={"turn:1/call:9": 5},
+        uncounted_states="+",
+        user_calls=[[0, 1]],
         accepted_answers=["7"],
         final_answer="8",
         score_record=RecordLocation("s.json", 2, 9, 4),

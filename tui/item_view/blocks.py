@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -166,8 +166,13 @@ class IndexedItem:
         """Maps (turn, call index) to a golden call."""
         self.predicted_calls = {(call.turn, call.index): call for call in item.predicted}
         """Maps (turn, call index) to a predicted call."""
-        self.pairs = _group_by(item.pairs, lambda pair: pair.turn)
+        self.uncounted_states = item.extra.uncounted_states or ""
+        """States of pairs that are no error by the benchmark's rules."""
+        pairs = [replace(p, state=" ") if p.state == "+" in self.uncounted_states else p for p in item.pairs]
+        self.pairs = _group_by(pairs, lambda pair: pair.turn)
         """Maps a turn to its pairs of golden and predicted calls."""
+        self.user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
+        """(turn, call index) of the predicted calls that the simulated user made."""
         self.messages = _group_by(item.messages, lambda message: message.turn)
         self.step_numbers = number_steps(item)
         """Maps (turn, step) to the displayed number of the step, which counts from 1."""

@@ -55,7 +55,7 @@ def is_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> 
         return False
     in_trajectory = indexed.is_trajectory and not indexed.only_last_turn_judged
     has_neighbours = len(indexed.pairs[pair.turn]) > 1 or in_trajectory
-    return (pair.state in "=~" and has_neighbours) or (pair.state in "-+" and in_trajectory)
+    return (pair.state in "=~" and has_neighbours) or (pair.state in "-+ " and in_trajectory)
 
 
 def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: DisplayOptions) -> list[Block]:
@@ -176,14 +176,18 @@ def compared_golden_call(indexed: IndexedItem, pair: CallPair, address: str) -> 
 def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str]:
     """Return the remarks for the heading of a pair.
 
-    The remarks are another spelling of the function name, an earlier duplicate of the call, and the golden call with
-    which the benchmark compared the predicted call.
+    The remarks are the simulated user as caller, a golden call that does not count, another spelling of the function
+    name, an earlier duplicate of the call, and the golden call with which the benchmark compared the predicted call.
     """
     golden, predicted = indexed.calls_of(pair)
     remarks: list[str] = []
+    if predicted is not None and (pair.turn, predicted.index) in indexed.user_calls:
+        remarks.append("by the simulated user")
+    if pair.state in "-!" and pair.state in indexed.uncounted_states and not indexed.hide_verdicts:
+        remarks.append("does not count")
     if golden and predicted and golden.name != predicted.name and all(place.path for place in pair.diff):
         remarks.append(f"predicted as {predicted.name}")
-    if predicted is not None and pair.state in "!+" and (duplicate := indexed.find_duplicate(predicted)):
+    if predicted is not None and pair.state in "!+ " and (duplicate := indexed.find_duplicate(predicted)):
         remarks.append(f"duplicate of {duplicate}")
     if (compared := compared_golden_call(indexed, pair, address)) is not None:
         number = next((n for n, other in enumerate(indexed.pairs[pair.turn], 1) if other.golden == compared.index), 0)
@@ -194,6 +198,8 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
 def _pair_rows(pair: CallPair, golden: Call | None, predicted: Call | None) -> list[ArgumentRow]:
     """Return the rows of the table. The row for the call as a whole is included only if both calls exist."""
     rows = build_argument_rows(golden, predicted, pair.diff)
+    if pair.state == " ":
+        rows = [replace(row, state="=") for row in rows]
     return rows if golden and predicted else [row for row in rows if row.path]
 
 

@@ -179,7 +179,7 @@ def group_repeats(events: Sequence[TimelineEvent]) -> list[TimelineEvent | Repea
 def _is_repeat(first: TimelineEvent, second: TimelineEvent) -> bool:
     """Whether two events are equal calls without a golden call, or equal messages of the assistant."""
     if first.call is not None and second.call is not None:
-        extra = first.pair is not None and second.pair is not None and first.pair.state == second.pair.state == "+"
+        extra = first.pair is not None and second.pair is not None and first.pair.state == second.pair.state in "+ "
         return extra and is_same_call(first.call, second.call)
     if first.message is not None and second.message is not None:
         one, other = first.message, second.message

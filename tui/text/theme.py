@@ -273,7 +273,7 @@ def verdict_style(value: Any) -> str:
     return "disputed" if value == "disputed" else "unsure"
 
 
-STATE_STYLES = {"=": "equal", "~": "normalised", "!": "differs", "-": "missing", "+": "extra"}
+STATE_STYLES = {"=": "equal", "~": "normalised", "!": "differs", "-": "missing", "+": "extra", " ": "dim"}
 """Style names by the state of an argument: equal, equivalent, different, missing or unexpected."""
 
 

@@ -1,0 +1,130 @@
+"""Conversation of a simulation as messages and calls of an item.
+
+A turn begins with a user message after the agent acted. Each message of the agent is a step. The simulated user may
+call tools of its own; such a message is a step too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fcreview.importers.common.records import shorten_question
+from fcreview.model.item import Call, Item, Message, Role
+
+SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
+"""`Message.name` of the instruction that the simulated user gets and the agent does not see."""
+ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+
+
+@dataclass(slots=True)
+class ToolCall:
+    name: str
+    arguments: dict[str, Any] | None
+    raw: str | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class ConversationMessage:
+    """A message in the form that both versions share."""
+
+    role: Role
+    content: str
+    calls: list[ToolCall] = field(default_factory=list)
+    name: str | None = None
+    """Function that returned the result, for the role `tool`."""
+
+
+@dataclass(slots=True)
+class _Cursor:
+    """Position of the next message, from 0."""
+
+    turn: int = 0
+    step: int = -1
+    index: int = 0
+    """Number of calls in the turn."""
+    agent_acted: bool = False
+    """Whether the agent acted in this turn."""
+    user_called: bool = False
+    """Whether the simulated user called a tool in this turn."""
+    started: bool = False
+    """Whether a user spoke, or the agent acted."""
+
+    def start_turn(self) -> None:
+        self.turn, self.step, self.index, self.agent_acted, self.user_called = self.turn + 1, -1, 0, False, False
+
+
+def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> list[int]:
+    """Add messages and calls to an item. Returns the turn, from 0, of each message."""
+    cursor, turns = _Cursor(), []
+    user_calls: list[list[int]] = []
+    for at, message in enumerate(messages):
+        is_last = at == len(messages) - 1
+        step = _place_message(message, cursor, is_last=is_last)
+        turns.append(cursor.turn)
+        if message.content or not message.calls:
+            item.messages.append(Message(cursor.turn, step, message.role, message.content, message.name))
+        for call in message.calls:
+            if message.role == "user":
+                user_calls.append([cursor.turn, cursor.index])
+            item.predicted.append(
+                Call(
+                    "predicted",
+                    call.name,
+                    call.arguments,
+                    cursor.turn,
+                    max(step, 0),
+                    cursor.index,
+                    call.raw,
+                    call.error,
+                )
+            )
+            cursor.index += 1
+    item.n_turns = cursor.turn + 1
+    item.n_steps = max(sum(message.role == "assistant" for message in messages), 1)
+    item.extra.user_calls = user_calls or None
+    return turns
+
+
+def _place_message(message: ConversationMessage, cursor: _Cursor, *, is_last: bool) -> int:
+    """Move the cursor to a message and return its step. A closing user message belongs to the last turn."""
+    if message.role == "user":
+        if cursor.agent_acted and (message.calls or not is_last):
+            cursor.start_turn()
+        cursor.started = True
+        if message.calls or cursor.user_called or cursor.agent_acted:
+            cursor.step += 1
+        cursor.user_called = cursor.user_called or bool(message.calls)
+    elif message.role == "assistant":
+        if not cursor.started and not message.calls:
+            cursor.started = True  # The greeting, which no model wrote.
+            return -1
+        cursor.step += 1
+        cursor.started = cursor.agent_acted = True
+    elif message.role == "tool":
+        cursor.step = max(cursor.step, 0)
+    return cursor.step
+
+
+def add_instruction(item: Item, text: str) -> None:
+    """Add the instruction to the simulated user, which is also the question of the item in lists."""
+    if text:
+        item.question = shorten_question(text)
+        item.messages.insert(0, Message(0, -1, "system", text, SIMULATED_USER_INSTRUCTION))
+
+
+def content_text(content: Any) -> str:
+    """Return the content of a message as text. Parts without text are omitted."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = (part.get("text") if isinstance(part, dict) else part for part in content)
+        return "\n".join(part for part in parts if isinstance(part, str))
+    return "" if content is None else str(content)
+
+
+def list_objects(value: Any) -> list[dict[str, Any]]:
+    """Return the objects in a list. Any other value gives an empty list."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

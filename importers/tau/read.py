@@ -1,0 +1,13 @@
+"""Reader of the items of a run, in the format of either version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fcreview.importers.tau.version1 import read_version1
+from fcreview.model.item import ImportIssue, Item
+from fcreview.run_plan import RunPlan
+
+
+def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    yield from read_version1(plan.results[0], plan)

@@ -1,0 +1,219 @@
+"""Items of tau-bench v1: one for each entry of a result file.
+
+The reward is 1 if the final database equals the database after the golden actions and every expected output was said.
+Source: `tau_bench/envs/base.py` of sierra-research/tau-bench (`calculate_reward`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.json_document import read_document
+from fcreview.importers.common.jsonl import JsonRecord, make_excerpt
+from fcreview.importers.common.records import fill_safely, first_question
+from fcreview.importers.tau.conversation import (
+    ROLES,
+    ConversationMessage,
+    ToolCall,
+    add_conversation,
+    add_instruction,
+    content_text,
+    list_objects,
+)
+from fcreview.importers.tau.item_ids import ItemIds
+from fcreview.importers.tau.pairing import GoldenAction, pair_actions
+from fcreview.importers.tau.reward import Parts, is_success, read_number, record_reward
+from fcreview.model.item import ImportIssue, Item, Message
+from fcreview.model.json_value import answer_hash
+from fcreview.run_plan import RunPlan
+
+REPLY_ACTION = "respond"
+"""Golden action that is a reply instead of a call."""
+ENVIRONMENT_TOOLS = {
+    "airline": {
+        "book_reservation", "cancel_reservation", "get_reservation_details", "list_all_airports",
+        "search_direct_flight",
+        "search_onestop_flight", "send_certificate", "update_reservation_baggages", "update_reservation_flights",
+        "update_reservation_passengers",
+    },
+    "retail": {
+        "cancel_pending_order", "exchange_delivered_order_items", "find_user_id_by_email", "find_user_id_by_name_zip",
+        "get_order_details", "get_product_details", "list_all_product_types", "modify_pending_order_address",
+        "modify_pending_order_items", "modify_pending_order_payment", "modify_user_address",
+        "return_delivered_order_items",
+    },
+}  # fmt: skip
+"""Environment -> tools that only this environment has."""
+UNKNOWN_ENVIRONMENT = "unknown environment"
+
+
+def read_version1(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    """Yield the items of a result file."""
+    document = read_document(path)
+    yield from document.issues
+    environment = guess_environment([record.value for record in document.records])
+    ids = ItemIds()
+    for record in document.records:
+        entry = record.value
+        if not isinstance(entry, dict) or "task_id" not in entry or "reward" not in entry:
+            yield ImportIssue(
+                str(path), record.line, "entry has no task_id or no reward", make_excerpt(str(entry)), severity="error"
+            )
+            continue
+        task, trial = str(entry["task_id"]), entry.get("trial")
+        item_id, issue = ids.add(task, trial, str(path), record.line)
+        if issue is not None:
+            yield issue
+        yield _read_item(record, item_id, environment, path)
+    plan.run.settings["environment"] = environment
+
+
+def guess_environment(entries: Sequence[Any]) -> str:
+    """Return the environment whose tools the entries use most, because the file does not name it."""
+    names = Counter(name for entry in entries[:400] for name in _tool_names(entry))
+    counts = {
+        environment: sum(names[name] for name in tools) for environment, tools in ENVIRONMENT_TOOLS.items()
+    }  # fmt: skip
+    best = max(counts, key=lambda environment: counts[environment])
+    return best if counts[best] else UNKNOWN_ENVIRONMENT
+
+
+def _tool_names(entry: Any) -> Iterator[str]:
+    for message in list_objects(entry.get("traj") if isinstance(entry, dict) else None):
+        for call in list_objects(message.get("tool_calls")):
+            function = call.get("function")
+            if isinstance(function, dict) and isinstance(function.get("name"), str):
+                yield function["name"]
+
+
+def _read_item(record: JsonRecord, item_id: str, environment: str, path: Path) -> Item:
+    entry = record.value
+    info = entry.get("info")
+    info = info if isinstance(info, dict) else {}
+    item = Item(item_id, environment, group=f"task {entry['task_id']}", file=str(path), line=record.line)
+    item.offset, item.length = record.offset, record.length
+    item.prediction_hash = answer_hash(entry.get("traj"))
+    item.golden_hash = answer_hash(info["task"]) if "task" in info else ""
+    return fill_safely(item, partial(_fill_item, item, entry, info))
+
+
+def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
+    metadata = item.extra.metadata
+    metadata["trial"] = entry.get("trial")
+    if (cost := read_number(info.get("user_cost"))) is not None:
+        metadata["user cost"] = cost
+    task = info.get("task")
+    task = task if isinstance(task, dict) else {}
+    messages = _read_messages(entry.get("traj"))
+    add_conversation(item, messages)
+    add_instruction(item, content_text(task.get("instruction")))
+    if not item.question:
+        item.question = first_question(item.messages)
+    if "error" in info:
+        item.messages.append(Message(item.n_turns - 1, max(item.n_steps - 1, 0), "log", content_text(info["error"])))
+    pair_actions(item, list(_read_actions(task.get("actions"))))
+    item.extra.uncounted_states = "-!+"
+    _add_verdicts(item, entry, info, task, messages)
+
+
+def _read_actions(actions: Any) -> Iterator[GoldenAction]:
+    for action in list_objects(actions):
+        if action.get("name") != REPLY_ACTION:
+            arguments = action.get("kwargs")
+            yield GoldenAction(str(action.get("name")), arguments if isinstance(arguments, dict) else None)
+
+
+def _read_messages(trajectory: Any) -> list[ConversationMessage]:
+    if trajectory is None:
+        return []
+    if not isinstance(trajectory, list):
+        raise TypeError("traj is not a list")
+    messages = []
+    for message in trajectory:
+        if not isinstance(message, dict):
+            raise TypeError("a message in traj is not an object")
+        role = ROLES.get(str(message.get("role")))
+        if role is None:
+            raise ValueError(f"unknown role {str(message.get('role'))[:40]!r}")
+        calls = [_read_call(call) for call in message.get("tool_calls") or ()]
+        name = message.get("name") if role == "tool" else None
+        text = content_text(message.get("content"))
+        messages.append(ConversationMessage(role, text, calls, name if isinstance(name, str) else None))
+    return messages
+
+
+def _read_call(call: Any) -> ToolCall:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict):
+        return ToolCall("", None, str(call), "not a call")
+    name, arguments = str(function.get("name")), function.get("arguments")
+    if isinstance(arguments, dict):
+        return ToolCall(name, arguments)
+    raw = content_text(arguments)
+    try:
+        value = json.loads(raw or "{}")
+    except (ValueError, RecursionError) as error:
+        return ToolCall(name, None, raw, f"arguments are not JSON: {error}")
+    if not isinstance(value, dict):
+        return ToolCall(name, None, raw, "arguments are not a JSON object")
+    return ToolCall(name, value)
+
+
+def _add_verdicts(
+    item: Item,
+    entry: dict[str, Any],
+    info: dict[str, Any],
+    task: dict[str, Any],
+    messages: Sequence[ConversationMessage],
+) -> None:
+    reward, reward_info = read_number(entry.get("reward")), info.get("reward_info")
+    if reward is None:
+        item.issues.append(ImportIssue(item.file, item.line, "reward is not a number", item=item.id))
+    if "error" in info or not isinstance(reward_info, dict):
+        ended = "error" if "error" in info else "not_ended"
+        reason = (
+            "the run ended with an exception, which counts as a failure"
+            if "error" in info
+            else "the conversation did not end within the limit of steps, so nothing was checked"
+        )
+        record_reward(item, reward, None, ended, reason)
+        return
+    recorded = reward_info.get("info")
+    recorded = recorded if isinstance(recorded, dict) else {}
+    outputs = [each for each in task.get("outputs") or () if isinstance(each, str)]
+    said = find_outputs(outputs, messages)
+    official, recomputed = Parts(), Parts()
+    if "r_actions" in recorded:
+        official.values["DB"] = recomputed.values["DB"] = read_number(recorded["r_actions"])
+    else:  # The program writes only one of the two results. The reward implies the other one in two of three cases.
+        implied = None
+        if reward is not None and is_success(reward):
+            implied = 1.0
+        elif read_number(recorded.get("r_outputs")) == 1:
+            implied = 0.0
+        official.values["DB"] = recomputed.values["DB"] = implied
+    if outputs:
+        recomputed.values["COMMUNICATE"] = float(all(said.values()))
+        official.values["COMMUNICATE"] = read_number(recorded.get("r_outputs"))
+        recomputed.missing_texts = [text for text, found in said.items() if not found]
+        found = recorded.get("outputs")
+        official.missing_texts = [str(text) for text, ok in found.items() if not ok] if isinstance(found, dict) else []
+    record_reward(item, reward, (official, recomputed))
+
+
+def find_outputs(outputs: Sequence[str], messages: Sequence[ConversationMessage]) -> dict[str, bool]:
+    """Return for each expected output whether a reply of the agent contains it, in any case and without commas.
+
+    Commas are removed from the replies only, so an output with a comma is never found.
+    """
+    replies = [
+        message.content.lower().replace(",", "")
+        for message in messages
+        if message.role == "assistant" and not message.calls
+    ]
+    return {output: any(output.lower() in reply for reply in replies) for output in outputs}

@@ -73,6 +73,9 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
         ),
     ),
     Importer(
+        "atif", "ATIF", "ATIF trajectories (trajectory.json with steps), or a Harbor job folder",
+    ),
+    Importer(
         "generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs",
         version=3, aggregates_rows=True, needs_part_verdicts=True,
     ),

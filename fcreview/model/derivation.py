@@ -61,6 +61,10 @@ def _is_full_reward(reward: Any, metadata: Metadata) -> bool | None:  # noqa: AR
 _PART = "part"
 """Stands for the address of any turn, call or argument."""
 _ITEM_VERDICT = (ITEM, CORRECT)
+_REWARD_RULES: dict[TargetCriterion, tuple[Rule, ...]] = {
+    (ITEM, "reward"): ((_ITEM_VERDICT, lambda verdict, _: float(verdict) if isinstance(verdict, bool) else None),),
+    _ITEM_VERDICT: (((ITEM, "reward"), _is_full_reward),),
+}
 _RULES: dict[str, dict[TargetCriterion, tuple[Rule, ...]]] = {
     "acebench": {(ITEM, "process_accuracy"): ((_ITEM_VERDICT, _process_accuracy),)},
     "hammerbench": {
@@ -74,10 +78,8 @@ _RULES: dict[str, dict[TargetCriterion, tuple[Rule, ...]]] = {
         _ITEM_VERDICT: (((ITEM, "rejected"), lambda verdict, metadata: verdict if DECLINE_KEY in metadata else None),),
     },
     "confetti": {_ITEM_VERDICT: (((RESPONSE, "dialog_act"), _has_golden_act),)},
-    "tau": {
-        (ITEM, "reward"): ((_ITEM_VERDICT, lambda verdict, _: float(verdict) if isinstance(verdict, bool) else None),),
-        _ITEM_VERDICT: (((ITEM, "reward"), _is_full_reward),),
-    },
+    "tau": _REWARD_RULES,
+    "atif": _REWARD_RULES,
     "complexfuncbench": {(_PART, "equivalent"): (((_PART, CORRECT), lambda verdict, _: verdict),)},
 }
 """Benchmark -> target and criterion -> rules. The first rule whose target and criterion have a verdict decides."""

@@ -15,7 +15,7 @@ from tests.examples import examples
 from tests.scores.reviewed import Reviewed, changed
 
 Opened = Callable[[Sequence[Path]], Reviewed]
-BENCH = ("acebench", "bfcl_v1", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench")
+BENCH = ("acebench", "atif", "bfcl_v1", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench", "harbor_job")
 
 
 def confirm_subsets(runs: Reviewed, times: float) -> None:

@@ -1,0 +1,1 @@
+"""Importer of ATIF trajectories, as single files and in Harbor job folders."""

@@ -1,0 +1,293 @@
+"""Discovery of ATIF trajectories and Harbor jobs, from the beginning and the end of each file.
+
+A Harbor trial is a folder with `result.json` or `agent/trajectory.json`. The trials of one job, agent, model and
+dataset are a run. All other trajectories in a folder are a run for each agent and model.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fcreview.model.item import ImportIssue, Run
+from fcreview.run_plan import DiscoveredRuns, RunPlan
+from fcreview.safe_files import open_file
+
+SUFFIXES = (".json", ".jsonl", ".ndjson")
+LINE_SUFFIXES = (".jsonl", ".ndjson")
+PEEKED_BYTES = 1 << 16
+"""Number of bytes that are read at each end of a file to recognize it."""
+FIRST_BYTES = 1 << 12
+"""Number of bytes that contain `schema_version` in files whose name is not that of a trajectory."""
+RESULT_FILES = ("result.json", "results.json")
+VERIFIER_FILES = ("ctrf.json", "reward.json", "reward.txt", "test-stdout.txt")
+CONFIG_FILE = "config.json"
+MAIN_TRAJECTORY = "trajectory.json"
+_SCHEMA = re.compile(r'"schema_version"\s*:\s*"(?:ATIF|v?1\.\d)')
+_STEP = re.compile(r'"step_id"\s*:')
+_TRIAL_FOLDER = re.compile(r".+__[A-Za-z0-9]{7}")
+_CONTINUATION = re.compile(r"(.+)\.cont-(\d{1,6})")
+AgentAndModel = tuple[str, str]
+_ATTACHMENT = re.compile(r"(.+)\.(?:summarization-.+|cont-\d{1,6})")
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFiles:
+    """The files of one item: a trajectory, or a trial of a Harbor job."""
+
+    name: str
+    documents: tuple[Path, ...] = ()
+    """The trajectory and its continuations, in order. A task in several steps has those of all steps."""
+    result: Path | None = None
+    """The trial's `result.json`; None if the item is no Harbor trial or the file is missing."""
+    verifier: tuple[Path, ...] = ()
+    """Files below `verifier/` that the importer reads."""
+    attachments: tuple[Path, ...] = ()
+    """Other trajectories that the documents may refer to."""
+
+    @property
+    def main_file(self) -> Path:
+        return (*self.documents, *([self.result] if self.result else []))[0]
+
+
+@dataclass(frozen=True, slots=True)
+class JobFiles:
+    """What `find_runs` passes to `read_items`."""
+
+    trials: tuple[TrialFiles, ...]
+    job_result: Path | None = None
+    """The job's `result.json`; None if there is none."""
+    evals_key: str = ""
+    """Key of the run in `stats.evals` of the job's `result.json`."""
+    agent: str = ""
+    model: str = ""
+
+
+@dataclass(slots=True)
+class _FileEnds:
+    """The beginning and the end of a file, as text."""
+
+    head: str
+    tail: str
+
+    def read_field(self, name: str) -> Any:
+        """Return the value of the first field of this name at the beginning of the file, or None."""
+        match = re.search(rf'"{name}"\s*:\s*', self.head)
+        if match is None:
+            return None
+        try:
+            return json.JSONDecoder().raw_decode(self.head, match.end())[0]
+        except (ValueError, RecursionError):
+            return None
+
+
+@dataclass(slots=True)
+class _Grouped:
+    """The items of one run."""
+
+    root: Path
+    trials: list[TrialFiles] = field(default_factory=list)
+
+
+def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (no datasets)
+    """Find the runs. Every file below a trial folder belongs to it."""
+    found = DiscoveredRuns()
+    by_trial: dict[Path, list[Path]] = {folder: [] for folder in _find_trial_folders(files)}
+    trial_of_folder: dict[Path, Path | None] = {}
+    loose: list[Path] = []
+    for path in files:
+        folder = path.parent
+        if folder not in trial_of_folder:
+            trial_of_folder[folder] = next((each for each in (folder, *folder.parents) if each in by_trial), None)
+        trial = trial_of_folder[folder]
+        if trial is not None:
+            by_trial[trial].append(path)
+        elif path.suffix in SUFFIXES:
+            loose.append(path)
+    _plan_jobs(by_trial, set(files), found)
+    _plan_trajectories([path for path in loose if path not in found.claimed], found)
+    return found
+
+
+def _find_trial_folders(files: Iterable[Path]) -> dict[Path, None]:
+    folders: dict[Path, None] = {}
+    for path in files:
+        if path.name in RESULT_FILES:
+            if _is_trial_record(path):
+                folders[path.parent] = None
+        elif path.name == MAIN_TRAJECTORY and path.parent.name == "agent" and identify_agent(path) is not None:
+            steps = path.parent.parent.parent
+            trial = steps.parent if steps.name == "steps" else path.parent.parent
+            if _TRIAL_FOLDER.fullmatch(trial.name) or _is_trial_record(trial / CONFIG_FILE):
+                folders[trial] = None
+    return folders
+
+
+def _is_trial_record(path: Path) -> bool:
+    """Whether a file is the result or the configuration of a trial. The result of a job may contain trials."""
+    ends = peek(path)
+    return ends is not None and '"n_total_trials"' not in ends.head and isinstance(ends.read_field("trial_name"), str)
+
+
+def _plan_jobs(by_trial: dict[Path, list[Path]], files: set[Path], found: DiscoveredRuns) -> None:
+    groups: dict[tuple[Path, str, str, str], _Grouped] = {}
+    for folder, own in by_trial.items():
+        found.claimed.update(own)
+        trial = _read_trial_files(folder, own)
+        if trial is None:
+            what = "the trial has neither a result nor a trajectory, so it is not an item"
+            found.issues.append(ImportIssue(str(folder), None, what, severity="notice"))
+            continue
+        agent, model, source = _identify_trial(folder, trial)
+        groups.setdefault((folder.parent, agent, model, source), _Grouped(folder.parent)).trials.append(trial)
+    for (job, agent, model, source), group in groups.items():
+        job_files = [job / name for name in ("result.json", CONFIG_FILE, "lock.json", "job.log") if job / name in files]
+        found.claimed.update(job_files)
+        result = next((path for path in job_files if path.name == "result.json"), None)
+        key = "__".join([agent, *([model] if model else []), source])
+        data = JobFiles(tuple(group.trials), result, key, agent, model)
+        run = Run("atif", source, "", _model_title(agent, model), str(job), needs_dataset=False, title="Harbor")
+        run.settings = {"agent": agent, "model": model, "job": job.name}
+        found.plans.append(_make_plan(run, data, 0.95, "a Harbor job with trial folders"))
+
+
+def _read_trial_files(folder: Path, files: Sequence[Path]) -> TrialFiles | None:
+    """Return the files of a trial, or None if it has neither a result nor a trajectory."""
+    result = next((path for path in files if path.parent == folder and path.name in RESULT_FILES), None)
+    main = [path for path in files if path.name == MAIN_TRAJECTORY and path.parent.name == "agent"]
+    documents = [each for path in main for each in (path, *_find_continuations(path, files))]
+    if result is None and not documents:
+        return None
+    agent_files = [path for path in files if path.parent.name == "agent" and path.suffix == ".json"]
+    attachments = [path for path in agent_files if path not in documents]
+    verifier = [path for path in files if path.parent.name == "verifier" and path.name in VERIFIER_FILES]
+    return TrialFiles(folder.name, tuple(documents), result, tuple(verifier), tuple(attachments))
+
+
+def _identify_trial(folder: Path, trial: TrialFiles) -> tuple[str, str, str]:
+    """Return agent, model and dataset of a trial, as the key of `stats.evals` names them."""
+    ends = peek(trial.result) if trial.result else None
+    info = ends.read_field("agent_info") if ends else None
+    source = ends.read_field("source") if ends else None
+    if not isinstance(source, str) and (config := peek(folder / CONFIG_FILE)):
+        source = config.read_field("source")
+    agent, model = _agent_and_model(info)
+    if not agent and trial.documents:
+        agent, model = identify_agent(trial.documents[0]) or ("", "")
+        model = model.rpartition("/")[2]
+    return agent or "agent", model, source if isinstance(source, str) and source else "adhoc"
+
+
+def _agent_and_model(info: Any) -> AgentAndModel:
+    if not isinstance(info, dict) or not isinstance(info.get("name"), str):
+        return "", ""
+    model = info.get("model_info")
+    name = model.get("name") if isinstance(model, dict) else info.get("model_name")
+    return info["name"], name if isinstance(name, str) else ""
+
+
+def _plan_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> None:
+    """Plan the runs of trajectories that belong to no Harbor trial."""
+    trajectories = {path: names for path in files if (names := identify_agent(path)) is not None}
+    groups: dict[tuple[Path, str, str], _Grouped] = {}
+    for path, (agent, model) in trajectories.items():
+        found.claimed.add(path)
+        attachment = _ATTACHMENT.fullmatch(path.stem)
+        if attachment and path.with_name(attachment[1] + path.suffix) in trajectories:
+            continue
+        if path.suffix in LINE_SUFFIXES:
+            groups[path, agent, model] = _Grouped(path, [TrialFiles(path.stem, (path,))])
+            continue
+        is_in_own_folder = path.name == MAIN_TRAJECTORY
+        root = path.parent.parent if is_in_own_folder else path.parent
+        name = path.parent.name if is_in_own_folder else path.stem.removesuffix(".trajectory")
+        others = [each for each in trajectories if each.parent == path.parent and each != path]
+        continuations = _find_continuations(path, others)
+        attached = [each for each in others if each not in continuations and each.stem.startswith(path.stem + ".")]
+        trial = TrialFiles(name, (path, *continuations), attachments=tuple(attached))
+        groups.setdefault((root, agent, model), _Grouped(root)).trials.append(trial)
+    for (root, agent, model), group in groups.items():
+        place = root if len(group.trials) > 1 else group.trials[0].documents[0]
+        run = Run("atif", "", "", _model_title(agent, model), str(place), needs_dataset=False)
+        run.settings = {"agent": agent, "model": model}
+        data = JobFiles(tuple(group.trials), agent=agent, model=model)
+        found.plans.append(_make_plan(run, data, 0.9, "files with steps, agent and an ATIF schema_version"))
+
+
+def _model_title(agent: str, model: str) -> str:
+    return f"{model} ({agent})" if model else agent or "agent"
+
+
+def _make_plan(run: Run, data: JobFiles, confidence: float, reason: str) -> RunPlan:
+    scores = [trial.result for trial in data.trials if trial.result and trial.documents]
+    scores += [path for trial in data.trials for path in trial.verifier]
+    logs = [path for trial in data.trials for path in (*trial.documents[1:], *trial.attachments)]
+    return RunPlan(
+        run,
+        list(dict.fromkeys(trial.main_file for trial in data.trials)),
+        [*scores, *([data.job_result] if data.job_result else [])],
+        logs=logs,
+        confidence=confidence,
+        reason=reason,
+        importer_data=data,
+        needs_scores=False,
+    )
+
+
+def _find_continuations(path: Path, files: Iterable[Path]) -> tuple[Path, ...]:
+    """Return the files `NAME.cont-1.json`, `NAME.cont-2.json` of a trajectory `NAME.json`, in order."""
+    numbered = {}
+    for each in files:
+        match = _CONTINUATION.fullmatch(each.stem)
+        if match and match[1] == path.stem and (each.parent, each.suffix) == (path.parent, path.suffix):
+            numbered[int(match[2])] = each
+    return tuple(numbered[number] for number in sorted(numbered))
+
+
+def peek(path: Path) -> _FileEnds | None:
+    """Return the beginning and the end of a file, or None if it cannot be read."""
+    try:
+        with open_file(path) as file:
+            head = os.pread(file.fileno(), PEEKED_BYTES, 0)
+            size = os.fstat(file.fileno()).st_size
+            tail = os.pread(file.fileno(), PEEKED_BYTES, max(size - PEEKED_BYTES, 0)) if size > len(head) else b""
+    except OSError:
+        return None
+    return _FileEnds(head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"))
+
+
+def identify_agent(path: Path) -> AgentAndModel | None:
+    """Return the names of agent and model of an ATIF trajectory, empty if they are unknown. None for another file.
+
+    A trajectory is an object with `schema_version`, `agent` and `steps`.
+    """
+    if path.suffix not in SUFFIXES or not _may_be_trajectory(path):
+        return None
+    ends = peek(path)
+    if ends is None or not ends.head.lstrip("\ufeff \r\n\t").startswith("{"):
+        return None
+    text = ends.head + ends.tail
+    if '"steps"' not in text or '"agent"' not in text or not _SCHEMA.search(text) or not _STEP.search(text):
+        return None
+    agent = ends.read_field("agent")
+    if isinstance(agent, dict):
+        return _agent_and_model(agent)
+    start = text.partition('"agent"')[2]
+    names = [re.search(rf'"{name}"\s*:\s*"([^"\\]*)"', start) for name in ("name", "model_name")]
+    return (names[0][1] if names[0] else ""), (names[1][1] if names[1] else "")
+
+
+def _may_be_trajectory(path: Path) -> bool:
+    """Whether the name or the first bytes of a file are those of a trajectory, which saves reading more of others."""
+    if "traj" in path.name:
+        return True
+    try:
+        with open_file(path) as file:
+            return b'"schema_version"' in os.pread(file.fileno(), FIRST_BYTES, 0)
+    except OSError:
+        return False

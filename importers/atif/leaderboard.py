@@ -1,0 +1,124 @@
+"""Metrics of Harbor jobs: mean reward, pass@k, errors, tokens and cost, as Harbor 0.24 computes them.
+
+A trial without a reward counts as 0 (`harbor/metrics/base.py`) and as a failure (`harbor/utils/pass_at_k.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fcreview.importers.atif.rewards import EXCEPTION_KEY, REWARD, REWARDS_KEY, as_object
+from fcreview.model.address import ITEM
+from fcreview.model.item import Run
+from fcreview.model.metric import Metric, ScoredItem, metrics_by_category
+from fcreview.model.review import ITEM_CORRECT
+
+REWARD_TABLE = "reward"
+USAGE_TABLE = "usage"
+
+
+def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
+    items = [_with_derived_verdict(item) for item in items]
+    metrics = metrics_by_category(items)
+    rewards = [effective_rewards(item) for item in items]
+    n_known = sum(each is not None for each in rewards)
+    if n_known:
+        note = "trials without a reward count as 0" if n_known < len(items) else ""
+        for name, value in mean_rewards(rewards).items():
+            metrics.append(Metric(REWARD_TABLE, name, value, "score", n=n_known, total=len(items), note=note, digits=4))
+        metrics += _pass_at_k_metrics(items, rewards)
+    return metrics + _usage_metrics(items)
+
+
+def _with_derived_verdict(item: ScoredItem) -> ScoredItem:
+    """Return the item with the verdict that an override of its reward implies."""
+    verdict = item.derive("atif", *ITEM_CORRECT)
+    return item if verdict is None else replace(item, valid=verdict)
+
+
+def effective_rewards(item: ScoredItem) -> dict[str, float] | None:
+    """Return the rewards of a trial by name, with overrides; None if it has none.
+
+    An override of the verdict sets the reward that decides to 1 or 0.
+    """
+    names = as_object(item.metadata.get(REWARDS_KEY))
+    override = item.derive("atif", ITEM, REWARD)
+    value = override if override is not None else item.values.get(REWARD)
+    rewards = {name: item.values[name] for name in names if name != REWARD and name in item.values}
+    if _is_number(value):
+        rewards[_main_name(names)] = value
+    elif not names and isinstance(item.overrides.get(ITEM_CORRECT), bool):
+        rewards[REWARD] = float(item.overrides[ITEM_CORRECT])
+    rewards = {name: float(each) for name, each in rewards.items() if _is_number(each)}
+    return rewards or None
+
+
+def _main_name(names: Mapping[str, Any]) -> str:
+    return next(iter(names)) if len(names) == 1 else REWARD
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def mean_rewards(rewards: Sequence[Mapping[str, float] | None]) -> dict[str, float]:
+    """Return the mean of each reward over all trials. The mean of a single reward is named `mean`."""
+    names = sorted({name for each in rewards if each for name in each})
+    if not names:
+        return {}
+    means = {name: sum((each or {}).get(name, 0.0) for each in rewards) / len(rewards) for name in names}
+    return {"mean": means[names[0]]} if len(names) == 1 else means
+
+
+def _pass_at_k_metrics(items: Sequence[ScoredItem], rewards: Sequence[Mapping[str, float] | None]) -> list[Metric]:
+    """Compute pass@k over tasks. There is none unless each reward is single, and 0 or 1."""
+    successes: dict[str, list[bool]] = {}
+    for item, each in zip(items, rewards, strict=True):
+        value = next(iter(each.values())) if each else 0.0
+        if (each and len(each) != 1) or value not in (0, 1) or item.group is None:
+            return []
+        successes.setdefault(item.group, []).append(value == 1)
+    metrics = []
+    for k in _eligible_k(min(map(len, successes.values()), default=0)):
+        values = [pass_at_k(len(trials), sum(trials), k) for trials in successes.values()]
+        mean = sum(values) / len(values)
+        metrics.append(Metric(REWARD_TABLE, f"pass@{k}", mean, n=len(values), total=len(values), counted_noun="tasks"))
+    return metrics
+
+
+def _eligible_k(largest: int) -> list[int]:
+    """Return 2, 4, 8 and so on, and the multiples of 5, up to the smallest number of trials of a task."""
+    powers = [1 << bit for bit in range(1, max(largest.bit_length(), 1))]
+    return sorted({k for k in (*powers, *range(5, largest + 1, 5)) if k <= largest})
+
+
+def pass_at_k(n: int, n_passed: int, k: int) -> float:
+    """Return the probability that at least one of k trials, drawn from n without replacement, passes."""
+    if n - n_passed < k:
+        return 1.0
+    failing = 1.0
+    for index in range(k):
+        failing *= (n - n_passed - index) / (n - index)
+    return 1.0 - failing
+
+
+def _usage_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Sum what the files state about errors, tokens and cost, regardless of verdicts."""
+    errors = sum(EXCEPTION_KEY in item.metadata for item in items)
+    rows: list[tuple[str, Iterable[Any], str]] = [
+        ("input tokens", [item.tokens_in for item in items], "count"),
+        ("cached tokens", [item.metadata.get("cached_tokens") for item in items], "count"),
+        ("output tokens", [item.tokens_out for item in items], "count"),
+        ("cost", [item.metadata.get("cost_usd") for item in items], "dollars"),
+    ]
+    metrics = [Metric(USAGE_TABLE, "trials with an exception", errors, "count")] if errors else []
+    for name, values, unit in rows:
+        known = [value for value in values if _is_number(value)]
+        if known:
+            total = sum(known)
+            metrics.append(
+                Metric(USAGE_TABLE, name, total, unit, n=len(known), total=len(items), digits=4)  # type: ignore[arg-type]
+            )
+    return metrics

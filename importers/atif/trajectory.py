@@ -1,0 +1,287 @@
+"""Conversion of ATIF trajectories to messages and calls.
+
+An agent's step becomes a step of the item: its reasoning, its message, its calls, and one tool message for each call in
+the order of the calls. A turn begins with a user message after a step of the agent. Steps that were copied from an
+earlier trajectory, and the trajectories of subagents, become log messages: they are shown, but not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from fcreview.model.item import Call, Message
+from fcreview.model.json_value import to_json_text
+
+JsonObject = dict[str, Any]
+KNOWN_MINOR_VERSION = 8
+"""The newest version that this module knows is ATIF 1.8."""
+MAX_SUBAGENT_DEPTH = 5
+"""Maximum number of nested subagents that are shown."""
+NO_RESULT = "(no result)"
+"""Text in place of a missing result, so that the results of later calls stay with their calls."""
+
+
+@dataclass(slots=True)
+class TokenCounts:
+    """Sums over the steps of the agent; None if no step states a number."""
+
+    prompt: int | None = None
+    completion: int | None = None
+    cached: int | None = None
+    cost: float | None = None
+
+    def add(self, metrics: Any) -> None:
+        if not isinstance(metrics, dict):
+            return
+        self.prompt = _add_number(self.prompt, metrics.get("prompt_tokens"))
+        self.completion = _add_number(self.completion, metrics.get("completion_tokens"))
+        self.cached = _add_number(self.cached, metrics.get("cached_tokens"))
+        self.cost = _add_number(self.cost, metrics.get("cost_usd"))
+
+
+@dataclass(slots=True)
+class Conversation:
+    """Messages and calls of one item, from one or more documents."""
+
+    messages: list[Message] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    answers: list[JsonObject] = field(default_factory=list)
+    """Message and calls of each step of the agent, as in the file, for the prediction hash."""
+    tokens: TokenCounts = field(default_factory=TokenCounts)
+    problems: list[str] = field(default_factory=list)
+    n_turns: int = 1
+    n_steps: int = 0
+    """Number of steps of the agent, without copied ones."""
+    n_document_steps: int = 0
+    """Number of all steps in the documents, without those of subagents."""
+    subagents: list[str] = field(default_factory=list)
+    """Name or trajectory id of each subagent whose trajectory is shown."""
+    _step: int = -1
+    _index: int = 0
+
+
+FindDocument = Callable[[str], "JsonObject | None"]
+"""Returns the trajectory in a file that a document refers to, given its relative path; None if it is not available."""
+
+
+def add_document(found: Conversation, document: JsonObject, find_document: FindDocument) -> None:
+    """Add the steps of a trajectory. Parts with an unexpected form are described in `found.problems`."""
+    _check_version(found, document.get("schema_version"))
+    steps = document.get("steps")
+    if not isinstance(steps, list) or not steps:
+        found.problems.append("the trajectory has no steps")
+        return
+    numbers = [step.get("step_id") for step in steps if isinstance(step, dict)]
+    if numbers != list(range(1, len(steps) + 1)):
+        found.problems.append(
+            "the steps are not numbered 1, 2, 3 without gaps. They are shown in the order of the file"
+        )
+    copied: list[str] = []
+    for number, step in enumerate(steps, 1):
+        if not isinstance(step, dict):
+            found.problems.append(f"step {number} is not an object, so it was skipped")
+            continue
+        found.n_document_steps += 1
+        if step.get("is_copied_context") is True:
+            copied.append(describe_step(step))
+            continue
+        _flush_copied(found, copied)
+        _add_step(found, step, number, _Subagents(document, find_document))
+    _flush_copied(found, copied)
+
+
+def _check_version(found: Conversation, version: Any) -> None:
+    text = str(version).removeprefix("ATIF-").removeprefix("v")
+    major, _, minor = text.partition(".")
+    if not major.isdecimal() or not minor.isdecimal():
+        found.problems.append(f"schema_version is {to_json_text(version)[:60]}, not ATIF-v1.N")
+    elif (int(major[:9]), int(minor[:9])) > (1, KNOWN_MINOR_VERSION):
+        found.problems.append(f"version {text[:20]} is newer than 1.{KNOWN_MINOR_VERSION}. New fields are not shown")
+
+
+def _flush_copied(found: Conversation, copied: list[str]) -> None:
+    if copied:
+        text = "copied from an earlier trajectory:\n" + "\n".join(copied)
+        found.messages.append(Message(found.n_turns - 1, max(found._step, -1), "log", text, "copied context"))
+        copied.clear()
+
+
+def _add_step(found: Conversation, step: JsonObject, number: int, subagents: _Subagents) -> None:
+    source = step.get("source")
+    text = content_text(step.get("message"))
+    if source == "agent":
+        _add_agent_step(found, step, text, subagents)
+        return
+    if source not in ("user", "system"):
+        found.problems.append(f"step {number} has the source {to_json_text(source)[:60]}. It is shown as a log message")
+    if source == "user" and found._step >= 0:
+        found.n_turns, found._step, found._index = found.n_turns + 1, -1, 0
+    turn, at = found.n_turns - 1, found._step
+    if source == "user":
+        found.messages.append(Message(turn, -1, "user", text))
+    elif text or "observation" not in step:
+        found.messages.append(Message(turn, at, "system" if source == "system" else "log", text))
+    if step.get("tool_calls") and source != "agent":
+        found.problems.append(
+            f"step {number} has tool calls, which only steps of the agent may have. They are not counted"
+        )
+        found.messages.append(Message(turn, at, "log", to_json_text(step["tool_calls"]), "tool calls"))
+    for result in _results(step):
+        found.messages.append(Message(turn, at, "log", content_text(result.get("content")), "observation"))
+        subagents.add(found, result, at)
+
+
+def _add_agent_step(found: Conversation, step: JsonObject, text: str, subagents: _Subagents) -> None:
+    found._step += 1
+    found.n_steps += 1
+    turn, at = found.n_turns - 1, found._step
+    found.tokens.add(step.get("metrics"))
+    found.answers.append({"message": step.get("message"), "tool_calls": step.get("tool_calls")})
+    if reasoning := content_text(step.get("reasoning_content")):
+        found.messages.append(Message(turn, at, "assistant", reasoning, "reasoning"))
+    if text:
+        found.messages.append(Message(turn, at, "assistant", text))
+    given = step.get("tool_calls")
+    if given is not None and not isinstance(given, list):
+        found.problems.append("tool_calls is not a list, so a step has no calls")
+    entries = [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
+    for entry in entries:
+        found.calls.append(read_call(entry, turn, at, found._index))
+        found._index += 1
+    ids = [to_json_text(entry.get("tool_call_id")) for entry in entries]
+    if len(set(ids)) < len(ids):
+        found.problems.append("several calls of a step have the same tool_call_id")
+    _add_results(found, entries, list(_results(step)), subagents)
+
+
+def _add_results(
+    found: Conversation, calls: list[JsonObject], results: list[JsonObject], subagents: _Subagents
+) -> None:
+    """Add a tool message for each call that has a result, then the results that belong to no call."""
+    turn, at = found.n_turns - 1, found._step
+    remaining = list(results)
+    n_answered = 0
+    for position, call in enumerate(calls):
+        own = [each for each in remaining if _is_result_of(each, call)]
+        remaining = [each for each in remaining if each not in own]
+        if own:
+            missing = position - n_answered
+            found.messages += [Message(turn, at, "tool", NO_RESULT)] * missing
+            text = "\n".join(content_text(each.get("content")) for each in own)
+            found.messages.append(Message(turn, at, "tool", text, _name_of(call)))
+            n_answered = position + 1
+        for each in own:
+            subagents.add(found, each, at)
+    for each in remaining:
+        call_id = each.get("source_call_id")
+        if call_id is not None:
+            found.problems.append(f"a result names the call {to_json_text(call_id)[:60]}, which its step does not have")
+        role, name = ("log", "observation") if calls else ("tool", None)
+        found.messages.append(Message(turn, at, role, content_text(each.get("content")), name))  # type: ignore[arg-type]
+        subagents.add(found, each, at)
+
+
+def _is_result_of(result: JsonObject, call: JsonObject) -> bool:
+    call_id = call.get("tool_call_id")
+    return call_id is not None and result.get("source_call_id") == call_id
+
+
+def _results(step: JsonObject) -> Iterator[JsonObject]:
+    observation = step.get("observation")
+    results = observation.get("results") if isinstance(observation, dict) else None
+    yield from (each for each in results if isinstance(each, dict)) if isinstance(results, list) else ()
+
+
+def read_call(entry: JsonObject, turn: int, step: int, index: int) -> Call:
+    """Read an entry of `tool_calls`. Arguments that are not an object give a call with a decoding error."""
+    arguments = entry.get("arguments")
+    if isinstance(arguments, dict):
+        return Call("predicted", _name_of(entry), arguments, turn, step, index)
+    error = "the call has no arguments" if arguments is None else "arguments are not an object"
+    return Call("predicted", _name_of(entry), None, turn, step, index, to_json_text(arguments), error)
+
+
+def _name_of(call: JsonObject) -> str:
+    name = call.get("function_name")
+    return name if isinstance(name, str) else to_json_text(name)
+
+
+def content_text(content: Any) -> str:
+    """Return a message, or the content of a result, as text. Images and audio are shown as type and path."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(_part_text(part) for part in content)
+    return to_json_text(content)
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, dict):
+        if isinstance(part.get("text"), str):
+            return str(part["text"])
+        source = part.get("source")
+        if isinstance(source, dict):
+            return f"[{part.get('type')} {source.get('media_type') or ''} {source.get('path') or ''}]"
+    return part if isinstance(part, str) else to_json_text(part)
+
+
+def describe_step(step: JsonObject) -> str:
+    """Return a step as text: its source, message, calls and results."""
+    given = step.get("tool_calls")
+    calls = [read_call(each, 0, 0, 0) for each in given if isinstance(each, dict)] if isinstance(given, list) else []
+    lines = [f"{step.get('source')}: {content_text(step.get('message'))}"]
+    lines += [f"  call {call.name}({to_json_text(call.arguments)})" for call in calls]
+    lines += [f"  result {content_text(each.get('content'))}" for each in _results(step)]
+    return "\n".join(lines)
+
+
+@dataclass(slots=True)
+class _Subagents:
+    """The trajectories of subagents that a document embeds or refers to."""
+
+    document: JsonObject
+    find_document: FindDocument
+
+    def add(self, found: Conversation, result: JsonObject, step: int, depth: int = 0) -> None:
+        """Add a log message for each subagent that a result refers to, and for its own subagents."""
+        references = result.get("subagent_trajectory_ref")
+        references = [references] if isinstance(references, dict) else references
+        for reference in references if isinstance(references, list) else ():
+            subagent = self._find(reference) if isinstance(reference, dict) else None
+            if subagent is None:
+                found.problems.append(f"no trajectory of the subagent {to_json_text(reference)[:120]}")
+                continue
+            agent = subagent.get("agent")
+            name = str(agent.get("name")) if isinstance(agent, dict) else "subagent"
+            found.subagents.append(str(subagent.get("trajectory_id") or subagent.get("session_id") or name))
+            steps = subagent.get("steps")
+            steps = [each for each in steps if isinstance(each, dict)] if isinstance(steps, list) else []
+            text = f"subagent {name}:\n" + "\n".join(describe_step(each) for each in steps)
+            found.messages.append(Message(found.n_turns - 1, step, "log", text, name))
+            if depth < MAX_SUBAGENT_DEPTH:
+                nested = _Subagents(subagent, self.find_document)
+                for each in steps:
+                    for inner in _results(each):
+                        nested.add(found, inner, step, depth + 1)
+
+    def _find(self, reference: JsonObject) -> JsonObject | None:
+        embedded = self.document.get("subagent_trajectories")
+        candidates = [each for each in embedded if isinstance(each, dict)] if isinstance(embedded, list) else []
+        for name in ("trajectory_id", "session_id"):  # before 1.7 the session id named the trajectory
+            wanted = reference.get(name)
+            if wanted is not None:
+                match = next((each for each in candidates if each.get(name) == wanted), None)
+                if match is not None:
+                    return match
+        path = reference.get("trajectory_path")
+        return self.find_document(path) if isinstance(path, str) else None
+
+
+def _add_number(total: Any, value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return total
+    return (total or 0) + value

@@ -1,0 +1,132 @@
+"""Writing of reviewed verdicts to the files of Harbor trials, and to `extra` of single trajectories.
+
+A reviewed verdict sets the reward that decides to 1 or 0, in `result.json` and in the verifier's own file. A trajectory
+without a job gets `extra.reward` only if it has one: ATIF itself has no verdict.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.atif.discovery import LINE_SUFFIXES, JobFiles, TrialFiles
+from fcreview.importers.atif.rewards import REWARD, REWARDS_KEY, as_object, main_reward, read_rewards
+from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, find_unrepresentable
+from fcreview.model.address import ITEM
+from fcreview.model.item import Item, Run
+from fcreview.model.metric import ScoredItem
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
+from fcreview.safe_files import read_file
+
+JsonObject = dict[str, Any]
+
+
+def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Yield the files with a reward that reviews change, and the reviews that no file can represent."""
+    files: JobFiles = plan.importer_data
+    trials = {trial.name: trial for trial in files.trials}
+    yield from find_unrepresentable(items, lambda item, key: _is_representable(trials.get(item.id), key))
+    for item in items:
+        trial, reward = trials.get(item.id), _reviewed_reward(item)
+        if trial is not None and reward is not None:
+            for path in (*([trial.result] if trial.result else trial.documents[-1:]), *trial.verifier):
+                raw = read_file(path)
+                content = _rewrite_file(path, raw, reward)
+                if content is not None and content != raw:
+                    yield RewrittenFile(path, content)
+
+
+def find_summary_files(plan: RunPlan) -> list[Path]:
+    """Find the job's `result.json`, which has the mean reward and pass@k."""
+    files: JobFiles = plan.importer_data
+    return [files.job_result] if files.job_result and files.job_result.is_file() else []
+
+
+def _is_representable(trial: TrialFiles | None, key: CriterionKey) -> bool:
+    if trial is None or key not in (ITEM_CORRECT, (ITEM, REWARD)):
+        return False
+    if trial.result is not None:
+        return True
+    path = trial.documents[-1]
+    if path.suffix in LINE_SUFFIXES:
+        return False
+    return any(name in as_object(_load(read_file(path)).get("extra")) for name in (REWARD, REWARDS_KEY))
+
+
+def _reviewed_reward(item: ScoredItem) -> float | None:
+    """Return the reward that reviews imply, or None if they contradict nothing. A review of the reward itself counts
+    before one of the verdict."""
+    reward = item.overrides.get((ITEM, REWARD))
+    if isinstance(reward, (int, float)) and not isinstance(reward, bool):
+        return float(reward)
+    verdict = item.overrides.get(ITEM_CORRECT)
+    return float(verdict) if isinstance(verdict, bool) else None
+
+
+def _load(raw: bytes) -> JsonObject:
+    try:
+        return as_object(json.loads(raw.decode("utf-8", "replace")))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _rewrite_file(path: Path, raw: bytes, reward: float) -> bytes | None:
+    """Return the file with the reward, or None if it has no place for one."""
+    if path.name == "reward.txt":
+        return f"{reward:g}".encode() + (b"\n" if raw.endswith(b"\n") else b"")
+    if path.name in ("ctrf.json", "test-stdout.txt") or path.suffix in LINE_SUFFIXES:
+        return None
+    record = _load(raw)
+    if not record:
+        return None
+    if path.name == "reward.json":
+        return _dump(raw, _with_reward(record, reward))
+    if "trial_name" in record:
+        verified = as_object(record.get("verifier_result"))
+        rewards = _with_reward(as_object(verified.get("rewards")), reward)
+        return _dump(raw, record | {"verifier_result": verified | {"rewards": rewards}})
+    extra = dict(as_object(record.get("extra")))
+    if isinstance(extra.get(REWARDS_KEY), dict):
+        extra[REWARDS_KEY] = _with_reward(extra[REWARDS_KEY], reward)
+    if REWARD in extra:
+        extra[REWARD] = reward
+    return _dump(raw, record | {"extra": extra}) if extra else None
+
+
+def _with_reward(rewards: JsonObject, reward: float) -> JsonObject:
+    return rewards | {main_reward(read_rewards(rewards)) or REWARD: reward}
+
+
+def _dump(raw: bytes, record: JsonObject) -> bytes:
+    """Write JSON with the indentation and escapes of the file."""
+    lines = raw.split(b"\n", 2)
+    indent = len(lines[1]) - len(lines[1].lstrip(b" ")) if len(lines) > 1 and lines[0].strip() == b"{" else None
+    text = json.dumps(record, indent=indent or None, ensure_ascii=raw.isascii())
+    return text.encode("utf-8", "backslashreplace") + (b"\n" if raw.endswith(b"\n") else b"")
+
+
+NO_GOLDEN = "an ATIF trajectory has no golden answer to correct"
+
+
+def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
+    """Refuse every golden fix, because the files have no golden answers."""
+    return NO_GOLDEN
+
+
+def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
+    """Return None: there is no golden answer."""
+    return None
+
+
+def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
+    """Return None: there are no rules to recompute a verdict."""
+    return None
+
+
+def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:  # noqa: ARG001
+    """Yield the number of fixes, which no file can represent."""
+    if fixes:
+        yield Unrepresentable("golden answers, which ATIF does not have", len(fixes))

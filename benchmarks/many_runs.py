@@ -76,13 +76,19 @@ def measure(results: Path, items: int) -> None:
 
 
 def open_it(results: Path) -> None:
-    """Opened by the path of its results, so that the screen is asked for each run by number."""
-    with Terminal([FCREVIEW, "open", str(results)]) as terminal:
-        print(f"  first rows         {terminal.wait_for('simple_python_'):6.2f} s on the clock")
-        for key, there in (("c", "share"), ("escape", "simple_python_"), ("r", "all runs")):
+    """Time the overview and the keys that leave it while suspects are searched for.
+
+    The runs are opened by path, so that every query names each run by number.
+    """
+    keys = (("o", "by corrected"), ("f", "simple_python_"), ("c", "share"), ("escape", "simple_python_"))
+    with Terminal([FCREVIEW, "open", str(results)], 120, 34) as terminal:
+        runs = terminal.wait_for("synthetic")
+        print(f"  runs               {runs:6.2f} s on the clock")
+        print(f"  failures           {terminal.wait_for('error type') - runs:6.2f} s later")
+        for key, there in (*keys, ("r", "all runs")):
+            before = time.perf_counter()
             terminal.press(key)
-            terminal.wait_for(there)
-            print(f"  key {key:<8}       answered")
+            print(f"  key {key:<8}       {terminal.wait_for(there) + terminal.started - before:6.2f} s")
 
 
 def main() -> None:

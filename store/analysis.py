@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fcreview.stats.calibration_pairs import VerdictPair
     from fcreview.stats.run_comparison import ItemOutcome, VerdictSource
     from fcreview.stats.self_agreement import RepeatedRating
-    from fcreview.store.queries.estimation import CalibrationCell, RunSampleStatus
+    from fcreview.store.queries.estimation import CalibrationCell, RunSampleStatus, StrataCache
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.rows import View
     from fcreview.store.workspace import Workspace
@@ -38,6 +38,7 @@ class UnblindedAnalysis:
         self, connection: DuckDBPyConnection, lock: threading.RLock, workspace: Workspace, reviews: ReviewTables
     ) -> None:
         self._connection, self._lock, self._workspace, self._reviews = connection, lock, workspace, reviews
+        self._strata: StrataCache = {}
 
     def fetch_judge_verdicts(self, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
         """Return the judge verdicts on each item and its parts, by item number.
@@ -98,7 +99,9 @@ class UnblindedAnalysis:
         """Return the samples that the items of a run belong to, and the review status of each item."""
         from fcreview.store.queries.estimation import fetch_sample_status
 
-        return self._query(lambda: fetch_sample_status(self._connection, self._workspace, self._reviews, run))
+        return self._query(
+            lambda: fetch_sample_status(self._connection, self._workspace, self._reviews, run, self._strata)
+        )
 
     def fetch_ratings(self, view: View) -> list[Rating]:
         """Return the current verdicts of all annotators, to compute inter-annotator agreement."""

@@ -92,6 +92,7 @@ class Store:
         """Whether `interrupt` was called during the running query."""
         self._is_locked = False
         """Whether `lock_configuration` was called."""
+        self._analysis: UnblindedAnalysis | None = None
         self._queue_items = QueueItemTable(connection, workspace)
         self._suspects = SuspectTable(connection)
         self._orders = ViewOrders(connection, self._queue_items, self._suspects.load_suspects, annotator, blind=blind)
@@ -246,13 +247,21 @@ class Store:
         """Read a queue file, so that views can use it. Raises: QueueError if it is missing or invalid."""
         return self._query(lambda: self._queue_items.load_queue(name))
 
-    def load_suspects(self, view: View) -> None:
+    def load_suspects(self, view: View, report: Callable[[int, int], object] | None = None) -> None:
         """Find the suspects in the view's runs, so that views can use the queue `suspects`. Takes a second or more.
+
+        `report` is called with the number of checked questions and of all questions.
 
         Raises: StoreError in blind mode.
         """
         self._raise_if_blind("the queue of suspects")
-        self._query(lambda: self._suspects.load_suspects(view))
+
+        def check(done: int, total: int) -> None:
+            self._raise_if_interrupted()
+            if report is not None:
+                report(done, total)
+
+        self._query(lambda: self._suspects.load_suspects(view, check))
 
     def create_queue(self, request: QueueRequest) -> QueueFile:
         """Sample a queue from the items of a view, without writing a file. Raises the errors of `create_queue`."""
@@ -270,9 +279,11 @@ class Store:
     def analysis(self) -> UnblindedAnalysis:
         """Queries that reveal verdicts. Raises: StoreError in blind mode."""
         self._raise_if_blind("verdict analysis")
-        from fcreview.store.analysis import UnblindedAnalysis
+        if self._analysis is None:
+            from fcreview.store.analysis import UnblindedAnalysis
 
-        return UnblindedAnalysis(self.connection, self.lock, self.workspace, self.reviews)
+            self._analysis = UnblindedAnalysis(self.connection, self.lock, self.workspace, self.reviews)
+        return self._analysis
 
     def find_overrides(self, annotations: Sequence[tuple[int, Annotation]]) -> list[dict[str, Any] | None]:
         """For each pair of an item and an annotation, return the automatic verdict that the annotation contradicts.

@@ -135,6 +135,8 @@ OVERVIEW_ACTIONS = [
     Action("overview.suspects", "s", "choose('suspects')", "suspects", help="show golden answers that look wrong"),
     Action("overview.queue", "r", "choose('queue')", "review", help="review your share of a queue file"),
     Action("overview.compare", "c", "choose('runs')", "compare", help="list the runs; mark two to compare them"),
+    Action("overview.find", "slash", "find", "find", help="find runs by model, benchmark, version or path"),
+    Action("overview.order", "o", "order", "sort", help="sort the runs"),
     Action("overview.right", "right,l", "categories(1)", "show more categories", has_hint=False),
     Action("overview.left", "left,h", "categories(-1)", "show earlier categories", has_hint=False),
     Action("overview.close", "escape,v", "close", "queue"),

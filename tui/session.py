@@ -188,6 +188,8 @@ class Session:
         self._lock = threading.Lock()
         self._running: Callable[[Store], Any] | None = None
         """Running query, guarded by `_lock`. A review is never set here, so that reviews are not interrupted."""
+        self._background: dict[Future[Any], Callable[[Store], Any]] = {}
+        """Queries of `query_in_background` that no other query has interrupted."""
         self._interrupts: set[asyncio.Task[None]] = set()
         """Tasks that interrupt a query. References keep asyncio from discarding them."""
 
@@ -231,19 +233,54 @@ class Session:
         """
         if self.is_leaving:
             raise asyncio.CancelledError
+        self._interrupt_background()
         future = self._thread.submit(self._run_query, read)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            if interruptible and not self.is_leaving:
-                interrupt = asyncio.ensure_future(self._interrupt_until_done(future, read))
-                self._interrupts.add(interrupt)
-                interrupt.add_done_callback(self._interrupts.discard)
+            if interruptible:
+                self._start_interrupt(future, read)
             raise
         except Exception:
             if self.is_leaving:
                 raise asyncio.CancelledError from None
             raise
+
+    async def query_in_background(self, read: Callable[[Store], T]) -> T:
+        """Call `read` as `query` does, but give way to every other query and then start again. `read` must not write.
+
+        Raises the exceptions of `query`.
+        """
+        while not self.is_leaving:
+            future = self._thread.submit(self._run_query, read)
+            self._background[future] = read
+            try:
+                return await asyncio.wrap_future(future)
+            except asyncio.CancelledError:
+                if future in self._background:  # the caller was cancelled
+                    self._start_interrupt(future, read)
+                    raise
+            except Exception:
+                if self.is_leaving:
+                    raise asyncio.CancelledError from None
+                if future in self._background:
+                    raise
+            finally:
+                self._background.pop(future, None)
+        raise asyncio.CancelledError
+
+    def _interrupt_background(self) -> None:
+        """Interrupt the queries that give way."""
+        for future, read in self._background.items():
+            if not future.done():
+                self._start_interrupt(future, read)
+        self._background.clear()
+
+    def _start_interrupt(self, future: Future[Any], read: Callable[[Store], Any]) -> None:
+        if not future.cancel() and not self.is_leaving:
+            interrupt = asyncio.ensure_future(self._interrupt_until_done(future, read))
+            self._interrupts.add(interrupt)
+            interrupt.add_done_callback(self._interrupts.discard)
 
     def open_current_store(self) -> Store:
         """Open the store that is on disk now, and leave the store in use open. Must be called in a thread.
@@ -327,6 +364,7 @@ class Session:
 
     async def _run_uninterrupted(self, work: Callable[[], T]) -> T:
         """Call `work` in the store's thread. It runs to its end even if the caller is cancelled."""
+        self._interrupt_background()
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work)))
 
     async def _interrupt_until_done(self, future: Future[Any], read: Callable[[Store], Any]) -> None:

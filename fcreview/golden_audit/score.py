@@ -9,7 +9,7 @@ question's or the checker's, against if it is the model's.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -95,8 +95,15 @@ class Suspect:
         return next((each for each in alternatives if each.models), alternatives[0] if alternatives else None)
 
 
-def rank_suspects(questions: Sequence[AuditedQuestion], run_profiles: Mapping[int, RunProfile]) -> list[Suspect]:
-    """Score all questions, highest score first; equal scores keep their order."""
+def rank_suspects(
+    questions: Sequence[AuditedQuestion],
+    run_profiles: Mapping[int, RunProfile],
+    report: Callable[[int, int], object] = lambda *_: None,
+) -> list[Suspect]:
+    """Score all questions, highest score first; equal scores keep their order.
+
+    `report` is called with the number of checked questions and of all questions. It may raise to cancel.
+    """
     datasets: dict[tuple[str, str, str], list[AuditedQuestion]] = {}
     for question in questions:
         datasets.setdefault(question.key[:3], []).append(question)
@@ -105,6 +112,7 @@ def rank_suspects(questions: Sequence[AuditedQuestion], run_profiles: Mapping[in
     for dataset in datasets.values():
         index = GoldenAnswerIndex(dataset)
         for question in dataset:
+            report(len(found), len(questions))
             evidence = collect_evidence(question, run_profiles, read_schema)
             reasons = [
                 *find_function_doc_conflicts(evidence),

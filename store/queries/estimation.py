@@ -30,7 +30,7 @@ from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.queries.sample_progress import ContentKey, find_sample_outcomes, sampled_keys, to_content_key
 from fcreview.store.queries.scored_items import only_judge
 from fcreview.store.queues.create import QueueRequest, fetch_population
-from fcreview.store.queues.queue_file import QueueError, QueueFile, read_queues
+from fcreview.store.queues.queue_file import RUN_KEY_FIELDS, QueueError, QueueFile, read_queues
 from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT, is_resolved_sql
 from fcreview.store.rows import View
 
@@ -39,10 +39,6 @@ if TYPE_CHECKING:
 
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.workspace import Workspace
-
-
-RUN_KEY_FIELDS = ("benchmark", "generation", "language", "model")
-"""Fields of an `ItemKey`, and of the runs in a queue file, that identify the run."""
 
 
 @dataclass(slots=True)
@@ -86,10 +82,17 @@ class QueueSample:
         self.extensions.append(queue)
 
 
-def load_samples(connection: DuckDBPyConnection, workspace: Workspace) -> tuple[list[QueueSample], list[str]]:
+StrataCache = dict[str, dict[ContentKey, str]]
+"""Stratum of every item of a queue's population, by the description of the queue."""
+
+
+def load_samples(
+    connection: DuckDBPyConnection, workspace: Workspace, cache: StrataCache
+) -> tuple[list[QueueSample], list[str]]:
     """Return the usable samples of the workspace, and one message for each queue that is not usable.
 
-    A queue is usable if the database still has the population that it was drawn from.
+    A queue is usable if the database still has the population that it was drawn from. `cache` keeps populations that
+    do not depend on reviews.
     """
     samples: dict[str, QueueSample] = {}
     problems, extensions = [], []
@@ -98,7 +101,7 @@ def load_samples(connection: DuckDBPyConnection, workspace: Workspace) -> tuple[
             problems.append(str(queue))
         elif queue.design.extends:
             extensions.append(queue)
-        elif (strata := _reconstruct_strata(connection, queue)) is None:
+        elif (strata := _reconstruct_strata(connection, queue, cache)) is None:
             problems.append(f"queue {queue.name}: the items that it was drawn from have changed")
         else:
             samples[queue.name] = QueueSample(queue, strata, {queue.name: set(sampled_keys(queue))})
@@ -111,8 +114,20 @@ def load_samples(connection: DuckDBPyConnection, workspace: Workspace) -> tuple[
     return list(samples.values()), problems
 
 
-def _reconstruct_strata(connection: DuckDBPyConnection, queue: QueueFile) -> dict[ContentKey, str] | None:
+def _reconstruct_strata(
+    connection: DuckDBPyConnection, queue: QueueFile, cache: StrataCache
+) -> dict[ContentKey, str] | None:
     """Return the stratum of every item of the queue's population, or None if the population has changed."""
+    key = repr((queue.name, queue.created, queue.design, queue.strata))
+    if key not in cache:
+        strata = _fetch_strata(connection, queue)
+        if strata is None or build_condition(View(queue.design.where), blind=False)[2]:
+            return strata
+        cache[key] = strata
+    return cache[key]
+
+
+def _fetch_strata(connection: DuckDBPyConnection, queue: QueueFile) -> dict[ContentKey, str] | None:
     sizes = {stratum.name: stratum.size for stratum in queue.strata}
     sampled = set(sampled_keys(queue))
     for runs in (_find_source_runs(connection, queue), ()):
@@ -329,12 +344,15 @@ class RunSampleStatus:
 
 
 def fetch_sample_status(
-    connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, run: int
+    connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, run: int, cache: StrataCache
 ) -> RunSampleStatus:
-    """Return what estimates of a run need: the status of each item, and the samples that the items belong to."""
+    """Return what estimates of a run need: the status of each item, and the samples that the items belong to.
+
+    `cache` is kept between calls for the same database, because a sample may come from many runs.
+    """
     rows = [_RunItem(*row) for row in connection.execute(_RUN_ITEMS, [run]).fetchall()]
     content_keys = [to_content_key(*row[:8]) for row in rows]
-    all_samples, problems = load_samples(connection, workspace)
+    all_samples, problems = load_samples(connection, workspace, cache)
     run_keys = set(content_keys)
     samples = [sample for sample in all_samples if not run_keys.isdisjoint(sample.strata)]
     key_of_item = {row.item: key for key, row in zip(content_keys, rows, strict=True)}

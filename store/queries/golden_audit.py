@@ -16,7 +16,7 @@ from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT
 from fcreview.store.rows import View
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from duckdb import DuckDBPyConnection
 
@@ -264,15 +264,20 @@ class SuspectTable:
         self._connection = connection
         self._loaded: set[str] = set()
 
-    def load_suspects(self, view: View) -> None:
-        """Compute the rows for the view's runs, unless the table already has the rows. The view's filter is ignored."""
+    def load_suspects(self, view: View, report: Callable[[int, int], object] = lambda *_: None) -> None:
+        """Compute the rows for the view's runs, unless the table already has the rows. The view's filter is ignored.
+
+        `report` is called with the number of checked questions and of all questions. It may raise to cancel.
+        """
         if view.runs_key in self._loaded:
             return
         from fcreview.golden_audit.score import rank_suspects
 
         audit = fetch_audit_input(self._connection, View(runs=view.runs))
         items = [
-            _pick_example_item(each) for each in rank_suspects(audit.questions, audit.run_profiles) if each.reasons
+            _pick_example_item(each)
+            for each in rank_suspects(audit.questions, audit.run_profiles, report)
+            if each.reasons
         ]
         self._connection.execute(_CREATE_TABLE)
         self._connection.execute(

@@ -10,8 +10,7 @@ import orjson
 
 from fcreview.model.review import ItemKey
 from fcreview.stats.sampling import ShareOptions, Stratum, assign_shares, shuffle_by_content
-from fcreview.store.queries.estimation import RUN_KEY_FIELDS
-from fcreview.store.queues.queue_file import QueueFile, QueueItem, SampleDesign, queue_names
+from fcreview.store.queues.queue_file import RUN_KEY_FIELDS, QueueFile, QueueItem, SampleDesign, queue_names
 from fcreview.store.workspace import check_annotator
 
 if TYPE_CHECKING:

@@ -117,6 +117,10 @@ class QueueFile:
         return _queue_to_json(mine) == _queue_to_json(others)
 
 
+RUN_KEY_FIELDS = ("benchmark", "generation", "language", "model")
+"""Fields of an `ItemKey`, and of the runs in a queue file, that identify the run."""
+
+
 def queue_path(workspace: Workspace, name: str) -> Path:
     return workspace.queues / f"{name}.json"
 

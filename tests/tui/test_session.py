@@ -111,3 +111,30 @@ async def test_a_journal_that_cannot_be_written_to_is_told_before_anything_is_sa
     with pytest.raises(SessionError, match="annotator 'Alice' already exists"):
         await session.open_journal()
     session.close()
+
+
+async def test_a_background_query_gives_way_and_starts_again(session: Session) -> None:
+    begun, starts = threading.Event(), []
+
+    def slow(store: Store) -> str:
+        starts.append(1)
+        begun.set()
+        if len(starts) == 1:
+            store.connection.execute(ENDLESS).fetchall()
+        return "done"
+
+    slow_query = asyncio.create_task(session.query_in_background(slow))
+    while not begun.is_set():
+        await asyncio.sleep(0.001)
+    assert await session.query(first_item)
+    assert await slow_query == "done" and len(starts) == 2
+
+
+async def test_a_cancelled_background_query_is_interrupted(session: Session) -> None:
+    begun = threading.Event()
+    slow_query = asyncio.create_task(session.query_in_background(endless(begun)))
+    while not begun.is_set():
+        await asyncio.sleep(0.001)
+    slow_query.cancel()
+    await asyncio.wait([slow_query])
+    assert slow_query.cancelled() and await session.query(first_item)

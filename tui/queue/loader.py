@@ -104,8 +104,8 @@ class QueueLoader:
             self._facets = {view.runs: facets}
         return self._facets[view.runs]
 
-    async def load_estimate(self, run: RunRow) -> PassRateEstimate | None:
-        """Estimate the pass rate of a run.
+    async def load_estimate(self, run: RunRow, *, in_background: bool = False) -> PassRateEstimate | None:
+        """Estimate the pass rate of a run. `in_background`: give way to other queries.
 
         Returns None if the run has no random sample or more than `MAX_ESTIMATED_ITEMS` items.
         """
@@ -113,7 +113,8 @@ class QueueLoader:
             return None
         key = (run.run, run.reviewed, run.effective_pass, run.effective_known)
         if key != self._estimate_key:
-            self._estimate = await self._session.query(partial(_estimate_pass_rate, run.run))
+            query = self._session.query_in_background if in_background else self._session.query
+            self._estimate = await query(partial(_estimate_pass_rate, run.run))
             self._estimate_key = key
         return self._estimate
 

@@ -14,7 +14,8 @@ from fcreview.matching.clusters import BY_ERROR_TYPE, ClusterGroup, group_cluste
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import describe_error_type, format_count
 from fcreview.stats.estimation import PassRateEstimate
-from fcreview.store.queues.queue_file import QueueError, ShareProgress, queue_names
+from fcreview.store.queries.run_lists import SORT_KEYS, search_runs, sort_runs
+from fcreview.store.queues.queue_file import RUN_KEY_FIELDS, QueueError, ShareProgress, queue_names, read_queue
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.store.store import Store
 from fcreview.tui.queue.columns import short_ids
@@ -75,8 +76,10 @@ class Overview:
     """Number of targets on which annotators disagree and nobody has decided."""
     n_suspects: int | None = None
     """Number of questions whose golden answer looks wrong."""
-    estimates: dict[int, PassRateEstimate] = field(default_factory=dict)
-    """Estimated pass rate by run number, for runs with a random sample."""
+    sampled_runs: frozenset[int] = frozenset()
+    """Numbers of the runs from which a queue file was drawn."""
+    estimates: dict[int, PassRateEstimate | None] = field(default_factory=dict)
+    """Estimated pass rate by run number. None for a run that cannot be estimated."""
 
     @property
     def n_failures(self) -> int | None:
@@ -98,19 +101,28 @@ def read_reasons(overview: Overview, view: View, store: Store) -> Overview:
 def read_progress(overview: Overview, view: View, store: Store) -> Overview:
     """Read the progress of queue files (for a blind annotator, their own) and count the open disagreements."""
     queues: list[QueueProgress] = []
+    sampled: set[tuple[str, ...]] = set()
     for name in queue_names(store.workspace):
         try:
             shares = store.measure_progress(name, overview.annotator if overview.blind else None)
+            design = read_queue(store.workspace, name).design
         except QueueError:
             continue
         queues += [QueueProgress(name, share) for share in shares]
+        sampled |= {tuple(str(run.get(name, "")) for name in RUN_KEY_FIELDS) for run in design.runs}
     disagreements = None if overview.blind else len(store.analysis.fetch_disagreements(view))
-    return replace(overview, queues=queues, n_disagreements=disagreements)
+    runs = (run for run in overview.runs if tuple(getattr(run.info, name) for name in RUN_KEY_FIELDS) in sampled)
+    return replace(
+        overview, queues=queues, n_disagreements=disagreements, sampled_runs=frozenset(run.run for run in runs)
+    )
 
 
-def read_suspects(overview: Overview, view: View, store: Store) -> Overview:
-    """Count the questions whose golden answer looks wrong. Takes a second or more."""
-    store.load_suspects(view)
+def read_suspects(overview: Overview, view: View, store: Store, report: Callable[[int, int], object]) -> Overview:
+    """Count the questions whose golden answer looks wrong. Takes a second or more.
+
+    `report` is called with the number of checked questions and of all questions.
+    """
+    store.load_suspects(view, report)
     return replace(overview, n_suspects=store.count_items(replace(view, queue=SUSPECTS_QUEUE, where="")))
 
 
@@ -154,6 +166,37 @@ def sort_runs_by_rate(runs: Sequence[RunRow], *, blind: bool) -> list[RunRow]:
         return sorted(runs, key=lambda run: (run.info.model.casefold(), run.run))
     rates = {run.run: passes / known if known else -1.0 for run in runs for passes, known in [_overall(run)]}
     return sorted(runs, key=lambda run: -rates[run.run])
+
+
+ORDERS = ("overall", "corrected", "model", "date", "items", "reviewed", "issues")
+"""Orders of the runs. A key switches to the next order."""
+BLIND_ORDERS = ("model", "date", "items")
+
+
+@dataclass(slots=True)
+class RunArrangement:
+    """Order and search of the runs on the overview."""
+
+    blind: bool
+    order: str = ""
+    search: str = ""
+
+    def next_order(self) -> None:
+        orders = BLIND_ORDERS if self.blind else ORDERS
+        self.order = orders[(orders.index(self.order or orders[0]) + 1) % len(orders)]
+
+    def arrange(self, runs: Sequence[RunRow]) -> list[RunRow]:
+        """Return the runs that match the search, in the order."""
+        found = search_runs(runs, self.search)
+        if self.order in SORT_KEYS:
+            return sort_runs(found, self.order)
+        return sort_runs_by_rate(found, blind=self.blind)
+
+    @property
+    def description(self) -> str:
+        """Order and search as text, such as `by corrected`. Empty for the default order without search."""
+        parts = [f"by {self.order}" if self.order else "", f"search {sanitize(self.search)}" if self.search else ""]
+        return f" {symbols().separator} ".join(filter(None, parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,10 +337,11 @@ def _progress_line(name: str, done: int, total: int, cells: int) -> Line:
 
 def score_lines(overview: Overview, runs: Sequence[RunRow], cells: int) -> list[Line]:
     """Return a heading and a line for each run: official and corrected score, and the estimate with its interval."""
-    fixed = 34 if overview.estimates else 21
+    has_estimates = any(overview.estimates.values())
+    fixed = 36 if has_estimates else 21
     size = max(MIN_NAME_CELLS, min(34, cells - fixed))
-    bar_cells = max(cells - size - fixed, 0) if overview.estimates else 0
-    heading = pad("run", size) + "  official corrected" + ("  estimated, 95 % CI" if overview.estimates else "")
+    bar_cells = max(cells - size - fixed, 0) if has_estimates else 0
+    heading = pad("run", size) + "  official corrected" + ("  estimated" if has_estimates else "")
     lines = [make_line(truncate(heading, cells), "dim")]
     names = _fit_names(label_runs(overview.runs), runs, size)
     for name, run in zip(names, runs, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.reactive import Reactive
 from textual.widget import Widget
+from textual.widgets import Input
 
 from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
@@ -29,6 +31,7 @@ from fcreview.tui.queue.overview import (
     REASON_LINES,
     Overview,
     OverviewReader,
+    RunArrangement,
     next_actions,
     next_lines,
     own_queue,
@@ -41,11 +44,12 @@ from fcreview.tui.queue.overview import (
     run_table,
     runs_facts,
     score_lines,
-    sort_runs_by_rate,
 )
+from fcreview.tui.screens.runs import RunSearchInput
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, make_line
-from fcreview.tui.widgets.base import work
+from fcreview.tui.text.theme import symbols
+from fcreview.tui.widgets.base import ProgressTimer, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import TextList
 from fcreview.tui.widgets.panel import Panel
@@ -53,14 +57,13 @@ from fcreview.tui.widgets.screens import GuardedScreen
 
 OverviewChoice = tuple[str, Any]
 """(menu of the queue, choice) that a line or a key of the overview opens, or ("adjudicate", None)."""
-MAX_ESTIMATED_RUNS = 12
-"""Largest number of runs whose pass rates are estimated."""
 PANELS = ("runs", "reasons", "reviews", "scores", "next")
 """Names of the lists, one in each panel, in the order of the digits."""
 WIDE, TALL = 100, 30
 """Smallest size of the screen, in columns and rows, at which all panels are shown with borders."""
 MAX_RUN_LINES = 10
-"""Largest height of the list of runs, in rows, beside the other panels."""
+"""Largest height of the list of runs, in rows, beside the other panels, unless the screen has 30 rows or more."""
+MAX_SCORE_LINES = 6
 
 
 class OverviewList(TextList):
@@ -125,7 +128,13 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._session, self._view = session, view
         self._overview = Overview((), session.annotator, blind)
         self._runs: Sequence[RunRow] = ()
-        """Runs in the order of the panel."""
+        """Runs in the order of the panel, without those that the search omits."""
+        self._arrangement = RunArrangement(blind)
+        self._drawn_runs: tuple[object, ...] = ()
+        """What the lines of the runs were drawn from."""
+        self._suspects_done = (0, 0)
+        """(checked, all) questions of the search for suspects, set by the store's thread."""
+        self._suspects_timer = ProgressTimer(self, lambda _: self._draw_next())
         self._first_category = 0
         self._loader = QueueLoader(session)
         self._message = ""
@@ -135,6 +144,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         with Panel(id="runs-panel"):
             yield LineBar(id="runs-heading")
             yield OverviewList(id="runs")
+            box = RunSearchInput(placeholder="model, benchmark, version or path", compact=True)
+            box.cursor_blink = False
+            box.display = False
+            yield box
         with Horizontal(id="lower"):
             with Panel(id="reasons-panel"):
                 yield OverviewList(lines_per_entry=REASON_LINES, id="reasons")
@@ -152,6 +165,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     def on_mount(self) -> None:
         if not self._has_lists:
             return
+        for name in ("runs", "scores"):
+            self.watch(self._list(name), "scroll_y", self._on_scroll, init=False)
         self._list("runs").focus()
         if self._session.shows_welcome:
             self._session.shows_welcome = False
@@ -167,8 +182,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         return self.query_one(f"#{name}", OverviewList)
 
     def on_descendant_focus(self) -> None:
+        with_cursor = self._list("runs") if isinstance(self.focused, RunSearchInput) else self.focused
         for each in self.query(OverviewList):
-            each.show_cursor(each is self.focused)
+            each.show_cursor(each is with_cursor)
 
     @property
     def _panel_names(self) -> list[str]:
@@ -182,17 +198,49 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         scope = self._view.runs
         runs = [run for run in await self._loader.load_runs() if not scope or run.run in scope]
         blind = self._overview.blind
-        self._runs = sort_runs_by_rate(runs, blind=blind)
+        self._runs = self._arrangement.arrange(runs)
         self._update(Overview(runs, self._session.annotator, blind))
         await self._read(read_progress)
         if blind:
             return
         await self._read(read_reasons)
-        for run in self._runs[:MAX_ESTIMATED_RUNS]:
-            if (estimate := await self._loader.load_estimate(run)) is not None:
-                self._overview.estimates[run.run] = estimate
-                self._update(self._overview)
-        await self._read(read_suspects)
+        self._estimate_visible_runs()
+        await self._read_suspects()
+
+    async def _read_suspects(self) -> None:
+        def report(done: int, total: int) -> None:
+            self._suspects_done = done, total
+
+        read = partial(read_suspects, self._overview, self._view, report=report)
+        self._suspects_timer.start()
+        try:
+            found = await self._session.query_in_background(read)
+        except FcreviewError as error:
+            self._show_message(sanitize(str(error)))
+        else:
+            self._update(replace(self._overview, n_suspects=found.n_suspects))
+        finally:
+            self._suspects_timer.stop()
+
+    def _on_scroll(self) -> None:
+        self._estimate_visible_runs()
+
+    @work(exclusive=True, group="estimates")
+    async def _estimate_visible_runs(self) -> None:
+        """Estimate the sampled runs that are in sight, unless their estimates are known."""
+        overview = self._overview
+        for run in self._visible_runs():
+            if run.run in overview.sampled_runs and run.run not in overview.estimates and not overview.blind:
+                overview.estimates[run.run] = await self._loader.load_estimate(run, in_background=True)
+                self._draw_right()
+
+    def _visible_runs(self) -> list[RunRow]:
+        """Return the runs whose lines are in sight in one of the lists."""
+        runs: dict[int, RunRow] = {}
+        for name in ("scores", "runs"):
+            top, height = int(self._list(name).scroll_offset.y), self._list(name).size.height
+            runs |= {run.run: run for run in self._runs[top : top + height]}
+        return list(runs.values())
 
     async def _read(self, read: OverviewReader) -> None:
         """Read a part of the overview. Another query of the screen interrupts it."""
@@ -238,13 +286,20 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         return max(self._list(name).size.width - 1, 20)
 
     def _draw_runs(self) -> None:
+        drawn = (self._runs, self._inner_width("runs"), self.size.height, self._first_category)
+        if drawn == self._drawn_runs:
+            return
+        self._drawn_runs = drawn
         table = run_table(self._overview, self._runs, self._inner_width("runs"), self._first_category)
         self.query_one("#runs-heading", LineBar).show(((" ", ""), *table.heading))
         runs = self._list("runs")
-        limit = MAX_RUN_LINES if self.size.height >= TALL else max(self.size.height // 4, 3)
+        limit = max(MAX_RUN_LINES, self.size.height // 3) if self.size.height >= TALL else max(self.size.height // 4, 3)
         runs.styles.height = max(min(len(table.lines), limit), 1)
         runs.set_lines(table.lines)
-        facts = runs_facts(self._overview, table.hidden_categories) if self._runs else "reading"
+        runs.empty_line = make_line(" no matches" if self._overview.runs else " reading", "dim")
+        facts = runs_facts(self._overview, table.hidden_categories) if self._overview.runs else "reading"
+        if self._arrangement.description:
+            facts = f"{self._arrangement.description} {symbols().separator} {facts}"
         self.query_one("#runs-panel", Panel).set_title("1 Runs", facts)
 
     def _draw_reasons(self) -> None:
@@ -256,20 +311,71 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     def _draw_right(self) -> None:
         overview = self._overview
         lines = review_lines(overview, self._inner_width("reviews"))
-        self._show_list("reviews", lines, 6)
+        review_rows = 6 if self.size.height >= 40 else 4
+        self._show_list("reviews", lines, review_rows)
         self.query_one("#reviews-panel", Panel).set_title("3 Review")
+        has_estimates = any(overview.estimates.values())
+        facts = "95 % confidence intervals" if has_estimates else format_count(len(self._runs), "run")
         heading, *scores = score_lines(overview, self._runs, self._inner_width("scores"))
         self.query_one("#scores-heading", LineBar).show(((" ", ""), *heading))
-        self._show_list("scores", scores, 6)
-        self.query_one("#scores-panel", Panel).set_title("4 Scores", format_count(len(self._runs), "run"))
+        n_next = len(next_actions(overview))
+        room = self.query_one("#right").size.height - min(len(lines), review_rows) - n_next - 7
+        self._show_list("scores", scores, max(min(room, MAX_SCORE_LINES), 2))
+        self.query_one("#scores-panel", Panel).set_title("4 Scores", facts)
+        self._draw_next()
+
+    def _draw_next(self) -> None:
         names = dict(active_key_names(self.app))
-        self._show_list("next", next_lines(overview, names, self._inner_width("next")), 5)
-        self.query_one("#next-panel", Panel).set_title("5 Next")
+        self._show_list("next", next_lines(self._overview, names, self._inner_width("next")), 5)
+        done, total = self._suspects_done
+        is_searching = total and self._overview.n_suspects is None
+        facts = f"searching for suspects {symbols().separator} {100 * done // total} %" if is_searching else ""
+        self.query_one("#next-panel", Panel).set_title("5 Next", facts, flat_facts=True)
 
     def _show_list(self, name: str, lines: list[Line], limit: int) -> None:
         widget = self._list(name)
         widget.styles.height = max(min(len(lines), limit), 1)
         widget.set_lines(lines)
+
+    # -- order and search of the runs
+
+    def _arrange(self) -> None:
+        self._runs = self._arrangement.arrange(self._overview.runs)
+        self._drawn_runs = ()
+        self._draw()
+        self._list("runs").move_cursor(0)
+        self._estimate_visible_runs()
+
+    def action_order(self) -> None:
+        self._arrangement.next_order()
+        self._arrange()
+
+    def action_find(self) -> None:
+        box = self.query_one(RunSearchInput)
+        box.display = True
+        box.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.value != self._arrangement.search:
+            self._arrangement.search = event.value
+            self._arrange()
+
+    def action_end_search(self, apply: bool) -> None:
+        """Return from the search box to the list. `apply`: keep the search; otherwise show all runs."""
+        box = self.query_one(RunSearchInput)
+        if not apply:
+            box.value = ""
+        box.display = False
+        self._list("runs").focus()
+
+    def action_move(self, by: int) -> None:
+        self._list("runs").action_move(by)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        if self.is_mounted and isinstance(self.focused, RunSearchInput):
+            return action in ("end_search", "move")
+        return True
 
     # -- actions
 
@@ -337,10 +443,14 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     def idle_keys(self) -> frozenset[str]:
         """Ids of actions that are not available in blind mode. The key line, help and palette omit them."""
         hidden = ("overview.adjudicate", "overview.suspects", "overview.compare")
-        return frozenset(hidden if self._overview.blind else ())
+        typing = self.is_mounted and isinstance(self.focused, RunSearchInput)
+        return frozenset((hidden if self._overview.blind else ()) + (("app.help",) if typing else ()))
 
     def no_key(self, key: str) -> None:
         self._show_message(unavailable_key_message(self.app, key))
 
     def action_close(self) -> None:
-        self.dismiss(None)
+        if self._arrangement.search:
+            self.action_end_search(False)
+        else:
+            self.dismiss(None)

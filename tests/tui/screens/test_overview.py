@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from fcreview.model.review import Annotation
+from fcreview.stats.sampling import ShareOptions
+from fcreview.store.queues.create import QueueRequest
+from fcreview.store.queues.queue_file import write_queue
+from fcreview.store.rows import View
 from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.queue import QueueScreen
 
@@ -88,3 +93,58 @@ async def test_the_small_overview_fits_80_columns(make_app: Any, settled: Any) -
         assert all(part in text for part in ("birch-8b", "String is not an accepted value", "Review 2 failures")), text
         assert "open" in lines[-1] and "help" in lines[-1]
         assert any(line.startswith("─ 1 Runs ─") for line in lines), "blanks around the title"
+
+
+async def test_runs_are_sorted_and_found_by_any_word(make_app: Any, settled: Any) -> None:
+    app = make_app(runs=RUNS)
+    async with app.run_test(size=(120, 34)) as pilot:
+        await settled(pilot)
+        await pilot.press("v")
+        await settled(pilot)
+        for order in ("by corrected", "by model", "by date", "by items"):
+            await pilot.press("o")
+            assert order in "\n".join(await settled(pilot))
+        lines = await settled(pilot)
+        assert "maple-8b" in lines[3] and "birch-8b" in lines[4], "the larger run first"
+        await pilot.press("slash", *"birch")
+        lines = await settled(pilot)
+        assert "birch-8b" in lines[3] and "maple-8b" not in "\n".join(lines[2:6]) and "search birch" in "\n".join(lines)
+        await pilot.press("enter", "enter")
+        lines = await settled(pilot)
+        assert isinstance(app.screen, QueueScreen) and "birch-8b" in lines[0]
+
+
+async def test_escape_ends_the_search_before_it_leaves(make_app: Any, settled: Any) -> None:
+    app = make_app(runs=RUNS)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("v")
+        await settled(pilot)
+        await pilot.press("slash", *"q:?")
+        assert "no matches" in "\n".join(await settled(pilot)), "the keys type text"
+        await pilot.press("escape")
+        assert "maple-8b" in "\n".join(await settled(pilot)) and isinstance(app.screen, OverviewScreen)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert isinstance(app.screen, QueueScreen)
+
+
+async def test_a_sampled_run_has_an_estimate_and_the_others_have_none(make_app: Any, settled: Any) -> None:
+    app = make_app(runs=RUNS)
+    store = make_app.stores[-1]
+    (maple,) = [row.run for row in store.fetch_runs() if row.info.model == "maple-8b"]
+    view = View(runs=(maple,))
+    queue = store.create_queue(QueueRequest("pilot", view, 2, "", ShareOptions(["alice", "bob"], overlap=2)))
+    write_queue(store.workspace, queue)
+    app.session.queue_file = "pilot"
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot)
+        for row in store.fetch_page(View(queue="pilot"), 0, 2):
+            await app.session.record_review(row.item, Annotation(verdict=True))
+        await pilot.press("v")
+        lines = await settled(pilot)
+        text = "\n".join(lines)
+        assert "95 % confidence intervals" in text and "pilot · alice" in text and "2 / 2" in text
+        scores = [line for line in lines if "±" in line]
+        assert len(scores) == 1 and "maple-8b" in scores[0]
+        assert app.screen._overview.sampled_runs == {maple}

@@ -65,6 +65,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
             "func_error", "param_missing", "hallucination", "value_error", "stop_early",
         ),
     ),
+    Importer("inspect", "Inspect", "Inspect logs, .eval or .json", needs_part_verdicts=True),
     Importer(
         "tau", "tau-bench", "JSON arrays of {task_id, reward, info, traj}",
         tags=(  # fault types of the error identification in the tau-bench repository, and of the viewer of tau2-bench

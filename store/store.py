@@ -398,6 +398,9 @@ class Store:
         key = ItemKey(run.benchmark, run.generation, run.language, run.model, item.category, item.id)
         opinions = self.reviews.events.opinions_on(key, item.prediction_hash, item.golden_hash)
         detail = ItemDetail(row, key, run, item, opinions, self.reviews.events.history_of(key))
+        if item.extra.recorded_reviews:  # an exported review that came back is already among the opinions
+            known = {event.event for event in detail.history}
+            item.extra.recorded_reviews = [r for r in item.extra.recorded_reviews if known.isdisjoint(r.events)]
         detail = repeat_items.restrict_detail_to_repetition(detail, self.reviews)
         if self.blind and row.you is None:
             item_detail.hide_detail_verdicts(detail, self.annotator)

@@ -34,7 +34,10 @@ IMPURE = {
     "sys",
 }
 PURE_EXCEPTIONS = {("fcreview/run_plan.py", "pathlib"): "plans hold Path values; nothing is read through them"}
-IMPURE_MODULES = {"fcreview/safe_files.py": "importers and the store both open files, and neither may import the other"}
+IMPURE_MODULES = {
+    "fcreview/safe_files.py": "importers and the store both open files, and neither may import the other",
+    "fcreview/archive.py": "asks which Python this is, because its zipfile may not read Zstandard",
+}
 IMPURE_CALLS = {
     "open",
     "print",

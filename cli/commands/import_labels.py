@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,11 @@ from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_work
 from fcreview.exporters.base import FORMATS, FileFormat
 from fcreview.model.wording import format_count
 
+if TYPE_CHECKING:
+    from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord
+
+RUN_FORMAT = "inspect"
+"""Format of files that are runs themselves and contain people's decisions."""
 READABLE_FORMATS = {each.name: each for each in FORMATS if isinstance(each, FileFormat) and each.read}
 RECORD_UNITS = {"labelstudio": "task"}
 """Unit in which error messages count the records of a format. The default is a line."""
@@ -28,7 +33,10 @@ def import_labels(
     options: WorkspaceOptions,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File with exported labels.", show_default=False)],
     format: Annotated[  # noqa: A002
-        str, typer.Option("--format", metavar="NAME", help=f"Format of the file: {' or '.join(READABLE_FORMATS)}.")
+        str,
+        typer.Option(
+            "--format", metavar="NAME", help=f"Format of the file: {', '.join(READABLE_FORMATS)} or {RUN_FORMAT}."
+        ),
     ] = "jsonl",
     source_annotator: Annotated[
         str | None,
@@ -43,14 +51,61 @@ def import_labels(
     """Import exported labels as reviews.
 
     The reviews are recorded for --annotator (default: you). The whole file is checked first, and nothing is recorded if
-    a line is invalid. Reviews that are already recorded are skipped.
+    a line is invalid. Reviews that are already recorded are skipped. With --format inspect, FILE is an Inspect log, and
+    the edits of its scores are imported.
 
     Example: fcreview import-labels runs/gpt4o labels.jsonl --annotator alice
     """
-    if format not in READABLE_FORMATS:
-        raise UsageError(f"cannot import format {format!r}: choose {' or '.join(READABLE_FORMATS)}")
+    if format not in (*READABLE_FORMATS, RUN_FORMAT):
+        raise UsageError(f"cannot import format {format!r}: choose {', '.join([*READABLE_FORMATS, RUN_FORMAT])}")
     with open_workspace(options) as session:
         record_labels(session, file, format, source_annotator, adjudicate=adjudicate, run=run, as_json=as_json)
+
+
+def _read_labels(file: Path, format_name: str) -> list[ImportedReview | InvalidRecord]:
+    load = READABLE_FORMATS[format_name].read
+    if load is None:
+        raise UsageError(f"cannot import format {format_name!r}")
+    try:
+        content = read_input_file(file)
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror or error}") from error
+    return list(load()(content))
+
+
+def read_recorded_reviews(file: Path) -> list[ImportedReview | InvalidRecord]:
+    """Read the decisions by people that the files of a run contain."""
+    from fcreview.importers.registry import discover, read_items
+    from fcreview.model.item import Item
+    from fcreview.model.review import Annotation
+    from fcreview.store.labels.import_labels import ImportedReview, normalize_time
+
+    found = discover([file], format=RUN_FORMAT)
+    if not found.plans:
+        raise CommandError("\n".join(issue.what for issue in found.issues if issue.severity == "error"))
+    reviews: list[ImportedReview | InvalidRecord] = []
+    for plan in found.plans:
+        run = plan.run
+        names = {"benchmark": run.benchmark, "generation": run.generation, "language": run.language, "model": run.model}
+        for item in read_items(plan):
+            if not isinstance(item, Item):
+                continue
+            for each in item.extra.recorded_reviews:
+                annotation = Annotation(
+                    target=each.target, criterion=each.criterion, verdict=each.verdict, note=each.reason
+                )
+                reviews.append(
+                    ImportedReview(
+                        item.line,
+                        {**names, "category": item.category, "id": item.id},
+                        annotation,
+                        each.author,
+                        normalize_time(each.time or ""),
+                        prediction_hash=item.prediction_hash,
+                        exported_events=tuple(each.events),
+                    )
+                )
+    return reviews
 
 
 def record_labels(
@@ -72,14 +127,7 @@ def record_labels(
     """
     from fcreview.store.labels.import_labels import ReviewFile, import_reviews, mark_not_blind, to_adjudication
 
-    load = READABLE_FORMATS[format].read
-    if load is None:
-        raise UsageError(f"cannot import format {format!r}")
-    try:
-        content = read_input_file(file)
-    except OSError as error:
-        raise CommandError(f"{file}: {error.strerror or error}") from error
-    reviews = list(load()(content))
+    reviews = read_recorded_reviews(file) if format == RUN_FORMAT else _read_labels(file, format)
     if not_blind:
         reviews = list(map(mark_not_blind, reviews))
     if adjudicate:

@@ -59,12 +59,34 @@ class Erratum:
     answer."""
 
 
+@dataclass(slots=True)
+class RecordedReview:
+    """A person's decision that the files of the run contain, such as an edited score.
+
+    It is shown with its author and reason. It counts as a review only after `import-labels` has imported it.
+    """
+
+    source: str
+    """Program that recorded it, such as `inspect`."""
+    author: str
+    verdict: Any
+    """JSON; None if the person changed only the explanation."""
+    target: str = "item"
+    criterion: str = "correct"
+    reason: str | None = None
+    time: str | None = None
+    """ISO 8601."""
+    events: list[str] = field(default_factory=list)
+    """Ids of the journal events that an export of fcreview recorded as this decision."""
+
+
 def _to_dict(value: Any) -> dict[str, Any]:
     return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 _JSON_KEYS = {"compared_with": "held_against", "metadata": "more"}
 """Fields of `Extra` that have another name in JSON."""
+_OMITTED_IF_EMPTY = ("metadata", "recorded_reviews")
 
 
 @dataclass(slots=True)
@@ -103,6 +125,8 @@ class Extra:
     """Recomputed verdict with the dataset's own golden answer, if errata changed the golden answer."""
     erratum: Erratum | None = None
     """Correction of the golden answer, applied or stale. Shown below the calls."""
+    recorded_reviews: list[RecordedReview] = field(default_factory=list)
+    """Decisions by people that the files of the run contain. Shown with the reviews; hidden in blind review."""
     redacted: bool = False
     """Whether third-party keys were removed from the item (`fcreview.model.redact`). Its raw records are then shown
     without keys too."""
@@ -118,16 +142,19 @@ class Extra:
         "accepted_answers": ["7"], "final_answer": "8", "score_record": {"file": "a.json", "line": 2, "offset": 9,
         "length": 4}, "needs": [["turn:1/call:1"]],
         "without_errata": {"valid": false, "error_type": "value_error:string"},
-        "erratum": {"who": ["alice"], "date": "2026-01-01", "reasons": [], "old": [], "stale": ""}, "redacted": true,
-        "more": {"path": ["a.b"]}}`
+        "erratum": {"who": ["alice"], "date": "2026-01-01", "reasons": [], "old": [], "stale": ""},
+        "recorded_reviews": [{"source": "inspect", "author": "bob", "verdict": true, "target": "item", "criterion":
+        "correct", "reason": null, "time": null, "events": []}], "redacted": true, "more": {"path": ["a.b"]}}`
         """
         found: dict[str, Any] = {}
         for name in type(self).__slots__:  # in the order of the fields; `fields` would take most of the time
             value = getattr(self, name)
-            if value is None or value is False or (name == "metadata" and not value):
+            if value is None or value is False or (name in _OMITTED_IF_EMPTY and not value):
                 continue
             if name == "state_differences":
                 value = {attribute: _to_dict(one) for attribute, one in value.items()}
+            elif name == "recorded_reviews":
+                value = [_to_dict(one) for one in value]
             elif is_dataclass(value):
                 value = _to_dict(value)
             found[_JSON_KEYS.get(name, name)] = value
@@ -143,6 +170,8 @@ class Extra:
         if "state_differences" in given:
             differences = given["state_differences"].items()
             given["state_differences"] = {name: StateDifference(**one) for name, one in differences}
+        if "recorded_reviews" in given:
+            given["recorded_reviews"] = [RecordedReview(**one) for one in given["recorded_reviews"]]
         nested = {"score_record": RecordLocation, "without_errata": RecomputedVerdict, "erratum": Erratum}
         given |= {name: kind(**given[name]) for name, kind in nested.items() if name in given}
         return cls(**given)

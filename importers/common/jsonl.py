@@ -118,7 +118,6 @@ def describe_other_format(start: bytes) -> str | None:
 
 
 def _parse_lines(file: BinaryIO, name: str) -> Iterator[JsonRecord | ImportIssue]:
-    loads = orjson.loads
     offset = line = 0
     while raw := file.readline(MAX_LINE_BYTES + 1):
         line += 1
@@ -128,14 +127,24 @@ def _parse_lines(file: BinaryIO, name: str) -> Iterator[JsonRecord | ImportIssue
             yield issue
         else:
             body = raw[:-1] if raw[-1] == 10 else raw
-            try:
-                if length > LARGE_LINE_BYTES or _has_long_integer(body):
-                    raise orjson.JSONDecodeError("", "", 0)  # orjson cannot read such a line correctly
-                yield JsonRecord(line, offset, len(body), loads(body))
-            except orjson.JSONDecodeError:
-                if not body.isspace() and body:
-                    yield from _parse_irregular_line(body, name, line, offset, is_terminated=raw[-1] == 10)
+            yield from parse_record(body, name, line, offset, is_terminated=raw[-1] == 10)
         offset += length
+
+
+def parse_record(
+    body: bytes, name: str, line: int, offset: int, *, is_terminated: bool = True
+) -> Iterator[JsonRecord | ImportIssue]:
+    """Yield the JSON value of a line or of another part of a file, or the issues that describe why it is not JSON.
+
+    White space yields nothing.
+    """
+    try:
+        if len(body) >= LARGE_LINE_BYTES or _has_long_integer(body):
+            raise orjson.JSONDecodeError("", "", 0)  # orjson cannot read such a line correctly
+        yield JsonRecord(line, offset, len(body), orjson.loads(body))
+    except orjson.JSONDecodeError:
+        if not body.isspace() and body:
+            yield from _parse_irregular_line(body, name, line, offset, is_terminated=is_terminated)
 
 
 def _has_long_integer(body: bytes) -> bool:

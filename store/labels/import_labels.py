@@ -66,6 +66,9 @@ class ImportedReview:
     """Hash of the reviewed prediction. Empty stands for the prediction in the database."""
     golden_hash: str = ""
     """Hash of the golden answer at the time of the review. Empty stands for the one in the database."""
+    exported_events: tuple[str, ...] = ()
+    """Ids of the events that an export of fcreview wrote as this review. If the annotator has one of them, the review
+    is already recorded."""
 
 
 def parse_review(
@@ -220,7 +223,9 @@ def _select_new_events(store: Store, events: Iterable[tuple[ImportedReview, Even
     existing = _ExistingReviews(store)
     for review, event in events:
         event_ids, opinion = existing.find_existing(event)
-        if event.event in event_ids or (opinion is not None and _leaves_unchanged(opinion, event)):
+        if event_ids.intersection((event.event, *review.exported_events)) or (
+            opinion is not None and _leaves_unchanged(opinion, event)
+        ):
             result.already += 1
         elif opinion is not None and review.time is not None and opinion.time >= event.time:
             result.older += 1

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 from duckdb import DuckDBPyConnection
 
+from fcreview.archive import SIGNATURE, ArchiveError, read_record
 from fcreview.model.item import ArgumentDiff, Call, CallPair, Extra, ImportIssue, Item, Message, RecordLocation, Verdict
 from fcreview.model.json_value import parse_accepted_values, parse_json, to_json_text
 from fcreview.model.redact import redact, redact_keys
@@ -220,12 +221,17 @@ def _read_record(
     path = workspace.to_absolute_path(location.file)
     try:
         with open_file(path) as stream:
+            is_archive = stream.read(len(SIGNATURE)) == SIGNATURE
             stream.seek(location.offset)
-            data = stream.read(location.length)
+            data = stream.read(location.length) if not is_archive else read_record(stream, location.offset)
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}") from error
+    except ArchiveError as error:
+        raise StoreError(f"{path}: {error}") from error
     stored_path = workspace.to_stored_path(path)
-    if not _is_unchanged(connection, number, stored_path, path) and not _is_record(data, location.length, item_id):
+    if not _is_unchanged(connection, number, stored_path, path) and not _is_record(
+        data, len(data) if is_archive else location.length, item_id
+    ):
         raise StoreError(f"{path} has changed since the import. Import the run again to see the record.")
     return data
 

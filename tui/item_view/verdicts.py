@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from fcreview.model.address import ITEM, RESPONSE, WHOLE_TARGETS, describe_address
-from fcreview.model.item import Erratum, ImportIssue, Item, Verdict
+from fcreview.model.item import Erratum, ImportIssue, Item, RecordedReview, Verdict
 from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.verdict import PASS_FAIL_CRITERIA
@@ -194,9 +194,30 @@ def paragraph_lines(label: str, text: str, cells: int, style: str = "", max_rows
 
 def review_blocks(indexed: IndexedItem) -> list[Block]:
     """Return the blocks of the reviews that the annotator may see."""
-    if not indexed.opinions:
-        return []
-    return [Block("reviews", partial(_review_lines, indexed.opinions, indexed.annotator), title="reviews")]
+    recorded = [] if indexed.hide_verdicts else indexed.item.extra.recorded_reviews
+    blocks = []
+    if indexed.opinions:
+        lines = partial(_review_lines, indexed.opinions, indexed.annotator)
+        blocks.append(Block("reviews", lines, title="reviews"))
+    if recorded:
+        blocks.append(Block("recorded", partial(_recorded_lines, recorded), title="reviews in the run's files"))
+    return blocks
+
+
+def _recorded_lines(reviews: Sequence[RecordedReview], cells: int) -> list[Line]:
+    """Render the decisions by people that the run's own files contain. They do not count as reviews."""
+    hint = " not counted; import-labels imports them"
+    lines = [rule_line((("reviews in the run's files", "strong"), (hint, "dim")), cells)]
+    for review in reviews:
+        parts = [] if review.verdict is None else [format_verdict(review.verdict, review.criterion)]
+        parts += [sanitize(review.criterion)] if review.criterion != "correct" else []
+        parts += [f"on {describe_address(sanitize(review.target))}"] if review.target != ITEM else []
+        parts += [sanitize(review.reason)] if review.reason else []
+        parts += [sanitize(review.time[:10])] if review.time else []
+        symbol = _verdict_symbol(review.verdict, review.criterion)
+        label = f"{symbol} {sanitize(review.source)}: {sanitize(review.author)}  "
+        lines += paragraph_lines(label, " · ".join(parts), cells)
+    return lines
 
 
 def _review_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> list[Line]:

@@ -1,0 +1,1 @@
+"""Importer of Inspect evaluation logs, `.eval` and `.json`."""

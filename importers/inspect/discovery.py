@@ -1,0 +1,116 @@
+"""Recognition of Inspect logs by their content. One log is one run.
+
+Logs with the same task id are attempts at the same run: retries copy finished samples, and edits are further files.
+Only the latest attempt is imported, so that no sample counts twice. The parts of a log that several workers write
+(`NAME.shards/`) are one run, unless the merged log is there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.inspect.log import UnreadableLog, is_log, log_age, read_eval_fields
+from fcreview.model.item import ImportIssue, Run
+from fcreview.run_plan import DiscoveredRuns, RunPlan
+
+LOG_SUFFIXES = (".eval", ".json")
+SHARDS_SUFFIX = ".shards"
+_INDEX_FILES = frozenset({"logs.json", "listing.json", "eval-set.json"})
+"""Files of a log folder that are no logs."""
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
+MAX_LISTED_ATTEMPTS = 3
+
+
+@dataclass(slots=True)
+class FoundLog:
+    """The files of a log, and what identifies its run."""
+
+    paths: list[Path]
+    """The log, or the parts of a log that several workers write."""
+    fields: dict[str, Any] = field(default_factory=dict)
+    """The object `eval` of the header."""
+
+    @property
+    def task_id(self) -> str:
+        return str(self.fields.get("task_id") or self.fields.get("run_id") or self.paths[0])
+
+    @property
+    def order(self) -> tuple[str, int, tuple[int, ...], str]:
+        """Sort key of attempts: the latest attempt is last. An edited copy was started with its original."""
+        return str(self.fields.get("created") or ""), *log_age(self.paths[-1]), str(self.paths[-1])
+
+
+def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
+    found = DiscoveredRuns()
+    logs: list[FoundLog] = []
+    shards: dict[Path, list[Path]] = {}
+    for path in files:
+        if path.suffix not in LOG_SUFFIXES:
+            continue
+        if path.name in _INDEX_FILES or not is_log(path):
+            if path.suffix == ".eval":
+                what = "not an Inspect log: neither an archive with header.json nor JSON with `eval`"
+                found.issues.append(ImportIssue(str(path), None, what, severity="error"))
+            elif path.name in _INDEX_FILES and any(each.suffix == ".eval" for each in files):
+                found.claimed.add(path)
+            continue
+        found.claimed.add(path)
+        folder = _shards_folder(path)
+        if folder is not None:
+            shards.setdefault(folder, []).append(path)
+        else:
+            logs.append(FoundLog([path]))
+    logs += [FoundLog(paths) for paths in shards.values()]
+    for log in [*logs]:
+        try:
+            log.fields = read_eval_fields(log.paths[0])
+        except UnreadableLog as error:
+            found.issues.append(
+                ImportIssue(str(log.paths[0]), None, f"the log cannot be read: {error}", severity="error")
+            )
+            logs.remove(log)
+    for attempts in _group_attempts(logs):
+        found.plans.append(_make_plan(attempts, dataset_folders))
+    return found
+
+
+def _shards_folder(path: Path) -> Path | None:
+    """Return the folder `NAME.shards` that the file is a part of."""
+    return next((parent for parent in path.parents if parent.suffix == SHARDS_SUFFIX), None)
+
+
+def _group_attempts(logs: Sequence[FoundLog]) -> list[list[FoundLog]]:
+    """Group logs by task, in the order of the files; in each group the latest attempt is last."""
+    groups: dict[str, list[FoundLog]] = {}
+    for log in logs:
+        groups.setdefault(log.task_id, []).append(log)
+    for attempts in groups.values():
+        if len(attempts) > 1:  # a merged log counts before its parts
+            attempts.sort(key=lambda log: (_shards_folder(log.paths[0]) is None, log.order))
+    return list(groups.values())
+
+
+def task_name(fields: dict[str, Any]) -> str:
+    """Return the last part of the task's name: `bfcl` for `inspect_evals/bfcl`."""
+    name = fields.get("task_registry_name") or fields.get("task")
+    return _UNSAFE.sub("", str(name or "unknown task")).rpartition("/")[2] or "unknown task"
+
+
+def _make_plan(attempts: Sequence[FoundLog], dataset_folders: Sequence[Path]) -> RunPlan:  # noqa: ARG001
+    log = attempts[-1]
+    fields, path = log.fields, log.paths[0]
+    place = path if len(log.paths) == 1 else _shards_folder(path) or path
+    model = _UNSAFE.sub("", str(fields.get("model") or "unknown model"))
+    run = Run("inspect", task_name(fields), "en", model, str(place), needs_dataset=False)
+    plan = RunPlan(run, log.paths, reason="an Inspect log: an archive or object with `eval`", needs_scores=False)
+    older = [part.paths[0].name for part in attempts[:-1]]
+    if older:
+        names = ", ".join(older[-MAX_LISTED_ATTEMPTS:])
+        names += f" and {len(older) - MAX_LISTED_ATTEMPTS} more" if len(older) > MAX_LISTED_ATTEMPTS else ""
+        what = f"earlier logs of the same task were skipped: {names}. Open a log by its name to import it"
+        plan.issues.append(ImportIssue(str(path), None, what, severity="notice"))
+    return plan

@@ -1,0 +1,378 @@
+"""Reading of one Inspect log: its header, then one sample after the other.
+
+An `.eval` log is a ZIP archive with a member for each sample. A `.json` log is one object with a list of samples. A
+sample may contain hundreds of megabytes of events. Of a large sample, only the fields that items need are read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from fcreview.archive import SIGNATURE, ArchiveError, open_archive, open_member, read_first_member
+from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, parse_record
+from fcreview.importers.inspect.events import EventFacts, collect_event_facts
+from fcreview.importers.inspect.json_stream import JsonStream, JsonStreamError
+from fcreview.model.item import ImportIssue
+from fcreview.safe_files import open_file
+
+HEADER, START = "header.json", "_journal/start.json"
+SAMPLE_FOLDER = "samples/"
+LOG_FIELDS = frozenset({"version", "status", "eval", "plan", "results", "stats", "error", "samples", "reductions"})
+MAX_WHOLE_BYTES = 4 << 20
+"""Size of a sample up to which it is parsed as a whole."""
+MAX_FIELD_BYTES = 32 << 20
+"""Maximum size of a field of a large sample. A larger field is omitted."""
+MAX_HEADER_BYTES = 64 << 20
+MAX_EVENT_BYTES = 8 << 20
+"""Number of bytes of events in a large sample that are searched for the available functions."""
+MAX_START_BYTES = 1 << 20
+_ATTACHMENT = "attachment://"
+_ATTACHMENT_REFERENCE = re.compile(rb'"attachment://([^"\\]{1,200})"')
+_OMITTED_FIELDS = frozenset({"events_data", "timelines", "sandbox", "files", "setup"})
+"""Fields of a sample that items do not need."""
+MAX_RESOLVED_DEPTH = 60
+
+
+@dataclass(slots=True)
+class LogSample:
+    """A sample of a log, without its events, and the position of its record."""
+
+    value: dict[str, Any]
+    facts: EventFacts
+    file: str
+    line: int
+    """Line in a `.json` log, number of the member in an `.eval` log; both from 1."""
+    offset: int
+    length: int
+    issues: list[ImportIssue] = field(default_factory=list)
+
+
+class UnreadableLog(ValueError):
+    """Raised for a file that is not a log or whose header cannot be read. The message is the reason."""
+
+
+@dataclass(slots=True)
+class InspectLog:
+    """An open log. Iterate `read_samples` once."""
+
+    path: Path
+    header: dict[str, Any]
+    """The log without `samples`."""
+    has_header: bool
+    """False for an `.eval` log without `header.json`, because the run goes on or has crashed."""
+    read_samples: Callable[[], Iterator[LogSample | ImportIssue]]
+
+
+def is_log(path: Path) -> bool:
+    """Return whether a file is an Inspect log, from its first bytes or from the names of its members."""
+    try:
+        with open_file(path) as file:
+            start = file.read(1 << 16)
+            if start.startswith(SIGNATURE):
+                return _has_log_members(file, start)
+            return _starts_as_log(start)
+    except (OSError, ValueError):
+        return False
+
+
+def _has_log_members(file: BinaryIO, start: bytes) -> bool:
+    if start[30 : 30 + len(START)] == START.encode():
+        return True
+    file.seek(0)
+    names = open_archive(file).NameToInfo
+    return HEADER in names or START in names
+
+
+def _starts_as_log(start: bytes) -> bool:
+    """Return whether the beginning of a JSON text has the first fields of a log."""
+    if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"{":
+        return False
+    parts = iter([start.removeprefix(b"\xef\xbb\xbf")])
+    stream = JsonStream(lambda _: next(parts, b""))
+    found: set[str] = set()
+    with contextlib.suppress(JsonStreamError):
+        for key in stream.members():
+            if key not in LOG_FIELDS and not found:
+                return False
+            if key == "eval" and stream.peek() != b"{":
+                return False
+            found.add(key)
+            stream.skip_value()
+    return "eval" in found and bool(found & {"status", "version", "plan", "samples"})
+
+
+def read_eval_fields(path: Path) -> dict[str, Any]:
+    """Return the object `eval` of a log, without reading its samples. Raises UnreadableLog."""
+    try:
+        with open_file(path) as file:
+            start = read_first_member(file, START.encode(), MAX_START_BYTES)
+            if start is not None:
+                value = _parse_object(start, path, [])
+                if isinstance(value.get("eval"), dict):
+                    return dict(value["eval"])
+            file.seek(0)
+            if file.read(len(SIGNATURE)) != SIGNATURE:
+                file.seek(0)
+                return _read_json_eval(file, path)
+    except (OSError, ValueError) as error:
+        raise UnreadableLog(str(error)) from error
+    with open_log(path) as log:
+        found: Any = log.header.get("eval")
+        return found if isinstance(found, dict) else {}
+
+
+def log_age(path: Path) -> tuple[int, tuple[int, ...]]:
+    """Return a sort key for copies of one log: the number of its score columns, and the time when it was written.
+
+    A copy with further scores is newer. The time is that of the archive's last member, or of the file.
+    """
+    try:
+        with open_log(path) as log:
+            results = log.header.get("results")
+            scores = results.get("scores") if isinstance(results, dict) else None
+        with open_file(path) as file:
+            written: tuple[int, ...] = tuple(time.localtime(path.stat().st_mtime)[:6])
+            if file.read(len(SIGNATURE)) == SIGNATURE:
+                written = max((member.date_time for member in open_archive(file).infolist()), default=())
+        return len(scores) if isinstance(scores, list) else 0, written
+    except (OSError, ValueError):
+        return 0, ()
+
+
+def _read_json_eval(file: BinaryIO, path: Path) -> dict[str, Any]:
+    stream = _stream_of(file)
+    for key in stream.members():
+        if key == "eval":
+            return _parse_object(stream.read_value(MAX_HEADER_BYTES) or b"", path, [])
+        stream.skip_value()
+    return {}
+
+
+@contextlib.contextmanager
+def open_log(path: Path) -> Iterator[InspectLog]:
+    """Open a log and read its header. Raises UnreadableLog."""
+    try:
+        file = open_file(path)
+    except OSError as error:
+        raise UnreadableLog(f"cannot be read: {error.strerror or error}") from error
+    with file:
+        try:
+            is_archive = file.read(len(SIGNATURE)) == SIGNATURE
+            file.seek(0)
+            yield _open_archive_log(file, path) if is_archive else _open_json_log(file, path)
+        except (OSError, ValueError) as error:
+            raise UnreadableLog(str(error)) from error
+
+
+def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
+    archive = open_archive(file)
+    # The last of several members with one name counts.
+    members = archive.NameToInfo
+    name = HEADER if HEADER in members else START
+    if name not in members:
+        raise UnreadableLog("the archive has neither header.json nor _journal/start.json")
+
+    def read_samples() -> Iterator[LogSample | ImportIssue]:
+        numbers = {member.header_offset: number for number, member in enumerate(archive.infolist(), 1)}
+        for member in members.values():
+            if not member.filename.startswith(SAMPLE_FOLDER) or not member.filename.endswith(".json"):
+                continue
+            line = numbers.get(member.header_offset, 1)
+            sample = LogSample({}, EventFacts(), str(path), line, member.header_offset, max(member.compress_size, 1))
+            try:
+                if member.file_size <= MAX_WHOLE_BYTES:
+                    whole = open_member(archive, member).read(MAX_WHOLE_BYTES + 1)
+                    yield _fill_sample(sample, whole)
+                else:
+                    yield _stream_sample(sample, JsonStream(open_member(archive, member).read))
+            except (ArchiveError, JsonStreamError) as error:
+                what = f"{member.filename} was skipped: {error}"
+                yield ImportIssue(str(path), line, what, item=member.filename, severity="error")
+
+    header = _parse_object(open_member(archive, members[name]).read(MAX_HEADER_BYTES), path, [])
+    return InspectLog(path, header, name == HEADER, read_samples)
+
+
+def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
+    header = _read_json_header(file, path)
+
+    def read_samples() -> Iterator[LogSample | ImportIssue]:
+        file.seek(0)
+        stream = _stream_of(file)
+        try:
+            for key in stream.members():
+                if key == "samples" and stream.peek() == b"[":
+                    for _ in stream.elements():
+                        yield from _read_json_sample(file, path, stream)
+                else:
+                    stream.skip_value()
+        except JsonStreamError as error:
+            yield ImportIssue(str(path), stream.line, f"the log cannot be read further: {error}", severity="error")
+
+    return InspectLog(path, header, True, read_samples)
+
+
+def _read_json_header(file: BinaryIO, path: Path) -> dict[str, Any]:
+    """Return the log without its samples, which may be the last part of the file or not."""
+    header: dict[str, Any] = {}
+    stream = _stream_of(file)
+    broken = ""
+    try:
+        for key in stream.members():
+            if key == "samples" and stream.peek() == b"[":
+                stream.skip_value()
+            elif (text := stream.read_value(MAX_HEADER_BYTES)) is not None:
+                header[key] = _parse(text, path, [])
+    except JsonStreamError as error:  # a log that was cut off
+        broken = str(error)
+    if not isinstance(header.get("eval"), dict):
+        raise UnreadableLog(broken or "the log has no object `eval`")
+    return header
+
+
+def _read_json_sample(file: BinaryIO, path: Path, stream: JsonStream) -> Iterator[LogSample | ImportIssue]:
+    line, offset = stream.line, stream.position
+    text = stream.read_value(MAX_WHOLE_BYTES)
+    sample = LogSample({}, EventFacts(), str(path), line, offset, stream.position - offset)
+    try:
+        if text is not None:
+            yield _fill_sample(sample, text)
+        else:
+            after = file.tell()
+            file.seek(offset)
+            try:
+                yield _stream_sample(sample, _stream_of(file, has_bom=False))
+            finally:
+                file.seek(after)
+    except JsonStreamError as error:
+        yield ImportIssue(str(path), line, f"a sample was skipped: {error}", severity="error")
+
+
+def _stream_of(file: BinaryIO, *, has_bom: bool = True) -> JsonStream:
+    stream = JsonStream(file.read)
+    if has_bom and isinstance(file, BufferedReader) and file.peek(3)[:3] == b"\xef\xbb\xbf":
+        stream.skip_bytes(3)
+    return stream
+
+
+def _fill_sample(sample: LogSample, text: bytes) -> LogSample:
+    """Parse a sample as a whole."""
+    value = _parse(text, Path(sample.file), sample.issues, sample.line)
+    if not isinstance(value, dict):
+        raise JsonStreamError("it is not a JSON object")
+    sample.facts = collect_event_facts(value.pop("events", None))
+    for name in _OMITTED_FIELDS:
+        value.pop(name, None)
+    attachments = value.pop("attachments", None)
+    sample.value = value
+    if isinstance(attachments, dict) and attachments and _ATTACHMENT.encode() in text:
+        _resolve_all(sample, attachments)
+    return sample
+
+
+def _stream_sample(sample: LogSample, stream: JsonStream) -> LogSample:
+    """Read the fields of a large sample that items need, and skip the others."""
+    texts: dict[str, bytes] = {}
+    attachments: dict[str, Any] = {}
+    path = Path(sample.file)
+    for key in stream.members():
+        if key == "events" and stream.peek() == b"[":
+            sample.facts = _stream_events(stream, path)
+        elif key == "attachments" and stream.peek() == b"{":
+            wanted = {name.decode("utf-8", "replace") for t in texts.values() for name in _references(t)}
+            wanted |= _references_in(sample.facts.functions)
+            for name in stream.members():
+                if name in wanted and (text := stream.read_value(MAX_FIELD_BYTES)) is not None:
+                    attachments[name] = _parse(text, path, sample.issues, sample.line)
+                elif name not in wanted:
+                    stream.skip_value()
+        elif key in _OMITTED_FIELDS or key in ("events", "attachments"):
+            stream.skip_value()
+        elif (text := stream.read_value(MAX_FIELD_BYTES)) is not None:
+            texts[key] = text
+        else:
+            what = f"the field {key} was omitted because it has more than {MAX_FIELD_BYTES >> 20} MB"
+            sample.issues.append(ImportIssue(sample.file, sample.line, what))
+    sample.value = {key: _parse(text, path, sample.issues, sample.line) for key, text in texts.items()}
+    if attachments:
+        _resolve_all(sample, attachments)
+    return sample
+
+
+def _references(text: bytes) -> Iterator[bytes]:
+    return (match[1] for match in _ATTACHMENT_REFERENCE.finditer(text))
+
+
+def _references_in(value: Any) -> set[str]:
+    if isinstance(value, str):
+        return {value.removeprefix(_ATTACHMENT)} if value.startswith(_ATTACHMENT) else set()
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return {name for part in parts for name in _references_in(part)}
+
+
+def _stream_events(stream: JsonStream, path: Path) -> EventFacts:
+    """Read the first events of a large sample, which name the available functions, and skip the others."""
+    events: list[Any] = []
+    size = 0
+    for _ in stream.elements():
+        start = stream.position
+        text = stream.read_value(MAX_EVENT_BYTES)
+        size += stream.position - start
+        if text is not None and len(text) < MAX_EVENT_BYTES:
+            events.append(_parse(text, path, []))
+        facts = collect_event_facts(events[-1:])
+        if facts.functions or size > MAX_EVENT_BYTES:
+            stream.skip_rest()
+            break
+    return collect_event_facts(events)
+
+
+def _resolve_all(sample: LogSample, attachments: dict[str, Any]) -> None:
+    sample.value = resolve_attachments(sample.value, attachments)
+    sample.facts.functions = resolve_attachments(sample.facts.functions, attachments)
+
+
+def resolve_attachments(value: Any, attachments: dict[str, Any], depth: int = 0) -> Any:
+    """Replace each text `attachment://HASH` by the attachment. An unknown hash stays as it is."""
+    if isinstance(value, str):
+        if not value.startswith(_ATTACHMENT):
+            return value
+        found = attachments.get(value.removeprefix(_ATTACHMENT))
+        return found if isinstance(found, str) else value
+    if depth > MAX_RESOLVED_DEPTH:
+        return value
+    if isinstance(value, list):
+        return [resolve_attachments(part, attachments, depth + 1) for part in value]
+    if isinstance(value, dict):
+        return {key: resolve_attachments(part, attachments, depth + 1) for key, part in value.items()}
+    return value
+
+
+def _parse(text: bytes, path: Path, issues: list[ImportIssue], line: int = 1) -> Any:
+    """Parse JSON. Raises JsonStreamError."""
+    value: Any = None
+    problems: list[ImportIssue] = []
+    parsed = False
+    for part in parse_record(text, str(path), line, 0):
+        if isinstance(part, JsonRecord):
+            value, parsed = part.value, True
+        else:
+            problems.append(part)
+    if not parsed:
+        raise JsonStreamError(problems[0].what if problems else "no JSON value")
+    issues += [issue for issue in problems if issue.severity != "error"]
+    return value
+
+
+def _parse_object(text: bytes, path: Path, issues: list[ImportIssue]) -> dict[str, Any]:
+    value = _parse(text, path, issues)
+    if not isinstance(value, dict):
+        raise UnreadableLog(f"a JSON object is expected: {make_excerpt(text, 80)}")
+    return value

@@ -1,0 +1,143 @@
+"""Conversation of a sample: Inspect's messages as turns, steps and predicted calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fcreview.importers.common.records import first_question
+from fcreview.model.item import Call, Item, Message, Role
+from fcreview.model.json_value import to_json_text, to_plain_json
+
+ROLES: dict[str, Role] = {
+    "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool",
+}  # fmt: skip
+MAX_DATA_URI = 200
+"""Number of characters of an image or a sound in a message that are kept."""
+
+
+@dataclass(slots=True)
+class Conversation:
+    messages: list[Message] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    n_turns: int = 1
+    n_steps: int = 1
+    tool_errors: list[str] = field(default_factory=list)
+    """Types of the errors of tool messages, such as `timeout`."""
+
+    def apply_to(self, item: Item) -> None:
+        item.messages, item.predicted = self.messages, self.calls
+        item.n_turns, item.n_steps = self.n_turns, self.n_steps
+        item.question = item.question or first_question(self.messages)
+
+
+def build_conversation(messages: Any) -> Conversation:
+    """Build the conversation. A turn begins with a user message after a reply. Each reply is a step."""
+    found = Conversation()
+    turn, step, index, n_steps = 0, -1, 0, 0
+    for message in messages if isinstance(messages, list) else ():
+        if not isinstance(message, dict):
+            continue
+        role = ROLES.get(str(message.get("role")), "log")
+        if role == "user" and step >= 0:
+            turn, step, index = turn + 1, -1, 0
+        if role == "assistant":
+            step, n_steps = step + 1, n_steps + 1
+        found.messages += _message_parts(message, role, turn, -1 if role in ("system", "user") else max(step, 0))
+        for call in read_calls(message, turn, max(step, 0), index):
+            found.calls.append(call)
+            index += 1
+        error = message.get("error")
+        if isinstance(error, dict):
+            found.tool_errors.append(str(error.get("type") or "unknown"))
+    found.n_turns, found.n_steps = turn + 1, max(n_steps, 1)
+    return found
+
+
+def read_calls(message: dict[str, Any], turn: int, step: int, index: int) -> Iterator[Call]:
+    """Yield the calls of an assistant message. `index` is the number of calls before it in the turn."""
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        if not isinstance(call, dict):
+            continue
+        name, arguments, error = str(call.get("function") or ""), call.get("arguments"), call.get("parse_error")
+        if error or not isinstance(arguments, dict):
+            reason = str(error or "the arguments are not an object")
+            yield Call("predicted", name, None, turn, step, index, to_json_text(arguments), reason)
+        else:
+            yield Call("predicted", name, to_plain_json(arguments), turn, step, index)
+        index += 1
+
+
+def _message_parts(message: dict[str, Any], role: Role, turn: int, step: int) -> Iterator[Message]:
+    name = message.get("function") if role == "tool" else None
+    texts: list[str] = []
+    for kind, text in content_parts(message.get("content")):
+        if kind == "reasoning":
+            yield Message(turn, step, role, text, "reasoning")
+        else:
+            texts.append(text)
+    text = "\n".join(texts)
+    error = message.get("error")
+    if isinstance(error, dict):
+        text = "\n".join(filter(None, (f"error ({error.get('type')}): {error.get('message')}", text)))
+    if text or role != "assistant":
+        yield Message(turn, step, role, text, str(name) if name else None)
+
+
+def content_parts(content: Any) -> Iterator[tuple[str, str]]:
+    """Yield (kind, text) of each part of a message. Media are named by their kind and beginning."""
+    if isinstance(content, str):
+        yield "text", content
+    elif isinstance(content, list):
+        for part in content:
+            if isinstance(part, dict):
+                yield _content_part(part)
+            elif isinstance(part, str):
+                yield "text", part
+    elif content is not None:
+        yield "text", to_json_text(content)
+
+
+def _content_part(part: dict[str, Any]) -> tuple[str, str]:
+    kind = str(part.get("type"))
+    if kind == "text":
+        return kind, str(part.get("text") or "")
+    if kind == "reasoning":
+        is_hidden = part.get("redacted") and not part.get("summary")
+        return kind, "(hidden by the provider)" if is_hidden else str(
+            part.get("reasoning") or part.get("summary") or ""
+        )
+    text = next((value for key in (kind, "text", "data") if isinstance(value := part.get(key), str)), None)
+    if text is None:
+        text = to_json_text({key: value for key, value in part.items() if key != "type"})
+    return kind, f"[{kind}: {text[:MAX_DATA_URI]}{'…' if len(text) > MAX_DATA_URI else ''}]"
+
+
+def content_text(content: Any) -> str:
+    """Return the text of a message without its reasoning."""
+    return "\n".join(text for kind, text in content_parts(content) if kind != "reasoning")
+
+
+def answer_of(messages: Any) -> list[Any]:
+    """Return what the model answered, without ids and times, for the hash of the prediction."""
+    return [
+        [content_text(message.get("content")), [_plain_call(call) for call in message.get("tool_calls") or ()]]
+        for message in messages if isinstance(message, dict) and message.get("role") == "assistant"
+    ] if isinstance(messages, list) else []  # fmt: skip
+
+
+def _plain_call(call: Any) -> Any:
+    return [call.get("function"), call.get("arguments")] if isinstance(call, dict) else call
+
+
+def log_message(turn: int, text: str, step: int = -1) -> Message:
+    """Return a remark on the run that the model did not see."""
+    return Message(turn, step, "log", text)
+
+
+def last_text(messages: Sequence[Message]) -> str | None:
+    """Return the text of the last reply with text; None if there is none."""
+    texts = (each.content for each in reversed(messages) if each.role == "assistant" and each.name != "reasoning")
+    return next(texts, None)

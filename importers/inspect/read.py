@@ -1,0 +1,268 @@
+"""Reader of the items of an Inspect log. An item is a sample in one epoch."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from fcreview.importers.common.records import fill_safely, read_function_docs
+from fcreview.importers.inspect import leaderboard
+from fcreview.importers.inspect.columns import LOG_KEY, load_figures, read_columns
+from fcreview.importers.inspect.item_verdicts import LogScores, add_score_verdicts
+from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
+from fcreview.importers.inspect.messages import answer_of, build_conversation, log_message
+from fcreview.importers.inspect.scores import SampleScore, has_grading, is_graded_by_name, read_scores
+from fcreview.model.item import ImportIssue, Item, Run
+from fcreview.model.json_value import answer_hash, to_json_text, to_plain_json
+from fcreview.model.metric import ScoredItem
+from fcreview.run_plan import RunPlan
+
+CATEGORY_FIELDS = ("category_name", "category", "subject")
+"""Fields of a sample's metadata that name its category; the first text counts."""
+SETTINGS = ("solver", "task_version", "task_args", "model_generate_config", "model_roles", "config", "revision")
+"""Fields of `eval` that say how the run was made."""
+TOLERANCE = 1e-9
+"""Largest difference between a recorded and a recomputed figure, for rounding."""
+MAX_REPORTED_FIGURES = 3
+FillItem = Callable[[Item, LogSample], None]
+
+
+@dataclass(slots=True)
+class RunContext:
+    """Data that all items of a run share."""
+
+    run: Run
+    scores: LogScores = field(default_factory=LogScores)
+    known_ids: dict[str, tuple[Any, int]] = field(default_factory=dict)
+    """Item id -> (sample id, epoch)."""
+    scored: list[ScoredItem] = field(default_factory=list)
+    """The items with their scores, to compare the recomputed figures with the recorded ones."""
+
+
+def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    """Yield the items of a run. Also sets its settings and recorded figures."""
+    context = RunContext(plan.run)
+    for path in plan.results:
+        try:
+            with open_log(path) as log:
+                yield from _read_log(log, context)
+        except UnreadableLog as error:
+            yield ImportIssue(str(path), None, f"the log cannot be read: {error}", severity="error")
+
+
+def _read_log(log: InspectLog, context: RunContext) -> Iterator[Item | ImportIssue]:
+    header = log.header
+    yield from _describe_state(log)
+    samples = log.read_samples()
+    first: list[LogSample | ImportIssue] = []
+    for each in samples:  # up to the first sample with scores, which shows what scorers asked a model
+        first.append(each)
+        if isinstance(each, LogSample) and each.value.get("scores"):
+            break
+    scored = next((each for each in reversed(first) if isinstance(each, LogSample)), None)
+    context.scores = _choose_scores(header, scored)
+    _set_run_facts(context, header, is_complete=log.has_header and header.get("status") == "success")
+    n_samples = 0
+    for each in itertools.chain(first, samples):
+        if isinstance(each, ImportIssue):
+            yield each
+            continue
+        n_samples += 1
+        item = _read_item(each, context)
+        if item is not None:
+            yield item
+        yield from each.issues if item is None else ()
+    if not n_samples:
+        yield ImportIssue(str(log.path), None, "the log has no samples", severity="warning")
+    yield from _compare_figures(log, context)
+
+
+def _describe_state(log: InspectLog) -> Iterator[ImportIssue]:
+    """Yield an issue for a log that is not complete."""
+    status, path = log.header.get("status"), str(log.path)
+    if not log.has_header:
+        what = "the log is incomplete: the run goes on or has crashed. Its finished samples are imported"
+        yield ImportIssue(path, None, what)
+    elif status == "cancelled":
+        yield ImportIssue(path, None, "the run was cancelled. Its recorded figures may be about fewer samples")
+    elif status in ("error", "started"):
+        error = log.header.get("error")
+        reason = f": {error.get('message')}" if isinstance(error, dict) else ""
+        yield ImportIssue(path, None, f"the run did not finish (status {status}){reason}"[:400])
+    elif status != "success":
+        yield ImportIssue(path, None, f"unknown status of the run: {str(status)[:80]}")
+
+
+def _choose_scores(header: dict[str, Any], sample: LogSample | None) -> LogScores:
+    """Choose the score for the item verdicts: the headline's, else the first declared one that no model gives."""
+    declared = [str(each["scorer"]) for each in read_columns(header)]
+    scores: dict[str, SampleScore] = {}
+    graders: dict[str, str] = {}
+    if sample is not None:
+        scores = read_scores(sample.value.get("scores"), [], sample.file, sample.line)
+        graders = sample.facts.graders
+    names = list(dict.fromkeys([*declared, *(name for name, score in scores.items() if score.official is not None)]))
+    judges = [
+        name for name in names
+        if is_graded_by_name(name) or name in graders or (name in scores and has_grading(scores[name]))
+    ]  # fmt: skip
+    results = header.get("results")
+    headline = results.get("headline") if isinstance(results, dict) else None
+    preferred = headline.get("scorer") if isinstance(headline, dict) else None
+    candidates = [name for name in names if name not in judges] or judges
+    primary = preferred if preferred in candidates else next(iter(candidates), None)
+    roles = header.get("eval", {}).get("model_roles") if isinstance(header.get("eval"), dict) else None
+    grader = roles.get("grader") if isinstance(roles, dict) else None
+    name = grader.get("model") if isinstance(grader, dict) else grader
+    return LogScores(primary, frozenset(judges), graders, name if isinstance(name, str) else None)
+
+
+def _set_run_facts(context: RunContext, header: dict[str, Any], *, is_complete: bool) -> None:
+    declaration = header.get("eval")
+    fields: dict[str, Any] = declaration if isinstance(declaration, dict) else {}
+    packages = fields.get("packages")
+    settings = {name: to_plain_json(fields[name]) for name in SETTINGS if fields.get(name)}
+    for name, value in (("status", header.get("status")), ("created", fields.get("created"))):
+        if value:
+            settings[name] = to_plain_json(value)
+    if isinstance(packages, dict):
+        settings["packages"] = to_plain_json(packages)
+    context.run.settings = settings
+    scores = context.scores
+    context.run.official_metrics[LOG_KEY] = {
+        "primary": scores.primary,
+        "is_judged": scores.primary in scores.judges,
+        "judges": sorted(scores.judges),
+        "is_complete": is_complete,
+        "columns": read_columns(header),
+    }
+
+
+def _read_item(sample: LogSample, context: RunContext) -> Item | None:
+    """Read an item. Returns None, with an issue in the sample, for a sample that was read before."""
+    value = sample.value
+    sample_id, epoch = value.get("id"), value.get("epoch")
+    epoch = epoch if isinstance(epoch, int) and not isinstance(epoch, bool) and epoch > 0 else 1
+    item_id = _item_id(sample_id, epoch, sample, context)
+    if item_id is None:
+        return None
+    item = Item(item_id, "", file=sample.file, line=sample.line, offset=sample.offset, length=sample.length)
+    item.issues += sample.issues
+    fill_safely(item, lambda: fill_item(item, sample, context))
+    item.category = item.category or context.run.generation
+    item.extra.metadata |= {"sample": to_plain_json(sample_id), "epoch": epoch}
+    if epoch > 1 or f"{sample_id}" in context.known_ids:
+        item.group = str(sample_id)
+    metadata = item.extra.metadata
+    context.scored.append(ScoredItem(item.id, item.category, None, item.official, metadata=metadata))
+    return item
+
+
+def _item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunContext) -> str | None:
+    """Return the id of the item: the sample's id, with `#2` for its second epoch.
+
+    The ids 1 and "1" of one log are different; the second one is quoted.
+    """
+    if sample_id is None or isinstance(sample_id, (dict, list)):
+        sample.issues.append(ImportIssue(sample.file, sample.line, "a sample without an id"))
+        sample_id = f"sample {sample.line}"
+    for text in (str(sample_id), to_json_text(sample_id), f"{sample_id} "):
+        item_id = text.rstrip() if epoch == 1 else f"{text.rstrip()}#{epoch}"
+        known = context.known_ids.get(item_id)
+        if known is None:
+            context.known_ids[item_id] = (sample_id, epoch)
+            return item_id
+        if known == (sample_id, epoch) and type(known[0]) is type(sample_id):
+            break
+    what = f"the log has sample {sample_id} in epoch {epoch} twice. The first one is imported"
+    sample.issues.append(ImportIssue(sample.file, sample.line, what[:300], item=str(sample_id)))
+    return None
+
+
+def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
+    """Fill in the conversation, the golden side and the verdicts of an item."""
+    value = sample.value
+    metadata = value.get("metadata")
+    sample_metadata: dict[str, Any] = metadata if isinstance(metadata, dict) else {}
+    item.extra.metadata["metadata"] = to_plain_json(sample_metadata)
+    names = (sample_metadata.get(name) for name in CATEGORY_FIELDS)
+    item.category = next((name for name in names if isinstance(name, str) and name), "")
+    messages = value.get("messages")
+    item.prediction_hash = answer_hash(answer_of(messages))
+    item.golden_hash = answer_hash(to_plain_json(value.get("target")))
+    conversation = build_conversation(messages or _input_messages(value.get("input")))
+    conversation.apply_to(item)
+    item.functions = read_function_docs(sample.facts.functions)
+    _fill_usage(item, value, context.run.model)
+    _add_remarks(item, value)
+    scores = read_scores(value.get("scores"), item.issues, item.file, item.line)
+    _fill_answer(item, value)
+    add_score_verdicts(item, value, scores, context.scores, conversation)
+
+
+def _input_messages(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [{"role": "user", "content": value}] if value else []
+
+
+def _fill_answer(item: Item, value: dict[str, Any]) -> None:
+    """Show the target and the model's answer, which fcreview does not compare for unknown tasks."""
+    target, output = value.get("target"), value.get("output")
+    targets = target if isinstance(target, list) else [target]
+    accepted = [to_plain_json(each) for each in targets if each not in (None, "")]
+    if accepted:
+        item.extra.accepted_answers = accepted
+        completion = output.get("completion") if isinstance(output, dict) else None
+        item.extra.final_answer = str(completion) if completion else None
+
+
+def _fill_usage(item: Item, value: dict[str, Any], model: str) -> None:
+    usage = value.get("model_usage")
+    by_model = {name: each for name, each in usage.items() if isinstance(each, dict)} if isinstance(usage, dict) else {}
+    counted = [by_model[model]] if model in by_model else list(by_model.values())
+    item.tokens_in, item.tokens_out = (_sum_counts(counted, name) for name in ("input_tokens", "output_tokens"))
+    seconds = value.get("working_time", value.get("total_time"))
+    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 <= seconds < 1e9:
+        item.latency = float(seconds)
+
+
+def _sum_counts(usages: list[dict[str, Any]], name: str) -> int | None:
+    counts = [each[name] for each in usages if isinstance(each.get(name), int) and abs(each[name]) < 1e15]
+    return sum(counts) if counts else None
+
+
+def _add_remarks(item: Item, value: dict[str, Any]) -> None:
+    """Add messages on what ended or changed the sample: an error, a limit, an invalidation, retries."""
+
+    def add(text: str) -> None:
+        item.messages.append(log_message(item.n_turns - 1, text, step))
+
+    step = max((each.step for each in item.messages), default=-1)
+    error, limit, invalidation = (value.get(name) for name in ("error", "limit", "invalidation"))
+    if isinstance(error, dict):
+        add(f"the sample ended with an error: {error.get('message')}")
+    if isinstance(limit, dict):
+        add(f"stopped by the {limit.get('type')} limit of {limit.get('limit')}")
+    if isinstance(invalidation, dict):
+        reason = f": {invalidation['reason']}" if invalidation.get("reason") else ""
+        add(f"{invalidation.get('author')} invalidated this sample{reason}. The log's figures still include it")
+        item.extra.metadata["invalidated"] = to_plain_json(invalidation)
+    retries = value.get("error_retries")
+    if isinstance(retries, list) and retries:
+        item.extra.metadata["error_retries"] = len(retries)
+
+
+def _compare_figures(log: InspectLog, context: RunContext) -> Iterator[ImportIssue]:
+    """Yield an issue if recomputed figures differ from those in the log, which follow the edits of its scores."""
+    stored = load_figures(context.run)
+    wrong: list[str] = []
+    for column in stored.columns:
+        values = list(leaderboard.edited_values(context.scored, column.scorer))
+        for spec, value in leaderboard.recompute(column, values):
+            if value is not None and spec.recorded is not None and abs(value - spec.recorded) > TOLERANCE:
+                wrong.append(f"{column.title} {spec.key} {spec.recorded:.6g} (recomputed {value:.6g})")
+    if wrong:
+        more = f" and {len(wrong) - MAX_REPORTED_FIGURES} more" if len(wrong) > MAX_REPORTED_FIGURES else ""
+        what = f"recorded figures differ from the recomputed ones: {', '.join(wrong[:MAX_REPORTED_FIGURES])}{more}"
+        yield ImportIssue(str(log.path), None, what, severity="warning" if stored.is_complete else "notice")

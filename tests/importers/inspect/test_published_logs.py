@@ -1,0 +1,117 @@
+"""Logs of ten versions of Inspect: scores and figures are those of the program's own reader (`truth.json`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.importers.inspect.columns import load_figures
+from fcreview.importers.inspect.leaderboard import compute_metrics, edited_values, recompute
+from fcreview.importers.registry import discover, read_items
+from fcreview.model.item import ImportIssue, Item, Run
+from fcreview.model.metric import ScoredItem
+
+pytestmark = pytest.mark.bench
+FOLDERS = ("inspect", *(pytest.param(name, marks=pytest.mark.sweep) for name in ("inspect_bfcl", "inspect_tau2")))
+N_LOGS = {"inspect": 14, "inspect_bfcl": 13, "inspect_tau2": 2}
+
+
+@lru_cache(maxsize=64)
+def read_log(path: Path) -> tuple[Run, list[Item], list[ImportIssue]]:
+    (plan,) = discover([path]).plans
+    found = list(read_items(plan))
+    return plan.run, [i for i in found if isinstance(i, Item)], [i for i in found if isinstance(i, ImportIssue)]
+
+
+@lru_cache(maxsize=8)
+def truth(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "truth.json").read_text())
+    return found.get("logs", found)
+
+
+def scored(items: list[Item]) -> list[ScoredItem]:
+    return [ScoredItem(i.id, i.category, i.group, i.official, metadata=i.extra.metadata) for i in items]
+
+
+def true_scores(expected: dict[str, Any]) -> Iterator[tuple[Any, int, dict[str, Any]]]:
+    for sample in expected.get("samples") if isinstance(expected.get("samples"), list) else expected["per_sample"]:
+        if isinstance(sample, list):
+            yield sample[0], sample[1], sample[2]
+        else:
+            yield sample["id"], sample["epoch"], sample["scores"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_sample_has_the_scores_of_the_official_reader(bench: Path, folder: str) -> None:
+    logs = truth(bench / folder)
+    assert len(logs) == N_LOGS[folder]
+    for name, expected in logs.items():
+        _, items, _ = read_log(bench / folder / name)
+        by_sample = {(str(item.extra.metadata["sample"]), item.extra.metadata["epoch"]): item for item in items}
+        samples = list(true_scores(expected))
+        assert len(samples) == len(items), name
+        for sample, epoch, scores in samples:
+            metadata = by_sample[str(sample), epoch].extra.metadata
+            found = metadata.get("scores", {}) | metadata.get("edited", {})
+            for scorer, score in (scores or {}).items():
+                value = score["value"] if isinstance(score, dict) and "value" in score else score
+                assert found.pop(scorer) == (None if value != value or value == "NaN" else value), (name, sample)
+            assert not found, (name, sample)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_recorded_figure_is_recomputed(bench: Path, folder: str) -> None:
+    """Figures of a cancelled log may be about fewer samples than it contains. Recorded figures follow the edits."""
+    n_equal = 0
+    for name, expected in truth(bench / folder).items():
+        run, items, issues = read_log(bench / folder / name)
+        assert not [issue for issue in issues if "differ" in issue.what], name
+        rows = scored(items)
+        columns = load_figures(run).columns
+        for column in columns:
+            values = list(edited_values(rows, column.scorer))
+            for spec, value in recompute(column, values) if values else ():
+                if spec.recorded is not None and expected["status"] != "cancelled":
+                    assert value == pytest.approx(spec.recorded, abs=1e-9), (name, column.title, spec.key)
+                    n_equal += 1
+        recorded = expected["results"]["scores"] if isinstance(expected["results"], dict) else expected["results"]
+        assert len(recorded or ()) in (len(columns), 0), name
+    assert n_equal >= {"inspect": 50, "inspect_bfcl": 400, "inspect_tau2": 4}[folder]
+
+
+def test_edits_are_reviews_in_the_file_and_the_first_entry_is_official(bench: Path) -> None:
+    name = "2026-11-22T20-19-05-00-00_weather-calls_SZyyB9zQqQeN35SXRkUuQu"
+    run, items, _ = read_log(bench / "inspect" / "generated" / f"{name}-edited.eval")
+    _, originals, _ = read_log(bench / "inspect" / "generated" / f"{name}.eval")
+    before = {item.id: item.official for item in originals}
+    assert {item.id: item.official for item in items} == before
+    reviews = [(item.id, review) for item in items for review in item.extra.recorded_reviews]
+    assert len(reviews) == 4
+    assert {(r.source, r.author, r.criterion) for _, r in reviews} == {("inspect", "anna", "correct")}
+    assert all(review.reason and review.time for _, review in reviews)
+    metrics = {(m.table, m.name): m.value for m in compute_metrics(scored(items), run)}
+    assert metrics["calls_match · mean", "accuracy"] == pytest.approx(0.4166666666666667)
+    assert metrics["calls_match · mean · after the edits in the log", "accuracy"] == pytest.approx(0.5277777777777778)
+
+
+def test_model_graded_scores_are_judge_verdicts(bench: Path) -> None:
+    _, items, _ = read_log(bench / "inspect" / "2025-09-23T08-09-58-04-00_theory-of-mind_bbB4eRCx2rFJLyPH42Cj9r.eval")
+    assert {item.official for item in items} == {None}
+    assert sum(item.judge is True for item in items) == 83
+    assert all(any(v.source == "judge" and v.rationale for v in item.verdicts) for item in items)
+    _, items, _ = read_log(bench / "inspect_bfcl" / "bfcl_A_graded.eval")
+    assert all(item.official is not None for item in items)
+    assert sum(item.judge is None for item in items) == 1  # the grader failed
+
+
+def test_only_the_latest_log_of_a_task_is_imported(bench: Path) -> None:
+    found = discover([bench / "inspect_bfcl"])
+    names = {Path(plan.run.path).name for plan in found.plans}
+    assert names >= {"bfcl_A_edited.eval", "bfcl_A_3epochs_edited.eval", "bfcl_A_graded.eval", "bfcl_B_xlam.eval"}
+    assert not names & {"bfcl_A_gpt4o.eval", "bfcl_A_3epochs.eval", "bfcl_A_json.json"}
+    assert sum("earlier logs" in issue.what for plan in found.plans for issue in plan.issues) == 3

@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 
-.PHONY: demo compiled quick test sweep faults lint types layers check snapshots pictures bench clean
+.PHONY: training-rows demo compiled quick test sweep faults lint types layers check snapshots pictures bench clean
 
 demo: compiled
 	$(BIN)/fcreview demo
@@ -48,6 +48,18 @@ snapshots: $(STAMP)
 # The pictures of README and docs, from the sample runs.
 pictures: compiled
 	$(BIN)/python docs/pictures/make.py
+
+# Training rows of the sample runs, read with `datasets` and TRL. TRL needs PyTorch: the pinned release has a CPU build.
+TRAINING := build/training
+training-rows: compiled
+	mkdir -p $(TRAINING)
+	test -x $(TRAINING)/venv/bin/python || $(PYTHON) -m venv $(TRAINING)/venv
+	$(TRAINING)/venv/bin/python -m pip install --quiet torch==2.13.0
+	$(TRAINING)/venv/bin/python -m pip install --quiet trl datasets
+	$(BIN)/fcreview import sample_runs --workspace $(TRAINING)/workspace
+	for each in sft preference; do $(BIN)/fcreview export sample_runs --workspace $(TRAINING)/workspace --annotator check \
+	  --format $$each --trust-rule --force -o $(TRAINING)/$$each.jsonl || exit 1; done
+	$(TRAINING)/venv/bin/python tests/exporters/check_training_rows.py $(TRAINING)/sft.jsonl $(TRAINING)/preference.jsonl
 
 bench: compiled
 	$(BIN)/python benchmarks/run_all.py

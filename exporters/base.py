@@ -196,6 +196,23 @@ FORMATS: tuple[ExportFormat, ...] = (
     FolderFormat(
         "hf", "a Hugging Face folder with a dataset card, for `datasets`", _lazy_function("hugging_face", "write")
     ),
+    FolderFormat(
+        "atif",
+        "ATIF 1.7 trajectories with verdicts and reviews, one file for each item",
+        _lazy_function("atif", "write"),
+    ),
+    FileFormat(
+        "sft",
+        "training rows: conversations that annotators pass (TRL, OpenAI)",
+        "json",
+        _lazy_function("training", "write_sft"),
+    ),
+    FileFormat(
+        "preference",
+        "training rows: a right and a wrong reply (TRL, OpenAI)",
+        "json",
+        _lazy_function("training", "write_preferences"),
+    ),
     FolderFormat("native", "the benchmark's own score files with reviewed verdicts", _lazy_function("native", "write")),
     FolderFormat(
         "golden-patch",

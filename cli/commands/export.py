@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,11 +18,13 @@ from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.store.labels.read import LabelSelection
+    from fcreview.store.labels.read import LabelSelection, TrainingOptions
     from fcreview.store.rows import View
 
 
 NAME_WIDTH = max(len(each.name) for each in FORMATS)
+TRAINING_FORMATS = ("sft", "preference")
+"""Formats that export training rows instead of labels."""
 RUN_FORMATS = ("native", "golden-patch")
 """Formats that export complete runs instead of labels."""
 FORMAT_HELP = "\n".join([KEEP_LINE_BREAKS, *(f"{each.name:<{NAME_WIDTH}}  {each.help}" for each in FORMATS), ""])
@@ -57,12 +60,25 @@ def export(
             "--with", metavar="content", help="Also export question, messages, functions and calls.", show_default=False
         ),
     ] = None,
+    agreed: Annotated[
+        int, typer.Option("--agreed", metavar="N", min=1, help="sft, preference: annotators who must agree.")
+    ] = 1,
+    trust_rule: Annotated[
+        bool, typer.Option("--trust-rule", help="sft, preference: use automatic verdicts of unreviewed items.")
+    ] = False,
+    max_pairs: Annotated[
+        int, typer.Option("--max-pairs", metavar="N", min=1, help="preference: pairs of one question at most.")
+    ] = 4,
+    exclude_benchmark_goldens: Annotated[
+        bool, typer.Option("--exclude-benchmark-goldens", help="sft, preference: omit rows with golden calls.")
+    ] = False,
+    flavour: Annotated[str, typer.Option("--flavour", metavar="NAME", help="sft, preference: trl or openai.")] = "trl",
 ) -> None:
     """Export labels, corrected runs or golden answers.
 
     Labels have a row for each target with the verdict of each source, the reviews of each annotator and the effective
-    verdict. The format native writes runs as files of their benchmark with the effective verdicts; golden-patch writes
-    corrected golden answers as a patch of the dataset. docs/export.md describes the formats.
+    verdict. native writes runs as files of their benchmark, golden-patch writes corrected golden answers, atif writes
+    trajectories, sft and preference write training rows from reviewed items. docs/export.md describes the formats.
 
     Example: fcreview export runs/gpt4o --format csv -o labels.csv --only reviewed
     """
@@ -70,6 +86,11 @@ def export(
     from fcreview.exporters import export as exports
 
     choice = _parse_label_selection(only, with_)
+    if format in TRAINING_FORMATS:
+        choice = replace(
+            choice,
+            training=_parse_training_options(agreed, trust_rule, max_pairs, exclude_benchmark_goldens, flavour),
+        )
     if format in RUN_FORMATS and (where or only != "all" or with_ or queue):
         raise UsageError(f"--where, --queue, --only and --with do not apply to {format}, which writes whole runs")
     with open_workspace(options) as session:
@@ -85,7 +106,11 @@ def export(
         finally:
             progress.close()
         if not any(counts.values()):
-            print_message(f"nothing to export: {_explain_empty_export(session, view, choice)}")
+            print_message(f"nothing to export: {_explain_empty_export(session, view, choice, format)}")
+    if format in TRAINING_FORMATS and any(counts.values()):
+        from fcreview.exporters.training import BENCHMARK_WARNING
+
+        print_message(BENCHMARK_WARNING)
     if format == "native":
         print_runs_without_dataset(Path(out))
     if out != exports.STANDARD_OUTPUT:
@@ -111,10 +136,24 @@ def _parse_label_selection(only: str, content: str | None) -> LabelSelection:
     return LabelSelection(which, content is not None)
 
 
-def _explain_empty_export(session: WorkspaceSession, view: View, selection: LabelSelection) -> str:
+def _parse_training_options(
+    agreed: int, trust_rule: bool, max_pairs: int, exclude_benchmark_goldens: bool, flavour: str
+) -> TrainingOptions:
+    from fcreview.store.labels.read import FLAVOURS, TrainingOptions
+
+    known = next((each for each in FLAVOURS if each == flavour), None)
+    if known is None:
+        raise UsageError(f"--flavour {flavour}: choose {', '.join(FLAVOURS)}")
+    return TrainingOptions(agreed, trust_rule, max_pairs, exclude_benchmark_goldens, known)
+
+
+def _explain_empty_export(session: WorkspaceSession, view: View, selection: LabelSelection, format_name: str) -> str:
     """Explain why an export has no rows."""
     count = session.store.count_items(view)
     if not count:
         return session.explain_empty(view)
+    if format_name in TRAINING_FORMATS:
+        needed = "a right and a wrong reply to the same messages" if format_name == "preference" else "a passing review"
+        return f"{format_count(count, 'item')}, none with {needed}"
     reason = f"none {selection.subset} yet" if selection.subset != "all" else "none with a verdict"
     return f"{format_count(count, 'item')}, {reason}"

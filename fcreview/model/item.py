@@ -183,6 +183,8 @@ Role = Literal["system", "user", "assistant", "tool", "state", "log"]
 benchmark's runner)."""
 GOLDEN_CALL = "golden call"
 """`Message.name` of a golden call from earlier in the dialogue. The content of the message is the call as JSON."""
+SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
+"""`Message.name` of the instruction that a simulated user gets and the model does not see."""
 SourceName = Literal["official", "rule", "judge", "human"]
 """Source of a verdict. The source `rule` means that fcreview recomputed the verdict."""
 DiffState = Literal["=", "~", "!", "-", "+", " "]

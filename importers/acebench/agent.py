@@ -26,6 +26,7 @@ from fcreview.matching.first_difference import find_first_difference, set_differ
 from fcreview.model.derivation import MILESTONES_MET
 from fcreview.model.item import (
     ABSENT,
+    SIMULATED_USER_INSTRUCTION,
     AcceptedValues,
     Call,
     CallPair,
@@ -39,8 +40,6 @@ from fcreview.model.json_value import to_plain_json
 from fcreview.safe_files import read_file
 
 _SPACED_ERROR = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
-SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
-"""`Message.name` of the instruction that the simulated user gets and the model does not see."""
 MAX_STATE_DIFFERENCES = 40
 """Maximum number of differing values of an end state that are listed. Further differences are only counted."""
 MAX_STATE_DEPTH = 12

@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.common.records import shorten_question
-from fcreview.model.item import Call, Item, Message, Role
+from fcreview.model.item import SIMULATED_USER_INSTRUCTION, Call, Item, Message, Role
 
-SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
-"""`Message.name` of the instruction that the simulated user gets and the agent does not see."""
 ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 
 

@@ -107,6 +107,26 @@ LABEL_SUBSETS: dict[LabelSubset, str] = {
 """SQL condition of each subset of the labels. `reviewed` selects labels with a current review."""
 
 
+Flavour = Literal["trl", "openai"]
+FLAVOURS: tuple[Flavour, ...] = ("trl", "openai")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingOptions:
+    """Which items become training rows, and in which form."""
+
+    agreed: int = 1
+    """Number of annotators who must agree. An adjudication always counts."""
+    trust_rule: bool = False
+    """Whether the automatic verdict counts for items without a review."""
+    max_pairs: int = 4
+    """Maximum number of preference pairs of a question."""
+    exclude_benchmark_goldens: bool = False
+    """Whether to omit rows that contain golden calls of the benchmark."""
+    flavour: Flavour = "trl"
+    """`trl`: arguments are objects and tools are JSON text. `openai`: arguments are JSON text and tools are a list."""
+
+
 @dataclass(frozen=True, slots=True)
 class LabelSelection:
     """Which labels to read, and with which fields."""
@@ -114,6 +134,8 @@ class LabelSelection:
     subset: LabelSubset = "all"
     with_content: bool = False
     """Whether to add `CONTENT_FIELDS`."""
+    training: TrainingOptions = TrainingOptions()
+    """Options of the formats that write training rows."""
 
 
 ALL_LABELS = LabelSelection()

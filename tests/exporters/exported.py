@@ -21,7 +21,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-LABELS = [each.name for each in FORMATS if isinstance(each, FileFormat)]
+LABELS = [each.name for each in FORMATS if isinstance(each, FileFormat) and each.name not in ("sft", "preference")]
 """Formats of one file with labels."""
 
 

@@ -1,0 +1,146 @@
+"""ATIF export: a folder with one ATIF 1.7 trajectory for each item, below a folder for each run.
+
+ATIF has no place for verdicts and golden answers, so the root field `extra.fcreview` has them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fcreview.exporters.base import ExportSource
+from fcreview.exporters.conversation import ChatMessage, chat_messages, tool_definitions
+from fcreview.model.json_value import to_plain_json
+
+if TYPE_CHECKING:
+    from fcreview.model.item import Call
+    from fcreview.store.rows import ItemDetail
+
+VERSION = "ATIF-v1.7"
+"""Version that all readers accept. 1.8 adds audio only."""
+MAX_NAME_LENGTH = 100
+"""Maximum number of characters of a file name, before its suffix."""
+UNKNOWN_VERSION = "unknown"
+JsonObject = dict[str, Any]
+
+
+def write(source: ExportSource, folder: Path) -> None:
+    """Write the trajectories, and count them as items."""
+    used: set[str] = set()
+    for chunk in source.items():
+        for detail in chunk:
+            place = folder / _file_name(f"{detail.row.run}_{detail.run.model}")
+            place.mkdir(exist_ok=True)
+            name = _unique_name(f"{place.name}/{_file_name(detail.item.id)}", used)
+            text = json.dumps(to_plain_json(make_trajectory(detail)), ensure_ascii=False, indent=1)
+            (folder / f"{name}.trajectory.json").write_text(text + "\n", "utf-8", "backslashreplace")
+
+
+def _file_name(text: str) -> str:
+    """Return a text as a file name: letters, digits and `._-` only, and no leading dot."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip(".")[:MAX_NAME_LENGTH] or "item"
+
+
+def _unique_name(name: str, used: set[str]) -> str:
+    found, number = name, 1
+    while found.casefold() in used:
+        number += 1
+        found = f"{name}~{number}"
+    used.add(found.casefold())
+    return found
+
+
+def make_trajectory(detail: ItemDetail) -> JsonObject:
+    """Build the trajectory of an item."""
+    item, run = detail.item, detail.run
+    stated = {name: run.settings.get(name) for name in ("agent", "model")}
+    agent: JsonObject = {
+        "name": str(stated["agent"] or run.benchmark),
+        "version": run.generation or UNKNOWN_VERSION,
+        "model_name": str(stated["model"] or run.model),
+    }
+    if item.functions:
+        agent["tool_definitions"] = tool_definitions(item.functions)
+    steps = _make_steps(chat_messages(item))
+    totals = {"total_prompt_tokens": item.tokens_in, "total_completion_tokens": item.tokens_out}
+    final = {name: value for name, value in totals.items() if value is not None}
+    return {
+        "schema_version": VERSION,
+        "session_id": item.id or "item",
+        "trajectory_id": item.id or "item",
+        "agent": agent,
+        "steps": [{"step_id": number, **step} for number, step in enumerate(steps, 1)],
+        "final_metrics": final | {"total_steps": len(steps)},
+        "extra": {"fcreview": _describe_item(detail)},
+    }
+
+
+def _describe_item(detail: ItemDetail) -> JsonObject:
+    """Return what fcreview knows about an item: its key, verdicts, reviews and golden calls."""
+    item, row = detail.item, detail.row
+    return {
+        "item": detail.key._asdict() | {"category": item.category, "group": item.group},
+        "official": item.official,
+        "rule": item.rule,
+        "judge": item.judge,
+        "decisions": {"human": row.human, "effective": row.effective},
+        "labels": [asdict(opinion) for opinion in detail.opinions],
+        "golden": [{"name": call.name, "arguments": call.arguments, "turn": call.turn} for call in item.golden],
+    }
+
+
+def _make_steps(messages: Sequence[ChatMessage]) -> list[JsonObject]:
+    """Build the steps. The results of an assistant message go into its own step; there is at least one step."""
+    steps: list[JsonObject] = []
+    step_of_call: dict[str, JsonObject] = {}
+    for message in messages:
+        if message.role == "tool":
+            _add_result(message, steps, step_of_call)
+            continue
+        step = _make_step(message)
+        if message.role == "assistant":
+            step_of_call |= dict.fromkeys(message.ids, step)
+        steps.append(step)
+    return steps or [{"source": "system", "message": ""}]
+
+
+def _make_step(message: ChatMessage) -> JsonObject:
+    source = {"assistant": "agent", "user": "user"}.get(message.role, "system")
+    step: JsonObject = {"source": source, "message": message.content}
+    if message.role in ("log", "state"):
+        step["extra"] = {"role": message.role, "name": message.name}
+    if message.reasoning and source == "agent":
+        step["reasoning_content"] = message.reasoning
+    calls = [_make_call(call, call_id) for call, call_id in zip(message.calls, message.ids, strict=True)]
+    if calls and source == "agent":
+        step["tool_calls"] = calls
+    elif calls:  # ATIF allows calls in steps of the agent only
+        step["extra"] = {"user_tool_calls": calls}
+    return step
+
+
+def _make_call(call: Call, call_id: str) -> JsonObject:
+    made: JsonObject = {"tool_call_id": call_id, "function_name": call.name, "arguments": call.arguments}
+    if call.arguments is None:
+        made["arguments"] = {"raw": call.raw or ""}
+        made["extra"] = {"parse_error": call.decode_error or "not decodable"}
+    return made
+
+
+def _add_result(message: ChatMessage, steps: list[JsonObject], step_of_call: dict[str, JsonObject]) -> None:
+    """Add a tool message to the step that has its call. Without one, add it to the step of the agent before it if that
+    step has no calls, else to a system step."""
+    step = step_of_call.get(message.call_id or "")
+    result: JsonObject = {"content": message.content}
+    if step is not None:
+        result = {"source_call_id": message.call_id, **result}
+    elif message.is_for_user or not steps or steps[-1]["source"] != "agent" or "tool_calls" in steps[-1]:
+        step = {"source": "system", "message": ""}
+        steps.append(step)
+    else:
+        step = steps[-1]
+    step.setdefault("observation", {"results": []})["results"].append(result)

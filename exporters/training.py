@@ -1,0 +1,326 @@
+"""Training rows from reviewed items: conversations (`sft`) and pairs of replies (`preference`), one JSON row a line.
+
+The rows have the conversational form of TRL. Tools are JSON text, because lists of unlike schemas cannot share one
+Arrow type. With the flavour `openai`, arguments are JSON text too.
+
+A preference pair ends at the first reply that differs. Its sources, in this order: the same question in two runs, a
+wrong reply and the golden calls, and two trials of one task.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from fcreview.exporters.base import ExportSource, Sink
+from fcreview.exporters.conversation import ChatMessage, chat_messages, tool_definitions
+from fcreview.matching.align import align
+from fcreview.model.item import AcceptedValues, Call, GoldenObject
+from fcreview.model.json_value import canonical_json, to_plain_json
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.model.verdict import DISPUTED
+
+if TYPE_CHECKING:
+    from fcreview.store.labels.read import TrainingOptions
+    from fcreview.store.rows import ItemDetail
+
+JsonObject = dict[str, Any]
+BENCHMARK_WARNING = (
+    "warning: rows with contains_benchmark contain benchmark data. A model trained on them has seen the test set."
+)
+MODEL_FAULTS = (None, "model")
+"""Faults of a failed item whose reply is really wrong. With another fault, the reply may be right."""
+
+
+@dataclass(slots=True)
+class _Reviewed:
+    """An item with a verdict, reduced to what rows need."""
+
+    key: tuple[str, ...]
+    """Benchmark, version, language, category and id: the question."""
+    run: int
+    passes: bool
+    messages: list[ChatMessage]
+    tools: list[JsonObject]
+    source: JsonObject
+    reason: str
+    golden: list[Call] = field(default_factory=list)
+    group: str | None = None
+    golden_hash: str = ""
+    question: str = ""
+    is_benchmark: bool = True
+
+
+def write_sft(source: ExportSource, out: Sink) -> None:
+    """Write a row for each item that passes. An applied erratum replaces the last reply by the golden calls."""
+    options = source.selection.training
+    rows = 0
+    for item in _reviewed_items(source):
+        messages = _as_supervised(item, options)
+        if messages is not None:
+            out.write(_encode(item, {"messages": _encode_messages(messages, options)}, options))
+            rows += 1
+    _finish(source, rows)
+
+
+def write_preferences(source: ExportSource, out: Sink) -> None:
+    """Write the pairs of each question, at most `max_pairs`."""
+    options = source.selection.training
+    questions: dict[tuple[str, ...], list[_Reviewed]] = {}
+    for item in _reviewed_items(source):
+        questions.setdefault(item.key, []).append(item)
+    rows = 0
+    tasks: dict[tuple[Any, ...], list[_Reviewed]] = {}
+    for items in questions.values():
+        for item in items:
+            if item.group is not None and item.golden_hash:
+                tasks.setdefault((*item.key[:4], item.run, item.group, item.golden_hash, item.question), []).append(
+                    item
+                )
+    n_pairs: dict[tuple[str, ...], int] = {}
+    seen: set[bytes] = set()
+    for pair in _all_pairs(list(questions.values()), list(tasks.values()), options):
+        key = pair.right.key
+        body = _encode(pair.wrong, pair.row(options), options)
+        if n_pairs.get(key, 0) < options.max_pairs and body not in seen:
+            seen.add(body)
+            n_pairs[key] = n_pairs.get(key, 0) + 1
+            out.write(body)
+            rows += 1
+    _finish(source, rows)
+
+
+def _finish(source: ExportSource, rows: int) -> None:
+    """Count the rows instead of the items that were read."""
+    source.counts.clear()
+    source.counts["row"] = rows
+
+
+def _reviewed_items(source: ExportSource) -> Iterator[_Reviewed]:
+    options = source.selection.training
+    for chunk in source.items():
+        for detail in chunk:
+            passes = _verdict(detail, options)
+            if passes is not None:
+                yield _reduce(detail, passes)
+
+
+def _verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
+    """Return the verdict by which an item is selected, or None if there is none.
+
+    It is the annotators' verdict, if enough of them agree or a person adjudicated it; with `trust_rule`, else the
+    automatic verdict.
+    """
+    human = detail.row.human
+    if isinstance(human, bool):
+        current = [each for each in detail.opinions if (each.target, each.criterion) == ITEM_CORRECT and not each.stale]
+        agreeing = {each.annotator for each in current if each.verdict is human}
+        is_adjudicated = any(each.is_adjudication for each in current)
+        if is_adjudicated or len(agreeing) >= options.agreed:
+            return human
+        return None
+    if human == DISPUTED or not options.trust_rule:
+        return None
+    verdict = detail.row.effective
+    return verdict if isinstance(verdict, bool) else None
+
+
+def _reduce(detail: ItemDetail, passes: bool) -> _Reviewed:
+    item, run = detail.item, detail.run
+    messages = chat_messages(item)
+    names = {str(each.get("name")).replace(".", "_"): str(each.get("name")) for each in item.functions}
+    for message in messages:  # models with native calls name `a.b` as `a_b`
+        message.calls = [replace(call, name=names.get(call.name, call.name)) for call in message.calls]
+    opinions = [each for each in detail.opinions if each.target == ITEM_CORRECT[0]]
+    notes = [each.note for each in opinions if each.note]
+    faults = {each.fault for each in opinions}
+    is_wrong = faults <= set(MODEL_FAULTS)
+    name = {"benchmark": run.benchmark, "version": run.generation, "model": run.model, "run": detail.row.run}
+    return _Reviewed(
+        (run.benchmark, run.generation, run.language, item.category, item.id),
+        detail.row.run,
+        passes,
+        messages if passes or is_wrong else [],
+        tool_definitions(item.functions),
+        name | {"annotators": sorted({each.annotator for each in opinions})},
+        "; ".join(notes) or item.first_difference or item.error_type or "",
+        item.golden,
+        item.group,
+        item.golden_hash,
+        item.question,
+        bool(item.golden_hash) or run.dataset is not None or run.needs_dataset,
+    )
+
+
+def _as_supervised(item: _Reviewed, options: TrainingOptions) -> list[ChatMessage] | None:
+    """Return the conversation of a passing item up to its last reply; None if it cannot be used."""
+    if not item.passes:
+        return None
+    messages = _without_logs(item.messages)
+    while messages and messages[-1].role != "assistant":
+        messages.pop()
+    if not messages or not all(_is_complete(each) for each in messages if each.role == "assistant"):
+        return None
+    if options.exclude_benchmark_goldens and any(each.is_given for each in messages):
+        return None
+    return messages if any(each.role == "user" for each in messages) else None
+
+
+def _without_logs(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    return [each for each in messages if each.role not in ("log", "state") and not each.is_for_user]
+
+
+def _is_complete(message: ChatMessage) -> bool:
+    """Whether a reply has a content, and calls that could be decoded."""
+    return bool(message.content or message.calls) and all(call.arguments is not None for call in message.calls)
+
+
+@dataclass(slots=True)
+class _Pair:
+    """A right and a wrong reply to the same messages."""
+
+    prompt: list[ChatMessage]
+    chosen: ChatMessage
+    rejected: ChatMessage
+    right: _Reviewed
+    wrong: _Reviewed
+    kind: str
+
+    def row(self, options: TrainingOptions) -> JsonObject:
+        return {
+            "prompt": _encode_messages(self.prompt, options),
+            "chosen": _encode_messages([self.chosen], options),
+            "rejected": _encode_messages([self.rejected], options),
+            "pair": self.kind,
+            "chosen_source": self.right.source,
+            "reason": self.wrong.reason,
+        }
+
+
+def _all_pairs(
+    questions: Sequence[list[_Reviewed]], tasks: Sequence[list[_Reviewed]], options: TrainingOptions
+) -> Iterator[_Pair]:
+    for items in questions:
+        yield from _pairs_of(items, "runs")
+    if not options.exclude_benchmark_goldens:
+        for items in questions:
+            for item in items:
+                pair = None if item.passes else _golden_pair(item)
+                if pair is not None:
+                    yield pair
+    for items in tasks:
+        yield from _pairs_of(items, "trials")
+
+
+def _pairs_of(items: Sequence[_Reviewed], kind: str) -> Iterator[_Pair]:
+    right = [each for each in items if each.passes]
+    wrong = [each for each in items if not each.passes and each.messages]
+    for one, other in product(right, wrong):
+        if one is not other and (kind == "trials" or one.run != other.run):
+            pair = _first_difference(one, other, kind)
+            if pair is not None:
+                yield pair
+
+
+def _first_difference(right: _Reviewed, wrong: _Reviewed, kind: str) -> _Pair | None:
+    """Pair the first replies that differ. None if another message differs first, or a reply is incomplete."""
+    prompt: list[ChatMessage] = []
+    for one, other in zip(_without_logs(right.messages), _without_logs(wrong.messages), strict=False):
+        if _content_key(one) == _content_key(other):
+            prompt.append(one)
+            continue
+        is_usable = one.role == other.role == "assistant" and not one.is_given and not other.is_given
+        if not is_usable or not _is_complete(one) or not _is_complete(other) or _has_equal_calls(one, other):
+            return None
+        has_question = any(each.role == "user" for each in prompt)
+        return _Pair(prompt, one, other, right, wrong, kind) if has_question else None
+    return None
+
+
+def _content_key(message: ChatMessage) -> tuple[Any, ...]:
+    calls = tuple((call.name, canonical_json(call.arguments)) for call in message.calls)
+    return message.role, message.content if not calls else "", calls
+
+
+def _has_equal_calls(one: ChatMessage, other: ChatMessage) -> bool:
+    """Whether two replies make the same calls by the common comparison, whatever their order and their texts."""
+    if len(one.calls) != len(other.calls) or not one.calls:
+        return False
+    return all(pair.state in "=~" for pair in align(_as_golden(one.calls), other.calls))
+
+
+def _as_golden(calls: Sequence[Call]) -> list[Call]:
+    return [
+        Call("golden", call.name, {name: AcceptedValues([value]) for name, value in (call.arguments or {}).items()},
+             call.turn, call.step, index)
+        for index, call in enumerate(calls)
+    ]  # fmt: skip
+
+
+def _golden_pair(item: _Reviewed) -> _Pair | None:
+    """Pair a wrong reply with the golden calls, if the item has one reply and the golden calls are one step."""
+    messages = _without_logs(item.messages)
+    replies = [each for each in messages if each.role == "assistant" and not each.is_given]
+    if len(replies) != 1 or messages[-1] is not replies[0] or not item.golden or not _is_complete(replies[0]):
+        return None
+    calls = [_first_accepted_call(call) for call in item.golden]
+    if len({(call.turn, call.step) for call in item.golden}) > 1 or None in calls:
+        return None
+    chosen = ChatMessage("assistant", calls=[call for call in calls if call is not None])
+    chosen.ids = [f"call_golden_{number}" for number in range(1, len(calls) + 1)]
+    if not any(each.role == "user" for each in messages) or _is_accepted(item.golden, replies[0]):
+        return None
+    return _Pair(messages[:-1], chosen, replies[0], item, item, "golden")
+
+
+def _is_accepted(golden: Sequence[Call], reply: ChatMessage) -> bool:
+    return len(golden) == len(reply.calls) and all(pair.state in "=~" for pair in align(list(golden), reply.calls))
+
+
+def _first_accepted_call(call: Call) -> Call | None:
+    if call.arguments is None:
+        return None
+    accepted = {name: each for name, each in call.arguments.items() if isinstance(each, AcceptedValues) and each.any_of}
+    return Call("predicted", call.name, {name: _first_value(each.any_of[0]) for name, each in accepted.items()})
+
+
+def _first_value(value: Any) -> Any:
+    if isinstance(value, GoldenObject):
+        return {name: _first_value(each.any_of[0]) for name, each in value.fields.items() if each.any_of}
+    return [_first_value(each) for each in value] if isinstance(value, list) else value
+
+
+def _encode_messages(messages: Sequence[ChatMessage], options: TrainingOptions) -> list[JsonObject]:
+    return [_encode_message(each, options) for each in messages]
+
+
+def _encode_message(message: ChatMessage, options: TrainingOptions) -> JsonObject:
+    encoded: JsonObject = {"role": message.role, "content": message.content}
+    if message.role == "tool":
+        encoded |= {"name": message.name or "tool", "tool_call_id": message.call_id or ""}
+    elif message.calls and message.role == "assistant":
+        encoded["tool_calls"] = [
+            {"id": call_id, "type": "function", "function": _encode_call(call, options)}
+            for call, call_id in zip(message.calls, message.ids, strict=True)
+        ]
+    return encoded
+
+
+def _encode_call(call: Call, options: TrainingOptions) -> JsonObject:
+    arguments: Any = to_plain_json(call.arguments)
+    if options.flavour == "openai":
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    return {"name": call.name, "arguments": arguments}
+
+
+def _encode(item: _Reviewed, content: Mapping[str, Any], options: TrainingOptions) -> bytes:
+    tools: Any = to_plain_json(item.tools)
+    row = dict(content)
+    row["tools"] = tools if options.flavour == "openai" else json.dumps(tools, ensure_ascii=False)
+    row |= {"id": item.key[-1], "source": item.source, "contains_benchmark": item.is_benchmark}
+    return orjson.dumps(to_plain_json(row)) + b"\n"

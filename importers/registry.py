@@ -67,7 +67,9 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer("inspect", "Inspect", "Inspect logs, .eval or .json", needs_part_verdicts=True),
     Importer(
-        "tau", "tau-bench", "JSON arrays of {task_id, reward, info, traj}",
+        "tau", "tau-bench",
+        "JSON of {info, tasks, simulations}, results.json beside simulations/, or JSON arrays of {task_id, traj}",
+        version=2,
         tags=(  # fault types of the error identification in the tau-bench repository, and of the viewer of tau2-bench
             "goal partially completed", "used wrong tool", "used wrong tool argument", "took unintended action",
             "logical", "hallucination", "unresponsive", "early termination", "transcription", "vad",

@@ -152,7 +152,8 @@ def _derive_by_annotator(
     If an annotator only confirms a verdict that another annotator overrides, the automatic verdict on the question
     follows.
     """
-    sources = find_sources(context.benchmark, question)
+    given = {source: None for own in verdicts.values() for source in own}
+    sources = find_sources(context.benchmark, question, given)
     overriding = {
         name: {
             source: own[source]

@@ -30,6 +30,9 @@ DECLINE_KEY = "expected"
 
 REWARD_PARTS = "reward parts"
 """Metadata key of tau-bench items: part that counts for the reward -> value from 0 to 1, None if unknown."""
+REWARD_CHECKS = "reward checks"
+"""Metadata key of tau-bench items: part -> [target, criterion, verdict, kind] of each check that the part consists of.
+The part passes if all its checks pass."""
 
 
 def _arguments_verdict(verdict: Any, metadata: Metadata) -> bool | None:
@@ -55,7 +58,7 @@ def _has_golden_act(labels: Any, metadata: Metadata) -> bool | None:
 
 
 def _is_full_reward(reward: Any, metadata: Metadata) -> bool | None:  # noqa: ARG001
-    return abs(reward - 1) <= 1e-6 if isinstance(reward, (int, float)) and not isinstance(reward, bool) else None
+    return abs(reward - 1) <= 1e-6 if _is_number(reward) else None
 
 
 _PART = "part"
@@ -78,16 +81,72 @@ _RULES: dict[str, dict[TargetCriterion, tuple[Rule, ...]]] = {
         _ITEM_VERDICT: (((ITEM, "rejected"), lambda verdict, metadata: verdict if DECLINE_KEY in metadata else None),),
     },
     "confetti": {_ITEM_VERDICT: (((RESPONSE, "dialog_act"), _has_golden_act),)},
-    "tau": _REWARD_RULES,
     "atif": _REWARD_RULES,
     "complexfuncbench": {(_PART, "equivalent"): (((_PART, CORRECT), lambda verdict, _: verdict),)},
 }
 """Benchmark -> target and criterion -> rules. The first rule whose target and criterion have a verdict decides."""
 
+_PRODUCT_BENCHMARK = "tau"
+"""Benchmark whose verdict is a product of parts, so that several overrides can decide it together."""
+_REWARD = (ITEM, "reward")
+_REWARD_CRITERIA = ("db", "env_assertion", "action", "communicate", "nl_assertion")
 
-def find_sources(benchmark: str, question: TargetCriterion) -> list[TargetCriterion]:
-    """Return the targets and criteria from which a verdict follows, in order of precedence."""
-    return [source for source, _ in _find_rules(benchmark, question)]
+
+def find_sources(
+    benchmark: str, question: TargetCriterion, given: Iterable[TargetCriterion] = ()
+) -> list[TargetCriterion]:
+    """Return the targets and criteria from which a verdict follows, in order of precedence.
+
+    `given` are the reviewed ones. They matter where the number of checks differs between items.
+    """
+    if benchmark != _PRODUCT_BENCHMARK:
+        return [source for source, _ in _find_rules(benchmark, question)]
+    if question not in (_REWARD, _ITEM_VERDICT):
+        return []
+    other = _ITEM_VERDICT if question == _REWARD else _REWARD
+    return [other, *(each for each in given if each[1].startswith(_REWARD_CRITERIA))]
+
+
+def _derive_from_reward(
+    question: TargetCriterion, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
+) -> bool | float | None:
+    """Derive the reward or the item verdict from each other, else from the parts of the reward and their checks."""
+    if question == _REWARD and isinstance(verdicts.get(_ITEM_VERDICT), bool):
+        return float(verdicts[_ITEM_VERDICT])
+    if question == _ITEM_VERDICT and _is_number(verdicts.get(_REWARD)):
+        return _is_full_reward(verdicts[_REWARD], metadata)
+    if question not in (_REWARD, _ITEM_VERDICT):
+        return None
+    parts, checks = metadata.get(REWARD_PARTS), metadata.get(REWARD_CHECKS)
+    if not isinstance(parts, dict):
+        return None
+    values = [_derive_part(part, value, checks, verdicts) for part, value in parts.items()]
+    if not any(is_overridden for _, is_overridden in values):
+        return None
+    product = 0.0 if any(value == 0 for value, _ in values) else 1.0
+    for value, _ in values if product else ():
+        if value is None:
+            return None
+        product *= value
+    return product if question == _REWARD else abs(product - 1) <= 1e-6
+
+
+def _derive_part(
+    part: str, value: Any, checks: Any, verdicts: Mapping[TargetCriterion, Any]
+) -> tuple[float | None, bool]:
+    """Return the value of a part, and whether a verdict overrides it."""
+    own = verdicts.get((ITEM, part.lower()))
+    if isinstance(own, (bool, int, float)):
+        return float(own), True
+    listed = checks.get(part) if isinstance(checks, dict) else None
+    keys = {(str(each[0]), str(each[1])): each[2] for each in listed or () if isinstance(each, list) and len(each) > 2}
+    if not any(isinstance(verdicts.get(key), bool) for key in keys):
+        return (float(value) if isinstance(value, (int, float)) else None), False
+    return float(all(verdicts.get(key, verdict) is True for key, verdict in keys.items())), True
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def derive_verdict(
@@ -97,6 +156,8 @@ def derive_verdict(
 
     `verdicts` are those that contradict the automatic ones. A confirmed verdict implies nothing.
     """
+    if benchmark == _PRODUCT_BENCHMARK:
+        return _derive_from_reward(question, verdicts, metadata)
     rules = _find_rules(benchmark, question)
     return next((derive(verdicts[source], metadata) for source, derive in rules if source in verdicts), None)
 
@@ -112,6 +173,6 @@ def find_derived_questions(benchmark: str, questions: Iterable[TargetCriterion])
     given = set(questions)
     return [
         each
-        for each in _RULES.get(benchmark, {})
-        if each not in given and len(given.intersection(find_sources(benchmark, each))) > 1
+        for each in ((_REWARD, _ITEM_VERDICT) if benchmark == _PRODUCT_BENCHMARK else _RULES.get(benchmark, {}))
+        if each not in given and len(given.intersection(find_sources(benchmark, each, given))) > 1
     ]

@@ -108,7 +108,8 @@ class Extra:
     item screen shows both."""
     uncounted_states: str | None = None
     """States of call pairs that are no error by the benchmark's rules, such as `+` where additional calls are allowed,
-    or `-!+` where the golden calls are one way among many and only their effect counts."""
+    or `-!+` where the golden calls are one way among many and only their effect counts. Not None only if the benchmark
+    judges the whole conversation."""
     user_calls: list[list[int]] | None = None
     """[turn, `Call.index`] of each predicted call that the simulated user made instead of the model."""
     accepted_answers: list[Any] | None = None

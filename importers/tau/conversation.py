@@ -13,6 +13,8 @@ from typing import Any
 from fcreview.importers.common.records import shorten_question
 from fcreview.model.item import SIMULATED_USER_INSTRUCTION, Call, Item, Message, Role
 
+AGENT = "agent"
+"""`Message.name` of the greeting, which is the agent's but was not written by a model."""
 ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 
 
@@ -63,7 +65,8 @@ def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> lis
         step = _place_message(message, cursor, is_last=is_last)
         turns.append(cursor.turn)
         if message.content or not message.calls:
-            item.messages.append(Message(cursor.turn, step, message.role, message.content, message.name))
+            name = AGENT if message.role == "assistant" and step < 0 else message.name
+            item.messages.append(Message(cursor.turn, step, message.role, message.content, name))
         for call in message.calls:
             if message.role == "user":
                 user_calls.append([cursor.turn, cursor.index])
@@ -126,3 +129,10 @@ def content_text(content: Any) -> str:
 def list_objects(value: Any) -> list[dict[str, Any]]:
     """Return the objects in a list. Any other value gives an empty list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def spoken_text(message: dict[str, Any]) -> str:
+    """Return the text of a message or a chunk of speech. Audio is replaced by its script, if there is one."""
+    if message.get("is_audio") is True:
+        return content_text(message.get("audio_script_gold"))
+    return content_text(message.get("content"))

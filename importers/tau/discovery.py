@@ -1,12 +1,17 @@
-"""Recognition of result files of tau-bench v1: a JSON array of entries with task_id, reward, info and traj."""
+"""Recognition of the result files of tau-bench v1 and tau2-bench.
+
+A run of v1 is a JSON array of entries. A run of tau2-bench is a JSON object with info, tasks and simulations, or a
+folder with `results.json` and one file for each simulation in `simulations/`.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from fcreview.model.item import Run
+from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
 
@@ -17,18 +22,40 @@ VERSION1_NAME = re.compile(
     r"(?P<strategy>tool-calling|act|react|few-shot)-(?P<model>.+)-(?P<temperature>[\d.]+)_range_(?P<range>-?\d+-+\d+)"
     r"_user-(?P<user>.+?)(?:_(?P<time>\d{8,}))?"
 )
+SIMULATION_FOLDER = "simulations"
+MAIN_FILE = "results.json"
+INFO_KEYS = ("agent_info", "user_info", "environment_info", "num_trials")
+NOTE_KEYS = ("note", "simulation_id", "source_results_file")
+FOLDER_LAYOUT = "folder"
+"""`RunPlan.importer_data` of a run with one file for each simulation."""
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (no datasets)
-    """Find the runs among the files, one for each result file."""
+    """Find the runs among the files."""
     found = DiscoveredRuns()
+    simulations: defaultdict[Path, list[Path]] = defaultdict(list)
+    main_files: list[Path] = []
     for path in files:
         if path.suffix != ".json":
             continue
         head = _read_head(path)
         if is_version1(head):
             found.plans.append(_make_version1_plan(path))
+        elif is_version2(head):
+            main_files.append(path)
+        elif is_notes(head):
             found.claimed.add(path)
+        elif path.parent.name == SIMULATION_FOLDER and is_simulation(head):
+            simulations[path.parent].append(path)
+    for path in main_files:
+        own = simulations.pop(path.parent / SIMULATION_FOLDER, [])
+        found.plans.append(_make_folder_plan(path, own) if own else _make_file_plan(path))
+    for folder, paths in simulations.items():
+        main = folder.parent / MAIN_FILE
+        has_main = main.is_file() and is_version2(_read_head(main))
+        found.plans.append(_make_folder_plan(main if has_main else None, paths))
+    for plan in found.plans:
+        found.claimed.update(plan.files)
     return found
 
 
@@ -48,6 +75,24 @@ def is_version1(head: str) -> bool:
     return re.match(r"\[\s*\{", head) is not None and _has_keys(head, VERSION1_KEYS)
 
 
+def is_version2(head: str) -> bool:
+    """Whether a file begins like a result file of tau2-bench. The keys may be in any order."""
+    if not head.startswith("{"):
+        return False
+    has_info = _has_keys(head, ("info",)) and any(_has_keys(head, (name,)) for name in INFO_KEYS)
+    lists = ("tasks", "simulations")
+    return has_info and any(_has_keys(head, (name,)) for name in lists)
+
+
+def is_simulation(head: str) -> bool:
+    has_content = any(_has_keys(head, (name,)) for name in ("messages", "ticks", "reward_info"))
+    return head.startswith("{") and _has_keys(head, ("task_id", "termination_reason")) and has_content
+
+
+def is_notes(head: str) -> bool:
+    return head.startswith(("{", "[")) and _has_keys(head, NOTE_KEYS)
+
+
 def _make_version1_plan(path: Path) -> RunPlan:
     match = VERSION1_NAME.fullmatch(path.stem)
     run = Run("tau", "v1", "en", match["model"] if match else path.stem, str(path), needs_dataset=False)
@@ -57,3 +102,36 @@ def _make_version1_plan(path: Path) -> RunPlan:
     return RunPlan(
         run, [path], confidence=0.9, reason="a JSON array of entries with task_id, reward and traj", needs_scores=False
     )
+
+
+def _make_run(path: Path, main: Path | None, name: str) -> Run:
+    run = Run("tau", "v2", "en", name, str(path), needs_dataset=False)
+    head = _read_head(main) if main is not None else ""
+    agent = re.search(r'"agent_info"\s*:\s*\{[^{}]*?"llm"\s*:\s*"((?:[^"\\]|\\.)+)"', head)
+    implementation = re.search(r'"agent_info"\s*:\s*\{[^{}]*?"implementation"\s*:\s*"((?:[^"\\]|\\.)+)"', head)
+    known = agent or implementation
+    if known:
+        run.model = known[1]
+    domain = re.search(r'"domain_name"\s*:\s*"((?:[^"\\]|\\.)+)"', head)
+    if domain:
+        run.settings["domain"] = domain[1]
+    return run
+
+
+def _make_file_plan(path: Path) -> RunPlan:
+    run = _make_run(path, path, path.name.split(".json")[0] or path.stem)
+    return RunPlan(run, [path], reason="a JSON object with info, tasks and simulations", needs_scores=False)
+
+
+def _make_folder_plan(main: Path | None, simulations: list[Path]) -> RunPlan:
+    folder = simulations[0].parent.parent
+    run = _make_run(folder, main, folder.name)
+    ordered = sorted(simulations, key=lambda path: path.name)
+    reason = f"{MAIN_FILE} and one file for each simulation in {SIMULATION_FOLDER}/"
+    plan = RunPlan(run, ordered, reason=reason, needs_scores=False, importer_data=FOLDER_LAYOUT)
+    if main is None:
+        what = f"{MAIN_FILE} is missing, so the tasks and their golden answers are missing"
+        plan.issues.append(ImportIssue(str(folder), None, what))
+    else:
+        plan.data.append(main)
+    return plan

@@ -1,71 +1,180 @@
-"""Metrics of tau-bench: average reward, pass^k, costs, and why conversations ended.
+"""Metrics of tau-bench: average reward, pass^k, costs, checks, and why conversations ended.
 
-Sources: `run.py` of sierra-research/tau-bench (v1). A trial that ended with an exception counts as a failure in v1.
+Sources: `run.py` of sierra-research/tau-bench (v1), and `agent_metrics.py` of sierra-research/tau2-bench 1.0.1 (v2).
+They differ: v1 divides by the number of trials of the whole file and counts exceptions as failures. v2 leaves out
+infrastructure errors and divides by the trials of each task.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import comb
+from typing import Any
 
+from fcreview.importers.tau.checks import INFRASTRUCTURE_ERROR
+from fcreview.importers.tau.item_ids import is_trial
 from fcreview.importers.tau.reward import read_number
+from fcreview.importers.tau.version2 import PLANNED_TRIALS
 from fcreview.model.address import ITEM
+from fcreview.model.derivation import REWARD_CHECKS
 from fcreview.model.item import Run
-from fcreview.model.metric import Metric, ScoredItem
+from fcreview.model.metric import Metric, ScoredItem, cached_on_item
+from fcreview.model.review import CORRECT
 
-OUTCOME_TABLE = "outcomes"
+BROKEN_OFF = ("too_many_errors", "agent_error", "user_error")
+"""Reasons that the official program counts together as errors."""
 
 
-def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
+def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     """Compute the metrics of a run as the official program of its version does."""
-    return _version1_metrics(items)
+    return _version1_metrics(items) if run.generation == "v1" else _version2_metrics(items)
 
 
+@cached_on_item
 def get_reward(item: ScoredItem) -> float | None:
-    """Return the effective reward of an item: 0 or 1 if a review decides, else the recorded or recomputed number."""
+    """Return the effective reward of an item, which reviews of the item, a part or a check may decide."""
     derived = item.derive("tau", ITEM, "reward")
-    if derived is not None:
-        return read_number(derived)
-    reward = read_number(item.values.get("reward"))
+    reward = read_number(item.values.get("reward") if derived is None else derived)
     return reward if reward is not None or item.valid is None else float(item.valid)
 
 
-def _version1_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    known = [item for item in items if item.valid is not None]
-    rewards = [reward for item in known if (reward := get_reward(item)) is not None]
-    average = sum(rewards) / len(rewards) if rewards else None
-    metrics = [Metric("reward", "average reward", average, n=len(rewards), total=len(items), digits=4)]
-    trials = len({str(item.metadata.get("trial")) for item in known})
-    successes = count_successes(known)
-    for k in range(1, trials + 1):
-        value = sum(comb(n, k) / comb(trials, k) for n, _ in successes) / len(successes)
-        metrics.append(Metric("pass^k", f"pass^{k}", value, n=len(successes), counted_noun="tasks", digits=4))
-    metrics += mean_cost(items, "user cost")
-    return metrics + outcome_metrics(items)
+@cached_on_item
+def get_success(item: ScoredItem) -> bool | None:
+    """Return the effective verdict on an item, which reviews of the reward, a part or a check may decide."""
+    derived = item.derive("tau", ITEM, CORRECT)
+    return derived if isinstance(derived, bool) else item.valid
 
 
-def count_successes(items: Iterable[ScoredItem]) -> list[tuple[int, int]]:
+def count_successes(items: Iterable[ScoredItem]) -> dict[str, tuple[int, int]]:
     """Return (number of successes, number of trials) of each task."""
-    tasks: defaultdict[tuple[str, str | None], list[bool]] = defaultdict(list)
+    tasks: defaultdict[str, list[bool]] = defaultdict(list)
     for item in items:
-        tasks[item.category, item.group].append(item.valid is True)
-    return [(sum(verdicts), len(verdicts)) for verdicts in tasks.values()]
+        tasks[item.group or item.id].append(get_success(item) is True)
+    return {task: (sum(verdicts), len(verdicts)) for task, verdicts in tasks.items()}
 
 
-def mean_cost(items: Sequence[ScoredItem], name: str) -> list[Metric]:
+def pass_hat_metrics(successes: Sequence[tuple[int, int]], max_k: int, trials: int | None = None) -> list[Metric]:
+    """Compute pass^k for k from 1. `trials`: the denominator for all tasks instead of their own number of trials."""
+    metrics = []
+    for k in range(1, max_k + 1 if successes else 1):
+        value = sum(comb(n, k) / comb(trials or total, k) for n, total in successes) / len(successes)
+        metrics.append(
+            Metric("pass^k", f"pass^{k}", value, n=len(successes), total=len(successes), counted_noun="tasks", digits=4)
+        )
+    return metrics
+
+
+def _version1_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    known = [item for item in items if get_success(item) is not None]
+    trials = count_trials(known)
+    metrics = _reward_metrics(known, len(items))
+    metrics += pass_hat_metrics(list(count_successes(known).values()), trials, trials)
+    return [*metrics, *_mean_cost(items, "user cost"), *_outcome_metrics(items)]
+
+
+def count_trials(items: Iterable[ScoredItem]) -> int:
+    """Return the number of different trials."""
+    return len({str(item.metadata.get("trial")) for item in items})
+
+
+def _version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    run = [item for item in items if was_run(item)]
+    metrics = _reward_metrics(run, len(items))
+    successes = list(count_successes(run).values())
+    metrics += pass_hat_metrics(successes, find_max_k(run))
+    metrics += _mean_cost(run, "agent cost") + _mean_cost(run, "user cost")
+    metrics += [
+        Metric("simulations", "simulations", len(run), "count"),
+        Metric("simulations", "tasks", len(successes), "count"),
+        Metric("simulations", "infrastructure errors, left out", len(items) - len(run), "count"),
+    ]
+    return [*metrics, *_ending_metrics(run), *_check_metrics(run), *_review_metrics(run), *_outcome_metrics(run)]
+
+
+def was_run(item: ScoredItem) -> bool:
+    """Whether figures count an item. A simulation with an infrastructure error counts if annotators gave a verdict."""
+    return item.metadata.get("ended") != INFRASTRUCTURE_ERROR or get_success(item) is not None
+
+
+def find_max_k(items: Sequence[ScoredItem]) -> int:
+    """Return the largest k: the number of planned trials, or the smallest number of trials of a task."""
+    planned = [each for item in items if is_trial(each := item.metadata.get(PLANNED_TRIALS))]
+    counts = [total for _, total in count_successes(items).values()]
+    return min([*counts, *planned[:1]], default=0)
+
+
+def _reward_metrics(items: Sequence[ScoredItem], total: int) -> list[Metric]:
+    rewards = [reward for item in items if (reward := get_reward(item)) is not None]
+    average = sum(rewards) / len(rewards) if rewards else None
+    return [Metric("reward", "average reward", average, n=len(rewards), total=total, digits=4)]
+
+
+def _mean_cost(items: Sequence[ScoredItem], name: str) -> list[Metric]:
     costs = [cost for item in items if (cost := read_number(item.metadata.get(name))) is not None]
     if not costs:
         return []
-    return [
-        Metric("cost", f"mean {name}", sum(costs) / len(costs), "dollars", n=len(costs), total=len(items), digits=4)
-    ]
+    mean = sum(costs) / len(costs)
+    return [Metric("cost", f"mean {name}", mean, "dollars", n=len(costs), total=len(items), digits=4)]
 
 
-def outcome_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+def _ending_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    reasons = Counter(str(item.metadata.get("ended")) for item in items)
+    metrics = [Metric("termination", reason, count, "count", 1) for reason, count in reasons.most_common()]
+    if broken := sum(reasons[reason] for reason in BROKEN_OFF):
+        note = f"as the official program counts errors: {', '.join(BROKEN_OFF)}"
+        metrics.append(Metric("termination", "errors", broken, "count", note=note))
+    return metrics
+
+
+def _check_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    databases = Counter(item.values.get("db") for item in items)
+    named = {"matches": True, "does not match": False}
+    metrics = [Metric("database", name, databases[value], "count", 1) for name, value in named.items()]
+    not_checked = len(items) - databases[True] - databases[False]
+    metrics.append(Metric("database", "not checked", not_checked, "count", 1))
+    actions = Counter(entry for item in items for entry in _read_action_checks(item))
+    for kind in ("read", "write"):
+        if total := actions[kind, True] + actions[kind, False]:
+            metrics.append(Metric("golden actions", f"{kind} actions", total, "count"))
+            metrics.append(Metric("golden actions", f"{kind} actions matched", actions[kind, True], "count", 1))
+    statuses = Counter(_authentication(item) for item in items)
+    if statuses["not checked"] < len(items):
+        names = ("succeeded", "failed", "not needed", "not checked")
+        metrics += [Metric("authentication", name, statuses[name], "count", 1) for name in names]
+    periods = [item.metadata["unresponsive period"] for item in items if "unresponsive period" in item.metadata]
+    if periods:
+        metrics.append(Metric("responsiveness", "with an unresponsive period", sum(map(bool, periods)), "count"))
+        metrics.append(Metric("responsiveness", "recorded", len(periods), "count"))
+    return metrics
+
+
+def _read_action_checks(item: ScoredItem) -> Iterator[tuple[Any, bool]]:
+    """Yield (read or write, whether a call matches) of each golden action whose check is recorded."""
+    checks = item.metadata.get(REWARD_CHECKS)
+    verdicts = {(target, criterion): value for target, criterion, value in item.part_verdicts}
+    for target, criterion, matched, kind in (checks or {}).get("ACTION") or ():
+        if kind is not None:
+            yield kind, verdicts.get((target, criterion), matched) is True
+
+
+def _authentication(item: ScoredItem) -> str:
+    if "authentication" not in item.metadata:
+        return "not checked"
+    status = item.metadata["authentication"]
+    return status if status in ("succeeded", "failed") else "not needed"
+
+
+def _review_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    counts: Counter[str] = Counter()
+    for item in items:
+        found = item.metadata.get("errors found by the review")
+        counts.update(found if isinstance(found, dict) else {})
+    return [Metric("errors found by reviews", name, count, "count", 1) for name, count in counts.most_common()]
+
+
+def _outcome_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     """Count the items by outcome: success, or the error type."""
-    counts = Counter(
-        "no verdict" if item.valid is None else "success" if item.valid else item.error_type or "failed"
-        for item in items
-    )
-    return [Metric(OUTCOME_TABLE, name, count, "count", 1) for name, count in counts.most_common()]
+    outcomes = {True: "success", None: "no verdict"}
+    counts = Counter(outcomes.get(get_success(item)) or item.error_type or "failed" for item in items)
+    return [Metric("outcomes", name, count, "count", 1) for name, count in counts.most_common()]

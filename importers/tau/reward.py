@@ -36,6 +36,11 @@ def read_number(value: Any) -> float | None:
     return None
 
 
+def to_verdict(value: float) -> bool | float:
+    """Return the verdict for the value of a part: pass or fail, unless the value is between 0 and 1."""
+    return bool(value) if value in (0, 1) else value
+
+
 @dataclass(slots=True)
 class Parts:
     """Values of the parts that count for the reward, from one source, and what makes a part fail."""
@@ -64,15 +69,18 @@ class Parts:
     def error_type(self) -> str | None:
         return " + ".join(ERROR_TYPES.get(part, part.lower()) for part in self.failing) or None
 
-    def explain(self) -> str:
-        """Explain the reward in words: its parts, and why each failing part fails."""
+    def explain(self, *, has_actions: bool) -> str:
+        """Explain the reward in words: its parts, and why each failing part fails.
+
+        `has_actions`: whether there are golden actions, of which the text says whether they count.
+        """
         if not self.values:
             return "nothing counts for the reward"
         shown = " x ".join(
             f"{part} {'unknown' if value is None else f'{value:g}'}" for part, value in self.values.items()
         )
         sentences = [f"reward = {shown}", *(self.explain_part(part) for part in self.failing)]
-        if "ACTION" not in self.values:
+        if has_actions and "ACTION" not in self.values:
             sentences.append("the golden actions are one way to the goal and do not count themselves")
         return "; ".join(sentences)
 
@@ -127,8 +135,10 @@ def record_reward(
     item.extra.metadata[REWARD_PARTS] = {
         part: value if value is not None else official.values.get(part) for part, value in recomputed.values.items()
     }
-    _add_source(item, "official", reward, official, official.explain() if official.values else None)
-    _add_source(item, "rule", value, recomputed, recomputed.explain())
+    _add_source(
+        item, "official", reward, official, official.explain(has_actions=bool(item.golden)) if official.values else None
+    )
+    _add_source(item, "rule", value, recomputed, recomputed.explain(has_actions=bool(item.golden)))
     if item.rule is False or (item.rule is None and item.official is False):
         _set_first_difference(item, recomputed if recomputed.failing else official)
 
@@ -142,10 +152,11 @@ def _add_source(item: Item, source: SourceName, reward: float | None, parts: Par
         item.verdicts.append(Verdict(source, reward, criterion="reward", by=by))
     for part, number in parts.values.items():
         if number is not None:
-            passed: Any = bool(number) if number in (0, 1) else number
             reason = parts.explain_part(part) if part in parts.failing else None
             error = ERROR_TYPES.get(part) if part in parts.failing else None
-            item.verdicts.append(Verdict(source, passed, "item", part.lower(), error, reason, "reward_info"))
+            item.verdicts.append(
+                Verdict(source, to_verdict(number), "item", part.lower(), error, reason, "reward_info")
+            )
 
 
 def _set_first_difference(item: Item, parts: Parts) -> None:

@@ -191,6 +191,8 @@ class IndexedItem:
         """Whether the item has golden calls as messages, or has neither actions nor calls before the last turn."""
         if any(message.name == GOLDEN_CALL for message in self.item.messages):
             return True
+        if self.item.extra.uncounted_states is not None:
+            return False
         last = self.n_turns - 1
         has_actions = any(
             message.role in ("tool", "log", "state") and message.step >= 0 and message.turn < last

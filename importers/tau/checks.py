@@ -1,0 +1,224 @@
+"""The verdict of a tau2-bench simulation: its recorded checks, and those that follow from the messages.
+
+ACTION and COMMUNICATE are recomputed by the rules of tau2-bench (`evaluator_action.py`, `evaluator_communicate.py`).
+DB, ENV_ASSERTION and NL_ASSERTION need the simulator or a language model and are taken as recorded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fcreview.importers.tau.conversation import ConversationMessage, list_objects
+from fcreview.importers.tau.pairing import GoldenAction, pair_actions
+from fcreview.importers.tau.reward import PARTS, Parts, read_number, record_reward, to_verdict
+from fcreview.model.address import ITEM, call_address
+from fcreview.model.derivation import REWARD_CHECKS
+from fcreview.model.item import ImportIssue, Item, Verdict
+
+GRADED_ENDINGS = ("user_stop", "agent_stop")
+"""Reasons of a regular end, after which the simulation is graded."""
+INFRASTRUCTURE_ERROR = "infrastructure_error"
+"""Reason of a simulation that was not run. No figure counts it."""
+DEFAULT_BASIS = ["DB", "COMMUNICATE"]
+"""`reward_basis` of a task that names none."""
+NL_CRITERION = "nl_assertion_{}"
+"""Criterion of the verdict on one natural-language assertion, counted from 1."""
+
+
+def read_actions(criteria: dict[str, Any]) -> list[GoldenAction]:
+    actions = []
+    for action in list_objects(criteria.get("actions")):
+        arguments, names = action.get("arguments"), action.get("compare_args")
+        actions.append(
+            GoldenAction(
+                str(action.get("name")),
+                arguments if isinstance(arguments, dict) else None,
+                [str(name) for name in names] if isinstance(names, list) else None,
+            )
+        )
+    return actions
+
+
+def add_verdicts(
+    item: Item, simulation: dict[str, Any], criteria: dict[str, Any] | None, messages: Sequence[ConversationMessage]
+) -> None:
+    """Add call pairs and all verdicts to an item that has its conversation.
+
+    `criteria` are the task's `evaluation_criteria`; None if the task has none or is not in the file.
+    """
+    reason = simulation.get("termination_reason")
+    reward_info = simulation.get("reward_info")
+    recorded = reward_info if isinstance(reward_info, dict) else {}
+    actions = read_actions(criteria or {})
+    addresses = _pair_addresses(item, pair_actions(item, actions))
+    matches = [any(action.matches(call) for call in item.predicted) for action in actions]
+    basis = _counted_parts(recorded, criteria, reason)
+    item.extra.uncounted_states = "+" if basis is not None and "ACTION" in basis else "-!+"
+    if reason == INFRASTRUCTURE_ERROR:
+        item.error_type = INFRASTRUCTURE_ERROR
+        item.rule_note = "the simulation was not run because of an infrastructure error; no figure counts it"
+        item.first_difference = item.rule_note
+        return
+    reward = read_number(recorded.get("reward"))
+    if reward is None and (simulation.get("reward_info") is not None or reason not in GRADED_ENDINGS):
+        item.issues.append(ImportIssue(item.file, item.line, "no reward is recorded", item=item.id))
+    if basis is None:
+        note = (recorded.get("info") or {}).get("note") if isinstance(recorded.get("info"), dict) else None
+        text = f"the conversation ended with {reason}, so nothing was checked"
+        record_reward(item, reward, None, str(reason), f"{text}: {note}" if isinstance(note, str) else text)
+        return
+    said = _find_texts(_read_texts(criteria), messages)
+    official = _official_parts(recorded, basis)
+    recomputed = Parts(
+        dict(official.values),
+        [text for text, found in said.items() if not found],
+        official.unmet_assertions,
+        [action.name for action, matched in zip(actions, matches, strict=True) if not matched],
+    )
+    own = {"ACTION": float(all(matches)), "COMMUNICATE": float(all(said.values()))} if criteria is not None else {}
+    recomputed.values |= {part: value for part, value in own.items() if part in basis}
+    record_reward(item, reward, (official, recomputed))
+    _add_uncounted(item, recorded, basis, own)
+    _add_action_checks(item, recorded, actions, addresses, matches)
+    _add_nl_assertions(item, recorded)
+
+
+def _pair_addresses(item: Item, positions: Sequence[int]) -> list[str]:
+    """Return the address of the pair of each action, from its index in `item.pairs`."""
+    first_of_turn: dict[int, int] = {}
+    for at, pair in enumerate(item.pairs):
+        first_of_turn.setdefault(pair.turn, at)
+    return [call_address(item.pairs[at].turn, at - first_of_turn[item.pairs[at].turn]) for at in positions]
+
+
+def _counted_parts(recorded: dict[str, Any], criteria: dict[str, Any] | None, reason: Any) -> list[str] | None:
+    """Return the parts that count for the reward, or None for a conversation that ended without any check."""
+    for name in ("reward_breakdown", "reward_basis"):
+        value = recorded.get(name)
+        if isinstance(value, (dict, list)) and value:
+            return [str(part) for part in value]
+    if reason not in GRADED_ENDINGS:
+        return None
+    if criteria is None:
+        return []
+    basis = criteria.get("reward_basis")
+    return [str(part) for part in basis] if isinstance(basis, list) else DEFAULT_BASIS
+
+
+def _official_parts(recorded: dict[str, Any], basis: Sequence[str]) -> Parts:
+    breakdown = recorded.get("reward_breakdown")
+    breakdown = breakdown if isinstance(breakdown, dict) else {}
+    parts = Parts()
+    for part in basis:
+        value = read_number(breakdown.get(part))
+        parts.values[part] = value if value is not None else _recorded_part(recorded, part)
+    parts.missing_texts = [str(each.get("info")) for each in _failed(recorded.get("communicate_checks"))]
+    parts.missing_actions = [
+        str((each.get("action") or {}).get("name"))
+        for each in list_objects(recorded.get("action_checks"))
+        if not each.get("action_match") and isinstance(each.get("action"), dict)
+    ]
+    parts.unmet_assertions = [str(each.get("nl_assertion")) for each in _failed(recorded.get("nl_assertions"))]
+    parts.unmet_assertions += [
+        _describe_env_assertion(each.get("env_assertion")) for each in _failed(recorded.get("env_assertions"))
+    ]
+    return parts
+
+
+def _failed(checks: Any) -> list[dict[str, Any]]:
+    return [each for each in list_objects(checks) if not each.get("met")]
+
+
+def _describe_env_assertion(assertion: Any) -> str:
+    if not isinstance(assertion, dict):
+        return "an assertion on the environment"
+    message = assertion.get("message")
+    arguments = assertion.get("arguments")
+    shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items()) if isinstance(arguments, dict) else ""
+    return str(message) if message else f"{assertion.get('func_name')}({shown}) is {assertion.get('assert_value')}"
+
+
+def _recorded_part(recorded: dict[str, Any], part: str) -> float | None:
+    """Return the value of a part from its own checks; None if they are not recorded."""
+    if part == "DB":
+        check = recorded.get("db_check")
+        if not isinstance(check, dict):
+            return None
+        value, matches = read_number(check.get("db_reward")), check.get("db_match")
+        return value if value is not None else float(matches) if isinstance(matches, bool) else None
+    if part == "ENV_ASSERTION":
+        rewards = [read_number(each.get("reward")) for each in list_objects(recorded.get("env_assertions"))]
+        known = [reward for reward in rewards if reward is not None]
+        return math.prod(known) if known else None
+    name, field = {
+        "ACTION": ("action_checks", "action_match"),
+        "COMMUNICATE": ("communicate_checks", "met"),
+        "NL_ASSERTION": ("nl_assertions", "met"),
+    }.get(part, ("", ""))
+    checks = list_objects(recorded.get(name))
+    return float(all(each.get(field) for each in checks)) if checks else None
+
+
+def _read_texts(criteria: dict[str, Any] | None) -> list[str]:
+    texts = (criteria or {}).get("communicate_info")
+    return [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
+
+
+def _find_texts(texts: Sequence[str], messages: Sequence[ConversationMessage]) -> dict[str, bool]:
+    """Return for each text whether a message of the agent contains it, in any case and without commas.
+
+    Commas are removed from the messages only, so a text with a comma is never found.
+    """
+    said = [each.content.lower().replace(",", "") for each in messages if each.role == "assistant" and each.content]
+    return {text: any(text.lower() in message for message in said) for text in texts}
+
+
+def _add_uncounted(item: Item, recorded: dict[str, Any], basis: Sequence[str], own: Mapping[str, float]) -> None:
+    """Add the recorded checks that do not count for the reward. `own` are the recomputed values of parts."""
+    for part in PARTS:
+        value = _recorded_part(recorded, part)
+        if part not in basis and value is not None:
+            by = "does not count for the reward"
+            item.verdicts.append(Verdict("official", to_verdict(value), ITEM, part.lower(), by=by))
+            item.verdicts.append(Verdict("rule", to_verdict(own.get(part, value)), ITEM, part.lower(), by=by))
+
+
+def _add_action_checks(
+    item: Item,
+    recorded: dict[str, Any],
+    actions: Sequence[GoldenAction],
+    addresses: Sequence[str],
+    matches: Sequence[bool],
+) -> None:
+    """Add the verdicts on the golden actions: whether some call of the conversation matches."""
+    checks = list_objects(recorded.get("action_checks"))
+    names = [check["action"].get("name") if isinstance(check.get("action"), dict) else None for check in checks]
+    has_checks = names == [action.name for action in actions]
+    listed = []
+    for at, (address, matched) in enumerate(zip(addresses, matches, strict=True)):
+        kind = None
+        if has_checks:
+            kind = checks[at].get("tool_type")
+            value = checks[at].get("action_match")
+            if isinstance(value, bool):
+                item.verdicts.append(Verdict("official", value, address, "action", by="action_checks"))
+        rationale = None if matched else "no call has this name and these arguments"
+        item.verdicts.append(Verdict("rule", matched, address, "action", rationale=rationale, by="tau2-bench rules"))
+        listed.append([address, "action", matched, kind if isinstance(kind, str) else None])
+    if listed:
+        item.extra.metadata.setdefault(REWARD_CHECKS, {})["ACTION"] = listed
+
+
+def _add_nl_assertions(item: Item, recorded: dict[str, Any]) -> None:
+    """Add the judge's verdict on each natural-language assertion."""
+    listed = []
+    for number, check in enumerate(list_objects(recorded.get("nl_assertions")), 1):
+        met, criterion = check.get("met"), NL_CRITERION.format(number)
+        rationale = f'"{check.get("nl_assertion")}" {check.get("justification") or ""}'.rstrip()
+        value = met if isinstance(met, bool) else None
+        item.verdicts.append(Verdict("judge", value, ITEM, criterion, None, rationale, "NL assertions"))
+        listed.append([ITEM, criterion, value, None])
+    if listed:
+        item.extra.metadata.setdefault(REWARD_CHECKS, {})["NL_ASSERTION"] = listed

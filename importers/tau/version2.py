@@ -1,0 +1,296 @@
+"""Items of tau2-bench: one for each simulation of a result file or folder.
+
+Source: `src/tau2/data_model` of sierra-research/tau2-bench, 0.1.0 to 1.0.1. A file has no version; its fields tell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.json_document import JsonDocument, read_document
+from fcreview.importers.common.jsonl import JsonRecord, make_excerpt
+from fcreview.importers.common.records import fill_safely, first_question, read_function_docs, shorten_question
+from fcreview.importers.tau.checks import add_verdicts
+from fcreview.importers.tau.conversation import (
+    ROLES,
+    ConversationMessage,
+    ToolCall,
+    add_conversation,
+    add_instruction,
+    content_text,
+    list_objects,
+    spoken_text,
+)
+from fcreview.importers.tau.item_ids import ItemIds
+from fcreview.importers.tau.reviews import add_reviews
+from fcreview.importers.tau.reward import read_number
+from fcreview.importers.tau.ticks import ticks_to_messages
+from fcreview.model.item import ImportIssue, Item, Message, SharedList
+from fcreview.model.json_value import answer_hash
+from fcreview.run_plan import RunPlan
+
+SIMULATIONS = "simulations"
+UNKNOWN_DOMAIN = "unknown domain"
+PLANNED_TRIALS = "trials planned"
+"""Metadata key: number of trials of each task that the run was started with."""
+
+
+@dataclass(slots=True)
+class RunData:
+    """What the simulations of a run share."""
+
+    domain: str = UNKNOWN_DOMAIN
+    policy: str = ""
+    planned_trials: int | None = None
+    functions: list[dict[str, Any]] = field(default_factory=list)
+    tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def read_version2(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    """Yield the items of a run: of one file, or of `results.json` (in `plan.data`) with one file a simulation."""
+    main = plan.data[0] if plan.data else plan.results[0]
+    is_folder = plan.importer_data is not None
+    has_main = not is_folder or bool(plan.data)
+    document = read_document(main, SIMULATIONS) if has_main else JsonDocument()
+    yield from document.issues
+    issues: list[ImportIssue] = []
+    data = read_run_data(document.fields, str(main), issues)
+    plan.run.settings |= read_settings(document.fields)
+    ids = ItemIds()
+    if not is_folder:
+        yield from issues
+        for record in document.records:
+            yield from _read_simulation(record, main, data, ids)
+        return
+    if document.records:
+        what = f"{SIMULATIONS} in this file are ignored, because there is a folder {SIMULATIONS}"
+        issues.append(ImportIssue(str(main), None, what, severity="notice"))
+    issues += compare_with_index(plan.results, document.fields, main)
+    yield from issues
+    for path in plan.results:
+        simulation = read_document(path)
+        yield from simulation.issues
+        if simulation.fields:
+            record = JsonRecord(1, 0, path.stat().st_size, simulation.fields)
+            yield from _read_simulation(record, path, data, ids)
+        elif not simulation.issues:
+            yield ImportIssue(str(path), 1, "not a simulation", severity="error")
+
+
+def read_run_data(fields: Mapping[str, Any], file: str, issues: list[ImportIssue]) -> RunData:
+    info = fields.get("info")
+    info = info if isinstance(info, dict) else {}
+    environment = info.get("environment_info")
+    environment = environment if isinstance(environment, dict) else {}
+    trials = info.get("num_trials")
+    definitions = environment.get("tool_defs")
+    definitions = list(definitions.values()) if isinstance(definitions, dict) else definitions
+    functions = [_function_doc(each) for each in read_function_docs(definitions)] if definitions else []
+    data = RunData(
+        domain=content_text(environment.get("domain_name")) or UNKNOWN_DOMAIN,
+        policy=content_text(environment.get("policy")),
+        planned_trials=trials if isinstance(trials, int) and not isinstance(trials, bool) else None,
+        functions=SharedList(functions) if functions else [],
+    )
+    tasks = fields.get("tasks")
+    if tasks is not None and not isinstance(tasks, list):
+        issues.append(ImportIssue(file, None, "tasks is not a list, so golden answers are missing", severity="error"))
+    for at, task in enumerate(tasks if isinstance(tasks, list) else (), 1):
+        if not isinstance(task, dict) or "id" not in task:
+            issues.append(ImportIssue(file, None, f"task {at} has no id", make_excerpt(str(task))))
+        elif data.tasks.setdefault(str(task["id"]), task) != task:
+            what = f"task {task['id']} occurs more than once, with different content. The first one is used"
+            issues.append(ImportIssue(file, None, what))
+    return data
+
+
+def _function_doc(tool: dict[str, Any]) -> dict[str, Any]:
+    function = tool.get("function")
+    return function if isinstance(function, dict) else tool
+
+
+def read_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how the model was run, as far as `info` states it."""
+    info = fields.get("info")
+    info = info if isinstance(info, dict) else {}
+    settings: dict[str, Any] = {}
+    for name, label in (("agent_info", "agent"), ("user_info", "user simulator")):
+        part = info.get(name)
+        if isinstance(part, dict):
+            settings[label] = part.get("implementation")
+            if label != "agent":
+                settings["user model"] = part.get("llm")
+            settings[f"{label} arguments"] = part.get("llm_args") or None
+    environment = info.get("environment_info")
+    if isinstance(environment, dict):
+        settings["domain"] = environment.get("domain_name")
+    names = ("num_trials", "max_steps", "max_errors", "seed", "git_commit", "retrieval_config", "speech_complexity")
+    settings |= {name: info.get(name) for name in names}
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def compare_with_index(paths: Sequence[Path], fields: Mapping[str, Any], main: Path) -> Iterator[ImportIssue]:
+    """Yield an issue for the simulations that only the index or only the folder has."""
+    index = fields.get("simulation_index")
+    if not isinstance(index, list):
+        return
+    listed = {str(each.get("id")) for each in list_objects(index)}
+    present = {path.stem for path in paths}
+    for names, what in (
+        (listed - present, "simulations of the index have no file"),
+        (present - listed, "simulation files are not in the index"),
+    ):
+        if names:
+            yield ImportIssue(str(main), None, f"{len(names)} {what}: {', '.join(sorted(names)[:3])}")
+
+
+def _read_simulation(record: JsonRecord, path: Path, data: RunData, ids: ItemIds) -> Iterator[Item | ImportIssue]:
+    simulation = record.value
+    if not isinstance(simulation, dict) or "task_id" not in simulation:
+        what = "simulation has no task_id" if isinstance(simulation, dict) else "simulation is not an object"
+        yield ImportIssue(str(path), record.line, what, make_excerpt(str(simulation)), severity="error")
+        return
+    task_id = str(simulation["task_id"])
+    name = str(simulation.get("id") or "")
+    item_id, issue = ids.add(task_id, simulation.get("trial"), str(path), record.line, name)
+    if issue is not None:
+        yield issue
+    item = Item(item_id, data.domain, group=f"task {task_id}", file=str(path), line=record.line)
+    item.offset, item.length = record.offset, record.length
+    task = data.tasks.get(task_id)
+    if task is not None:
+        item.golden_hash = answer_hash({key: value for key, value in task.items() if key != "issues"})
+    elif data.tasks:
+        what = f"task {task_id} is not in the file, so its golden answer is missing"
+        item.issues.append(ImportIssue(str(path), record.line, what, item=item_id))
+    yield fill_safely(item, partial(_fill_item, item, simulation, task, data))
+
+
+def _fill_item(item: Item, simulation: dict[str, Any], task: dict[str, Any] | None, data: RunData) -> None:
+    item.functions = data.functions
+    _add_metadata(item, simulation, task, data)
+    raw_messages, entry_of_tick = simulation.get("messages"), dict[int, int]()
+    if raw_messages is None:
+        raw_messages, entry_of_tick = ticks_to_messages(simulation.get("ticks"))
+    messages, turn_indices = _read_messages(raw_messages)
+    item.prediction_hash = answer_hash(
+        [[each.role, each.content, [[call.name, call.arguments, call.raw] for call in each.calls]] for each in messages]
+    )
+    item.tokens_in, item.tokens_out = _count_tokens(raw_messages)
+    turns = add_conversation(item, messages)
+    policy = content_text(simulation.get("policy")) or data.policy
+    if policy and not any(message.role == "system" for message in messages):
+        item.messages.insert(0, Message(0, -1, "system", policy))
+    question, instruction = describe_scenario(task or {})
+    add_instruction(item, instruction)
+    item.question = shorten_question(question) if question else item.question or first_question(item.messages)
+    criteria = (task or {}).get("evaluation_criteria")
+    add_verdicts(item, simulation, criteria if isinstance(criteria, dict) else None, messages)
+    by_index = {index: turn for index, turn in zip(turn_indices, turns, strict=True) if index is not None}
+    by_tick = {tick: turns[at] for tick, at in entry_of_tick.items() if 0 <= at < len(turns)}
+    add_reviews(item, simulation, {"turn_idx": by_index, "tick": by_tick})
+
+
+def _add_metadata(item: Item, simulation: dict[str, Any], task: dict[str, Any] | None, data: RunData) -> None:
+    metadata = item.extra.metadata
+    metadata |= {
+        "simulation": simulation.get("id"),
+        "trial": simulation.get("trial"),
+        PLANNED_TRIALS: data.planned_trials,
+        "ended": simulation.get("termination_reason"),
+    }
+    for name in ("agent_cost", "user_cost"):
+        if (cost := read_number(simulation.get(name))) is not None:
+            metadata[name.replace("_", " ")] = cost
+    item.latency = read_number(simulation.get("duration"))
+    authentication = simulation.get("auth_classification")
+    if isinstance(authentication, dict):
+        metadata["authentication"] = authentication.get("status")
+    info = simulation.get("info")
+    if isinstance(info, dict) and "had_unresponsive_period" in info:
+        metadata["unresponsive period"] = bool(info["had_unresponsive_period"])
+    issues = [f"{each.get('status')}: {each.get('title')}" for each in list_objects((task or {}).get("issues"))]
+    if issues:
+        metadata["known issues of the task"] = issues
+
+
+def _count_tokens(messages: Any) -> tuple[int | None, int | None]:
+    """Return the prompt and completion tokens of the agent; None if they are not recorded."""
+    usages = [each["usage"] for each in list_objects(messages) if each.get("role") == "assistant" and each.get("usage")]
+    counts = []
+    for name in ("prompt_tokens", "completion_tokens"):
+        numbers = [read_number(usage.get(name)) for usage in usages if isinstance(usage, dict)]
+        known = [int(number) for number in numbers if number is not None]
+        counts.append(sum(known) if known else None)
+    return counts[0], counts[1]
+
+
+def _read_messages(value: Any) -> tuple[list[ConversationMessage], list[int | None]]:
+    """Return the messages, and the `turn_idx` of each message."""
+    if not isinstance(value, list):
+        raise TypeError("messages is not a list")
+    messages: list[ConversationMessage] = []
+    indices: list[int | None] = []
+    names_of_calls: dict[str, str] = {}
+    for at, raw in enumerate(value):
+        if not isinstance(raw, dict):
+            raise TypeError(f"message {at + 1} is not an object")
+        index = raw.get("turn_idx")
+        for message in list_objects(raw.get("tool_messages")) or [raw]:
+            messages.append(_read_message(message, names_of_calls))
+            indices.append(index if isinstance(index, int) else at)
+    return messages, indices
+
+
+def _read_message(message: dict[str, Any], names_of_calls: dict[str, str]) -> ConversationMessage:
+    role = ROLES.get(str(message.get("role")))
+    if role is None:
+        raise ValueError(f"unknown role {str(message.get('role'))[:40]!r}")
+    calls = []
+    for raw in message.get("tool_calls") or ():
+        if not isinstance(raw, dict):
+            calls.append(ToolCall("", None, str(raw), "not a call"))
+            continue
+        name = str(raw.get("name"))
+        names_of_calls[str(raw.get("id"))] = name
+        calls.append(_read_call(name, raw.get("arguments")))
+    text = spoken_text(message)
+    if role != "tool":
+        return ConversationMessage(role, text, calls)
+    return ConversationMessage(role, text, calls, names_of_calls.get(str(message.get("id"))))
+
+
+def _read_call(name: str, arguments: Any) -> ToolCall:
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError) as error:
+            return ToolCall(name, None, arguments, f"arguments are not JSON: {error}")
+    if not isinstance(arguments, dict):
+        return ToolCall(name, None, json.dumps(arguments), "arguments are not an object")
+    return ToolCall(name, arguments)
+
+
+def describe_scenario(task: dict[str, Any]) -> tuple[str, str]:
+    """Return the reason for the call, and the whole instruction to the simulated user."""
+    scenario = task.get("user_scenario")
+    scenario = scenario if isinstance(scenario, dict) else {}
+    instructions, persona = scenario.get("instructions"), scenario.get("persona")
+    lines = [f"persona: {content_text(persona)}"] if persona else []
+    question = content_text(task.get("ticket"))
+    if isinstance(instructions, dict):
+        question = content_text(instructions.get("reason_for_call")) or question
+        lines += [
+            f"{name}: {content_text(value)}" for name, value in instructions.items() if value and name != "domain"
+        ]
+    elif instructions:
+        question = content_text(instructions)
+        lines.append(question)
+    if not lines and question:
+        lines = [question]
+    return question, "\n".join(lines)

@@ -79,7 +79,8 @@ def _format_opinions(label: Label) -> list[str]:
     for said in label["opinions"]:
         who = f"{said['annotator']} (adjudicator)" if said["act"] == "adjudicate" else said["annotator"]
         verdict = "" if said["value"] is None else " " + format_answer(label["criterion"], said["value"])
-        parts = [f"{who}{verdict}", said["fault"], f"tags {' '.join(said['tags'])}" if said["tags"] else None]
+        tags, bulk = f"tags {' '.join(said['tags'])}" if said["tags"] else None, "bulk" if said["bulk"] else None
+        parts = [f"{who}{verdict}", said["fault"], tags, bulk]
         texts.append(", ".join(part for part in parts if part) + _format_reason(said["note"]))
     return texts
 

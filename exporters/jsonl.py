@@ -3,7 +3,7 @@
 `official`, `rule`, `judge`, `human` and `effective` are values of the criterion's scale (true, false, 0 to 2, a list of
 labels) or null; `human` may also be "disputed" or "unsure". `tags`, `notes` and `annotators` are lists of strings.
 `automatic` is a list of `{"source", "value", "by", "error_type", "rationale"}`, and `opinions` a list of `{"annotator",
-"act", "value", "fault", "tags", "note", "golden_fix", "time", "blind", "stale"}`.
+"act", "value", "fault", "tags", "note", "golden_fix", "time", "blind", "bulk", "stale"}`.
 """
 
 from __future__ import annotations

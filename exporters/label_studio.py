@@ -26,7 +26,7 @@ from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord, p
 
 CONTROL_TYPES = {"verdict": "choices", "labels": "choices", "fault": "choices"}
 """Types of the controls by name. All other controls are text areas."""
-META_FIELDS = ("annotator", "act", "time", "blind", "overrules", "prediction_hash", "golden_hash")
+META_FIELDS = ("annotator", "act", "time", "blind", "bulk", "overrules", "prediction_hash", "golden_hash")
 OPINION_FIELDS = ("value", "fault", "tags", "note", "golden_fix")
 OWN_DATA_FIELDS = {"text", "choices", "labels"}
 """Keys of a task's `data` that are not fields of the label."""

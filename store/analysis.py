@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fcreview.store.database import retry_with_more_memory
 from fcreview.store.garbage_collection import pause_garbage_collection
-from fcreview.store.queries import agreement, golden_audit, scored_items
+from fcreview.store.queries import agreement, golden_audit, item_order, scored_items
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -118,6 +118,11 @@ class UnblindedAnalysis:
     def fetch_item_disagreements(self, item: int) -> list[Disagreement]:
         """Return the open disagreements on one item. Raises: KeyError if the item does not exist."""
         return self._query(lambda: agreement.fetch_item_disagreements(self._reviews, item))
+
+    def find_unreviewed(self, view: View) -> list[int]:
+        """Return the numbers of the view's items that the current annotator has not reviewed, in item order."""
+        items = self._query(lambda: item_order.fetch_items(self._connection, view))
+        return [item for item, *_ in self._query(lambda: self._reviews.find_unreviewed(items))]
 
     def fetch_audit_input(self, view: View) -> golden_audit.AuditInput:
         """Return the questions of the view's runs with all answers, to find wrong golden answers."""

@@ -129,6 +129,8 @@ class QueueRow:
     judge: bool | None = field(default=None, metadata=row_column("i.judge", shows_verdict=True))
     you: Any = field(default=None, metadata=row_column("h.you", is_json=True))
     """This annotator's verdict on the item: true, false, "unsure" or None."""
+    your_bulk: bool = field(default=False, metadata=row_column("coalesce(h.your_bulk, false)"))
+    """Whether `you` comes from a bulk review only."""
     human: Any = field(default=None, metadata=row_column("h.human", shows_verdict=True, is_json=True))
     """Verdict of all annotators: true, false, "unsure", "disputed" or None."""
     parts: int = field(default=0, metadata=row_column("coalesce(h.n_parts, 0)"))

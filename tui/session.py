@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -326,14 +326,27 @@ class Session:
 
         return await self._run_uninterrupted(write)
 
-    async def undo(self) -> Event | None:
-        """Retract this annotator's latest review. Return its event, or None if there is no review to retract."""
+    async def record_bulk_review(self, items: Sequence[int], annotation: Annotation) -> list[Event]:
+        """Write one review for each item that the annotator has not reviewed. See `Reviewer.review_in_bulk`."""
+        queue = self.queue_file
 
-        def write() -> Event | None:
-            event = self._open_reviewer().undo()
-            if event is not None:
+        def write() -> list[Event]:
+            reviewer = self._open_reviewer()
+            reviewer.queue = queue
+            events = reviewer.review_in_bulk(items, annotation)
+            self._reviewed.update({event.event: event.key for event in events})
+            return events
+
+        return await self._run_uninterrupted(write)
+
+    async def undo(self) -> list[Event]:
+        """Retract this annotator's latest review or bulk review. See `Reviewer.undo`."""
+
+        def write() -> list[Event]:
+            events = self._open_reviewer().undo()
+            for event in events:
                 self._reviewed.pop(event.event, None)
-            return event
+            return events
 
         return await self._run_uninterrupted(write)
 

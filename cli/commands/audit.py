@@ -52,7 +52,7 @@ def build_events_json(detail: ItemDetail) -> Iterator[dict[str, Any]]:
     """Build a JSON object for each event of the item, in order of time.
 
     The keys are time, annotator, act, target, criterion, value, fault, tags, note, golden_fix, overrules, blind, queue,
-    presentation, retracts, retracted_by, stale, prediction_hash, golden_hash and event (its id).
+    presentation, bulk, retracts, retracted_by, stale, prediction_hash, golden_hash and event (its id).
 
     `blind` is "yes", "no" or "unknown", and "unknown" for retractions. `retracts` is the id of the event that a
     retraction withdraws, or null; `retracted_by` is the id of the retraction of this event, or null. Annotators can
@@ -69,6 +69,7 @@ def build_events_json(detail: ItemDetail) -> Iterator[dict[str, Any]]:
             "blind": BLIND_TEXTS[event.blind],
             "queue": event.queue,
             "presentation": event.presentation or 1,
+            "bulk": event.bulk,
             "retracts": event.retracts,
             "retracted_by": by[own] if own in gone else None,
             "stale": is_stale(event, detail.item.prediction_hash, detail.item.golden_hash),
@@ -83,6 +84,7 @@ def format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
     marks = [f"event {sanitize(event['event'][:SHORT_ID_LENGTH])}", f"blind: {event['blind']}"]
     marks += [f"queue {sanitize(event['queue'])}"] if event["queue"] else []
     marks += ["hidden duplicate, for self-agreement only"] if event["presentation"] > 1 else []
+    marks += ["bulk review"] if event["bulk"] else []
     marks += [f"retracted by {sanitize(event['retracted_by'][:SHORT_ID_LENGTH])}"] if event["retracted_by"] else []
     marks += ["STALE"] if event["stale"] else []
     yield f"{sanitize(event['time'])}  {sanitize(event['annotator'])}   {', '.join(marks)}"

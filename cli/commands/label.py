@@ -15,7 +15,7 @@ from fcreview.cli.commands.show import find_item
 from fcreview.cli.errors import CommandError, UsageError, check_choice
 from fcreview.cli.options import JsonOption, RunOption, workspace_command
 from fcreview.cli.output import emit, emit_json, print_message
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace, read_input_file
+from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace, read_input_file
 from fcreview.model.address import ADDRESS_FORMS, ITEM, is_address
 from fcreview.model.decision import RESOLUTION_REQUIREMENT
 from fcreview.model.review import CORRECT, FAULTS, ITEM_CORRECT, Act, Annotation, Fault
@@ -113,10 +113,7 @@ def label(
     blamed = _check_fault(fault)
     with open_workspace(options) as session:
         if undo:
-            event = session.create_reviewer().undo()
-            if event is None:
-                raise CommandError(f"nothing to undo: {session.annotator} has no reviews here")
-            _print_event(event, as_json, undone=True)
+            _undo(session, as_json)
             return
         chosen = find_item(session, item or "", run)
         detail = session.store.read_detail(chosen)
@@ -214,6 +211,15 @@ def _check_target(detail: ItemDetail, target: str) -> None:
         check_target(target, detail.row.id, max([detail.item.n_turns, *(turn + 1 for turn in pairs)]), pairs)
     except ValueError as error:
         raise CommandError(str(error)) from None
+
+
+def _undo(session: WorkspaceSession, as_json: bool) -> None:
+    """Retract the annotator's latest review or bulk review, and print each retracted review."""
+    events = session.create_reviewer().undo()
+    if not events:
+        raise CommandError(f"nothing to undo: {session.annotator} has no reviews here")
+    for event in events:
+        _print_event(event, as_json, undone=True)
 
 
 def _print_event(event: Event, as_json: bool, *, undone: bool = False) -> None:

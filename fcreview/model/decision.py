@@ -314,6 +314,12 @@ class Decision:
     """Number of the targets and criteria in `n_part_verdicts` on which the current annotator has a verdict."""
     mine_stale: bool = field(default=False, metadata={"column": "your_stale"})
     """Whether the current annotator has a stale opinion."""
+    mine_bulk: bool = field(default=False, metadata={"column": "your_bulk"})
+    """Whether `mine` would be None without bulk reviews."""
+    individual: Any = None
+    """`human` as it would be without bulk reviews."""
+    individual_by: DecidedBy | None = None
+    """`decided_by` as it would be without bulk reviews."""
 
     @property
     def is_resolved(self) -> bool:
@@ -380,7 +386,7 @@ def _update_opinion(opinion: Opinion, event: Event) -> None:
     opinion.prediction_hash, opinion.golden_hash = event.prediction_hash, event.golden_hash
     if event.verdict is not None:
         opinion.fault = opinion.overrules = None
-        opinion.blind = event.blind
+        opinion.blind, opinion.bulk = event.blind, event.bulk
     for name in ANNOTATION_FIELDS:
         value = getattr(event, name)
         if value is not None:
@@ -435,13 +441,26 @@ def decide(
     return decisions
 
 
+def set_individual_verdicts(decisions: Iterable[Decision], without_bulk: Iterable[Decision]) -> None:
+    """Set what the decisions would be without bulk reviews. `without_bulk`: decisions from the other reviews."""
+    individual = {(each.target, each.criterion): each for each in without_bulk}
+    for decision in decisions:
+        question = decision.target, decision.criterion
+        own = individual.get(question) or Decision(*question)
+        decision.individual, decision.individual_by = own.human, own.decided_by
+        decision.mine_bulk = decision.mine is not None and own.mine is None
+
+
 def _decide_single(opinion: Opinion, annotator: str | None) -> Decision:
     """Return the decision of `_decide_item` on a single opinion. This is faster; most reviewed items have only one."""
     verdict = opinion.verdict
+    decided_by: DecidedBy | None = "unanimous" if decides(verdict) else None
     return Decision(
         *ITEM_CORRECT,
         human=verdict,
-        decided_by="unanimous" if decides(verdict) else None,
+        decided_by=decided_by,
+        individual=verdict,
+        individual_by=decided_by,
         mine=verdict if opinion.annotator == annotator else None,
         fault=opinion.fault,
         golden_fix=opinion.golden_fix,
@@ -512,6 +531,7 @@ def _decide_target(
         decision.human = UNSURE if verdicts else None
     else:
         decision.human, decision.decided_by = agreed, "disputed" if agreed == DISPUTED else "unanimous"
+    decision.individual, decision.individual_by = decision.human, decision.decided_by
     return decision
 
 

@@ -113,6 +113,9 @@ class Event(Annotation):
     presentation: int | None = field(default=None, metadata=_optional_metadata("count"))
     """Number of the presentation: 2 if the annotator reviewed the item as a hidden duplicate. Such a review measures
     self-agreement and never decides a verdict. None means 1, the first presentation."""
+    bulk: str | None = field(default=None, metadata=_optional_metadata("text"))
+    """Id of the bulk review that recorded the event: one verdict on all items of a cluster. None for an individual
+    review. Only individual reviews count in agreement, calibration, estimates and self-agreement."""
     previous: str = ""
     """`hash` of the previous event in the file; empty for the first event."""
     hash: str = ""
@@ -131,6 +134,8 @@ class Opinion(Annotation):
     """Time of the latest event, as in `Event.time`."""
     blind: bool | None = None
     """`Event.blind` of the event that set the verdict."""
+    bulk: str | None = None
+    """`Event.bulk` of the event that set the verdict."""
     prediction_hash: str = ""
     golden_hash: str = ""
     stale: bool = False

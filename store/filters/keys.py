@@ -360,6 +360,12 @@ FILTER_KEYS: dict[str, FilterKey] = {
         "human verdict: pass, fail, unsure, disputed, part (only parts reviewed), none or any",
         depends_on_reviews=True,
     ),
+    "individual": _choice_key(
+        "h.individual",
+        _HUMAN_CONDITIONS | {"disputed": "h.individual_by = 'disputed'"},
+        "human verdict without bulk reviews, with the values of `human`",
+        depends_on_reviews=True,
+    ),
     "effective": _choice_key(
         EFFECTIVE_VERDICT,
         _AUTOMATIC_CONDITIONS | {"disputed": IS_DISPUTED},

@@ -62,6 +62,8 @@ class ImportedReview:
     """Time of the review, UTC, ISO 8601 with milliseconds. None stands for the time of the import."""
     blind: bool | None = None
     """Whether other verdicts were hidden from the annotator. None if the file does not say."""
+    bulk: str | None = None
+    """Id of the bulk review that recorded the review. None for an individual review."""
     prediction_hash: str = ""
     """Hash of the reviewed prediction. Empty stands for the prediction in the database."""
     golden_hash: str = ""
@@ -107,6 +109,7 @@ def parse_review(
         _get_optional_text(opinion, "annotator") or None,
         normalize_time(_get_optional_text(opinion, "time")),
         opinion.get("blind") if isinstance(opinion.get("blind"), bool) else None,
+        _get_optional_text(opinion, "bulk") or None,
         _get_optional_text(opinion, "prediction_hash") or _get_optional_text(label, "prediction_hash"),
         _get_optional_text(opinion, "golden_hash") or _get_optional_text(label, "golden_hash"),
     )
@@ -392,8 +395,9 @@ def _build_event(review: ImportedReview, item: _StoredItem, annotator: str, now:
         prediction_hash=review.prediction_hash or item.prediction_hash,
         golden_hash=review.golden_hash or item.golden_hash,
         blind=review.blind,
+        bulk=review.bulk,
     )
-    content = {name: getattr(event, name) for name in _IDENTIFYING_FIELDS}
+    content = {name: getattr(event, name) for name in _IDENTIFYING_FIELDS if name != "bulk" or event.bulk}
     event.event = json_hash(content, 16, default=tuple)
     seal_event(event, "")
     return event

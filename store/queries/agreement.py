@@ -30,11 +30,13 @@ class ReviewedItem:
     opinions: list[Opinion]
 
 
-def fetch_reviewed_items(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> Iterator[ReviewedItem]:
+def fetch_reviewed_items(
+    connection: DuckDBPyConnection, reviews: ReviewTables, view: View, *, with_bulk: bool = False
+) -> Iterator[ReviewedItem]:
     """Yield the view's reviewed items in the order of their first reviews.
 
-    If several runs of a model have the same answer to an item, only one of them is included. Raises FilterError if the
-    view's filter is not valid.
+    Their opinions leave out bulk reviews unless `with_bulk`, so an item can have none. If several runs of a model have
+    the same answer to an item, only one of them is included. Raises FilterError if the view's filter is not valid.
     """
     where, params, _ = build_condition(view, blind=False)
     sql = f"SELECT i.item {FROM_ITEMS} WHERE h.item IS NOT NULL AND ({where})"
@@ -46,14 +48,15 @@ def fetch_reviewed_items(connection: DuckDBPyConnection, reviews: ReviewTables, 
             if item in selected
         }
         for hashes, item in item_by_hashes.items():
-            yield ReviewedItem(item, key, hashes, reviews.events.opinions_on(key, *hashes))
+            opinions = reviews.events.opinions_on(key, *hashes, with_bulk=with_bulk)
+            yield ReviewedItem(item, key, hashes, opinions)
 
 
 def fetch_ratings(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[Rating]:
     """Return one rating for each current verdict of an annotator, "unsure" included.
 
-    Stale and retracted verdicts, adjudications, and item verdicts that only follow from verdicts on parts are left out.
-    Raises FilterError if the view's filter is not valid.
+    Stale and retracted verdicts, adjudications, bulk reviews, and item verdicts that only follow from verdicts on parts
+    are left out. Raises FilterError if the view's filter is not valid.
     """
     return [
         Rating(each.item, each.key, o.target, o.criterion, o.annotator, o.verdict, o.fault, o.blind)
@@ -94,7 +97,7 @@ def fetch_disagreements(connection: DuckDBPyConnection, reviews: ReviewTables, v
     """Return the open disagreements in item order. Raises FilterError if the view's filter is not valid."""
     found = [
         ItemDisagreement(each.item, disagreement)
-        for each in fetch_reviewed_items(connection, reviews, view)
+        for each in fetch_reviewed_items(connection, reviews, view, with_bulk=True)
         if len(each.opinions) > 1
         for disagreement in find_disagreements(each.key, each.opinions, reviews.roll_up_context(each.item))
     ]

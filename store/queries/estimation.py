@@ -1,7 +1,8 @@
 """Queries for estimates and calibration: random samples, and the resolved human verdicts on their items.
 
-A human verdict is resolved if the annotators agree, the policy decides, or an adjudicator decided. Only reviews of a
-random sample allow conclusions on other items, so these queries determine which reviews belong to one.
+A human verdict is resolved if the annotators agree, the policy decides, or an adjudicator decided. Bulk reviews do not
+count here: the columns `individual` and `individual_by` leave them out. Only reviews of a random sample allow
+conclusions on other items, so these queries determine which reviews belong to one.
 """
 
 from __future__ import annotations
@@ -150,12 +151,15 @@ def _find_source_runs(connection: DuckDBPyConnection, queue: QueueFile) -> tuple
     return tuple(run for run, *key in rows if tuple(key) in sampled)
 
 
-_RESOLVED_LABELS = f"SELECT item, target, criterion, human FROM human_labels WHERE {is_resolved_sql('decided_by')}"
+_RESOLVED_LABELS = (
+    f"SELECT item, target, criterion, individual FROM human_labels WHERE {is_resolved_sql('individual_by')}"
+)
 _AUTOMATIC_VERDICTS = """
 SELECT i.item, r.benchmark, i.category, i.diff_function, {error}, i.official, i.rule, i.judge,
        list_transform(i.verdicts, lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR), v."by"])
 {table} JOIN runs r ON r.run = i.run WHERE h.item IS NOT NULL AND ({where}) ORDER BY i.item
 """
+_HAS_BULK_REVIEWS = "SELECT 1 FROM human_labels WHERE individual IS DISTINCT FROM human LIMIT 1"
 _SCORE_FILE_SUFFIX = ".json"
 """Suffix of a verdict's `by` that names the score file. Any other `by` names the tier of the checker that decided."""
 
@@ -247,7 +251,11 @@ def build_cell_filter(connection: DuckDBPyConnection, base: str, cell: Calibrati
     """
     has_terms = cell.criterion == CORRECT and cell.source in _COLUMN_SOURCES and cell.scope in _SCOPE_KEYS
     if has_terms and isinstance(cell.automatic_verdict, bool) and isinstance(cell.human_verdict, bool):
-        terms = [f"{cell.source}:{_FILTER_WORDS[cell.automatic_verdict]}", f"human:{_FILTER_WORDS[cell.human_verdict]}"]
+        human = "individual" if connection.execute(_HAS_BULK_REVIEWS).fetchall() else "human"
+        terms = [
+            f"{cell.source}:{_FILTER_WORDS[cell.automatic_verdict]}",
+            f"{human}:{_FILTER_WORDS[cell.human_verdict]}",
+        ]
         if cell.name is not None:
             terms.append(f"{_SCOPE_KEYS[cell.scope]}:{quote_or_hash(cell.name)}")
         return add_terms(base, *terms)
@@ -298,13 +306,13 @@ def _classify_selection(
 _RUN_ITEMS = f"""
 SELECT r.benchmark, r.generation, r.language, r.model, i.category, i.id,
        coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''), {AUTOMATIC_VERDICT},
-       CASE WHEN {is_resolved_sql("h.decided_by")} THEN h.verdict END, i.item, h.decided_by
+       CASE WHEN {is_resolved_sql("h.individual_by")} THEN h.individual_verdict END, i.item, h.individual_by
 FROM item_rows i JOIN runs r ON r.run = i.run LEFT JOIN human h ON h.item = i.item
 WHERE i.run = ? ORDER BY i.seq
 """
 # Human verdicts on whole items for criteria other than `correct`; null if unresolved.
 _CRITERION_ANSWERS = f"""
-SELECT h.item, h.criterion, CASE WHEN {is_resolved_sql("h.decided_by")} THEN h.human END
+SELECT h.item, h.criterion, CASE WHEN {is_resolved_sql("h.individual_by")} THEN h.individual END
 FROM human_labels h JOIN item_rows i ON i.item = h.item
 WHERE i.run = ? AND h.target IN {WHOLE_TARGETS} AND (h.target, h.criterion) <> {ITEM_CORRECT} AND h.n_verdicts > 0
 """

@@ -78,13 +78,14 @@ def _find_reached_items(queue: QueueFile, verdicts: Sequence[Sequence[Event]]) -
 
 
 def _current_verdicts(item: QueueItem, events: EventIndex) -> list[Event]:
-    """Return the reviews with a verdict on an item or its parts that are neither stale nor retracted."""
+    """Return the individual reviews with a verdict on an item or its parts that are neither stale nor retracted."""
     hashes = item.prediction_hash, item.golden_hash
     return [
         event
         for event in events.events_on(item.key, *hashes)
         if event.verdict is not None
         and not event.presentation
+        and not event.bulk
         and (event.event, event.annotator) not in events.retracted
         and not is_stale(event, *hashes)
     ]

@@ -16,7 +16,7 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -123,12 +123,30 @@ class Journal:
             self._write(make_lines)
         return set(missing)
 
-    def retract(self, event: Event) -> Event:
-        """Write the retraction of one of this annotator's events, and return the retraction."""
-        annotation = Annotation(act="retract", target=event.target, criterion=event.criterion)
-        retraction = self._new_event(event.key, annotation, event.prediction_hash, event.golden_hash)
-        retraction.retracts = event.event
-        return self.extend([retraction])[0]
+    def append_bulk(
+        self, reviews: Iterable[tuple[ItemKey, str, str, Annotation]], *, queue: str | None = None
+    ) -> list[Event]:
+        """Write one bulk review of several items at once, as one event for each item.
+
+        `reviews`: key, prediction hash and golden hash of each item, and its annotation. Raises JournalError like
+        `extend`.
+        """
+        bulk, events = secrets.token_hex(16), []
+        for key, prediction_hash, golden_hash, annotation in reviews:
+            event = self._new_event(key, annotation, prediction_hash, golden_hash)
+            event.blind, event.queue, event.bulk = False, queue, bulk
+            events.append(event)
+        return self.extend(events)
+
+    def retract(self, *events: Event) -> list[Event]:
+        """Write the retractions of some of this annotator's events at once, and return the retractions."""
+        retractions = []
+        for event in events:
+            annotation = Annotation(act="retract", target=event.target, criterion=event.criterion)
+            retraction = self._new_event(event.key, annotation, event.prediction_hash, event.golden_hash)
+            retraction.retracts = event.event
+            retractions.append(retraction)
+        return self.extend(retractions)
 
     def _new_event(self, key: ItemKey, annotation: Annotation, prediction_hash: str, golden_hash: str) -> Event:
         return Event(

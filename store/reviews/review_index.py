@@ -38,6 +38,11 @@ _ITEM_VERDICTS = (
     f"SELECT i.item, CAST(i.extra->'$.needs' AS VARCHAR), {AUTOMATIC_VERDICT}, r.benchmark,"
     " CAST(i.extra->'$.more' AS VARCHAR) FROM item_rows i JOIN runs r USING (run) WHERE i.item IN ({items})"
 )
+_UNREVIEWED = (
+    "SELECT i.run, i.category, i.id, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''), i.item"
+    " FROM item_rows i LEFT JOIN human h USING (item) WHERE h.you IS NULL AND i.item IN (SELECT unnest($1::BIGINT[]))"
+    " ORDER BY i.item"
+)
 _NO_PARTS = RollUpContext()
 MAX_SINGLE_QUERIES = 8
 """Number of keys up to which one query for each key is faster than one query for all."""
@@ -74,6 +79,14 @@ class ItemIndex:
             raise KeyError(item)
         run, category, item_id, prediction_hash, golden_hash = rows[0]
         return ItemKey(*self._run_keys[run], category, item_id), prediction_hash or "", golden_hash or ""
+
+    def find_unreviewed(self, items: Iterable[int]) -> list[tuple[int, ItemKey, str, str]]:
+        """See `ReviewTables.find_unreviewed`."""
+        found: dict[tuple[ItemKey, str, str], int] = {}
+        for run, category, item_id, prediction_hash, golden_hash, item in self._fetch(_UNREVIEWED, [list(items)]):
+            key = ItemKey(*self._run_keys[run], category, item_id)
+            found.setdefault((key, prediction_hash, golden_hash), item)
+        return [(item, *reviewed) for reviewed, item in found.items()]
 
     def load_missing_keys(self, keys: Sequence[ItemKey]) -> None:
         """Look up the items with the keys that have not been looked up."""
@@ -202,18 +215,28 @@ class EventIndex:
             or all(is_stale(event, other.prediction_hash, other.golden_hash) for other in others)
         ]
 
-    def opinions_on(self, key: ItemKey, prediction_hash: str = "", golden_hash: str = "") -> list[Opinion]:
-        """Return all annotators' opinions on an item and its parts."""
+    def opinions_on(
+        self, key: ItemKey, prediction_hash: str = "", golden_hash: str = "", *, with_bulk: bool = True
+    ) -> list[Opinion]:
+        """Return all annotators' opinions on an item and its parts. Bulk reviews are left out unless `with_bulk`."""
         events = self.events_on(key, prediction_hash, golden_hash)
+        events = events if with_bulk else [event for event in events if not event.bulk]
         return fold_events(events, self.retracted, prediction_hash, golden_hash)
 
     def history_of(self, key: ItemKey) -> list[Event]:
         """Return all events on a key by time, including retractions and retracted events."""
         return sorted(self.by_key.get(key, ()), key=lambda event: event.time)
 
-    def last_review(self, annotator: str) -> Event | None:
-        """Return the annotator's latest review that is not retracted, or None."""
-        return find_last_event(self._events.values(), annotator, self.retracted)
+    def last_reviews(self, annotator: str) -> list[Event]:
+        """Return the annotator's latest review that is not retracted, with the others of the same bulk review.
+
+        The list is in journal order, and empty if there is no such review.
+        """
+        last = find_last_event(self._events.values(), annotator, self.retracted)
+        if last is None or last.bulk is None:
+            return [] if last is None else [last]
+        events = (event for event in self._events.values() if (event.annotator, event.bulk) == (annotator, last.bulk))
+        return [event for event in events if event.act != "retract" and (event.event, annotator) not in self.retracted]
 
     def used_tags(self, annotator: str | None = None) -> list[str]:
         """Return the error tags of all reviews, or of one annotator's, that are not retracted, most frequent first."""
@@ -229,13 +252,14 @@ class EventIndex:
         return any(event.annotator == annotator for event in self.by_key.get(key, ()))
 
     def find_review_queues(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> set[str]:
-        """Return the names of the queues from which annotators gave their current verdicts on an item."""
+        """Return the names of the queues from which annotators gave their current individual verdicts on an item."""
         return {
             event.queue
             for event in self.events_on(key, prediction_hash, golden_hash)
             if event.queue
             and event.verdict is not None
             and not event.presentation
+            and not event.bulk
             and (event.event, event.annotator) not in self.retracted
             and not is_stale(event, prediction_hash, golden_hash)
         }
@@ -243,9 +267,13 @@ class EventIndex:
     def opinions_of_annotator(
         self, key: ItemKey, annotator: str, prediction_hash: str = "", golden_hash: str = "", presentation: int = 1
     ) -> list[Opinion]:
-        """Return one annotator's opinions on an item, or with `presentation` 2 on its hidden duplicate."""
-        own = [event for event in self.events_on(key, prediction_hash, golden_hash) if event.annotator == annotator]
+        """Return one annotator's individual opinions on an item, or with `presentation` 2 on its hidden duplicate."""
+        own = self._individual_events(key, annotator, prediction_hash, golden_hash)
         return fold_events(own, self.retracted, prediction_hash, golden_hash, presentation)
+
+    def _individual_events(self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str) -> list[Event]:
+        events = self.events_on(key, prediction_hash, golden_hash)
+        return [event for event in events if event.annotator == annotator and not event.bulk]
 
     def annotators_with_repetition(self, key: ItemKey) -> list[str]:
         """Return the names of the annotators who reviewed the item as a hidden duplicate."""
@@ -254,12 +282,12 @@ class EventIndex:
     def first_and_second_opinions(
         self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str
     ) -> tuple[list[Opinion], list[Opinion]]:
-        """Return an annotator's opinions before the hidden duplicate was shown, and those on the duplicate.
+        """Return an annotator's individual opinions before the hidden duplicate was shown, and those on the duplicate.
 
         Stale opinions are omitted.
         """
         # Journal order decides what came before the duplicate, because clocks can go back.
-        own = [event for event in self.events_on(key, prediction_hash, golden_hash) if event.annotator == annotator]
+        own = self._individual_events(key, annotator, prediction_hash, golden_hash)
         shown_again = next((at for at, event in enumerate(own) if event.presentation), len(own))
         first = fold_events(own[:shown_again], self.retracted, prediction_hash, golden_hash)
         second = fold_events(own, self.retracted, prediction_hash, golden_hash, presentation=2)

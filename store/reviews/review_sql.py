@@ -50,11 +50,7 @@ EVENT_COLUMNS: dict[str, str] = {
 """Columns and types of an `Event`. The table holds events as JSON, and the view `review_acts` parses them, because
 inserting single columns takes longer."""
 
-_COLUMN_NAMES = {
-    "mine": "you", "n_part_verdicts": "n_parts", "n_my_part_verdicts": "your_parts", "mine_stale": "your_stale",
-}  # fmt: skip
-"""Columns whose names differ from the fields of `Decision`, because user queries may contain the older names."""
-_DECISION_FIELDS = {_COLUMN_NAMES.get(field.name, field.name): field for field in fields(Decision)}
+_DECISION_FIELDS = {field.metadata.get("column", field.name): field for field in fields(Decision)}
 DECISION_COLUMNS: dict[str, str] = {
     "item": "BIGINT",
     **{name: _column_type(field) for name, field in _DECISION_FIELDS.items()},
@@ -85,7 +81,8 @@ REVIEW_TABLES = (
 HUMAN_VIEW = """
 CREATE OR REPLACE TEMP VIEW human AS
 SELECT item, you, human, decided_by, CASE human WHEN 'true' THEN true WHEN 'false' THEN false END AS verdict,
-       stale, your_stale, n_verdicts AS n_opinions, n_parts, your_parts
+       stale, your_stale, your_bulk, n_verdicts AS n_opinions, n_parts, your_parts, individual, individual_by,
+       CASE individual WHEN 'true' THEN true WHEN 'false' THEN false END AS individual_verdict
 FROM human_labels WHERE target = 'item' AND criterion = 'correct'
 """
 

@@ -9,7 +9,8 @@ Rows are inserted as bound JSON text, which also works after the connection has 
 * `reviews`: a view of the events that are neither retractions nor retracted
 * `human_labels`: one row for each (item, target, criterion) that an annotator reviewed; values are JSON text
 * `human`: a view of `human_labels` for the items' own verdicts: item, you, human, decided_by, verdict (`human` as a
-  boolean), stale, your_stale, n_opinions, n_parts, your_parts
+  boolean), stale, your_stale, your_bulk, n_opinions, n_parts, your_parts, and individual, individual_by and
+  individual_verdict, which are human, decided_by and verdict without bulk reviews
 
 The rows of events, their views and the view `labels` exist only after `ReviewTables.create_sql_views`.
 """
@@ -22,7 +23,13 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.model.decision import decide, find_retracted_events, has_seen_other_verdicts, is_stale
+from fcreview.model.decision import (
+    decide,
+    find_retracted_events,
+    has_seen_other_verdicts,
+    is_stale,
+    set_individual_verdicts,
+)
 from fcreview.model.review import ITEM_CORRECT, Event, ItemKey
 from fcreview.model.verdict import UNANIMOUS, Policy, RollUpContext
 from fcreview.store.garbage_collection import pause_garbage_collection
@@ -205,6 +212,13 @@ class ReviewTables:
         """Return the key, prediction hash and golden hash of an item. Raises KeyError if it does not exist."""
         return self._items.key_and_hashes(item)
 
+    def find_unreviewed(self, items: Iterable[int]) -> list[tuple[int, ItemKey, str, str]]:
+        """Return (item, key, prediction hash, golden hash) of the items without a verdict by the current annotator.
+
+        Items of which a review counts for both, in several runs of a model, are returned once.
+        """
+        return self._items.find_unreviewed(items)
+
     def _add_to_index(self, events: Iterable[Event]) -> list[Event]:
         new = self._events.add(events)
         self._events_without_rows += new
@@ -246,6 +260,12 @@ class ReviewTables:
     def _decision_rows(self, key: ItemKey) -> Iterator[dict[str, Any]]:
         for item, *hashes in self._items.items_with(key):
             opinions = self._events.opinions_on(key, *hashes)
-            if opinions:
-                for decision in decide(opinions, self._items.roll_up_context(item), self.annotator, self.policy):
-                    yield to_decision_row(item, decision)
+            if not opinions:
+                continue
+            context = self._items.roll_up_context(item)
+            decisions = decide(opinions, context, self.annotator, self.policy)
+            if any(opinion.bulk for opinion in opinions):
+                individual = self._events.opinions_on(key, *hashes, with_bulk=False)
+                set_individual_verdicts(decisions, decide(individual, context, self.annotator, self.policy))
+            for decision in decisions:
+                yield to_decision_row(item, decision)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fcreview.model.verdict import find_contradicted_verdict
+from fcreview.store.database import StoreError
 from fcreview.store.rows import decode_item, decode_repetition
 
 if TYPE_CHECKING:
@@ -84,14 +86,39 @@ class Reviewer:
         }
         return circumstances, annotation
 
-    def undo(self) -> Event | None:
-        """Retract and return this annotator's latest review, of any session. None if the annotator has no review."""
+    def review_in_bulk(self, items: Iterable[int], annotation: Annotation) -> list[Event]:
+        """Write one review for each item that this annotator has not reviewed, as one bulk review.
+
+        The events are on disk when this returns. The list is empty if all items are reviewed.
+
+        Raises:
+            StoreError: The store is in blind mode.
+            JournalError: The reviews could not be saved.
+        """
+        if self._store.blind:
+            raise StoreError("bulk review is not available in blind mode")
         with self._store.lock:
             self._store.reviews.refresh()
-            event = self._store.reviews.events.last_review(self.annotator)
-        if event is None:
-            return None
-        retraction = self._journal.retract(event)
+            reviews = self._store.reviews.find_unreviewed(items)
+            overridden = self._store.find_overrides([(item, annotation) for item, *_ in reviews])
+        subjects = [
+            (key, prediction_hash, golden_hash, replace(annotation, overrules=overrides))
+            for (_, key, prediction_hash, golden_hash), overrides in zip(reviews, overridden, strict=True)
+        ]
+        events = self._journal.append_bulk(subjects, queue=self.queue)
         with self._store.lock:
-            self._store.reviews.add([retraction])
-        return event
+            self._store.reviews.add(events)
+        return events
+
+    def undo(self) -> list[Event]:
+        """Retract this annotator's latest review, of any session, and all others of the same bulk review.
+
+        Returns the retracted events, in journal order. The list is empty if the annotator has no review.
+        """
+        with self._store.lock:
+            self._store.reviews.refresh()
+            events = self._store.reviews.events.last_reviews(self.annotator)
+        retractions = self._journal.retract(*events)
+        with self._store.lock:
+            self._store.reviews.add(retractions)
+        return events

@@ -25,7 +25,7 @@ def main(place: Path, name: str, seconds: float) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if random.random() < 0.05 and (undone := reviewer.undo()):
-                os.write(1, f"undone {undone.event}\n".encode())
+                os.write(1, f"undone {undone[0].event}\n".encode())
             event = reviewer.review(random.choice(items), Annotation(verdict=random.random() < 0.5))
             os.write(1, f"saved {event.event}\n".encode())
             if random.random() < 0.05:

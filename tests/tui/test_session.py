@@ -61,9 +61,9 @@ async def test_a_review_is_on_disk_and_counted_until_it_is_undone(session: Sessi
         assert json.loads((workspace.reviews / "alice.jsonl").read_text().splitlines()[-1])["verdict"] is verdict
     assert session.reviewed_count == 1
     for left in (1, 0):
-        assert await session.undo() is not None
+        assert await session.undo()
         assert session.reviewed_count == left
-    assert await session.undo() is None
+    assert await session.undo() == []
 
 
 async def test_a_review_nobody_waits_for_any_more_is_still_written(session: Session, workspace: Workspace) -> None:

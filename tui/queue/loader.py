@@ -272,7 +272,12 @@ class QueueNavigator:
             size = MAX_REMAINING
 
     def _has_verdict(self, row: QueueRow) -> bool:
-        """Whether the annotator gave a verdict on the item or, in the queue `judged`, on one of its parts."""
+        """Whether the annotator gave a verdict on the item or, in the queue `judged`, on one of its parts.
+
+        Items of a queue file need individual reviews.
+        """
+        if row.your_bulk and self.view.queue_file:
+            return False
         return row.you is not None or (self.view.queue == "judged" and row.your_parts > 0)
 
 

@@ -24,7 +24,7 @@ from fcreview.tui.item_view.blocks import Block
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ActionRunner
 from fcreview.tui.review.prefetch import find_item_number
-from fcreview.tui.review.recorder import VERDICTS_BY_KEY, KeyLookup, describe_event
+from fcreview.tui.review.recorder import VERDICTS_BY_KEY, KeyLookup, describe_bulk, describe_event
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
 from fcreview.tui.text.lines import (
     Line,
@@ -354,9 +354,16 @@ class Adjudicator:
         return True
 
     async def _undo(self) -> bool:
-        event = await self._session.undo()
-        if event is None:
+        events = await self._session.undo()
+        if not events:
             self._runner.show_message("nothing to undo", "warn")
+            return True
+        event = events[-1]
+        if event.bulk:
+            text = f"undone: {describe_event(event)} · {describe_bulk(events)}"
+            for number in {case.item for case in self.cases.cases}:
+                await self._update_cases(number)
+            await self._refresh_case(StatusMessage(text))
             return True
         item = await self._session.query(lambda store: find_item_number(store, event.key))
         text = f"undone: {describe_event(event)} · {sanitize(event.key.id)}"

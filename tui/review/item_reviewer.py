@@ -83,8 +83,8 @@ class ItemView(Protocol):
         """Close the pane. `item`: number of the last displayed item."""
         ...
 
-    def notify_saved(self, item: int) -> None:
-        """Notify other widgets that a review of the item is on disk."""
+    def notify_saved(self, item: int | None) -> None:
+        """Notify other widgets that a review of the item is on disk. None stands for reviews of many items."""
         ...
 
     def run_coroutine(self, work: Coroutine[Any, Any, None]) -> None:
@@ -444,6 +444,10 @@ class ItemReviewer:
             self._show_message(outcome.text, outcome.style)
             return outcome.style != "bad"
         self._prefetcher.discard_prefetched()
+        if outcome.is_bulk:
+            self._view.notify_saved(None)
+            await self._refresh(outcome.message)
+            return True
         item = await self._prefetcher.find_item(outcome.undone, outcome.repetition)
         self.pace.remove_item(outcome.undone)
         if item is not None:

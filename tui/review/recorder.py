@@ -8,7 +8,7 @@ before its outcome is shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from fcreview.model.verdict import (
     ZERO_TO_TWO_CRITERIA,
     decides,
 )
-from fcreview.model.wording import format_verdict
+from fcreview.model.wording import format_count, format_verdict
 from fcreview.store.rows import ItemDetail
 
 if TYPE_CHECKING:
@@ -169,6 +169,8 @@ class ReviewOutcome:
     """Item whose review was undone. None for other actions."""
     repetition: int = 1
     """2 if the undone review was about a hidden duplicate, else 1."""
+    is_bulk: bool = False
+    """Whether the undone review was a bulk review."""
 
     @property
     def succeeded(self) -> bool:
@@ -312,13 +314,15 @@ class ReviewRecorder:
     async def undo(self) -> ReviewOutcome:
         """Retract the annotator's latest review."""
         try:
-            event = await self._session.undo()
+            events = await self._session.undo()
         except Exception as error:  # the annotator must see that nothing was undone
             return ReviewOutcome(f"NOT UNDONE: {_error_text(error)}", style="bad")
-        if event is None:
+        if not events:
             return ReviewOutcome("nothing to undo", style="warn")
+        event = events[-1]
         text, repetition = f"undone: {describe_event(event)}", event.presentation or 1
-        return ReviewOutcome(text, sanitize(event.key.id), undone=event.key, repetition=repetition)
+        name = describe_bulk(events) if event.bulk else sanitize(event.key.id)
+        return ReviewOutcome(text, name, undone=event.key, repetition=repetition, is_bulk=bool(event.bulk))
 
     async def _save(self, subject: ReviewSubject, annotation: Annotation, describe: Callable[[], str]) -> ReviewOutcome:
         """Write the annotation.
@@ -361,6 +365,10 @@ def describe_event(event: Event) -> str:
     parts += ["golden fix"] if event.golden_fix is not None else []
     parts += [f"on {sanitize(describe_address(event.target))}"] if event.target != ITEM else []
     return ", ".join(parts) or "review"
+
+
+def describe_bulk(events: Sequence[Event]) -> str:
+    return f"bulk review of {format_count(len(events), 'item')}"
 
 
 def _override_text(event: Event) -> str:

@@ -120,9 +120,9 @@ class ItemPane(Vertical):
 
     @dataclass
     class ReviewSaved(Message):
-        """Posted when a review of an item is on disk."""
+        """Posted when a review of an item, or of many items (`item` is None), is on disk."""
 
-        item: int
+        item: int | None
 
     def __init__(self, session: Session, view: View, make_screen: Callable[[View, int], GuardedScreen[int]]) -> None:
         """Create the pane. `make_screen` returns a screen that shows another item above this one."""
@@ -262,7 +262,7 @@ class ItemPane(Vertical):
             self.app.bell()
         self.draw_bars()
 
-    def notify_saved(self, item: int) -> None:
+    def notify_saved(self, item: int | None) -> None:
         self.post_message(self.ReviewSaved(item))
 
     def close(self, item: int) -> None:

@@ -279,6 +279,11 @@ class QueuePane(Vertical):
         if index is not None and (row := await self._loader.load_row(self._state.view, index)) is not None:
             self.list.replace_row(index, version, row)
 
+    def reload_rows(self) -> None:
+        """Load all loaded rows again after reviews of many items."""
+        for window in self.list.loaded_windows:
+            self._load_window(window, self.list.version)
+
     def on_queue_list_window_requested(self, request: QueueList.WindowRequested) -> None:
         if request.version == self.list.version:
             self._load_window(request.window, request.version)

@@ -239,7 +239,10 @@ class SplitView(Horizontal):
 
     def on_item_pane_review_saved(self, saved: ItemPane.ReviewSaved) -> None:
         self._has_new_reviews = True
-        self._queue.reload_row(saved.item)
+        if saved.item is None:
+            self._queue.reload_rows()
+        else:
+            self._queue.reload_row(saved.item)
         self._reload_runs_later()
 
     @work(exclusive=True, group="count")

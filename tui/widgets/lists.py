@@ -236,6 +236,10 @@ class QueueList(LineList):
             self._windows.popitem(last=False)
         self.refresh()
 
+    @property
+    def loaded_windows(self) -> list[int]:
+        return list(self._windows)
+
     def row_at(self, index: int) -> QueueRow | None:
         """Return the row at `index`. If it is not loaded, request its window and return None."""
         window, at = divmod(index, WINDOW)

@@ -1,0 +1,184 @@
+"""Bulk reviews count in effective verdicts and nowhere where reviews are measured."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.exporters.base import EXPORTERS
+from fcreview.exporters.export import export
+from fcreview.model.review import Annotation
+from fcreview.stats.sampling import ShareOptions
+from fcreview.store.labels.import_labels import ReviewFile, import_reviews
+from fcreview.store.queries.estimation import CalibrationCell
+from fcreview.store.queues.create import QueueRequest
+from fcreview.store.queues.queue_file import write_queue
+from fcreview.store.reviews import decision_cache
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.journal_reader import check_journals
+from fcreview.store.reviews.reviewer import Reviewer
+from fcreview.store.rows import View, encode_repetition
+from fcreview.store.store import Store, StoreError
+from fcreview.store.workspace import Workspace
+from tests.store.factory import Imported
+
+N_ITEMS = 6
+PASS, FAIL = Annotation(verdict=True), Annotation(verdict=False, fault="model", tags=["unit"])
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, imported: Imported) -> Workspace:
+    """One run whose items fail, the last one twice in alice's share of the queue `pilot`."""
+    return imported(tmp_path, {"maple-8b": [{} for _ in range(N_ITEMS)]})
+
+
+def reviewer(store: Store, annotator: str = "alice") -> Reviewer:
+    return Reviewer(store, Journal(store.workspace, annotator))
+
+
+def items(store: Store, *numbers: int) -> list[int]:
+    return [store.find_items(f"simple_{number}")[0] for number in numbers or range(N_ITEMS)]
+
+
+def draw_pilot(store: Store) -> None:
+    sharing = ShareOptions(("alice",), seed=1)
+    write_queue(store.workspace, store.create_queue(QueueRequest("pilot", View(queue="dataset"), N_ITEMS, "", sharing)))
+
+
+def test_one_write_and_one_undo(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store.open(workspace, "alice") as store:
+        alice, calls = reviewer(store), dict.fromkeys(("write", "fsync"), 0)
+        first = alice.review(items(store, 2)[0], PASS)
+
+        def count(name: str) -> None:
+            original = getattr(os, name)
+
+            def counted(*args: Any) -> Any:
+                calls[name] += 1
+                return original(*args)
+
+            monkeypatch.setattr(os, name, counted)
+
+        count("write")
+        count("fsync")
+        events = alice.review_in_bulk(items(store), FAIL)
+        assert calls == {"write": 1, "fsync": 1}
+        assert [event.key.id for event in events] == [f"simple_{at}" for at in (0, 1, 3, 4, 5)]
+        assert len({event.bulk for event in events}) == 1 and all(event.blind is False for event in events)
+        assert alice.review_in_bulk(items(store), FAIL) == []
+        assert calls == {"write": 1, "fsync": 1}
+        alice.review(items(store, 3)[0], PASS)
+        assert [event.bulk for event in alice.undo()] == [None]
+        assert alice.undo() == events
+        assert [row.you for row in store.fetch_rows(items(store))] == [None, None, True, None, None, None]
+        assert [event.event for event in alice.undo()] == [first.event]
+        assert alice.undo() == []
+        assert check_journals(workspace)[0].warnings == []
+
+
+def test_bulk_reviews_count_in_effective_verdicts_and_disagreements(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        reviewer(store).review_in_bulk(items(store), PASS)
+        reviewer(store, "bob").review(items(store, 0)[0], FAIL)
+        rows = store.fetch_rows(items(store, 0, 1))
+        assert [(row.human, row.effective, row.your_bulk) for row in rows] == [
+            ("disputed", False, True),
+            (True, True, True),
+        ]
+        assert len(store.analysis.fetch_disagreements(View())) == 1
+        corrected = store.analysis.fetch_scored_items(rows[0].run)["corrected"]
+        assert [item.valid for item in corrected] == [False, *[True] * (N_ITEMS - 1)]
+
+
+def measured(store: Store) -> dict[str, Any]:
+    """Everything that is computed from reviews as measurements."""
+    run = store.fetch_rows(items(store, 0))[0].run
+    status, cases = store.analysis.fetch_sample_status(run), store.analysis.fetch_calibration_cases(View())
+    return {
+        "agreement": [(r.annotator, r.key.id, r.value) for r in store.analysis.fetch_ratings(View())],
+        "calibration": [(case.item, case.human, case.is_random) for case in cases],
+        "estimates": [(each.human, each.sample_outcome, each.is_sample_reviewed) for each in status.items],
+        "duplicates": [(each.first, each.second) for each in store.analysis.fetch_duplicate_reviews(View())],
+        "progress": [(each.annotator, each.done) for each in store.measure_progress("pilot")],
+    }
+
+
+def test_bulk_reviews_count_in_no_measurement(workspace: Workspace, tmp_path: Path) -> None:
+    with Store.open(workspace, "alice") as store:
+        draw_pilot(store)
+        nothing = measured(store)
+        reviewer(store).review_in_bulk(items(store), FAIL)
+        assert measured(store) == nothing
+        reviewer(store).review(encode_repetition(items(store, 5)[0], 2), PASS)
+        assert measured(store) == nothing
+        reviewer(store, "bob").review(items(store, 0)[0], PASS)
+        only_bob = measured(store)
+        assert only_bob["agreement"] == [("bob", "simple_0", True)]
+        assert {human for _, human, _ in only_bob["calibration"]} == {True}
+        reviewer(store).review(items(store, 1)[0], PASS)
+        assert measured(store)["agreement"] == [("bob", "simple_0", True), ("alice", "simple_1", True)]
+        reviewer(store).undo()
+        assert measured(store) == only_bob
+    out = tmp_path / "labels.jsonl"
+    with Store.open(workspace) as store:
+        export(store, "jsonl", out)
+        opinions = [each for line in out.read_text().splitlines() for each in json.loads(line)["opinions"]]
+        assert [bool(each["bulk"]) for each in opinions] == [each["annotator"] == "alice" for each in opinions]
+
+
+def test_an_adjudication_of_a_bulk_review_counts(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        draw_pilot(store)
+        reviewer(store).review_in_bulk(items(store), FAIL)
+        reviewer(store, "judy").review(items(store, 0)[0], Annotation(act="adjudicate", verdict=True))
+        assert {(item, human) for item, human, _ in measured(store)["calibration"]} == {(items(store, 0)[0], True)}
+
+
+def test_the_filter_of_a_calibration_cell_leaves_bulk_reviews_out(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        reviewer(store).review_in_bulk(items(store), FAIL)
+        reviewer(store, "bob").review(items(store, 2)[0], FAIL)
+        cell = CalibrationCell("official", "correct", False, False, "overall", None, items(store, 2))
+        where = store.analysis.build_cell_filter("", cell)
+        assert where is not None
+        assert [row.id for row in store.fetch_page(View(where), 0, 9)] == ["simple_2"]
+
+
+def test_the_cache_keeps_what_bulk_reviews_change(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decision_cache, "MIN_EVENTS", 1)
+    with Store.open(workspace, "alice") as store:
+        reviewer(store).review_in_bulk(items(store, 0, 1), FAIL)
+        reviewer(store).review(items(store, 1)[0], FAIL)
+        expected = store.connection.execute("FROM human_labels").fetchall()
+    with Store.open(workspace, "alice") as store:
+        assert store.connection.execute("FROM human_labels").fetchall() == expected
+        flags = "SELECT your_bulk, individual IS NULL FROM human_labels ORDER BY item"
+        assert store.connection.execute(flags).fetchall() == [(True, True), (False, False)]
+
+
+@pytest.mark.parametrize("name", ["jsonl", "labelstudio"])
+def test_exported_bulk_reviews_stay_bulk_reviews(
+    workspace: Workspace, tmp_path: Path, imported: Imported, name: str
+) -> None:
+    with Store.open(workspace, "alice") as store:
+        events = reviewer(store).review_in_bulk(items(store, 0, 1), FAIL)
+        export(store, name, tmp_path / "labels")
+    copy = imported(tmp_path / "copy", {"maple-8b": [{} for _ in range(N_ITEMS)]})
+    with Store.open(copy, "alice") as store:
+        read = getattr(EXPORTERS[name], "read")()  # noqa: B009
+        records = list(read((tmp_path / "labels").read_bytes()))
+        result = import_reviews(store, Journal(copy, "alice"), ReviewFile("labels", records))
+        assert [event.bulk for event in result.written] == [event.bulk for event in events]
+        assert store.analysis.fetch_ratings(View()) == []
+        again = import_reviews(store, Journal(copy, "alice"), ReviewFile("labels", records))
+        assert (again.written, again.already) == ([], 2)
+
+
+def test_a_blind_store_refuses(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice", blind=True) as store, pytest.raises(StoreError, match="not available in blind"):
+        reviewer(store).review_in_bulk(items(store), FAIL)
+    assert not (workspace.reviews / "alice.jsonl").exists()

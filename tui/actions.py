@@ -162,9 +162,16 @@ FLIP_ACTIONS = [
 CLUSTER_ACTIONS = [
     Action("clusters.take", "enter", "take", "show items"),
     Action("clusters.unfold", "right,l", "unfold(True)", "unfold"),
-    Action("clusters.refold", "left,h", "unfold(False)", "fold"),
-    Action("clusters.grouping", "tab", "grouping", "change grouping"),
+    Action("clusters.refold", "left,h", "unfold(False)", "fold", has_hint=False),
+    Action("clusters.grouping", "tab", "grouping", "grouping", help="change the grouping"),
+    Action("clusters.review", "B", "review", "review all", help="review all items of the cluster at once"),
+    Action("clusters.undo_review", "z", "undo", "undo", has_hint=False, help="undo your last review"),
     Action("clusters.close", "q,escape", "close", "back"),
+]
+
+CONFIRM_ACTIONS = [
+    Action("confirm.yes", "y", "take(True)", "yes"),
+    Action("confirm.no", "n,q,escape", "take(False)", "no"),
 ]
 
 AGREEMENT_ACTIONS = [
@@ -253,6 +260,18 @@ ITEM_TEXT_ACTIONS = [
     Action("item.dialogue", "t", "dialogue", "show the full or the short dialogue", has_hint=False),
     Action("item.document", "d", "document", "show function docs: golden, predicted, all, none", has_hint=False),
 ]
+
+BULK_ITEM_ACTIONS = ("item.pass", "item.fail", "item.golden_wrong", "item.unsure", "item.fault", "item.tag")
+BULK_REVIEW_ACTIONS = [
+    *(action for action in ITEM_ACTIONS if action.id in BULK_ITEM_ACTIONS),
+    Action("bulk.record", "enter", "record", "record"),
+    Action("bulk.down", "j,down", "scroll(1)", "scroll down", has_hint=False),
+    Action("bulk.up", "k,up", "scroll(-1)", "scroll up", has_hint=False),
+    Action("bulk.page_down", "space,pagedown", "page(1)", "page down", has_hint=False),
+    Action("bulk.page_up", "pageup", "page(-1)", "page up", has_hint=False),
+    Action("bulk.cancel", "q,escape", "cancel", "cancel"),
+]
+"""Keys of the screen that reviews a cluster at once. A key that the item screen also has enters the same there."""
 
 _SHARED_ITEM_ACTIONS = (
     *("pass", "fail", "golden_wrong", "unsure", "fault", "note", "undo", "target"),
@@ -370,6 +389,7 @@ KEY_SCOPES: tuple[Sequence[Action], ...] = (
     *([*table, *APP_ACTIONS] for table in (GOLDEN_EDITOR_ACTIONS, GOLDEN_TEXT_ACTIONS, NOTE_ACTIONS, PROMPT_ACTIONS)),
     [*FORM_ACTIONS, *APP_ACTIONS],
     *([*table, *APP_ACTIONS] for table in (PAGER_ACTIONS, FLIP_ACTIONS, RUN_SEARCH_ACTIONS)),
+    *([*table, *APP_ACTIONS] for table in (BULK_REVIEW_ACTIONS, CONFIRM_ACTIONS)),
     COMMAND_PALETTE_ACTIONS,
 )
 """Groups of actions that are active at the same time. Within a group, no two actions may have the same key."""

@@ -155,6 +155,8 @@ class Session:
         """Tags and override reasons. The caller sets them before the first item is shown."""
         self.progress: tuple[int, int] | None = None
         """(reviewed, all) items of the annotator in the queue, as last counted. None before."""
+        self.n_bulk_changes = 0
+        """Number of bulk reviews and undos so far. Lists compare it to notice that their rows may have changed."""
         self.opens_overview = False
         """Whether several runs open on the overview if there is no position to resume."""
         self.shows_welcome = False
@@ -335,6 +337,7 @@ class Session:
             reviewer.queue = queue
             events = reviewer.review_in_bulk(items, annotation)
             self._reviewed.update({event.event: event.key for event in events})
+            self.n_bulk_changes += 1
             return events
 
         return await self._run_uninterrupted(write)
@@ -346,6 +349,7 @@ class Session:
             events = self._open_reviewer().undo()
             for event in events:
                 self._reviewed.pop(event.event, None)
+            self.n_bulk_changes += 1
             return events
 
         return await self._run_uninterrupted(write)

@@ -89,16 +89,21 @@ def _issue_cells(issue: ImportIssue) -> list[StyledText]:
     return [(issue.severity, style), (sanitize(issue.what), ""), (sanitize(issue.item or ""), "dim"), (where, "dim")]
 
 
-BARS_MIN_CELLS = 80
-"""Smallest width of the list, in cells, at which bars and long titles are shown."""
-BAR_CELLS = 10
-"""Width of a bar, in cells."""
-SENTENCE_CELLS = (34, 48)
-"""Widths of the explanation of an error type, in cells, below which it is cut only if no other column can be: on narrow
-and on wide screens."""
-CODES_MIN_CELLS = 110
+SHARES_MIN_CELLS = 96
+"""Smallest width of the list, in cells, at which shares and long bars are shown."""
+BAR_CELLS = (6, 10)
+"""Widths of a bar, in cells: on narrow and on wide screens."""
+SENTENCE_CELLS = (20, 42, 50)
+"""Widths of the explanation of an error type, in cells, below which it is cut only if no other column can be: on
+narrow, usual and wide screens."""
+USUAL_CELLS = 76
+"""Smallest width of the list on a usual screen, in cells."""
+CODES_MIN_CELLS = 136
 """Smallest width of the list, in cells, at which error types have a column beside their explanations."""
-EXAMPLES_MIN_CELLS = 140
+MOSTLY_CELLS = (12, 16, 26)
+"""Smallest widths, in cells, of the column with what most items of a group have in common: on narrow, usual and wide
+screens."""
+EXAMPLES_MIN_CELLS = 150
 """Smallest width of the list, in cells, at which example ids are shown."""
 MIN_ERROR_TYPE_CELLS = 16
 """Smallest width, in cells, to which an error type is cut to make room for its explanation."""
@@ -172,6 +177,19 @@ def _cut_value_pair(text: str, cells: int) -> str:
     return text[:2] + truncate(sides[0], first) + VALUE_ARROW + truncate(sides[1], room - first)
 
 
+def _cut_words(text: str, cells: int) -> str:
+    """Cut a sentence after a whole word, `No function fits the …`, and names after a whole name, `6 city …`.
+
+    A single name is cut in its middle.
+    """
+    ellipsis, separator = symbols().ellipsis, f" {symbols().separator} "
+    if display_width(text) <= cells:
+        return text
+    names, head = text.split(separator), truncate(text, cells).removesuffix(ellipsis)
+    at = display_width(names[0]) if len(names) > 1 else head.rfind(" ", len(head) // 2)
+    return f"{head[:at]} {ellipsis}" if 0 <= at < cells - 1 else truncate_middle(names[0], cells)
+
+
 @dataclass(slots=True)
 class ClusterTable(ChoiceTable[tuple[str, ...]]):
     """Table of clusters. Count, share and bar of each row are before the columns."""
@@ -197,14 +215,18 @@ def cluster_table(
     """
     largest = max((row.count for row in rows), default=1)
     number_cells = max(len(f"{largest:,}"), 5)
-    bar_cells = BAR_CELLS if cells >= BARS_MIN_CELLS else 0
-    heading: Line = (("items".rjust(number_cells) + "  share  " + " " * (bar_cells + 2 if bar_cells else 0), "dim"),)
+    has_shares = cells >= SHARES_MIN_CELLS
+    bar_cells = BAR_CELLS[has_shares]
+    heading: Line = (
+        ("items".rjust(number_cells) + ("  share  " if has_shares else "  ") + " " * (bar_cells + 1), "dim"),
+    )
     prefixes: list[Line] = []
     for row in rows:
         number, share = f"{row.count:,}".rjust(number_cells), format_share(row.count, failures).rjust(5)
-        drawn = (*bar(row.count / largest, bar_cells, "fail"), ("  ", "")) if bar_cells else ()
+        drawn = (*bar(row.count / largest, bar_cells, "fail"), (" ", ""))
         style = "strong" if row.cluster is None else ""
-        prefixes.append(((number, style), (f"  {share}  ", "" if row.cluster is None else "dim"), *drawn))
+        shown_share = f"  {share}  " if has_shares else "  "
+        prefixes.append(((number, style), (shown_share, "" if row.cluster is None else "dim"), *drawn))
     return ClusterTable(
         title=f"{format_count(failures, 'failure')} by {GROUPINGS[grouping]}",
         noun="group",
@@ -221,14 +243,16 @@ def cluster_table(
 def _cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
     outer, inner = SUBDIVISIONS[grouping]
     by_error = grouping == BY_ERROR_TYPE
-    truncate_name = {BY_ERROR_TYPE: truncate, BY_VALUE: _cut_value_pair}.get(grouping, truncate_middle)
+    truncate_name = {BY_ERROR_TYPE: _cut_words, BY_VALUE: _cut_value_pair}.get(grouping, truncate_middle)
     heading = "why" if by_error else GROUPING_HEADINGS[grouping]
-    min_width = SENTENCE_CELLS[cells >= CODES_MIN_CELLS] if by_error and cells >= BARS_MIN_CELLS else 20
+    size = (cells >= USUAL_CELLS) + (cells >= SHARES_MIN_CELLS)
+    min_width = SENTENCE_CELLS[size] if by_error else 20
     columns = [TextColumn(f"  {heading}", truncate=truncate_name, min_width=min_width)]
     if by_error and cells >= CODES_MIN_CELLS:
         columns.append(TextColumn("error type", truncate=truncate_error_type, min_width=14))
     mostly = f"mostly: {GROUPINGS[outer]} {symbols().separator} {GROUPINGS[inner]}"
-    columns.append(TextColumn(mostly if cells >= EXAMPLES_MIN_CELLS else "mostly", min_width=12))
+    title = mostly if cells >= EXAMPLES_MIN_CELLS else "mostly"
+    columns.append(TextColumn(title, truncate=_cut_words, min_width=MOSTLY_CELLS[size]))
     return [*columns, TextColumn("for example", min_width=12)] if cells >= EXAMPLES_MIN_CELLS else columns
 
 

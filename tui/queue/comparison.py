@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import format_count
@@ -17,8 +16,10 @@ from fcreview.stats.run_comparison import (
     list_caveats,
     list_table_groups,
 )
+from fcreview.store.rows import QueueRow
+from fcreview.tui.queue.difference import difference_line, fit_difference
 from fcreview.tui.text.graphics import interval_bar, verdict_badge
-from fcreview.tui.text.lines import Line, StyledText, TextColumn, line_width, table_lines, truncate, truncate_middle
+from fcreview.tui.text.lines import Line, StyledText, TextColumn, line_width, make_line, table_lines, truncate_middle
 from fcreview.tui.text.theme import symbols
 
 SOURCE_NAMES: dict[VerdictSource, str] = {"official": "official", "rule": "recomputed", "effective": "effective"}
@@ -36,7 +37,6 @@ GAP = 2
 """Width between two parts of a line, in cells."""
 ID_CELLS = (14, 40)
 """Smallest and largest width of an item's id, in cells."""
-_DIFFERENCE = re.compile(r"(?P<name>\S+) (?P<predicted>.+) \(golden (?P<golden>.+)\)")
 
 
 def source_text(a: VerdictSource, b: VerdictSource) -> str:
@@ -138,37 +138,33 @@ def _whiskers(groups: Sequence[ComparisonGroup], comparable: Sequence[bool], cel
     return ((pad(" " * zero + "0", cells), "dim"),), lines
 
 
-def flip_list_lines(flips: Sequence[Flip], cells: int) -> tuple[Line, list[Line]]:
-    """Return (heading, lines) of the items that differ: id, both verdicts and the cause."""
+def flip_list_lines(flips: Sequence[Flip], rows: Mapping[int, QueueRow], cells: int) -> tuple[Line, list[Line]]:
+    """Return (heading, lines) of the items that differ: id, both verdicts and the cause.
+
+    `rows`: rows of the failing items, by number.
+    """
     ids = [sanitize(flip.a.question_key.id) for flip in flips]
     longest = max(map(display_width, ids), default=0)
     size = max(min(longest, ID_CELLS[1], cells // 2), ID_CELLS[0])
-    heading: Line = ((pad("item", size), "dim"), ("  A       B       first difference", "dim"))
+    heading: Line = ((pad("item", size), "dim"), ("  A       B       first difference of the failing run", "dim"))
     lines: list[Line] = []
     for flip, name in zip(flips, ids, strict=True):
         line: list[StyledText] = [(pad(truncate_middle(name, size), size), ""), ("  ", "")]
         line += [verdict_badge(flip.a.verdict), ("  ", ""), verdict_badge(flip.b.verdict), ("  ", "")]
-        lines.append((*line, *_cause_parts(flip, cells - size - 18)))
+        lines.append((*line, *_cause_parts(flip, rows, cells - size - 18)))
     return heading, lines
 
 
-def _cause_parts(flip: Flip, cells: int) -> Line:
-    """Return `city  "Hangzhou" → "Hangzhou, CN"` in the colours of golden answer and prediction, or the cause."""
-    cause = flip.cause
-    if "; " in cause:
-        return ((truncate(sanitize(cause), cells), ""),)
-    cause = cause.removeprefix("B: " if flip.passing_side == "a" else "A: ")  # the verdicts name the side
-    found = _DIFFERENCE.fullmatch(cause)
-    if found is None:
-        return ((truncate(sanitize(cause), cells), ""),)
-    name, predicted, golden = (sanitize(found[each]) for each in ("name", "predicted", "golden"))
-    if predicted == "called":
-        name, predicted = "function", name
-    arrow = f" {symbols().arrow} "
-    room = max(cells - display_width(name) - 2 - display_width(arrow), 2)
-    first = min(display_width(golden), max(room // 2, room - display_width(predicted)))
-    golden, predicted = truncate(golden, first), truncate(predicted, room - first)
-    return ((f"{name}  ", ""), (golden, "golden"), (arrow, "dim"), (predicted, "predicted"))
+def failing_item(flip: Flip) -> int:
+    """Return the number of the item in the failing run."""
+    return (flip.b if flip.passing_side == "a" else flip.a).item
+
+
+def _cause_parts(flip: Flip, rows: Mapping[int, QueueRow], cells: int) -> Line:
+    """Return the first difference of the failing item, or the cause if the difference alone does not explain it."""
+    row = None if flip.golden_differs or flip.same_prediction else rows.get(failing_item(flip))
+    line = difference_line(row) if row is not None else ()
+    return fit_difference(line or make_line(sanitize(flip.cause)), cells)
 
 
 def flip_facts(comparison: RunComparison) -> str:

@@ -10,7 +10,7 @@ Two JSON files for each annotator in the workspace save state between sessions:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from fcreview.matching.clusters import Cluster
@@ -210,6 +210,10 @@ class QueueState:
     def apply_terms(self, terms: Sequence[str]) -> None:
         """Narrow the filter to the failing items of a cluster."""
         self.where = add_terms(self.where, FAILING_FILTER, *terms)
+
+    def view_of_terms(self, terms: Sequence[str]) -> View:
+        """Return the view of the failing items of a cluster."""
+        return replace(self.view, where=add_terms(self.combined_filter(), FAILING_FILTER, *terms))
 
     def apply_issue(self, where: str) -> None:
         """Show the item of an import issue.

@@ -10,23 +10,15 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.widget import Widget
 
-from fcreview.matching.clusters import GROUPINGS, computed_grouping, group_clusters
 from fcreview.model.wording import format_count
-from fcreview.tui.actions import CLUSTER_ACTIONS, MODAL_HELP_ACTIONS, PICKER_ACTIONS
+from fcreview.tui.actions import MODAL_HELP_ACTIONS, PICKER_ACTIONS
 from fcreview.tui.key_bindings import make_bindings, unavailable_key_message
-from fcreview.tui.queue.choices import (
-    ClusterRow,
-    cluster_rows,
-    cluster_table,
-    explain_cluster_row,
-    is_unfoldable,
-)
-from fcreview.tui.queue.state import ClusterCounts, ClusterListState
 from fcreview.tui.text.lines import ChoiceTable, Line, fit_line, justify_line, progress_message, rule_line
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.base import ProgressTimer, work
-from fcreview.tui.widgets.document_view import KeyLine, LineBar
+from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import TextList
+from fcreview.tui.widgets.panel import Panel, is_small
 from fcreview.tui.widgets.screens import GuardedModalScreen
 
 T = TypeVar("T")
@@ -79,6 +71,11 @@ class PickerScreen(GuardedModalScreen[T | None]):
     def list(self) -> TextList:
         return self.query_one("#pick-list", TextList)
 
+    @property
+    def table_cells(self) -> int:
+        """Width of the table, in cells."""
+        return self.size.width
+
     @work()
     async def _load(self) -> None:
         if self._load_choices is not None:
@@ -123,7 +120,7 @@ class PickerScreen(GuardedModalScreen[T | None]):
             title.show(justify_line(((" ", ""), *text), fit_line(((choices.note + " ", "dim"),), cells // 2), cells))
 
     def _draw(self) -> None:
-        cells, choices = self.size.width, self._choices
+        cells, choices = self.table_cells, self._choices
         self._message = ""
         self._draw_title()
         if choices is None:
@@ -147,103 +144,46 @@ class PickerScreen(GuardedModalScreen[T | None]):
         self.dismiss(None)
 
 
-class ClustersScreen(PickerScreen[tuple[str, ...]], inherit_bindings=False):
-    """Table of clusters of failing items, in groups that can be unfolded.
+BORDER_CELLS = 4
+"""Width of the border and the margin of a panel, in cells."""
 
-    The result is the filter terms of the chosen group or cluster.
-    """
 
-    BINDINGS: ClassVar[list[BindingType]] = make_bindings(CLUSTER_ACTIONS, MODAL_HELP_ACTIONS)
-    WAITING_FOR = "counting failures"
+class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
+    """Picker with a top line, whose table is in a panel. Messages are above the key line."""
 
-    def __init__(self, load: Callable[[int], Awaitable[ClusterCounts]], state: ClusterListState) -> None:
-        """Create the table.
+    CSS_PATH = "pick.tcss"
 
-        Args:
-            load: Counts the failing items by cluster for a grouping.
-            state: State of the table, kept for the next time the table opens. Counts in the state are shown at once.
-        """
-        super().__init__(load=self._load_counts)
-        self._count_failures = load
-        self._state = state
-        self._rows: list[ClusterRow] = []
+    def __init__(
+        self, path: tuple[str, ...], *, load: Callable[[], Awaitable[ChoiceTable[T] | None]] | None = None
+    ) -> None:
+        """Create the screen. `path`: names for the top line, from the outermost to the screen itself."""
+        super().__init__(load=load)
+        self._path = path
 
-    def on_mount(self) -> None:
-        self._choices = self._build_choices()
-        self._draw()
-        self.watch(self.list, "cursor", self._remember_cursor, init=False)
-        super().on_mount()
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield TopLine()
+            with Panel(id="pick-panel"):
+                yield LineBar(id="pick-heading")
+                yield TextList(id="pick-list")
+                yield from self.compose_below_list()
+            yield LineBar(id="pick-title")
+            yield KeyLine()
 
-    def compose_below_list(self) -> Iterable[Widget]:
-        yield LineBar(id="means")
-        yield LineBar(id="difference")
+    @property
+    def table_cells(self) -> int:
+        return self.size.width - (0 if is_small(self.size) else BORDER_CELLS)
 
-    def _draw_description(self) -> None:
-        """Draw the explanation and the example of the line under the cursor."""
-        cells, texts = self.size.width, ("", "")
-        if self._rows:
-            texts = explain_cluster_row(self._rows[self.list.cursor], self._state.grouping, cells - 2)
-        for name, style, text in zip(("means", "difference"), ("", "dim"), texts, strict=True):
-            self.query_one(f"#{name}", LineBar).show(fit_line((("  ", ""), (text, style)), cells))
-
-    def _remember_cursor(self) -> None:
-        if self._rows:
-            self._state.terms = self._rows[self.list.cursor].terms
-            self._draw_description()
-
-    async def _load_counts(self) -> ChoiceTable[tuple[str, ...]] | None:
-        grouping = computed_grouping(self._state.grouping)
-        self._state.counts[grouping] = await self._count_failures(grouping)
-        return self._build_choices()
-
-    def _build_choices(self) -> ChoiceTable[tuple[str, ...]] | None:
-        """Return the table of clusters. None until the clusters are counted."""
-        grouping, unfolded, cells = self._state.grouping, self._state.unfolded, self.size.width
-        counts = self._state.counts.get(computed_grouping(grouping))
-        groups = group_clusters(counts.clusters, grouping) if counts else []
-        self._rows = cluster_rows(groups, unfolded)
-        if counts is None:
-            return None
-        table = cluster_table(self._rows, grouping, counts.failures, unfolded, cells)
-        table.cursor = table.values.index(self._state.terms) if self._state.terms in table.values else 0
-        rare = counts.failures - sum(group.count for group in groups)
-        table.note = f"{format_count(rare, 'failure')} with rare values not listed" if rare else ""
-        return table
-
-    def _draw(self) -> None:
-        super()._draw()
-        if self._choices is not None:
-            self.list.move_cursor(self._choices.cursor)
-            self._draw_description()
-
-    def action_take(self) -> None:
-        self._remember_cursor()
-        super().action_take()
-
-    def _redraw_at(self, cursor: int) -> None:
-        self._choices = self._build_choices()
-        self._draw()
-        self.list.move_cursor(cursor)
-        self.refresh_bindings()
-
-    def on_resize(self) -> None:
-        self._choices = self._build_choices()
-        super().on_resize()
-
-    def action_unfold(self, unfold: bool) -> None:
-        """Unfold or fold the group under the cursor. Folding moves the cursor to the line of the group."""
-        if not self._rows:
+    def _draw_title(self) -> None:
+        choices, message = self._choices, self.query_one("#pick-title", LineBar)
+        if choices is None:
+            self._draw_waiting_time(0)
             return
-        group = self._rows[self.list.cursor].group
-        if (group.term in self._state.unfolded) == unfold or not is_unfoldable(group):
-            return
-        self._state.unfolded ^= {group.term}
-        group_line = next(index for index, row in enumerate(self._rows) if row.group is group)
-        self._redraw_at(self.list.cursor if unfold else group_line)
-
-    def action_grouping(self) -> None:
-        """Switch to the next grouping."""
-        self._state.grouping = (self._state.grouping + 1) % len(GROUPINGS)
-        self._redraw_at(0)
-        if self._choices is None:
-            self._load()
+        self.query_one(TopLine).show_path(self._path, ())
+        message.display = bool(self._message)
+        message.show(fit_line(((f" {self._message}", "warn"),), self.size.width))
+        count = format_count(len(choices.rows) if choices.total is None else choices.total, choices.noun)
+        panel = self.query_one("#pick-panel", Panel)
+        panel.set_flat(is_small(self.size))
+        facts = f" {symbols().separator} ".join(filter(None, (choices.note, count)))
+        panel.set_title(choices.title[:1].upper() + choices.title[1:], facts, flat_facts=True)

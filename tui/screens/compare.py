@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -20,14 +20,21 @@ from fcreview.stats.run_comparison import (
     choose_source,
     compare_runs,
 )
-from fcreview.store.rows import RunRow, View
+from fcreview.store.rows import QueueRow, RunRow, View
 from fcreview.tui.actions import (
     COMPARISON_ACTIONS,
     FLIP_ACTIONS,
     MODAL_HELP_ACTIONS,
 )
 from fcreview.tui.key_bindings import make_bindings
-from fcreview.tui.queue.comparison import comparison_facts, flip_facts, flip_list_lines, rate_lines, source_text
+from fcreview.tui.queue.comparison import (
+    comparison_facts,
+    failing_item,
+    flip_facts,
+    flip_list_lines,
+    rate_lines,
+    source_text,
+)
 from fcreview.tui.queue.runs import flip_lines
 from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.session import Session
@@ -160,6 +167,8 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         self._session, self._view, self._runs = session, view, runs
         self._sources: tuple[VerdictSource, VerdictSource] = self._default_sources
         self._comparison: RunComparison | None = None
+        self._rows: Mapping[int, QueueRow] = {}
+        """Rows of the failing items among the items that differ, by number."""
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -195,6 +204,9 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
             interruptible=True,
         )
         self._comparison = await asyncio.to_thread(compare_runs, outcomes_a, outcomes_b)
+        failing = [failing_item(flip) for flip in self._comparison.flips]
+        rows = await self._session.query(lambda store: store.fetch_rows(failing), interruptible=True)
+        self._rows = {row.item: row for row in rows}
         self.waiting.stop()
         self._message = ""
         self._draw()
@@ -232,7 +244,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         self.query_one("#rates-heading", LineBar).show(((" ", ""), *heading))
         rates.set_lines(lines)
         self.query_one("#rates-panel", Panel).set_title(title, comparison_facts(self._comparison))
-        heading, lines = flip_list_lines(self._comparison.flips, cells)
+        heading, lines = flip_list_lines(self._comparison.flips, self._rows, cells)
         facts = flip_facts(self._comparison)
         self.query_one("#pick-heading", LineBar).show(((" ", ""), *heading))
         self.list.empty_line = make_line(" no items differ", "dim")

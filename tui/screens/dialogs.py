@@ -13,10 +13,17 @@ from textual.widgets import Input, Static
 
 from fcreview.model.review import Fault
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.tui.actions import FAULT_ACTIONS, NOTE_ACTIONS, PROMPT_ACTIONS, PROMPT_HELP_ACTIONS, TAG_ACTIONS
+from fcreview.tui.actions import (
+    CONFIRM_ACTIONS,
+    FAULT_ACTIONS,
+    NOTE_ACTIONS,
+    PROMPT_ACTIONS,
+    PROMPT_HELP_ACTIONS,
+    TAG_ACTIONS,
+)
 from fcreview.tui.key_bindings import active_key_names, key_hints, keys_for, make_bindings
 from fcreview.tui.text.layout import DOCUMENT_START
-from fcreview.tui.text.lines import Line, key_hints_line, line_width, truncate_middle
+from fcreview.tui.text.lines import Line, key_hints_line, line_width, make_line, truncate_middle, wrap_text
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import DocumentView, LineBar, LineBlock
@@ -96,6 +103,39 @@ class FaultScreen(GuardedModalScreen[Fault | None]):
 
     def action_cancel(self) -> None:
         self.dismiss(None)
+
+
+class ConfirmScreen(GuardedModalScreen[bool]):
+    """Question that the user answers with yes or no."""
+
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(CONFIRM_ACTIONS, PROMPT_HELP_ACTIONS)
+    CSS = """
+    ConfirmScreen { background: transparent; align: left bottom; }
+    ConfirmScreen LineBlock { background: $background; }
+    """
+
+    def __init__(self, question: str) -> None:
+        super().__init__()
+        self._question = question
+
+    def compose(self) -> ComposeResult:
+        yield LineBlock()
+
+    def on_mount(self) -> None:
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        """Show the question on as many lines as it needs, with the keys on the last one."""
+        cells = self.app.size.width
+        rows = [make_line(f" {row}", "strong") for row in wrap_text(self._question, cells - 2)]
+        hints = key_hints(self)
+        if line_width(rows[-1]) + line_width(key_hints_line(hints, cells, len(hints))) > cells:
+            rows.append(())
+        keys = key_hints_line(hints, cells - line_width(rows[-1]), len(hints))
+        self.query_one(LineBlock).show([*rows[:-1], (*rows[-1], *keys)])
+
+    def action_take(self, answer: bool) -> None:
+        self.dismiss(answer)
 
 
 MIN_NAME_WIDTH = 5

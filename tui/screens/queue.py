@@ -223,11 +223,14 @@ class QueueScreen(GuardedScreen[None]):
         if reason:
             self.pane.show_message(reason)
         elif menu.make_screen is not None:
-            self.app.push_screen(menu.make_screen(), partial(self._apply_menu_choice, menu_name))
+            apply = partial(self._apply_menu_choice, menu_name, self._session.n_bulk_changes)
+            self.app.push_screen(menu.make_screen(), apply)
 
-    def _apply_menu_choice(self, menu_name: str, choice: Any) -> None:
+    def _apply_menu_choice(self, menu_name: str, n_bulk_changes: int, choice: Any) -> None:
         if choice is not None:
             self.pane.load_view(self._menus.apply(menu_name, choice, self.pane.cursor_position))
+        elif self._session.n_bulk_changes != n_bulk_changes:
+            self._reload_after(self.pane.cursor_position.item)
 
     def apply_choice(self, menu_name: str, choice: Any) -> None:
         """Apply a choice that was made in the command palette, for the menu `menu_name` of `QueueMenus`."""

@@ -13,7 +13,7 @@ from fcreview.store.rows import RunRow
 from fcreview.tui.queue.choices import issue_choices, order_choices
 from fcreview.tui.queue.loader import count_clusters
 from fcreview.tui.queue.state import ClusterCounts, CursorPosition, QueueLevels, QueueState
-from fcreview.tui.screens.choice_list import ClustersScreen, PickerScreen
+from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import ChoiceTable
 
@@ -91,7 +91,10 @@ class QueueMenus:
         return "" if len(self.runs) > 1 else "Only one run is open"
 
     def _make_clusters_screen(self) -> ModalScreen[Any]:
-        return ClustersScreen(self._count_clusters, self._levels.lists.clusters)
+        from fcreview.tui.screens.clusters import ClustersScreen
+
+        session, lists = self._session, self._levels.lists
+        return ClustersScreen(session, self._count_clusters, lists.clusters, self._state.view_of_terms)
 
     async def _count_clusters(self, grouping: int) -> ClusterCounts:
         return await self._session.query(partial(count_clusters, self._state.view, grouping), interruptible=True)

@@ -56,7 +56,7 @@ TYPED = [f"f|{text}" for text in ("official:fail", "issues", "stale", "you:none"
 QUEUE_WALK: list[Step] = [
     (),
     *[("o", *["down"] * at, "enter") for at in range(len(BUILTIN_QUEUES))],
-    *[(key, "escape") for key in ("c", "i", "r", "a", "C", "x", "question_mark")],
+    *[(key, "escape") for key in ("c", "i", "r", "a", "C", "x", "B", "question_mark")],
     *[(key, "escape") for key in ("j", "end", "home", "pagedown", "d", "u", "G", "g")],
     ("slash", *"zaphod", "enter"), ("F",), ("slash", *"quokka", "enter"), ("F",), ("slash", *"Please", "enter"), ("F",),
     *[("v", key, "escape") for key in ("j", "tab", "shift+tab", *"12345", *"xsrchl", "right", "left")],
@@ -81,7 +81,7 @@ def palette_walk(*words: str) -> list[Step]:
 
 OFFERED = (
     *("item_", "compare", "overview", "zaphod", "told"),
-    *("@told", "report", "export csv", "disagreement", "official"),
+    *("@told", "report", "export csv", "disagreement", "official", "review all"),
 )
 HISTORY_WALK: list[Step] = [
     ("f", "up"), ("up",), ("escape",), ("f", "at"), ("tab",), ("escape",), ("slash", "up"), ("escape",),

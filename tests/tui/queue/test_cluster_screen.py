@@ -30,7 +30,7 @@ async def test_each_group_shows_its_items(
 ) -> None:
     session = Session(imports.of([samples / name]), "alice")
     app = FcreviewApp(session, View())
-    async with app.run_test(size=(100, 60)) as pilot:
+    async with app.run_test(size=(99, 60)) as pilot:
         await settled(pilot)
         await pilot.press("c")
         await settled(pilot)
@@ -38,15 +38,15 @@ async def test_each_group_shows_its_items(
             await pilot.press("tab")
             await settled(pilot)
         lines = await settled(pilot)
-        assert ("by category" if tabs == 3 else "by value") in lines[0]
-        groups = sum(1 for line in lines[2:] if line.lstrip(" ▸▌")[:1].isdigit())
+        assert ("by category" if tabs == 3 else "by value") in lines[1]
+        groups = sum(1 for line in lines[3:] if line.lstrip(" ▸▌")[:1].isdigit())
         for at in range(min(groups, 4)):
-            row = next(line for line in screen_lines(app)[2:] if line.startswith("▌"))
+            row = next(line for line in screen_lines(app)[3:] if line.startswith("▌"))
             await pilot.press("enter")
             shown = await settled(pilot)
             assert any(re.search(rf"\b1(/| of ){number(row)}\b", line) for line in shown), row
             await pilot.press("escape")
             again = await settled(pilot)
-            assert again[0] == lines[0] and next(each for each in again[2:] if each.startswith("▌")) == row, at
+            assert again[1] == lines[1] and next(each for each in again[3:] if each.startswith("▌")) == row, at
             await pilot.press("j")
             await settled(pilot)

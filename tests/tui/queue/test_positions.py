@@ -11,7 +11,7 @@ import pytest
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.queue.state import CursorPosition, QueueLevels, QueueState, level_from_json, level_to_json
-from fcreview.tui.screens.choice_list import ClustersScreen
+from fcreview.tui.screens.clusters import ClustersScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
@@ -100,9 +100,9 @@ async def test_a_list_of_clusters_keeps_its_grouping_and_folds(make_app: Any, se
         await settled(pilot)
         await pilot.press("escape")
         lines = await settled(pilot)
-        assert "by function" in lines[0]
+        assert "by function" in lines[1]
         assert len([line for line in lines[2:-1] if line.strip()]) > 1
-        assert lines.index(next(line for line in lines if line.startswith("▌"))) == 4
+        assert lines.index(next(line for line in lines if line.startswith("▌"))) == 5
 
 
 def test_what_is_set_again_is_no_level() -> None:

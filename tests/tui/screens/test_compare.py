@@ -26,7 +26,7 @@ RIGHT = {"official": True, "rule": True, "first_difference": None, "pairs": []}
 @pytest.fixture
 def workspace(imported: Imported, tmp_path: Path) -> Workspace:
     """`maple` fails items 0 and 1, `birch` fails item 2; both fail item 3."""
-    wrong = {"first_difference": FAILS}
+    wrong = {"first_difference": FAILS, "diff_golden": '"Hangzhou"', "diff_predicted": '"Hangzhou, CN"'}
     rows = {"maple": [wrong, wrong, RIGHT, wrong], "birch": [RIGHT, RIGHT, wrong, wrong]}
     for model, items in rows.items():
         rows[model] = [item | {"prediction_hash": f"{model}{at}"} for at, item in enumerate(items)]

@@ -69,6 +69,11 @@ def describe_error(error: Exception) -> tuple[int, list[str]]:
         return EXIT_FAILURE, [
             "not enough memory. Close other programs, raise the limit (ulimit -v), or open fewer runs."
         ]
+    if type(error).__module__.lstrip("_").startswith("duckdb"):
+        from fcreview.store.database import describe_damage, is_damage
+
+        if is_damage(error):
+            return EXIT_FAILURE, [describe_damage(error)]
     return EXIT_FAILURE, [
         f"internal error: {type(error).__name__}: {error}",
         "Run the command again with FCREVIEW_DEBUG=1 and report the traceback.",

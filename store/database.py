@@ -39,6 +39,23 @@ class StoreError(FcreviewError):
     """Raised when the store is missing or cannot be read. The message is one line and says what to do."""
 
 
+DAMAGE_REASONS = ("Corrupt database file", "Could not read enough bytes")
+"""Texts in DuckDB's errors about a changed block and about a missing one."""
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error of DuckDB says that blocks of the store are missing, or differ from their checksums."""
+    return isinstance(error, duckdb.SerializationException | duckdb.FatalException) or (
+        isinstance(error, duckdb.Error) and any(reason in str(error) for reason in DAMAGE_REASONS)
+    )
+
+
+def describe_damage(error: BaseException) -> str:
+    """Return the message for an error for which `is_damage` is true."""
+    reason = _first_lines(error, 1)[:200]
+    return f"the store is damaged ({reason}): delete store.duckdb in the workspace and import again; reviews are kept"
+
+
 def quote_literal(text: str | Path) -> str:
     """Quote a text as an SQL literal, for statements in which DuckDB accepts no parameters."""
     return "'" + os.fspath(text).replace("'", "''") + "'"
@@ -152,18 +169,27 @@ def lock_configuration(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("SET lock_configuration = true")
 
 
+def _check_damage(work: Callable[[], T]) -> T:
+    try:
+        return work()
+    except duckdb.Error as error:
+        if is_damage(error):
+            raise StoreError(describe_damage(error)) from error
+        raise
+
+
 def retry_with_more_memory(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
     """Call `work`. If DuckDB runs out of memory, call it again with `MAX_MEMORY_LIMIT`.
 
-    Raises: StoreError if DuckDB runs out of memory again.
+    Raises: StoreError if DuckDB runs out of memory again, or if the store is damaged.
     """
     try:
-        return work()
+        return _check_damage(work)
     except duckdb.OutOfMemoryException:
         with contextlib.suppress(duckdb.InvalidInputException):  # locked settings already have this limit
             connection.execute(f"SET memory_limit = '{MAX_MEMORY_LIMIT}'")
         try:
-            return work()
+            return _check_damage(work)
         except duckdb.OutOfMemoryException:
             raise StoreError(f"this needs more than {MAX_MEMORY_LIMIT} of memory: choose fewer items or runs") from None
         finally:

@@ -27,6 +27,7 @@ from fcreview.store.database import (
     StoreError,
     close_connection,
     disable_external_access,
+    is_damage,
     is_foreign,
     is_marked_unverified,
     open_store,
@@ -330,5 +331,9 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
         for run, *source in connection.execute("SELECT run, path, kind, size, mtime_ns, hash FROM sources").fetchall():
             by_run[run].sources.append(SourceFile(*source))
         return index
+    except duckdb.Error as error:
+        if is_damage(error):
+            return StoreIndex(rebuild_reason=f"{workspace.store} is damaged")
+        raise
     finally:
         connection.close()

@@ -21,6 +21,8 @@ from tests.commands import PROGRAM, Done, in_this_process
 from tests.faults.processes import times
 
 ITEM = "special_incomplete_1"
+BLOCKS_START, BLOCK_BYTES = 12_288, 262_144
+"""Bytes of the headers of a DuckDB file, and of each block behind them."""
 
 
 @pytest.fixture
@@ -55,12 +57,35 @@ def of_another_duckdb(file: Path) -> None:
     file.write_bytes(data)
 
 
+def without_its_end(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 8 * 7)
+
+
 def without_its_middle(file: Path) -> None:
     data = file.read_bytes()
     file.write_bytes(data[: len(data) // 3] + data[len(data) // 3 * 2 :])
 
 
 DAMAGE = [cut, zeroed, sprinkled, of_another_duckdb, without_its_middle, Path.unlink]
+
+
+def test_a_damaged_block_is_reported_or_the_store_is_rebuilt(sample: Path, cli: Callable[..., Done]) -> None:
+    """DuckDB notices a damaged block only when it reads the block, at different places of a command."""
+    assert cli("label", sample, ITEM, "--verdict", "pass", "--run", "1").code == 0
+    store = sample / ".fcreview" / "store.duckdb"
+    good = store.read_bytes()
+    messages = []
+    for start in range(BLOCKS_START, len(good), BLOCK_BYTES):
+        store.write_bytes(good[: start + 1000] + bytes(100) + good[start + 1100 :])
+        for words in (["doctor"], ["items", "--json"], ["show", ITEM, "--run", "1"]):
+            done = cli(words[0], sample, *words[1:])
+            assert "internal error" not in done.err, (start, words)
+            messages.append(done.err)
+    without_its_end(store)
+    messages.append(cli("items", sample, "--json").err)
+    assert any("the store is damaged" in message and "delete store.duckdb" in message for message in messages)
+    assert "is damaged. Rebuilt it" in messages[-1]
+    assert said(sample)[0] == (ITEM, True)
 
 
 @pytest.mark.sweep

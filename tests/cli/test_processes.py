@@ -91,9 +91,9 @@ def test_on_a_terminal_adjudicate_is_a_screen_and_elsewhere_a_list(
     for who, verdict in (("alice", "pass"), ("bob", "fail")):
         assert cli("label", known_run, "simple_python_1", "--verdict", verdict, "--annotator", who).code == 0
     program, screen = _on_terminal(["adjudicate", str(known_run)], environ)
-    _until(screen, b"disputed 1/1")
+    _until(screen, b"1 of 1")
     os.write(screen, b"p")
-    _until(screen, b"all settled")
+    _until(screen, b"resolved")
     os.write(screen, b"q")
     assert _end(program, screen) == 0
     assert cli("adjudicate", known_run).err == "no disagreements\n"
@@ -119,10 +119,17 @@ def _on_terminal(arguments: list[str], environ: dict[str, str]) -> tuple[subproc
     return program, ours
 
 
-def _until(screen: int, wanted: bytes, seconds: float = 60) -> bytes:
+def _until(screen: int, wanted: bytes) -> bytes:
+    """What was written until `wanted` stood there."""
+    seen = _read(screen, 60, wanted)
+    assert wanted in seen, (wanted, seen[-2000:])
+    return seen
+
+
+def _read(screen: int, seconds: float, wanted: bytes | None = None) -> bytes:
     """What was written until `wanted` stood there, the terminal closed or the time was up."""
     seen, end = b"", time.monotonic() + seconds
-    while wanted not in seen and time.monotonic() < end:
+    while (wanted is None or wanted not in seen) and time.monotonic() < end:
         if select.select([screen], [], [], 0.2)[0]:
             try:
                 seen += os.read(screen, 65536)
@@ -135,7 +142,7 @@ def _end(program: subprocess.Popen[bytes], screen: int) -> int:
     """The exit code; what is still written is read, so that nobody blocks."""
     end = time.monotonic() + 60
     while program.poll() is None and time.monotonic() < end:
-        _until(screen, b"never", 0.2)
+        _read(screen, 0.2)
     os.close(screen)
     if program.poll() is None:
         program.kill()

@@ -110,7 +110,7 @@ SAID = st.builds(
 )
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=st.lists(st.tuples(st.sampled_from(PEOPLE), st.integers(0, 3), SAID), min_size=1, max_size=8))
 @pytest.mark.parametrize("name", ["jsonl", "labelstudio"])
 @pytest.mark.sweep

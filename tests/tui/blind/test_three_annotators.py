@@ -23,6 +23,7 @@ from fcreview.tui.app import FcreviewApp
 from fcreview.tui.screens.adjudication import AdjudicationScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.session import Session
+from tests.examples import only_long
 from tests.exporters.test_round_trip import exported, of_parquet, taken_in
 from tests.sharing import Imports
 from tests.tui import idle
@@ -38,7 +39,7 @@ Answers = dict[tuple[int, str], dict[str, tuple[Any, str | None]]]
 """(item, target) -> annotator -> (value, fault)"""
 
 
-@pytest.fixture(params=["samples", pytest.param("bench", marks=[pytest.mark.bench, pytest.mark.sweep])])
+@pytest.fixture(params=["samples", pytest.param("bench", marks=[pytest.mark.bench, pytest.mark.sweep, only_long])])
 def runs(request: pytest.FixtureRequest) -> list[Path]:
     place: Path = request.getfixturevalue(request.param)
     return [place / "acebench", place / "complexfuncbench"]

@@ -105,6 +105,7 @@ QUEUE_ACTIONS = [
     Action("queue.order", "o", "choose('order')", "sort"),
     Action("queue.clusters", "c", "choose('clusters')", "clusters", help="clusters: group similar failures"),
     Action("queue.runs", "r", "choose('runs')", "runs"),
+    Action("queue.overview", "v", "overview", "overview", help="overview: pass rates, failures, progress and scores"),
     Action("queue.issues", "i", "choose('issues')", "issues", help="issues: list problems in the imported files"),
     Action("queue.agreement", "a", "choose('agreement')", "agreement", help="agreement: compare the annotators"),
     Action(
@@ -116,7 +117,6 @@ QUEUE_ACTIONS = [
         help="calibration: measure checkers and judges against human labels",
     ),
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate", help="adjudicate: resolve annotator disagreements"),
-    Action("queue.overview", "v", "overview", "overview", help="overview: pass rates, failures, progress and scores"),
     Action("queue.item", "tab", "to_item", "go to item"),
     Action("queue.back", "escape", "back(False)", "back", has_hint=False),
     Action("queue.quit", "q", "back(True)", "quit"),
@@ -137,10 +137,23 @@ OVERVIEW_ACTIONS = [
     Action("overview.compare", "c", "choose('runs')", "compare", help="list the runs; mark two to compare them"),
     Action("overview.find", "slash", "find", "find", help="find runs by model, benchmark, version or path"),
     Action("overview.order", "o", "order", "sort", help="sort the runs"),
+    Action("overview.estimates", "n", "estimates", "estimate", help="draw a sample and estimate the accuracy"),
+    Action("overview.export", "e", "command('export')", "export", help="export labels, corrected runs or patches"),
+    Action("overview.report", "H", "command('report')", "HTML report", has_hint=False, help="write the HTML report"),
     Action("overview.right", "right,l", "categories(1)", "show more categories", has_hint=False),
     Action("overview.left", "left,h", "categories(-1)", "show earlier categories", has_hint=False),
     Action("overview.close", "escape,v", "close", "queue"),
     Action("overview.quit", "q", "app.quit", "quit"),
+]
+
+ESTIMATE_ACTIONS = [
+    Action("estimates.draw", "enter", "draw", "draw", help="go to the form that draws a sample"),
+    Action("estimates.review", "r", "review", "review", help="review your share of the sample"),
+    Action("estimates.adjudicate", "x", "adjudicate", "resolve disagreements"),
+    Action("estimates.metrics", "m", "command('estimate')", "all metrics", help="estimate every metric of the run"),
+    Action("estimates.report", "h", "command('report')", "HTML report"),
+    Action("estimates.export", "e", "command('export')", "export", help="export labels, corrected runs or patches"),
+    Action("estimates.close", "escape,q", "close", "back"),
 ]
 
 COMPARISON_ACTIONS = [
@@ -380,7 +393,7 @@ KEY_SCOPES: tuple[Sequence[Action], ...] = (
         [*table, *LIST_ACTIONS, *APP_ACTIONS]
         for table in (QUEUE_ACTIONS, PICKER_ACTIONS, RUN_LIST_ACTIONS, COMPARISON_ACTIONS, CLUSTER_ACTIONS)
     ),
-    [*OVERVIEW_ACTIONS, *LIST_ACTIONS, *APP_ACTIONS],
+    *([*table, *LIST_ACTIONS, *APP_ACTIONS] for table in (OVERVIEW_ACTIONS, ESTIMATE_ACTIONS)),
     *([*table, *LIST_ACTIONS, *APP_ACTIONS] for table in (AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, HELP_ACTIONS)),
     [*FILTER_LINE_ACTIONS, *FILTER_INPUT_ACTIONS, *APP_ACTIONS],
     [*ITEM_ACTIONS, *ITEM_TEXT_ACTIONS, *APP_ACTIONS],

@@ -310,19 +310,23 @@ def reasons_facts(overview: Overview) -> str:
 def review_lines(overview: Overview, cells: int) -> list[Line]:
     """Return the progress of each queue file, or of the runs if there is none, and the open disagreements."""
     total = sum_rates(overview.runs)
-    lines: list[Line] = []
-    for each in overview.queues or ():
-        name = f"{sanitize(each.queue)} {symbols().separator} {sanitize(each.share.annotator)}"
-        lines.append(_progress_line(name, each.share.done, each.share.total, cells))
+    lines = [queue_progress_line(each, cells) for each in overview.queues or ()]
     own = total.yours if overview.blind or total.reviewed == total.yours else total.reviewed
     label = "reviewed by you" if overview.blind else "reviewed"
-    lines.append(_progress_line(label, own, total.items, cells))
+    lines.append(progress_line(label, own, total.items, cells))
     if overview.n_disagreements:
         lines.append(make_line(format_count(overview.n_disagreements, "open disagreement"), "disputed"))
     return lines
 
 
-def _progress_line(name: str, done: int, total: int, cells: int) -> Line:
+def queue_progress_line(progress: QueueProgress, cells: int) -> Line:
+    """Return the line of an annotator's share of a queue file: `pilot · alice ━━━━ 31 / 50`."""
+    share = progress.share
+    name = f"{sanitize(progress.queue)} {symbols().separator} {sanitize(share.annotator)}"
+    return progress_line(name, share.done, share.total, cells)
+
+
+def progress_line(name: str, done: int, total: int, cells: int) -> Line:
     figure = f"{done:,} / {total:,}"
     bar_cells = max(min(18, cells - display_width(figure) - 16), 0)
     name_cells = max(cells - bar_cells - display_width(figure) - 3, 4)
@@ -388,13 +392,29 @@ def next_actions(overview: Overview) -> list[NextAction]:
     if overview.blind:
         actions.append(NextAction("overview.failures", "Review items"))
     else:
-        actions.append(NextAction("overview.failures", f"Review {format_count(overview.n_failures or 0, 'failure')}"))
+        count = overview.n_failures
+        failures = "failures" if count is None else format_count(count, "failure")
+        actions.append(NextAction("overview.failures", f"Review {failures}"))
+    if overview.queues is not None and not overview.blind:
+        actions.append(_estimate_action(overview))
     if overview.n_suspects:
         text = f"Check {format_count(overview.n_suspects, 'suspect golden answer')}"
         actions.append(NextAction("overview.suspects", text))
     if len(overview.runs) > 1 and not overview.blind:
         actions.append(NextAction("overview.compare", "Compare two runs"))
     return actions
+
+
+def _estimate_action(overview: Overview) -> NextAction:
+    """Return the action that draws a sample, or shows its estimate and how many labels are needed."""
+    target = f"for {symbols().plus_minus} 2 points"
+    estimates = [each for each in overview.estimates.values() if each is not None]
+    needed = max((each.needed or 0 for each in estimates), default=0)
+    if not overview.sampled_runs:
+        return NextAction("overview.estimates", "Draw a sample", "to estimate accuracy")
+    if needed and not any(each.share.done < each.share.total for each in overview.queues or ()):
+        return NextAction("overview.estimates", f"Draw {format_count(needed, 'more label')}", target)
+    return NextAction("overview.estimates", "See estimated accuracy", format_count(len(overview.sampled_runs), "run"))
 
 
 def next_lines(overview: Overview, keys: dict[str, str], cells: int) -> list[Line]:

@@ -356,8 +356,9 @@ class ItemReviewer:
                 store, view, self._reviewed_ids, self.pace.summary, session.annotator, blind=session.blind
             )
         )
-        key = self._key("app.palette")
-        lines.append(f"Next: {key} then export" + ("" if session.blind else ", estimate or report") if key else "")
+        overview, key = self._key("item.overview"), self._key("app.palette")
+        what = f"{key} then export" + ("" if session.blind else ", estimate or report") if key else ""
+        lines.append("Next: " + "; ".join(filter(None, (f"{overview} overview" if overview else "", what))))
         self._view.app.clear_notifications()
         self._view.app.notify("\n".join(lines), title="Queue complete", timeout=SUMMARY_SECONDS, markup=False)
 

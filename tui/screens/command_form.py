@@ -2,27 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import ClassVar
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Static
 
 from fcreview.model.sanitize import sanitize
 from fcreview.tui.actions import FORM_ACTIONS
-from fcreview.tui.command_forms import CommandResult, FormField, build_arguments
+from fcreview.tui.command_forms import CommandForm, CommandResult, FormField, build_arguments
 from fcreview.tui.key_bindings import make_bindings
+from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.text.lines import Line, fit_line
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.safe_input import SafeInput
 from fcreview.tui.widgets.screens import GuardedModalScreen
 
+if TYPE_CHECKING:
+    from fcreview.tui.session import Session
+
 
 class FormInput(SafeInput):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FORM_ACTIONS)
+
+
+class FormFields(VerticalScroll):
+    """Fields of a form, one a line."""
+
+    DEFAULT_CSS = """
+    FormFields { height: auto; max-height: 20; scrollbar-size-vertical: 0; }
+    FormFields Horizontal { height: 1; }
+    FormFields Static { width: 16; padding: 0 1; }
+    FormFields FormInput, FormFields FormInput:focus {
+        width: 1fr; height: 1; border: none; padding: 0; background: $surface;
+    }
+    FormFields FormInput:focus { text-style: underline; }
+    """
+
+    def __init__(self, fields: Sequence[FormField] = (), *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, can_focus=False)
+        self.fields = fields
+
+    def compose(self) -> ComposeResult:
+        for field in self.fields:
+            with Horizontal():
+                yield Static(field.name, markup=False)
+                box = FormInput(field.default, select_on_focus=True)
+                box.cursor_blink = False
+                yield box
+
+    @property
+    def inputs(self) -> list[FormInput]:
+        return list(self.query(FormInput))
+
+    async def set_fields(self, fields: Sequence[FormField]) -> None:
+        self.fields = fields
+        await self.recompose()
+
+    @property
+    def values(self) -> dict[str, str]:
+        """Text of each field by name. Empty while the fields are replaced."""
+        inputs = self.inputs
+        is_complete = len(inputs) == len(self.fields)
+        return {field.name: box.value for field, box in zip(self.fields, inputs, strict=True)} if is_complete else {}
+
+    @property
+    def arguments(self) -> list[str]:
+        """Options and arguments of the command."""
+        return build_arguments(self.fields, list(self.values.values()))
+
+    @property
+    def help_line(self) -> Line:
+        """Description of the field with the focus."""
+        at = next((at for at, box in enumerate(self.inputs) if box.has_focus), None)
+        if at is None:
+            return ()
+        field = self.fields[at]
+        return ((sanitize(field.help) + (" (yes or no)" if field.is_switch else ""), "dim"),)
+
+    def move(self, by: int) -> bool:
+        """Move the focus to another field. Return False if it would leave the first or the last field."""
+        inputs = self.inputs
+        at = next((at for at, box in enumerate(inputs) if box.has_focus), -by) + by
+        if 0 <= at < len(inputs):
+            inputs[at].focus()
+        return 0 <= at < len(inputs)
+
+
+def error_line(result: CommandResult) -> Line:
+    """Return the reason why a command failed."""
+    lines = result.text.strip().splitlines() or ["the command failed"]
+    return ((sanitize(next((line for line in lines if "rror" in line), lines[-1])), "bad"),)
 
 
 class CommandFormScreen(GuardedModalScreen[str | None]):
@@ -39,13 +115,6 @@ class CommandFormScreen(GuardedModalScreen[str | None]):
         height: auto; max-height: 100%; width: 1fr; background: $background; border-top: solid $border;
         border-title-style: bold; border-title-color: $primary;
     }
-    CommandFormScreen VerticalScroll { height: auto; max-height: 20; scrollbar-size-vertical: 0; }
-    CommandFormScreen Horizontal { height: 1; }
-    CommandFormScreen Static { width: 16; padding: 0 1; }
-    CommandFormScreen FormInput, CommandFormScreen FormInput:focus {
-        width: 1fr; height: 1; border: none; padding: 0; background: $background;
-    }
-    CommandFormScreen FormInput:focus { text-style: underline; }
     """
 
     def __init__(
@@ -59,44 +128,36 @@ class CommandFormScreen(GuardedModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical() as container:
             container.border_title = self._form_title
-            with VerticalScroll(can_focus=False):
-                for field in self._fields:
-                    with Horizontal():
-                        yield Static(field.name, markup=False)
-                        box = FormInput(field.default, select_on_focus=True)
-                        box.cursor_blink = False
-                        yield box
+            yield FormFields(self._fields)
             yield LineBar(id="form-help")
             yield KeyLine()
 
     def on_mount(self) -> None:
         if self._fields:
-            self._inputs[0].focus()
+            self._form.inputs[0].focus()
         else:
             self.action_submit()
 
     @property
-    def _inputs(self) -> list[FormInput]:
-        return list(self.query(FormInput))
+    def _form(self) -> FormFields:
+        return self.query_one(FormFields)
 
     def on_descendant_focus(self) -> None:
-        if not self._is_running and isinstance(self.focused, FormInput):
-            field = self._fields[self._inputs.index(self.focused)]
-            self._show(((sanitize(field.help) + (" (yes or no)" if field.is_switch else ""), "dim"),))
+        if not self._is_running:
+            self._show(self._form.help_line)
 
     def _show(self, line: Line) -> None:
         self.query_one("#form-help", LineBar).show(fit_line(((" ", ""), *line), self.app.size.width))
 
     def action_move(self, by: int) -> None:
-        inputs = self._inputs
-        at = inputs.index(self.focused) if isinstance(self.focused, FormInput) else 0
-        inputs[(at + by) % len(inputs)].focus()
+        if not self._form.move(by):
+            self._form.inputs[0 if by > 0 else -1].focus()
 
     def action_submit(self) -> None:
         if not self._is_running:
             self._is_running = True
             self._show((("running ...", "dim"),))
-            self._run(build_arguments(self._fields, [box.value for box in self._inputs]))
+            self._run(self._form.arguments)
 
     @work()
     async def _run(self, arguments: Sequence[str]) -> None:
@@ -105,8 +166,41 @@ class CommandFormScreen(GuardedModalScreen[str | None]):
         if result.is_successful or not self._fields:
             self.dismiss(result.text)
             return
-        lines = result.text.strip().splitlines() or ["the command failed"]
-        self._show(((sanitize(next((line for line in lines if "rror" in line), lines[-1])), "bad"),))
+        self._show(error_line(result))
 
     def action_cancel(self) -> None:
         self.dismiss(None)
+
+
+def open_command_form(
+    app: App[Any],
+    session: Session,
+    form: CommandForm,
+    values: Mapping[str, str],
+    done: Callable[[], object] | None = None,
+) -> None:
+    """Open the form of a command with initial values, and show the output of the command afterwards.
+
+    `done` is called after the command has run.
+    """
+    services = session.report_services
+    commands = services.commands if services is not None else None
+    if commands is None:
+        app.notify(f"{form.label}: not available here", markup=False)
+        return
+
+    async def open_form() -> None:
+        defaults = {"annotators": session.annotator, **form.defaults, **values}
+        described = await asyncio.to_thread(commands.describe, form.command)
+        fields = [replace(each, default=defaults.get(each.name, each.default)) for each in described]
+
+        def show(output: str | None) -> None:
+            if output is not None:
+                text = output.strip() or "done"
+                app.push_screen(PagerScreen(form.label, text, folder=session.folder))
+                if done is not None:
+                    done()
+
+        app.push_screen(CommandFormScreen(form.label, fields, partial(commands.run, form.command)), show)
+
+    app.run_worker(open_form(), group="form")

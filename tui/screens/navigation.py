@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
+from fcreview.store.rows import View
 from fcreview.tui.screens.item_pane import ItemPane
 from fcreview.tui.screens.queue import QueueScreen
 
@@ -62,8 +63,22 @@ def open_overview(app: App[Any], session: Session) -> None:
         queue.action_overview()
         return
 
+    app.push_screen(queue.make_overview(), _apply_choice(app, session))
+
+
+def open_estimates(app: App[Any], session: Session) -> None:
+    """Show the estimates above the current screen. A choice on it closes that screen; without one it returns there."""
+    from fcreview.tui.screens.estimates import EstimatesScreen
+
+    queue = find_queue(app)
+    if queue is not None:
+        screen = EstimatesScreen(session, View(runs=queue.state.scope), queue.state.run)
+        app.push_screen(screen, _apply_choice(app, session))
+
+
+def _apply_choice(app: App[Any], session: Session) -> Callable[[OverviewChoice | None], None]:
     def apply(choice: OverviewChoice | None) -> None:
         if choice is not None:
             return_to_queue(app, session, lambda queue: queue.apply_overview_choice(choice))
 
-    app.push_screen(queue.make_overview(), apply)
+    return apply

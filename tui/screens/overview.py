@@ -20,6 +20,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import RunRow, View
 from fcreview.tui.actions import OVERVIEW_ACTIONS
+from fcreview.tui.command_forms import FORMS
 from fcreview.tui.key_bindings import (
     active_key_names,
     make_bindings,
@@ -163,6 +164,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         yield KeyLine()
 
     def on_mount(self) -> None:
+        self.app.clear_notifications()
         if not self._has_lists:
             return
         for name in ("runs", "scores"):
@@ -326,7 +328,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     def _draw_next(self) -> None:
         names = dict(active_key_names(self.app))
-        self._show_list("next", next_lines(self._overview, names, self._inner_width("next")), 5)
+        self._show_list("next", next_lines(self._overview, names, self._inner_width("next")), 6)
         done, total = self._suspects_done
         is_searching = total and self._overview.n_suspects is None
         facts = f"searching for suspects {symbols().separator} {100 * done // total} %" if is_searching else ""
@@ -412,12 +414,42 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     def on_line_list_chosen(self) -> None:
         self.action_open()
 
+    def action_estimates(self) -> None:
+        """Show the estimates, and read the overview again afterwards."""
+        from fcreview.tui.screens.estimates import EstimatesScreen
+
+        if self._overview.blind:
+            self._show_message("estimates: not available in blind mode")
+            return
+        at = self._list("runs").cursor
+
+        def leave(choice: OverviewChoice | None) -> None:
+            if choice is None:
+                self._load()
+            else:
+                self.dismiss(choice)
+
+        run = self._runs[at].run if at < len(self._runs) else None
+        self.app.push_screen(EstimatesScreen(self._session, self._view, run), leave)
+
+    def action_command(self, name: str) -> None:
+        """Open the form of a command."""
+        from fcreview.tui.screens.command_form import open_command_form
+
+        if self._overview.blind:
+            self._show_message(f"{name}: not available in blind mode")
+        else:
+            form = next(each for each in FORMS if each.command == name)
+            open_command_form(self.app, self._session, form, {})
+
     def action_choose(self, name: str) -> None:
         """Close the overview and show failures, disagreements, suspects, the own queue file or the list of runs.
 
         In blind mode, all items are shown instead of the failures.
         """
-        if name == "queue":
+        if name == "estimates":
+            self.action_estimates()
+        elif name == "queue":
             queue = own_queue(self._overview)
             if queue is None:
                 self._show_message("No queue file has items left for you")
@@ -442,7 +474,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     @property
     def idle_keys(self) -> frozenset[str]:
         """Ids of actions that are not available in blind mode. The key line, help and palette omit them."""
-        hidden = ("overview.adjudicate", "overview.suspects", "overview.compare")
+        names = ("adjudicate", "suspects", "compare", "estimates", "export", "report")
+        hidden = tuple(f"overview.{name}" for name in names)
         typing = self.is_mounted and isinstance(self.focused, RunSearchInput)
         return frozenset((hidden if self._overview.blind else ()) + (("app.help",) if typing else ()))
 

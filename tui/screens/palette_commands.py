@@ -163,7 +163,7 @@ def form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     if context.state.blind or services is None or services.commands is None:
         return
     for form in FORMS:
-        yield PaletteCommand("command", form.label, partial(context.open_form, form, services.commands), form.help)
+        yield PaletteCommand("command", form.label, partial(context.open_form, form), form.help)
 
 
 def run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
@@ -186,6 +186,9 @@ def queue_action_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
         label = action.id.partition(".")[2]
         help_text = action.help.removeprefix(f"{label}: ")
         yield PaletteCommand("screen", label, partial(context.run_queue_action, action), help_text)
+    if not context.state.blind:
+        help_text = "accuracy of each run, its sample, and a form to draw more items"
+        yield PaletteCommand("screen", "estimates", context.open_estimates, help_text)
 
 
 def comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand]:

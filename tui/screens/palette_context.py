@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,11 +19,17 @@ from fcreview.tui.key_bindings import available_actions
 from fcreview.tui.queue.loader import queue_file_shares
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.dialogs import AskScreen
-from fcreview.tui.screens.navigation import find_queue, focused_item_pane, open_overview, return_to_queue
+from fcreview.tui.screens.navigation import (
+    find_queue,
+    focused_item_pane,
+    open_estimates,
+    open_overview,
+    return_to_queue,
+)
 from fcreview.tui.screens.pager import PagerScreen, PagerText
 
 if TYPE_CHECKING:
-    from fcreview.tui.command_forms import CommandForm, CommandService
+    from fcreview.tui.command_forms import CommandForm
     from fcreview.tui.queue.state import QueueState
     from fcreview.tui.session import Session
 
@@ -170,30 +174,18 @@ class PaletteContext:
         else:
             self.show_message(summary, "good")
 
-    def open_form(self, form: CommandForm, commands: CommandService) -> None:
-        """Open the form of a command, and show the output of the command afterwards."""
-        self.app.run_worker(self._open_form(form, commands), group="form")
+    def open_form(self, form: CommandForm) -> None:
+        """Open the form of a command, for the run and the item on screen."""
+        from fcreview.tui.screens.command_form import open_command_form
 
-    async def _open_form(self, form: CommandForm, commands: CommandService) -> None:
-        from fcreview.tui.screens.command_form import CommandFormScreen
-
-        initial = {"annotators": self.session.annotator, **form.defaults}
-        if self.state.run is not None:
-            initial["run"] = str(self.state.run)
+        values = {} if self.state.run is None else {"run": str(self.state.run)}
         if self._item_pane is not None:
             row = self._item_pane.item_reviewer.displayed.detail.row
-            initial |= {"item": row.id} | ({"run": str(row.run)} if form.command == "audit" else {})
-        fields = [
-            replace(each, default=initial.get(each.name, each.default))
-            for each in await asyncio.to_thread(commands.describe, form.command)
-        ]
+            values |= {"item": row.id} | ({"run": str(row.run)} if form.command == "audit" else {})
+        open_command_form(self.app, self.session, form, values)
 
-        def show(output: str | None) -> None:
-            if output is not None:
-                text = output.strip() or "done"
-                self.app.push_screen(PagerScreen(form.label, text, folder=self.session.folder))
-
-        self.app.push_screen(CommandFormScreen(form.label, fields, partial(commands.run, form.command)), show)
+    def open_estimates(self) -> None:
+        open_estimates(self.app, self.session)
 
     def is_filter_saved(self, name: str) -> bool:
         return name.removeprefix(SAVED_FILTER_PREFIX) in self.session.filter_history.saved_filters

@@ -88,7 +88,7 @@ class Panel(Vertical):
 
     def _flat_title(self) -> Content:
         """Return the title between blanks, which Textual adds only where a border has corners."""
-        if not self._shows_flat_facts:
+        if not (self._shows_flat_facts and self._facts):
             return Content(f" {self._title} ")
         room = self.outer_size.width - FLAT_MARGIN - display_width(self._title)
         facts = truncate(self._facts, max(room - 3, 1))

@@ -59,8 +59,9 @@ QUEUE_WALK: list[Step] = [
     *[(key, "escape") for key in ("c", "i", "r", "a", "C", "x", "B", "question_mark")],
     *[(key, "escape") for key in ("j", "end", "home", "pagedown", "d", "u", "G", "g")],
     ("slash", *"zaphod", "enter"), ("F",), ("slash", *"quokka", "enter"), ("F",), ("slash", *"Please", "enter"), ("F",),
-    *[("v", key, "escape") for key in ("j", "tab", "shift+tab", *"12345", *"xsrchl", "right", "left")],
+    *[("v", key, "escape") for key in ("j", "tab", "shift+tab", *"12345", *"xsrchlneHo", "right", "left")],
     ("v", "question_mark", "escape", "v"), ("v", "f"), ("v", "enter"), ("v", "3", "enter"), ("escape",),
+    ("v", "slash", *"zaphod", "enter", "escape", "escape"), ("v", "o", "o", "slash", *"m", "escape", "escape"),
     ("v", "5", "enter"), ("F",),
 ]  # fmt: skip
 
@@ -80,7 +81,7 @@ def palette_walk(*words: str) -> list[Step]:
 
 
 OFFERED = (
-    *("item_", "compare", "overview", "zaphod", "told"),
+    *("item_", "compare", "overview", "estimates", "zaphod", "told"),
     *("@told", "report", "export csv", "disagreement", "official", "review all"),
 )
 HISTORY_WALK: list[Step] = [
@@ -133,7 +134,7 @@ async def walked(workspace: Workspace, size: tuple[int, int], part: str) -> list
             if "enter open" in screen_lines(app)[-1]:
                 await do(("enter",))
             if at == 0:
-                await do(*palette_walk(*OFFERED[:5], *OFFERED[6:]))
+                await do(*palette_walk(*OFFERED[:6], *OFFERED[7:]))
             await do(*ITEM_WALK, ("right_square_bracket",))
         await do(("q",), ("o", "enter"), ("colon",), ("escape",))
     kept.append(f"left with: {app.return_value!r} {app.return_code}")

@@ -1,0 +1,119 @@
+"""The lines of the screen of estimates: accuracy, sample, what to do next, and the form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fcreview.stats.estimation import PassRateEstimate
+from fcreview.store.queues.queue_file import ShareProgress
+from fcreview.tui.command_forms import FormField
+from fcreview.tui.queue.estimates import (
+    OutcomeCounts,
+    RunSample,
+    accuracy_lines,
+    advice_line,
+    expected_line,
+    form_command,
+    form_defaults,
+    order_fields,
+    sample_lines,
+    undecided_line,
+)
+from fcreview.tui.queue.overview import QueueProgress
+from fcreview.tui.text.lines import line_width, plain_text
+from tests.tui.text.test_format import run_row
+
+ESTIMATE = PassRateEstimate(0.753, 0.729, 0.777, 64)
+RUNS = [
+    run_row("gpt-4o", run=1, n_items=2070, official_pass=1492, official_known=2070),
+    run_row("maple-8b", run=2, n_items=100, official_known=99),
+]
+KEYS = {"estimates.draw": "enter", "estimates.review": "r", "estimates.adjudicate": "x"}
+
+
+def progress(annotator: str, done: int, total: int = 50) -> QueueProgress:
+    return QueueProgress("pilot", ShareProgress(annotator, done, total, 0))
+
+
+def sample(**fields: Any) -> RunSample:
+    outcomes = [OutcomeCounts(True, 1492, 60, 57, 1, 2), OutcomeCounts(False, 578, 100, 96, 1, 2)]
+    known = {"estimate": ESTIMATE, "outcomes": outcomes, "queues": [progress("alice", 50), progress("bob", 50)]}
+    return RunSample(1, **{**known, **fields})
+
+
+@pytest.mark.parametrize("cells", [58, 78, 114, 154])
+def test_accuracy_has_the_official_rate_the_interval_and_the_labels_needed(cells: int) -> None:
+    heading, (first, second) = accuracy_lines(RUNS, {1: sample()}, frozenset({2}), cells)
+    assert all(line_width(line) <= cells for line in (heading, first, second))
+    text = plain_text(first)
+    assert text.split()[:5] == ["gpt-4o", "72.1", "%", "75.3", "%"] and text.endswith("64 more" if cells > 66 else "64")
+    assert "[72.9, 77.7]" in text and ("●" in text) == ("┃" in text) == (cells > 70)
+    assert "–" in plain_text(second) and "reading" in plain_text(second)
+
+
+def test_undecided_items_make_a_range() -> None:
+    bounds = replace(ESTIMATE, bounds=(0.718, 0.79), n_undecided=6)
+    assert plain_text(undecided_line(sample(estimate=bounds))) == (
+        "71.8 to 79.0 % if the 6 undecided items all fail or all pass"
+    )
+    headline = sample(estimate=replace(bounds, is_bounds_headline=True))
+    assert not undecided_line(headline)
+    assert "71.8 to 79.0 %" in plain_text(accuracy_lines(RUNS, {1: headline}, frozenset(), 100)[1][0])
+
+
+@pytest.mark.parametrize("cells", [40, 56, 80])
+def test_a_sample_lists_outcomes_and_the_progress_of_everyone(cells: int) -> None:
+    lines = [plain_text(line) for line in sample_lines(sample(), cells)]
+    assert lines[0].split() == ["automatic", "items", "drawn", "decided", "unsure", "open"]
+    assert lines[1].replace("━", "").replace("─", "").split() == ["pass", "1,492", "60", "57", "1", "2"]
+    assert "pilot · bob" in lines[4] and "50 / 50" in lines[4]
+    assert [plain_text(line) for line in sample_lines(RunSample(1, problems=["queue a: gone"]), cells)] == [
+        "no sample yet", "queue a: gone",
+    ]  # fmt: skip
+
+
+def test_what_to_do_next_follows_the_state_of_the_sample() -> None:
+    undrawn = replace(sample(), outcomes=())
+    solved = replace(sample(), outcomes=[OutcomeCounts(True, 9, 9, 9, 0, 0)])
+    waiting = replace(sample(), outcomes=solved.outcomes, queues=[progress("alice", 50), progress("bob", 20)])
+    said = [
+        plain_text(advice_line(each, "alice", KEYS))
+        for each in (
+            undrawn, replace(sample(), queues=[progress("alice", 20)]), sample(), waiting, solved,
+            replace(solved, estimate=replace(ESTIMATE, needed=0)), replace(solved, estimate=None),
+        )
+    ]  # fmt: skip
+    assert said == [
+        "No sample yet. Fill in the form to draw one: press enter",
+        "Review your 30 items of pilot: press r",
+        "Resolve 4 disagreements: press x",
+        "bob has 30 items left and reviews with: fcreview open PATH --annotator bob",
+        "64 more labels narrow the interval to ± 2 points: press enter",
+        "The interval is within ± 2 points",
+        "No estimate: the sample does not cover all items of the run",
+    ]
+
+
+def test_the_form_creates_a_first_sample_and_extends_a_reviewed_one() -> None:
+    assert form_command(None) == form_command(sample(estimate=None)) == "queue create"
+    assert form_command(sample()) == "queue extend"
+    first = form_defaults("queue create", RUNS[0], None, "alice", ["sample", "sample-2"])
+    assert first["name"] == "sample-3" and first["size"] == "50" and first["stratify"] == "official"
+    assert form_defaults("queue create", RUNS[1], None, "alice", [])["stratify"] == ""
+    more = form_defaults("queue extend", RUNS[0], sample(), "alice", [])
+    assert more == {"name": "pilot", "size": "64", "run": "1"}
+    fields = [FormField("name"), FormField("where"), FormField("overlap"), FormField("size", default="9")]
+    assert [(each.name, each.default) for each in order_fields(fields, first)][:2] == [
+        ("size", "50"),
+        ("overlap", "10"),
+    ]
+
+
+def test_the_form_tells_what_to_expect() -> None:
+    values = {"size": "50", "annotators": "alice, bob", "overlap": "10"}
+    assert plain_text(expected_line(values, RUNS[0], None)) == "expected  at most ± 14 points, 30 items each"
+    assert plain_text(expected_line({"size": "150"}, RUNS[0], sample())) == "expected  about ± 2 points"
+    assert not expected_line({"size": "many"}, RUNS[0], None) and not expected_line({"size": "9999"}, RUNS[0], None)

@@ -1,0 +1,130 @@
+"""The screen of estimates: it opens from the overview and the palette, draws a sample by form, and leads on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from fcreview.cli.form_commands import describe_command
+from fcreview.stats.sampling import ShareOptions
+from fcreview.store.queues.create import QueueRequest
+from fcreview.store.queues.queue_file import write_queue
+from fcreview.store.rows import View
+from fcreview.tui.command_forms import CommandResult, CommandService
+from fcreview.tui.exports import ReportServices
+from fcreview.tui.screens.adjudication import AdjudicationScreen
+from fcreview.tui.screens.command_form import CommandFormScreen
+from fcreview.tui.screens.estimates import EstimatesScreen
+from fcreview.tui.screens.overview import OverviewScreen
+from fcreview.tui.screens.queue import QueueScreen
+
+RUNS = {"maple-8b": [{"official": False}, {"official": True}, {"official": True}], "birch-8b": [{"official": True}]}
+
+
+@pytest.fixture
+def app(make_app: Any) -> Any:
+    """App whose commands run in this process."""
+    made = make_app(runs=RUNS)
+    store = make_app.stores[-1]
+    made.commands = []
+
+    async def run(command: str, arguments: Sequence[str]) -> CommandResult:
+        made.commands.append((command, list(arguments)))
+        given = dict(each.partition("=")[::2] for each in arguments)
+        names = given["--annotators"].split(",")
+        if int(given["--size"]) > 3:
+            return CommandResult("error: size 9 exceeds the 3 items", False)
+        sharing = ShareOptions(names, int(given["--overlap"]))
+        view = View(runs=(int(given["--run"]),))
+        queue = store.create_queue(QueueRequest(given["--name"], view, int(given["--size"]), "official", sharing))
+        write_queue(store.workspace, queue)
+        return CommandResult("drawn\nqueue sample: 3 items for 2 annotators in /x\n", True)
+
+    services = ReportServices(
+        lambda *_: "", lambda _: pytest.fail("not asked for"), CommandService(describe_command, run)
+    )
+    made.session.report_services = services
+    return made
+
+
+async def test_a_sample_is_drawn_reviewed_and_estimated(app: Any, settled: Any) -> None:
+    async with app.run_test(size=(120, 34)) as pilot:
+        await settled(pilot)
+        await pilot.press("v")
+        text = "\n".join(await settled(pilot))
+        assert "n Draw a sample" in text
+        await pilot.press("down", "n")
+        text = "\n".join(await settled(pilot))
+        assert isinstance(app.screen, EstimatesScreen) and "Sample of maple-8b" in text and "no sample yet" in text
+        await pilot.press("enter", "down", *"alice,bob")
+        text = "\n".join(await settled(pilot))
+        assert "3 items each" in text and "Annotators, separated by commas" in text
+        await pilot.press("enter")
+        text = "\n".join(await settled(pilot))
+        assert app.commands[0][0] == "queue create" and "--stratify=official" in app.commands[0][1]
+        assert "sample · bob" in text and "0 / 3" in text and "Review your 3 items of sample: press r" in text
+        await pilot.press("r")
+        lines = await settled(pilot)
+        assert isinstance(app.screen, QueueScreen) and "queue sample" in "\n".join(lines)
+        await pilot.press("enter")
+        await settled(pilot)
+        for _ in range(3):
+            await pilot.press("p")
+            await settled(pilot)
+        await pilot.press("v")
+        text = "\n".join(await settled(pilot))
+        assert "3 / 3" in text and "See estimated accuracy" in text
+        await pilot.press("n")
+        text = "\n".join(await settled(pilot))
+        assert "100.0 % [100.0, 100.0]" in text and "bob has 3 items left" in text and "Draw more" in text
+        await pilot.press("escape")
+        await settled(pilot)
+        assert isinstance(app.screen, OverviewScreen)
+
+
+async def test_a_refused_form_stays_open_and_keeps_its_values(app: Any, settled: Any) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("colon", *"estimates", "enter")
+        await settled(pilot)
+        assert isinstance(app.screen, EstimatesScreen)
+        await pilot.press("enter", *"9", "enter")
+        text = "\n".join(await settled(pilot))
+        assert "exceeds the 3 items" in text and app.screen._form.values["size"] == "9"
+        await pilot.press("down", *":?rx")
+        await settled(pilot)
+        assert app.screen._form.values["annotators"] == ":?rx", "keys type text"
+        await pilot.press("escape", "q")
+        await settled(pilot)
+        assert isinstance(app.screen, QueueScreen)
+
+
+@pytest.mark.parametrize(
+    ("key", "screen"), [("x", AdjudicationScreen), ("e", CommandFormScreen), ("h", CommandFormScreen)]
+)
+async def test_its_keys_lead_where_they_say(app: Any, settled: Any, key: str, screen: type) -> None:
+    async with app.run_test(size=(120, 34)) as pilot:
+        await settled(pilot)
+        await pilot.press("v")
+        await settled(pilot)
+        await pilot.press("n")
+        await settled(pilot)
+        await pilot.press("r")
+        assert "you have no share" in "\n".join(await settled(pilot))
+        await pilot.press(key)
+        await settled(pilot)
+        assert isinstance(app.screen, screen)
+
+
+async def test_the_overview_opens_the_forms_of_export_and_report(app: Any, settled: Any) -> None:
+    async with app.run_test(size=(100, 34)) as pilot:
+        await settled(pilot)
+        for key, word in (("e", "labels.jsonl"), ("H", "report.html")):
+            await pilot.press("v")
+            await settled(pilot)
+            await pilot.press(key)
+            assert word in "\n".join(await settled(pilot)) and isinstance(app.screen, CommandFormScreen)
+            await pilot.press("escape", "escape")
+            await settled(pilot)

@@ -1,0 +1,300 @@
+"""Content of the screen of estimates: accuracy of each run, its sample, and the form that draws a sample.
+
+The screen is not available in blind mode.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+
+from fcreview.model.sanitize import display_width, pad, sanitize
+from fcreview.model.wording import format_count
+from fcreview.stats.estimation import PassRateEstimate, estimate_pass_rate
+from fcreview.stats.population import UNDECIDED, AutomaticOutcome, ItemStatus
+from fcreview.store.rows import RunRow
+from fcreview.store.store import Store
+from fcreview.tui.command_forms import FormField
+from fcreview.tui.queue.columns import short_ids
+from fcreview.tui.queue.header import TARGET_HALF_WIDTH, label_runs
+from fcreview.tui.queue.overview import QueueProgress, queue_progress_line
+from fcreview.tui.text.graphics import bar, interval_bar
+from fcreview.tui.text.lines import Line, StyledText, make_line, truncate
+from fcreview.tui.text.theme import symbols
+
+MAX_ESTIMATED_ITEMS = 20_000
+"""Largest number of items in a run whose pass rate is estimated."""
+MIN_BAR_CELLS = 12
+NARROW_CELLS = 66
+"""Width of the list of runs, in cells, below which the labels needed have a short heading."""
+SAMPLE_SIZE, SHARED_ITEMS = 50, 10
+"""Number of items of a new sample, and how many of them every annotator reviews, unless the user changes them."""
+FIRST_FIELDS = ("size", "annotators", "overlap", "stratify")
+"""Fields of the form that come first, because they are changed most."""
+Z95 = 1.96
+AUTOMATIC_NAMES: Mapping[AutomaticOutcome, str] = {True: "pass", False: "fail", None: "none"}
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeCounts:
+    """Items of a run with one automatic verdict, and what reviews of the drawn items led to."""
+
+    automatic: AutomaticOutcome
+    items: int
+    drawn: int
+    decided: int
+    unsure: int
+    """Number of drawn items that are unsure or skipped."""
+    open: int
+    """Number of drawn items on which annotators disagree."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSample:
+    """Sample of a run and what it says about the run."""
+
+    run: int
+    estimate: PassRateEstimate | None = None
+    outcomes: Sequence[OutcomeCounts] = ()
+    queues: Sequence[QueueProgress] = ()
+    """Progress in the queue files from which the items were drawn."""
+    problems: Sequence[str] = ()
+
+    @property
+    def drawn(self) -> int:
+        return sum(each.drawn for each in self.outcomes)
+
+    @property
+    def decided(self) -> int:
+        return sum(each.decided for each in self.outcomes)
+
+    @property
+    def open(self) -> int:
+        return sum(each.open for each in self.outcomes)
+
+    @property
+    def left(self) -> int:
+        """Number of items that annotators of the sample have not reviewed yet, counted once for each of them."""
+        return sum(each.share.total - each.share.done for each in self.queues)
+
+
+def read_run_sample(run: RunRow, store: Store) -> RunSample:
+    """Read the sample of a run and estimate the pass rate of its items."""
+    status = store.analysis.fetch_sample_status(run.run)
+    names = sorted(name for sample in status.samples for name in sample.queue_names)
+    queues = [QueueProgress(name, share) for name in names for share in store.measure_progress(name)]
+    estimate = None
+    if run.n_items <= MAX_ESTIMATED_ITEMS and any(each.sample_outcome for each in status.items):
+        estimate = estimate_pass_rate(status.items, TARGET_HALF_WIDTH)
+    return RunSample(run.run, estimate, _count_outcomes(status.items), queues, status.problems)
+
+
+def _count_outcomes(statuses: Sequence[ItemStatus]) -> list[OutcomeCounts]:
+    groups: dict[AutomaticOutcome, list[ItemStatus]] = {}
+    for status in statuses:
+        groups.setdefault(status.automatic, []).append(status)
+    counts = []
+    for automatic in sorted(groups, key=lambda each: (each is None, each is not True, str(each))):
+        found = Counter(status.sample_outcome for status in groups[automatic])
+        drawn = sum(found.values()) - found[None]
+        open_items = found["in disagreement"]
+        undecided = sum(found[outcome] for outcome in UNDECIDED) - open_items
+        counts.append(OutcomeCounts(automatic, len(groups[automatic]), drawn, found["decided"], undecided, open_items))
+    return counts
+
+
+# -- accuracy
+
+
+def format_interval(estimate: PassRateEstimate | None) -> str:
+    """Return `75.3 % [72.9, 77.7]`, or the range if too many sampled items are undecided."""
+    if estimate is None:
+        return symbols().none
+    if estimate.is_bounds_headline and estimate.bounds is not None:
+        low, high = estimate.bounds
+        return f"{100 * low:.1f} to {100 * high:.1f} %"
+    return f"{100 * estimate.estimated:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+
+
+def format_needed(estimate: PassRateEstimate | None) -> str:
+    """Return how many more labels narrow the interval to ±2 points."""
+    if estimate is None or estimate.needed is None:
+        return symbols().none
+    return f"{estimate.needed:,} more" if estimate.needed else "enough"
+
+
+def accuracy_lines(
+    runs: Sequence[RunRow], samples: Mapping[int, RunSample], reading: frozenset[int], cells: int
+) -> tuple[Line, list[Line]]:
+    """Return (heading, one line for each run): official rate, estimate with its interval, and labels needed.
+
+    `reading`: numbers of the runs whose samples are not read yet.
+    """
+    labels = label_runs(runs)
+    longest = max((display_width(label) for label in labels.values()), default=0)
+    needed = f"labels for {symbols().plus_minus} 2" if cells >= NARROW_CELLS else "more"
+    needed_cells = 15 if cells >= NARROW_CELLS else 7
+    fixed = 10 + 24 + needed_cells
+    size = max(12, min(longest, 34, cells - fixed))
+    bar_cells = cells - fixed - size - 2
+    bar_cells = min(bar_cells, 44) if bar_cells >= MIN_BAR_CELLS else 0
+    mark = f"{symbols().official} official  {symbols().point} estimated"
+    middle = f"  {truncate(mark, bar_cells):{bar_cells}}" if bar_cells else ""
+    heading = f"{pad('run', size)}{'official':>10}  {'estimated, 95 % CI':22}{middle}{needed:>{needed_cells}}"
+    shortened = short_ids(list(dict.fromkeys(labels[run.run] for run in runs)), size)
+    lines: list[Line] = []
+    for run in runs:
+        name, sample = labels[run.run], samples.get(run.run)
+        estimate = sample.estimate if sample is not None else None
+        rate = run.official_pass / run.n_items if run.official_known == run.n_items > 0 else None
+        official = symbols().none if rate is None else f"{100 * rate:.1f} %"
+        interval = "reading" if run.run in reading else format_interval(estimate)
+        line: list[StyledText] = [
+            (pad(shortened.get(name, name), size), ""),
+            (official.rjust(10), ""),
+            (f"  {interval:22}", "strong" if estimate is not None else "dim"),
+        ]
+        if bar_cells:
+            line += [("  ", ""), *_interval_cells(estimate, rate, bar_cells)]
+        count = format_needed(estimate) if cells >= NARROW_CELLS else format_needed(estimate).partition(" ")[0]
+        line.append((count.rjust(needed_cells), "" if estimate is not None else "dim"))
+        lines.append(tuple(line))
+    return make_line(heading, "dim"), lines
+
+
+def _interval_cells(estimate: PassRateEstimate | None, official: float | None, cells: int) -> Line:
+    if estimate is None:
+        return ((" " * cells, ""),)
+    low, high = estimate.bounds if estimate.is_bounds_headline and estimate.bounds else (estimate.low, estimate.high)
+    return interval_bar(low, estimate.estimated, high, (0, 1), cells, official)
+
+
+# -- sample
+
+
+def sample_lines(sample: RunSample | None, cells: int) -> list[Line]:
+    """Return the outcomes of the drawn items by automatic verdict, then the progress of each annotator."""
+    if sample is None:
+        return [make_line("reading", "dim")]
+    if not sample.drawn:
+        return [make_line("no sample yet", "dim"), *(make_line(sanitize(each), "warn") for each in sample.problems)]
+    bar_cells = max(min(12, cells - 54), 0)
+    gap = " " * (bar_cells + 1 if bar_cells else 0)
+    lines = [make_line(f"{'automatic':10}{'items':>8}{'drawn':>7}{gap}{'decided':>9}{'unsure':>8}{'open':>6}", "dim")]
+    for each in sample.outcomes:
+        name = AUTOMATIC_NAMES.get(each.automatic, str(each.automatic))
+        line: list[StyledText] = [(f"{truncate(name, 9):10}{each.items:>8,}{each.drawn:>7,}", "")]
+        if bar_cells:
+            line += [(" ", ""), *bar(each.decided / each.drawn if each.drawn else 0, bar_cells)]
+        line.append((f"{each.decided:>9,}{each.unsure:>8,}", ""))
+        line.append((f"{each.open:>6,}", "disputed" if each.open else ""))
+        lines.append(tuple(line))
+    lines += [queue_progress_line(each, cells) for each in sample.queues]
+    return lines
+
+
+def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str]) -> Line:
+    """Return what to do next for a run. `keys`: name of the key of each action id."""
+    if sample is None:
+        return ()
+
+    def hint(action: str) -> str:
+        return f": press {keys[action]}" if action in keys else ""
+
+    if not sample.drawn:
+        return make_line(f"No sample yet. Fill in the form to draw one{hint('estimates.draw')}")
+    own = [each for each in sample.queues if each.share.annotator == annotator and each.share.done < each.share.total]
+    others = [each for each in sample.queues if each.share.annotator != annotator and each not in own]
+    waiting = [each for each in others if each.share.done < each.share.total]
+    if own:
+        left = own[0].share.total - own[0].share.done
+        return make_line(
+            f"Review your {format_count(left, 'item')} of {sanitize(own[0].queue)}{hint('estimates.review')}"
+        )
+    if sample.open:
+        return make_line(f"Resolve {format_count(sample.open, 'disagreement')}{hint('estimates.adjudicate')}")
+    if waiting:
+        name, left = waiting[0].share.annotator, waiting[0].share.total - waiting[0].share.done
+        command = f"fcreview open PATH --annotator {name}"
+        return make_line(sanitize(f"{name} has {format_count(left, 'item')} left and reviews with: {command}"))
+    estimate = sample.estimate
+    if estimate is None:
+        return make_line("No estimate: the sample does not cover all items of the run", "warn")
+    if estimate.needed:
+        needed = format_count(estimate.needed, "more label")
+        return make_line(f"{needed} narrow the interval to {symbols().plus_minus} 2 points{hint('estimates.draw')}")
+    return make_line(f"The interval is within {symbols().plus_minus} 2 points")
+
+
+def undecided_line(sample: RunSample | None) -> Line:
+    """Return the range of the accuracy if all undecided items fail or all pass. Empty if there are none."""
+    estimate = sample.estimate if sample is not None else None
+    if estimate is None or estimate.bounds is None or estimate.is_bounds_headline:
+        return ()
+    low, high = estimate.bounds
+    items = format_count(estimate.n_undecided, "undecided item")
+    verb = "fails or passes" if estimate.n_undecided == 1 else "all fail or all pass"
+    return make_line(f"{100 * low:.1f} to {100 * high:.1f} % if the {items} {verb}", "dim")
+
+
+# -- form
+
+
+def form_command(sample: RunSample | None) -> str:
+    """Return the command that draws items: `queue extend` if the sample has reviewed items, else `queue create`."""
+    return "queue extend" if sample is not None and sample.estimate is not None else "queue create"
+
+
+def form_defaults(
+    command: str, run: RunRow, sample: RunSample | None, annotator: str, names: Sequence[str]
+) -> dict[str, str]:
+    """Return initial values of the form by field. `names`: names of the existing queue files."""
+    if command == "queue extend" and sample is not None and sample.estimate is not None:
+        size = str(sample.estimate.needed or SAMPLE_SIZE)
+        return {"name": sample.queues[0].queue, "size": size, "run": str(run.run)}
+    name = next(name for name in ("sample", *(f"sample-{at}" for at in range(2, 1000))) if name not in names)
+    has_official = run.official_known == run.n_items > 0
+    return {
+        "name": name,
+        "size": str(min(SAMPLE_SIZE, run.n_items)),
+        "annotators": annotator,
+        "overlap": str(min(SHARED_ITEMS, run.n_items)),
+        "stratify": "official" if has_official else "",
+        "run": str(run.run),
+    }
+
+
+def order_fields(fields: Sequence[FormField], defaults: Mapping[str, str]) -> list[FormField]:
+    """Return the fields with these initial values, those that are changed most first."""
+    filled = [replace(each, default=defaults.get(each.name, each.default)) for each in fields]
+    ranks = {name: rank for rank, name in enumerate(FIRST_FIELDS)}
+    return sorted(filled, key=lambda each: ranks.get(each.name, len(ranks)))
+
+
+def expected_line(values: Mapping[str, str], run: RunRow, sample: RunSample | None) -> Line:
+    """Return the interval and the number of items of each annotator that the values of the form lead to."""
+    size = _parse_count(values.get("size", ""))
+    annotators = [name for name in map(str.strip, values.get("annotators", "").split(",")) if name]
+    if not size or size > run.n_items:
+        return ()
+    estimate = sample.estimate if sample is not None else None
+    left = 1 - size / run.n_items
+    if estimate is not None and sample is not None and sample.decided:
+        known = sample.decided
+        points = 50 * (estimate.high - estimate.low) * sqrt(known / (known + size))
+        interval = f"about {symbols().plus_minus} {points:.0f} points"
+    else:
+        points = 100 * Z95 * sqrt(0.25 / size * left)
+        interval = f"at most {symbols().plus_minus} {points:.0f} points"
+    shared = min(_parse_count(values.get("overlap", "")) or 0, size)
+    each = ""
+    if annotators:
+        count = shared + -(-(size - shared) // len(annotators))
+        each = f", {format_count(count, 'item')}" + (" each" if len(annotators) > 1 else "")
+    return make_line(f"expected  {interval}{each}", "dim")
+
+
+def _parse_count(text: str) -> int:
+    return int(text) if text.strip().isdecimal() and len(text) < 10 else 0

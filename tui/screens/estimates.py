@@ -1,0 +1,325 @@
+"""Estimates: accuracy of each run with its interval, the sample behind it, and a form that draws a sample."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.reactive import Reactive
+from textual.widget import Widget
+
+from fcreview.errors import FcreviewError
+from fcreview.model.sanitize import sanitize
+from fcreview.store.rows import RunRow, View
+from fcreview.tui.actions import ESTIMATE_ACTIONS
+from fcreview.tui.command_forms import FORMS, CommandService
+from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
+from fcreview.tui.queue.estimates import (
+    RunSample,
+    accuracy_lines,
+    advice_line,
+    expected_line,
+    form_command,
+    form_defaults,
+    order_fields,
+    read_run_sample,
+    sample_lines,
+    undecided_line,
+)
+from fcreview.tui.queue.header import label_runs
+from fcreview.tui.queue.loader import queue_file_shares
+from fcreview.tui.queue.overview import Overview, read_progress, sort_runs_by_rate
+from fcreview.tui.screens.command_form import FormFields, error_line, open_command_form
+from fcreview.tui.session import Session
+from fcreview.tui.text.lines import Line, fit_line, make_line
+from fcreview.tui.text.theme import symbols
+from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
+from fcreview.tui.widgets.lists import TextList
+from fcreview.tui.widgets.panel import Panel, is_small
+from fcreview.tui.widgets.screens import GuardedScreen
+
+MAX_RUN_LINES = 8
+"""Largest height of the list of runs, in rows."""
+FORM_TITLES = {"queue create": "Draw a sample", "queue extend": "Draw more"}
+
+
+class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
+    """Screen of estimates. The result is what the queue should show, or None to return."""
+
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(ESTIMATE_ACTIONS)
+    CSS = """
+    EstimatesScreen #accuracy-panel { height: auto; }
+    EstimatesScreen #below { height: 1fr; }
+    EstimatesScreen #form { max-height: 100%; height: 1fr; }
+    EstimatesScreen.-small #below { layout: vertical; }
+    EstimatesScreen.-small #sample-panel { height: auto; }
+    """
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
+
+    def __init__(self, session: Session, view: View, run: int | None = None) -> None:
+        """Create the screen. `run`: number of the run under the cursor."""
+        super().__init__()
+        self._session, self._view, self._first_run = session, view, run
+        self._runs: list[RunRow] = []
+        self._samples: dict[int, RunSample] = {}
+        self._unread: frozenset[int] = frozenset()
+        """Numbers of the sampled runs whose samples are not read yet."""
+        self._queue_names: Sequence[str] = ()
+        self._form_of: tuple[object, ...] = ()
+        """Run and command of the form."""
+        self._command = "queue create"
+        self._is_running = False
+        self._message: Line = ()
+
+    def compose(self) -> ComposeResult:
+        yield TopLine()
+        with Panel(id="accuracy-panel"):
+            yield LineBar(id="accuracy-heading")
+            yield TextList(id="accuracy")
+        with Horizontal(id="below"):
+            with Panel(id="sample-panel"):
+                yield TextList(id="sample", cursor=False)
+            with Panel(id="form-panel"):
+                yield FormFields(id="form")
+                yield LineBar(id="expected")
+                yield LineBar(id="form-help")
+        yield LineBar(id="undecided")
+        yield LineBar(id="advice")
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.app.clear_notifications()
+        self.query_one("#sample", TextList).can_focus = False
+        self.query_one(TopLine).show_path(
+            (*self._session.folder_names, "estimates"), ((sanitize(self._session.annotator), "people"),)
+        )
+        self._list.focus()
+        self.watch(self._list, "cursor", self._show_run, init=False)
+        self._load()
+
+    @property
+    def _list(self) -> TextList:
+        return self.query_one("#accuracy", TextList)
+
+    @property
+    def _form(self) -> FormFields:
+        return self.query_one(FormFields)
+
+    @property
+    def _run(self) -> RunRow | None:
+        """The run under the cursor."""
+        return self._runs[self._list.cursor] if self._runs else None
+
+    @property
+    def _sample(self) -> RunSample | None:
+        """Sample of the run under the cursor. None until it is read."""
+        return self._samples.get(self._run.run) if self._run is not None else None
+
+    # -- reading
+
+    @work(exclusive=True, group="estimates")
+    async def _load(self) -> None:
+        """Read the runs, then the sample of each sampled run, the run under the cursor first."""
+        await self._session.query(lambda store: store.refresh_reviews())
+        scope = self._view.runs
+        runs = [
+            row for row in await self._session.query(lambda store: store.fetch_runs()) if not scope or row.run in scope
+        ]
+        overview = Overview(runs, self._session.annotator)
+        overview = await self._session.query(partial(read_progress, overview, self._view))
+        self._queue_names = list(await self._session.query(queue_file_shares))
+        runs = sort_runs_by_rate(runs, blind=False)
+        here = self._run.run if self._run is not None else self._first_run
+        if self._run is None and here not in overview.sampled_runs and overview.sampled_runs:
+            here = None  # the sampled runs come first
+        self._runs = sorted(runs, key=lambda row: row.run not in overview.sampled_runs)
+        self._samples = {row.run: RunSample(row.run) for row in runs if row.run not in overview.sampled_runs}
+        self._unread = overview.sampled_runs
+        self._list.cursor = next((at for at, row in enumerate(self._runs) if row.run == here), 0)
+        self._draw()
+        for row in sorted(self._runs, key=lambda row: row.run != here):
+            if row.run in self._unread:
+                await self._read_sample(row)
+                self._draw()
+
+    async def _read_sample(self, row: RunRow) -> None:
+        try:
+            self._samples[row.run] = await self._session.query_in_background(partial(read_run_sample, row))
+        except FcreviewError as error:
+            self._message = make_line(sanitize(str(error)), "bad")
+        self._unread -= {row.run}
+
+    # -- drawing
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        if not self.is_mounted or not self.size:
+            return
+        small = is_small(self.size)
+        self.set_class(small, "-small")
+        for panel in self.query(Panel):
+            panel.set_flat(small)
+        cells = self.size.width - (2 if small else 6)
+        heading, lines = accuracy_lines(self._runs, self._samples, self._unread, cells)
+        self.query_one("#accuracy-heading", LineBar).show(((" ", ""), *heading))
+        self._list.empty_line = make_line(" reading", "dim")
+        self._list.styles.height = max(min(len(lines), 3 if small else MAX_RUN_LINES), 1)
+        self._list.set_lines(lines)
+        self.query_one("#accuracy-panel", Panel).set_title("Accuracy", f"target {symbols().plus_minus} 2 points")
+        self._draw_run()
+        self._show_run()
+
+    def _show_run(self) -> None:
+        self._draw_run()
+        self._update_form()
+
+    def _draw_run(self) -> None:
+        """Draw the sample of the run under the cursor and what to do next."""
+        run, sample, small = self._run, self._sample, self.has_class("-small")
+        width = self.size.width if small else self.size.width // 2 - 4
+        lines = sample_lines(sample, width - 1) if run is not None else []
+        below = self.query_one("#sample", TextList)
+        if small:
+            below.styles.height = max(min(len(lines), self.size.height - 17), 1)
+        else:
+            below.styles.height = "1fr"
+        below.set_lines(lines)
+        name = label_runs(self._runs)[run.run] if run is not None else ""
+        self.query_one("#sample-panel", Panel).set_title(
+            f"Sample of {name}" if name else "Sample",
+            "open: in disagreement" if sample is not None and sample.drawn else "",
+        )
+        keys = active_key_names(self.app)
+        message = self._message or advice_line(sample, self._session.annotator, keys)
+        self.query_one("#advice", LineBar).show(fit_line(((" ", ""), *message), self.size.width))
+        undecided = undecided_line(sample)
+        self.query_one("#undecided", LineBar).display = bool(undecided)
+        self.query_one("#undecided", LineBar).show(fit_line(((" ", ""), *undecided), self.size.width))
+        self._draw_form_lines()
+
+    def _draw_form_lines(self) -> None:
+        run = self._run
+        expected = expected_line(self._form.values, run, self._sample) if run is not None else ()
+        self.query_one("#expected", LineBar).show(((" ", ""), *expected))
+        self.query_one("#form-help", LineBar).show(((" ", ""), *self._form.help_line))
+
+    @work(exclusive=True, group="form")
+    async def _update_form(self) -> None:
+        """Show the form for the run under the cursor, unless the user is filling it in."""
+        run, sample = self._run, self._sample
+        commands = self._commands
+        if run is None or sample is None or commands is None or self._form.has_focus_within:
+            return
+        command = form_command(sample)
+        form_of = (run.run, command, sample.drawn, tuple(self._queue_names))
+        if form_of == self._form_of:
+            return
+        self._form_of, self._command = form_of, command
+        defaults = form_defaults(command, run, sample, self._session.annotator, self._queue_names)
+        fields = await asyncio.to_thread(commands.describe, command)
+        await self._form.set_fields(order_fields(fields, defaults))
+        self.query_one("#form-panel", Panel).set_title(FORM_TITLES[command], "Enter draws and assigns")
+        self._draw_form_lines()
+
+    @property
+    def _commands(self) -> CommandService | None:
+        services = self._session.report_services
+        return services.commands if services is not None else None
+
+    def on_descendant_focus(self) -> None:
+        self._list.is_cursor_shown = True
+        self._draw_form_lines()
+        self.refresh_bindings()
+
+    def on_input_changed(self) -> None:
+        self._draw_form_lines()
+
+    # -- form
+
+    def action_draw(self) -> None:
+        """Move to the first field of the form."""
+        if self._form.inputs:
+            self._form.inputs[0].focus()
+        else:
+            self._show_message("the form is not available here")
+
+    def on_line_list_chosen(self) -> None:
+        self.action_draw()
+
+    def action_move(self, by: int) -> None:
+        """Move between lines of the list, or between fields of the form. The list comes before the first field."""
+        if not self._form.has_focus_within:
+            self._list.action_move(by)
+        elif not self._form.move(by):
+            self._list.focus()
+
+    def action_submit(self) -> None:
+        commands = self._commands
+        if not self._is_running and commands is not None and self._form.values:
+            self._is_running = True
+            self._show_message("drawing ...")
+            self._submit(commands, self._form.arguments)
+
+    @work(group="draw")
+    async def _submit(self, commands: CommandService, arguments: Sequence[str]) -> None:
+        result = await commands.run(self._command, arguments)
+        self._is_running = False
+        if not result.is_successful:
+            self._message = error_line(result)
+            self._draw_run()
+            return
+        summary = [line.strip() for line in result.text.splitlines() if line.strip()][-1:]
+        self._list.focus()
+        self._message = ()
+        self.app.notify(sanitize(summary[0].partition(" in /")[0]) if summary else "done", markup=False)
+        self._load()
+
+    def action_cancel(self) -> None:
+        """Return from the form to the list."""
+        self._message = ()
+        self._list.focus()
+        self._draw_run()
+
+    # -- actions
+
+    def action_review(self) -> None:
+        """Show the annotator's share of the sample."""
+        own = [
+            each for each in (self._sample or RunSample(0)).queues if each.share.annotator == self._session.annotator
+        ]
+        left = [each for each in own if each.share.done < each.share.total]
+        if left or own:
+            self.dismiss(("file", (left or own)[0].queue))
+        else:
+            self._show_message("you have no share of a sample of this run")
+
+    def action_adjudicate(self) -> None:
+        self.dismiss(("adjudicate", None))
+
+    def action_command(self, name: str) -> None:
+        form = next(each for each in FORMS if each.command == name)
+        values = {"run": str(self._run.run)} if self._run is not None and name == "estimate" else {}
+        open_command_form(self.app, self._session, form, values)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
+        if self.is_mounted and self._form.has_focus_within:
+            return action in ("submit", "move", "cancel")
+        return action not in ("submit", "cancel")
+
+    def _show_message(self, message: str) -> None:
+        self._message = make_line(message, "warn")
+        self._draw_run()
+
+    def no_key(self, key: str) -> None:
+        self._show_message(unavailable_key_message(self.app, key))
+
+    def action_close(self) -> None:
+        self.dismiss(None)

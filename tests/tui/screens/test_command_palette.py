@@ -71,7 +71,7 @@ async def test_an_action_does_what_its_key_does(make_app: Any, settled: Any) -> 
         by_palette = await settled(pilot)
         await pilot.press("escape", "c")
         assert await settled(pilot) == by_palette
-        assert "by error" in by_palette[0]
+        assert "clusters" in by_palette[0]
 
 
 async def test_a_verdict_is_given_to_the_item_below_and_written(make_app: Any, settled: Any) -> None:
@@ -144,7 +144,7 @@ async def test_orders_queue_files_and_runs_lead_to_the_queue_and_esc_comes_back(
         await settled(pilot)
         await typed(pilot, settled, "birch", "enter")
         lines = await settled(pilot)
-        assert "birch-70b" in lines[0] and " 1/3─" in lines[2] and isinstance(app.screen, QueueScreen)
+        assert "birch-70b" in lines[0] and " 1/3 ─" in lines[2] and isinstance(app.screen, QueueScreen)
         await typed(pilot, settled, "order data", "enter")
         assert "order dataset" in (await settled(pilot))[2]
         await pilot.press("escape")

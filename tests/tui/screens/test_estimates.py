@@ -101,6 +101,7 @@ async def test_a_refused_form_stays_open_and_keeps_its_values(app: Any, settled:
         assert isinstance(app.screen, QueueScreen)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("key", "screen"), [("x", AdjudicationScreen), ("e", CommandFormScreen), ("h", CommandFormScreen)]
 )
@@ -118,6 +119,7 @@ async def test_its_keys_lead_where_they_say(app: Any, settled: Any, key: str, sc
         assert isinstance(app.screen, screen)
 
 
+@pytest.mark.sweep
 async def test_the_overview_opens_the_forms_of_export_and_report(app: Any, settled: Any) -> None:
     async with app.run_test(size=(100, 34)) as pilot:
         await settled(pilot)

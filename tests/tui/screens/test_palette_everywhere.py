@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 from textual.command import CommandList
 
+from fcreview.cli.form_commands import describe_command
 from fcreview.cli.wiring import build_golden_services
+from fcreview.model.review import Annotation
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
+from fcreview.store.rows import View
+from fcreview.tui.actions import KEY_SCOPES
+from fcreview.tui.command_forms import CommandService
 from fcreview.tui.exports import ReportServices
 from fcreview.tui.screens.command_palette import CommandPaletteScreen, PaletteInput
 from fcreview.tui.screens.compare import CompareScreen
@@ -26,17 +33,40 @@ PLACES = {
     "item": ("enter",), "overview over an item": ("enter", "v"), "pager": ("enter", "R"), "fault": ("enter", "f", "w"),
     "tags": ("enter", "f", "e"), "copy": ("enter", "y"), "compare": ("r", "j", "x", "j", "x"),
     "help over a list": ("c", "question_mark"), "golden editor": ("enter", "G", "escape"),
+    "estimates": ("v", "n"), "flip": ("r", "j", "x", "j", "x", "enter"), "reason": ("enter", "p", "O"),
+    "bulk review": ("c", "B"), "bulk confirmation": ("c", "B", "f", "enter"),
 }  # fmt: skip
-STAYING = ("tags", "golden editor")
+GROUPS = {
+    "queue": "queue", "overview": "overview", "order": "picker", "clusters": "clusters", "runs": "runs",
+    "agreement": "agreement", "calibration": "calibration", "help": "help",
+    "item": "item", "pager": "pager", "fault": "fault", "tags": "tags", "copy": "copy", "compare": "compare",
+    "golden editor": "golden", "estimates": "estimates", "flip": "flip", "reason": "why", "bulk review": "bulk",
+    "bulk confirmation": "confirm",
+}  # fmt: skip
+"""Group of the actions that each place has of its own."""
+TEXT_PLACES = {
+    "filter": ("f",), "find": ("r", "slash"), "note": ("enter", "n"), "ask": ("enter", "slash"), "form": ("v", "e"),
+    "golden": ("enter", "G"), "palette": ("colon",),
+}  # fmt: skip
+"""Places by group of their keys, which type text, so that a colon is a colon."""
+SLOW_PLACES = ("estimates", "flip", "reason", "bulk review", "bulk confirmation")
+STAYING = ("tags", "golden editor", "bulk review", "bulk confirmation")
 """Prompts with input that would be lost."""
 
 
 @pytest.fixture
 def app(make_app: Any) -> Any:
     made = make_app(runs=RUNS)
-    made.session.report_services = ReportServices(lambda *_: "accuracy 71.3 %", lambda _: pytest.fail("not asked for"))
+    commands = CommandService(describe_command, lambda *_: pytest.fail("not asked for"))
+    made.session.report_services = ReportServices(
+        lambda *_: "accuracy 71.3 %", lambda _: pytest.fail("not asked for"), commands
+    )
     made.session.golden_support = build_golden_services()
     return made
+
+
+def _slow(place: str) -> Any:
+    return pytest.param(place, marks=pytest.mark.sweep) if place in SLOW_PLACES else place
 
 
 async def go(pilot: Any, settled: Any, place: str) -> None:
@@ -46,7 +76,24 @@ async def go(pilot: Any, settled: Any, place: str) -> None:
         await settled(pilot)
 
 
-@pytest.mark.parametrize("place", PLACES)
+def test_every_group_of_keys_has_a_place() -> None:
+    groups = {action.id.partition(".")[0] for scope in KEY_SCOPES for action in scope}
+    assert groups == {*GROUPS.values(), *TEXT_PLACES, "adjudication", "list", "app"}
+
+
+async def test_a_disagreement_offers_the_keys_that_resolve_it(app: Any, make_app: Any, settled: Any) -> None:
+    store = make_app.stores[-1]
+    item = store.fetch_page(View(), 0, 1)[0].item
+    for name, verdict in (("bob", True), ("carol", False)):
+        Reviewer(store, Journal(store.workspace, name)).review(item, Annotation(verdict=verdict))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await go(pilot, settled, "adjudication")
+        await pilot.press("colon", *"accept A")
+        assert "accept A" in "\n".join(await settled(pilot))
+        assert {"adjudication.take_1", "adjudication.other"} <= {each.id for each in app.screen._target.actions}
+
+
+@pytest.mark.parametrize("place", [_slow(each) for each in PLACES])
 async def test_it_opens_shows_the_keys_of_the_screen_and_closes(app: Any, settled: Any, place: str) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await go(pilot, settled, place)
@@ -59,9 +106,11 @@ async def test_it_opens_shows_the_keys_of_the_screen_and_closes(app: Any, settle
         assert isinstance(app.screen, CommandPaletteScreen), under
         shown = {option.prompt.plain[:7].strip() for option in app.screen.query_one(CommandList).options}
         assert {"action", "theme", "report", "export"} <= shown
-        assert {each.id for each in app.screen._target.actions} >= {
+        offered = {each.id for each in app.screen._target.actions}
+        assert offered >= {
             each for each in keys if each and each != "app.palette" and each not in getattr(under, "idle_keys", ())
         }
+        assert GROUPS.get(place, "") in ("", *((each or "").partition(".")[0] for each in keys)), place
         await pilot.press("escape")
         await settled(pilot)
         assert app.screen is under
@@ -70,7 +119,7 @@ async def test_it_opens_shows_the_keys_of_the_screen_and_closes(app: Any, settle
         assert isinstance(app.screen, HelpScreen) or place.startswith("help")
 
 
-@pytest.mark.parametrize("place", [each for each in PLACES if each not in STAYING])
+@pytest.mark.parametrize("place", [_slow(each) for each in PLACES if each not in STAYING])
 async def test_an_order_leads_to_the_queue_from_everywhere(app: Any, settled: Any, place: str) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await go(pilot, settled, place)
@@ -101,7 +150,7 @@ async def test_clusters_comparisons_and_the_report_open_from_everywhere(app: Any
         assert isinstance(app.screen, OverviewScreen)
 
 
-@pytest.mark.parametrize("place", STAYING)
+@pytest.mark.parametrize("place", map(_slow, STAYING))
 async def test_unsaved_input_is_not_left(app: Any, settled: Any, place: str) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await go(pilot, settled, place)
@@ -131,15 +180,19 @@ async def test_the_overview_opens_over_an_item_and_its_choice_leaves_it(app: Any
 async def test_a_colon_is_typed_in_text_fields(app: Any, settled: Any) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await settled(pilot)
-        for keys in (("slash",), ("enter", "slash"), ("n",), ("escape", "q", "r", "slash")):
+        for place, keys in {**TEXT_PLACES, "search": ("slash",), "overview search": ("v", "slash")}.items():
             for key in keys:
                 await pilot.press(key)
                 await settled(pilot)
+            under, typed = app.screen, app.focused
             await pilot.press("colon")
             await settled(pilot)
-            assert not isinstance(app.screen, CommandPaletteScreen), keys
-            await pilot.press("escape")
-            await settled(pilot)
+            assert app.screen is under and ":" in (getattr(typed, "value", "") or getattr(typed, "text", "")), place
+            for _ in range(4):
+                if not isinstance(app.screen, QueueScreen) or app.focused is not app.screen.list:
+                    await pilot.press("escape")
+                    await settled(pilot)
+            assert isinstance(app.screen, QueueScreen), place
 
 
 @pytest.mark.parametrize("place", ["overview", "clusters", "help"])

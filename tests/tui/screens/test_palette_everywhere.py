@@ -90,7 +90,7 @@ async def test_a_disagreement_offers_the_keys_that_resolve_it(app: Any, make_app
         await go(pilot, settled, "adjudication")
         await pilot.press("colon", *"accept A")
         assert "accept A" in "\n".join(await settled(pilot))
-        assert {"adjudication.take_1", "adjudication.other"} <= {each.id for each in app.screen._target.actions}
+        assert {"adjudication.take_1", "adjudication.take_2"} <= {each.id for each in app.screen._target.actions}
 
 
 @pytest.mark.parametrize("place", [_slow(each) for each in PLACES])

@@ -13,6 +13,13 @@ from fcreview.tui.text.theme import symbols
 EQUAL_CALLS = "calls are equal"
 CALLED_FUNCTION = re.compile(r"(.+) called \(golden (.+)\)")
 """Text of a first difference in the called function."""
+DIFFERENCE_TEXTS = (
+    re.compile(r"(?P<predicted>\S+) called \(golden (?P<golden>.+)\)"),
+    re.compile(r"(?P<predicted>\S+) called, not in golden"),
+    re.compile(r"(?P<golden>\S+) not called"),
+    re.compile(r"(?P<what>\S+) (?P<predicted>.+?) \((?:golden (?P<golden>.+)|not in golden)\)"),
+)
+"""Texts of first differences without the row that they belong to, in the order in which they are tried."""
 NAME = re.compile(r"[\w.]+")
 MIN_VALUE_CELLS = 5
 """Smallest width, in cells, of a value that is cut."""
@@ -58,6 +65,18 @@ def difference_line(row: QueueRow) -> Line:
         return ((sanitize(text), ""),)
     head: Line = ((f"{sanitize(what)}  ", ""),) if what else ()
     return (*head, (sanitize(golden), "golden"), arrow, (sanitize(predicted), "predicted"))
+
+
+def split_difference(text: str) -> Line:
+    """Return the text of a first difference as `difference_line` does. Text of another form is not split."""
+    for pattern in DIFFERENCE_TEXTS:
+        if match := pattern.fullmatch(text):
+            parts = match.groupdict()
+            golden, predicted = parts.get("golden") or "none", parts.get("predicted") or "not called"
+            head: Line = ((f"{sanitize(parts['what'])}  ", ""),) if parts.get("what") else ()
+            arrow = (f" {symbols().arrow} ", "dim")
+            return (*head, (sanitize(golden), "golden"), arrow, (sanitize(predicted), "predicted"))
+    return ((sanitize(text), ""),)
 
 
 def fit_difference(line: Line, size: int) -> Line:

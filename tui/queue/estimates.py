@@ -180,7 +180,7 @@ def sample_lines(sample: RunSample | None, cells: int) -> list[Line]:
         return [make_line("reading", "dim")]
     if not sample.drawn:
         return [make_line("no sample yet", "dim"), *(make_line(sanitize(each), "warn") for each in sample.problems)]
-    bar_cells = max(min(12, cells - 54), 0)
+    bar_cells = max(min(12, cells - 49), 0)
     gap = " " * (bar_cells + 1 if bar_cells else 0)
     lines = [make_line(f"{'automatic':10}{'items':>8}{'drawn':>7}{gap}{'decided':>9}{'unsure':>8}{'open':>6}", "dim")]
     for each in sample.outcomes:

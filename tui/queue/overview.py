@@ -19,6 +19,7 @@ from fcreview.store.queues.queue_file import RUN_KEY_FIELDS, QueueError, SharePr
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.store.store import Store
 from fcreview.tui.queue.columns import short_ids
+from fcreview.tui.queue.difference import fit_difference, split_difference
 from fcreview.tui.queue.header import join_run_titles, label_runs, sum_rates
 from fcreview.tui.text.graphics import bar, heat_cell, interval_bar
 from fcreview.tui.text.lines import (
@@ -41,6 +42,8 @@ MIN_NAME_CELLS, MAX_NAME_CELLS = 12, 34
 RATE_CELLS, RATE_BAR_CELLS, HEAT_CELLS = 8, 14, 12
 """Widths of the overall rate, of its bar and of the rate of a category, in cells."""
 MIN_INTERVAL_CELLS = 8
+MANY_SUSPECTS = 100
+"""Number of suspects above which nobody checks all of them."""
 REASON_BAR_CELLS = 14
 REASON_LINES = 2
 """Number of lines of a reason: the sentence, then the code and an example."""
@@ -60,6 +63,7 @@ class NextAction:
     """Id of the action whose key starts it."""
     text: str
     facts: str = ""
+    facts_style: str = "dim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,12 +292,12 @@ def reason_lines(groups: Sequence[ClusterGroup], cells: int) -> list[Line]:
         meaning = describe_error_type(group.name or "")
         sentence = meaning[:1].upper() + meaning[1:] if meaning else code
         code = truncate_error_type(code, room // 2) if meaning else ""
-        example = sanitize(group.example.difference) if group.example is not None else ""
+        example = split_difference(group.example.difference or "") if group.example is not None else ()
         share = bar(group.count / largest, bar_cells, "fail")
         text = truncate(sentence, room - bar_cells - 2)
         lines.append(((f"{group.count:>{count_cells},}  ", "strong"), *share, ("  ", ""), (text, "")))
-        example = truncate(example, max(room - display_width(code) - 2, 0))
-        lines.append(((" " * (count_cells + 2), ""), (code, "dim"), ("  " if code else "", ""), (example, "")))
+        head: Line = ((" " * (count_cells + 2), ""), (code, "dim"), ("  " if code else "", ""))
+        lines.append((*head, *fit_difference(example, max(cells - line_width(head), 1))))
     return lines
 
 
@@ -343,12 +347,13 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], cells: int) -> list[
     """Return a heading and a line for each run: official and corrected score, and the estimate with its interval."""
     has_estimates = any(overview.estimates.values())
     fixed = 36 if has_estimates else 21
-    size = max(MIN_NAME_CELLS, min(34, cells - fixed))
+    labels = label_runs(overview.runs)
+    longest = max((display_width(labels[run.run]) for run in runs), default=0)
+    size = max(MIN_NAME_CELLS, min(34, longest, cells - fixed))
     bar_cells = max(cells - size - fixed, 0) if has_estimates else 0
     heading = pad("run", size) + "  official corrected" + ("  estimated" if has_estimates else "")
     lines = [make_line(truncate(heading, cells), "dim")]
-    names = _fit_names(label_runs(overview.runs), runs, size)
-    for name, run in zip(names, runs, strict=True):
+    for name, run in zip(_fit_names(labels, runs, size), runs, strict=True):
         official = _short_rate(run.official_pass, run.official_known, run.n_items)
         corrected = _short_rate(run.effective_pass, run.effective_known, run.n_items)
         line: list[StyledText] = [(name, ""), (official.rjust(10), ""), (corrected.rjust(10), "strong")]
@@ -387,7 +392,7 @@ def next_actions(overview: Overview) -> list[NextAction]:
         left = each.share.total - each.share.done
         if each.share.annotator == overview.annotator and left:
             text = f"Review {format_count(left, 'item')} of {sanitize(each.queue)}"
-            actions.append(NextAction("overview.queue", text, sanitize(overview.annotator)))
+            actions.append(NextAction("overview.queue", text, sanitize(overview.annotator), "people"))
             break
     if overview.blind:
         actions.append(NextAction("overview.failures", "Review items"))
@@ -398,8 +403,10 @@ def next_actions(overview: Overview) -> list[NextAction]:
     if overview.queues is not None and not overview.blind:
         actions.append(_estimate_action(overview))
     if overview.n_suspects:
-        text = f"Check {format_count(overview.n_suspects, 'suspect golden answer')}"
-        actions.append(NextAction("overview.suspects", text))
+        text, facts = f"Check {format_count(overview.n_suspects, 'suspect golden answer')}", ""
+        if overview.n_suspects > MANY_SUSPECTS:
+            text, facts = "Check suspect golden answers", f"{overview.n_suspects:,}, most likely first"
+        actions.append(NextAction("overview.suspects", text, facts))
     if len(overview.runs) > 1 and not overview.blind:
         actions.append(NextAction("overview.compare", "Compare two runs"))
     return actions
@@ -422,7 +429,7 @@ def next_lines(overview: Overview, keys: dict[str, str], cells: int) -> list[Lin
     lines: list[Line] = []
     for action in next_actions(overview):
         left: Line = ((f"{keys.get(action.key, ' ')} ", "key"), (action.text, ""))
-        right: Line = ((action.facts, "people"),) if action.facts else ()
+        right: Line = ((action.facts, action.facts_style),) if action.facts else ()
         fits = line_width(left) + line_width(right) + 1 <= cells
         lines.append(justify_line(left, right if fits else (), cells))
     return lines

@@ -10,6 +10,7 @@ from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, group_clusters
 from fcreview.stats.estimation import PassRateEstimate
 from fcreview.store.queues.queue_file import ShareProgress
 from fcreview.store.rows import RunRow
+from fcreview.tui.queue.difference import fit_difference, split_difference
 from fcreview.tui.queue.header import label_runs
 from fcreview.tui.queue.overview import (
     Overview,
@@ -97,9 +98,24 @@ def test_a_reason_is_a_sentence_with_its_code_and_an_example() -> None:
     lines = [plain_text(line) for line in reason_lines(groups, 70)]
     assert len(lines) == 4
     assert lines[0].startswith("1,204  ━━━━") and lines[0].endswith("String is not an accepted value")
-    assert "value_error:string" in lines[1] and 'city "a" (golden "b")' in lines[1]
+    assert "value_error:string" in lines[1] and 'city  "b" → "a"' in lines[1]
     assert lines[2].startswith("    3  ━───") and lines[2].endswith("no_such_code")
     assert all(line_width(line) <= 40 for line in reason_lines(groups, 40))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('city "a" (golden "b" or "c")', 'city  "b" or "c" → "a"'), ("unit missing (golden 3)", "unit  3 → missing"),
+        ("verbose true (not in golden)", "verbose  none → true"), ("f.g called (golden f.h)", "f.h → f.g"),
+        ("f called, not in golden", "none → f"), ("f not called", "f → not called"), ("prose, not calls",) * 2,
+        ("a\x1b[2J b (golden c)", "a␛[2J  c → b"),
+    ],
+)  # fmt: skip
+def test_an_example_is_split_into_golden_and_predicted(text: str, shown: str) -> None:
+    line = split_difference(text)
+    assert plain_text(line) == shown
+    assert line_width(fit_difference(line, 12)) <= 12
 
 
 def test_next_actions_start_with_disagreements() -> None:

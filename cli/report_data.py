@@ -379,7 +379,7 @@ def _category_share(category: dict[str, Any]) -> float | None:
 
 
 def _format_dataset(row: RunRow) -> str:
-    return format_dataset_name(row.info.benchmark, row.info.generation, row.info.language)
+    return row.info.full_title
 
 
 def _format_run_name(row: RunRow) -> str:

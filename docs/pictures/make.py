@@ -14,15 +14,21 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from fcreview.cli.form_commands import build_command_service
+from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.review import Annotation
+from fcreview.stats.sampling import ShareOptions
 from fcreview.store.importing.run_importer import import_runs
+from fcreview.store.queues.create import QueueRequest
+from fcreview.store.queues.queue_file import write_queue
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.app import FcreviewApp
+from fcreview.tui.exports import ReportServices
 from fcreview.tui.session import Session
 
 HERE = Path(__file__).resolve().parent
@@ -37,6 +43,8 @@ class Picture:
     keys: tuple[str, ...] = ()
     size: tuple[int, int] = (80, 24)
     item: str | None = None
+    is_sampled: bool = False
+    """Whether two annotators review a random sample of the larger run first."""
 
 
 PICTURES = (
@@ -46,6 +54,7 @@ PICTURES = (
     Picture("item", "bfcl", item="multi_turn_base_0"),
     Picture("judge", "complexfuncbench", ("enter",), (110, 34)),
     Picture("adjudication", "bfcl", ("x",)),
+    Picture("estimates", "bfcl", ("v", "n"), (120, 30), is_sampled=True),
 )
 
 
@@ -61,8 +70,28 @@ def prepared(benchmark: str, place: Path) -> Workspace:
     return workspace
 
 
+def review_sample(workspace: Workspace) -> None:
+    """Draw a sample of 24 items; alice and bob review their shares and differ on one of four shared items."""
+    with Store.open(workspace, "alice") as store:
+        run = max(store.fetch_runs(), key=lambda each: each.n_items).run
+        sharing = ShareOptions(("alice", "bob"), overlap=4)
+        request = QueueRequest("pilot", View(runs=(run,)), 24, "official", sharing)
+        write_queue(workspace, store.create_queue(request))
+    for who, doubted in (("alice", "live_simple_0-0-0"), ("bob", "simple_python_1")):
+        with Store.open(workspace, who) as store:
+            reviewer = Reviewer(store, Journal(workspace, who))
+            reviewer.queue = "pilot"
+            for row in store.fetch_page(View(queue="pilot"), 0, 24):
+                reviewer.review(row.item, Annotation(verdict=bool(row.official) or row.id == doubted))
+
+
 async def draw(picture: Picture, workspace: Workspace) -> str:
-    app = FcreviewApp(Session(workspace, "alice"), View(), picture.item)
+    if picture.is_sampled:
+        review_sample(workspace)
+    options = WorkspaceOptions([workspace.parent_folder])
+    commands = build_command_service(WorkspaceSession(workspace, "alice", options=options))
+    services = ReportServices(lambda *_: "", lambda _: sys.exit("no export in a picture"), commands)
+    app = FcreviewApp(Session(workspace, "alice", services=services), View(), picture.item)
     async with app.run_test(size=picture.size) as pilot:
         for key in (None, *picture.keys):
             if key:

@@ -260,7 +260,8 @@ def _render_cells(block: Table, row: TableRow) -> Iterator[str]:
             text = _format_number(cell) if at in block.right else _escape_text(cell)
             if block.heat_from and at >= block.heat_from and cell != UNKNOWN:
                 text = f'<span class="chip h{min(max(int(float(cell) / 10), 0), 10)}">{text}</span>'
-            yield f'<td{_cell_class(block, at)} data-head="{_escape_text(block.heads[at])}">{text}</td>'
+            head = _escape_text(block.heads[at]).replace("_", "_&#8203;")  # a name breaks after an underscore
+            yield f'<td{_cell_class(block, at)} data-head="{head}">{text}</td>'
 
 
 def _render_graphic(graphic: Bar | Whisker | None) -> str:

@@ -280,13 +280,13 @@ def expected_line(values: Mapping[str, str], run: RunRow, sample: RunSample | No
     if not size or size > run.n_items:
         return ()
     estimate = sample.estimate if sample is not None else None
-    left = 1 - size / run.n_items
-    if estimate is not None and sample is not None and sample.decided:
-        known = sample.decided
-        points = 50 * (estimate.high - estimate.low) * sqrt(known / (known + size))
+    if estimate is not None and sample is not None and 0 < sample.decided < run.n_items:
+        known, all_items = sample.decided, run.n_items
+        share = max(1 / (known + size) - 1 / all_items, 0) / (1 / known - 1 / all_items)
+        points = 50 * (estimate.high - estimate.low) * sqrt(share)
         interval = f"about {symbols().plus_minus} {points:.0f} points"
     else:
-        points = 100 * Z95 * sqrt(0.25 / size * left)
+        points = 100 * Z95 * sqrt(0.25 / size * (1 - size / run.n_items))
         interval = f"at most {symbols().plus_minus} {points:.0f} points"
     shared = min(_parse_count(values.get("overlap", "")) or 0, size)
     each = ""

@@ -405,7 +405,7 @@ def next_actions(overview: Overview) -> list[NextAction]:
     if overview.n_suspects:
         text, facts = f"Check {format_count(overview.n_suspects, 'suspect golden answer')}", ""
         if overview.n_suspects > MANY_SUSPECTS:
-            text, facts = "Check suspect golden answers", f"{overview.n_suspects:,}, most likely first"
+            text, facts = "Check suspect golden answers", f"{overview.n_suspects:,}"
         actions.append(NextAction("overview.suspects", text, facts))
     if len(overview.runs) > 1 and not overview.blind:
         actions.append(NextAction("overview.compare", "Compare two runs"))

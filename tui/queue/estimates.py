@@ -139,7 +139,7 @@ def accuracy_lines(
     fixed = 10 + 24 + needed_cells
     size = max(12, min(longest, 34, cells - fixed))
     bar_cells = cells - fixed - size - 2
-    bar_cells = min(bar_cells, 44) if bar_cells >= MIN_BAR_CELLS else 0
+    bar_cells = bar_cells if bar_cells >= MIN_BAR_CELLS else 0
     mark = f"{symbols().official} official  {symbols().point} estimated"
     middle = f"  {truncate(mark, bar_cells):{bar_cells}}" if bar_cells else ""
     heading = f"{pad('run', size)}{'official':>10}  {'estimated, 95 % CI':22}{middle}{needed:>{needed_cells}}"

@@ -345,7 +345,7 @@ def progress_line(name: str, done: int, total: int, cells: int) -> Line:
 
 def score_lines(overview: Overview, runs: Sequence[RunRow], cells: int) -> list[Line]:
     """Return a heading and a line for each run: official and corrected score, and the estimate with its interval."""
-    has_estimates = any(overview.estimates.values())
+    has_estimates = bool(overview.sampled_runs)
     fixed = 36 if has_estimates else 21
     labels = label_runs(overview.runs)
     longest = max((display_width(labels[run.run]) for run in runs), default=0)
@@ -359,6 +359,9 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], cells: int) -> list[
         line: list[StyledText] = [(name, ""), (official.rjust(10), ""), (corrected.rjust(10), "strong")]
         if (estimate := overview.estimates.get(run.run)) is not None:
             line += _estimate_cells(estimate, run, bar_cells)
+        elif run.run in overview.sampled_runs:
+            is_read = run.run in overview.estimates
+            line.append((f"  {symbols().none if is_read else symbols().ellipsis}", "dim"))
         lines.append(tuple(line))
     return lines
 

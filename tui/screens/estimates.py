@@ -56,7 +56,6 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     CSS = """
     EstimatesScreen #accuracy-panel { height: auto; }
     EstimatesScreen #below { height: 1fr; }
-    EstimatesScreen #form { max-height: 100%; height: 1fr; }
     EstimatesScreen.-small #below { layout: vertical; }
     EstimatesScreen.-small #sample-panel { height: auto; }
     """
@@ -206,6 +205,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._draw_form_lines()
 
     def _draw_form_lines(self) -> None:
+        self._form.styles.max_height = max(self.query_one("#form-panel").size.height - 2, 1)
         run = self._run
         expected = expected_line(self._form.values, run, self._sample) if run is not None else ()
         self.query_one("#expected", LineBar).show(((" ", ""), *expected))

@@ -240,7 +240,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """Return the runs whose lines are in sight in one of the lists."""
         runs: dict[int, RunRow] = {}
         for name in ("scores", "runs"):
-            top, height = int(self._list(name).scroll_offset.y), self._list(name).size.height
+            top = int(self._list(name).scroll_offset.y)
+            height = self._list(name).size.height or MAX_RUN_LINES  # 0 before the first layout
             runs |= {run.run: run for run in self._runs[top : top + height]}
         return list(runs.values())
 
@@ -316,7 +317,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         review_rows = 6 if self.size.height >= 40 else 4
         self._show_list("reviews", lines, review_rows)
         self.query_one("#reviews-panel", Panel).set_title("3 Review")
-        has_estimates = any(overview.estimates.values())
+        has_estimates = bool(overview.sampled_runs)
         facts = "95 % confidence intervals" if has_estimates else format_count(len(self._runs), "run")
         heading, *scores = score_lines(overview, self._runs, self._inner_width("scores"))
         self.query_one("#scores-heading", LineBar).show(((" ", ""), *heading))

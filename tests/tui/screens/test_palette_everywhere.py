@@ -195,7 +195,7 @@ async def test_a_colon_is_typed_in_text_fields(app: Any, settled: Any) -> None:
             assert isinstance(app.screen, QueueScreen), place
 
 
-@pytest.mark.parametrize("place", ["overview", "clusters", "help"])
+@pytest.mark.parametrize("place", ["overview", "clusters", "help", _slow("estimates")])
 async def test_hostile_ids_and_models_are_literal_there(make_app: Any, settled: Any, place: str) -> None:
     hostile = [FAILING | {"id": each} for each in HOSTILE]
     app = make_app(runs={"maple[/b]": hostile, "birch[red]\x1b[2J": hostile})

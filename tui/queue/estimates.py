@@ -220,6 +220,8 @@ def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str
         command = f"fcreview open PATH --annotator {name}"
         return make_line(sanitize(f"{name} has {format_count(left, 'item')} left and reviews with: {command}"))
     estimate = sample.estimate
+    if sum(each.items for each in sample.outcomes) > MAX_ESTIMATED_ITEMS:
+        return make_line(f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate it{hint('estimates.metrics')}")
     if estimate is None:
         return make_line("No estimate: the sample does not cover all items of the run", "warn")
     if estimate.needed:

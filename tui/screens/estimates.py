@@ -99,7 +99,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             (*self._session.folder_names, "estimates"), ((sanitize(self._session.annotator), "people"),)
         )
         self._list.focus()
-        self.watch(self._list, "cursor", self._show_run, init=False)
+        self.watch(self._list, "cursor", self._on_cursor_moved, init=False)
         self._load()
 
     @property
@@ -124,7 +124,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     @work(exclusive=True, group="estimates")
     async def _load(self) -> None:
-        """Read the runs, then the sample of each sampled run, the run under the cursor first."""
+        """Read the runs and which of them are sampled."""
         await self._session.query(lambda store: store.refresh_reviews())
         scope = self._view.runs
         runs = [
@@ -142,17 +142,24 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._unread = overview.sampled_runs
         self._list.cursor = next((at for at, row in enumerate(self._runs) if row.run == here), 0)
         self._draw()
-        for row in sorted(self._runs, key=lambda row: row.run != here):
-            if row.run in self._unread:
-                await self._read_sample(row)
-                self._draw()
+        self._read_samples()
 
-    async def _read_sample(self, row: RunRow) -> None:
-        try:
-            self._samples[row.run] = await self._session.query_in_background(partial(read_run_sample, row))
-        except FcreviewError as error:
-            self._message = make_line(sanitize(str(error)), "bad")
-        self._unread -= {row.run}
+    @work(exclusive=True, group="samples")
+    async def _read_samples(self) -> None:
+        """Read the samples of the run under the cursor, then of the other runs in sight."""
+        top = int(self._list.scroll_offset.y)
+        rows = [*filter(None, [self._run]), *self._runs[top : top + MAX_RUN_LINES]]
+        for row in rows:
+            if row.run not in self._unread:
+                continue
+            try:
+                sample = await self._session.query_in_background(partial(read_run_sample, row))
+            except FcreviewError as error:
+                self._message = make_line(sanitize(str(error)), "bad")
+                sample = RunSample(row.run)
+            self._samples[row.run] = sample
+            self._unread -= {row.run}
+            self._draw()
 
     # -- drawing
 
@@ -175,6 +182,10 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self.query_one("#accuracy-panel", Panel).set_title("Accuracy", f"target {symbols().plus_minus} 2 points")
         self._draw_run()
         self._show_run()
+
+    def _on_cursor_moved(self) -> None:
+        self._show_run()
+        self._read_samples()
 
     def _show_run(self) -> None:
         self._draw_run()

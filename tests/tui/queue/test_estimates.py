@@ -31,7 +31,7 @@ RUNS = [
     run_row("gpt-4o", run=1, n_items=2070, official_pass=1492, official_known=2070),
     run_row("maple-8b", run=2, n_items=100, official_known=99),
 ]
-KEYS = {"estimates.draw": "enter", "estimates.review": "r", "estimates.adjudicate": "x"}
+KEYS = {"estimates.draw": "enter", "estimates.review": "r", "estimates.adjudicate": "x", "estimates.metrics": "m"}
 
 
 def progress(annotator: str, done: int, total: int = 50) -> QueueProgress:
@@ -84,6 +84,7 @@ def test_what_to_do_next_follows_the_state_of_the_sample() -> None:
         for each in (
             undrawn, replace(sample(), queues=[progress("alice", 20)]), sample(), waiting, solved,
             replace(solved, estimate=replace(ESTIMATE, needed=0)), replace(solved, estimate=None),
+            replace(solved, outcomes=[OutcomeCounts(True, 30_000, 9, 9, 0, 0)]),
         )
     ]  # fmt: skip
     assert said == [
@@ -94,6 +95,7 @@ def test_what_to_do_next_follows_the_state_of_the_sample() -> None:
         "64 more labels narrow the interval to ± 2 points: press enter",
         "The interval is within ± 2 points",
         "No estimate: the sample does not cover all items of the run",
+        "The run has more than 20,000 items. Estimate it: press m",
     ]
 
 

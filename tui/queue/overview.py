@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fcreview.matching.clusters import BY_ERROR_TYPE, ClusterGroup, group_clusters
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import describe_error_type, format_count
-from fcreview.stats.estimation import PassRateEstimate
 from fcreview.store.queries.run_lists import SORT_KEYS, search_runs, sort_runs
 from fcreview.store.queues.queue_file import RUN_KEY_FIELDS, QueueError, ShareProgress, queue_names, read_queue
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
-from fcreview.store.store import Store
 from fcreview.tui.queue.columns import short_ids
 from fcreview.tui.queue.difference import fit_difference, split_difference
 from fcreview.tui.queue.header import join_run_titles, label_runs, sum_rates
@@ -34,6 +32,10 @@ from fcreview.tui.text.lines import (
     truncate_middle,
 )
 from fcreview.tui.text.theme import symbols
+
+if TYPE_CHECKING:
+    from fcreview.stats.estimation import PassRateEstimate
+    from fcreview.store.store import Store
 
 MAX_REASONS = 60
 """Largest number of reasons that are listed."""
@@ -93,7 +95,7 @@ class Overview:
 
 # -- reading
 
-OverviewReader = Callable[[Overview, View, Store], Overview]
+OverviewReader = Callable[[Overview, View, "Store"], Overview]
 """Function that reads a part of the overview from the store."""
 
 
@@ -321,6 +323,21 @@ def review_lines(overview: Overview, cells: int) -> list[Line]:
     if overview.n_disagreements:
         lines.append(make_line(format_count(overview.n_disagreements, "open disagreement"), "disputed"))
     return lines
+
+
+def review_facts(overview: Overview) -> str:
+    """Return how many labels of the queue files are given. Empty without queue files."""
+    shares = [each.share for each in overview.queues or ()]
+    done, total = sum(share.done for share in shares), sum(share.total for share in shares)
+    return f"{done:,} of {format_count(total, 'label')}" if shares else ""
+
+
+def queues_complete(overview: Overview) -> str:
+    """Return how many queue files are reviewed completely. Empty without queue files."""
+    queues = overview.queues or ()
+    names = {each.queue for each in queues}
+    open_names = {each.queue for each in queues if each.share.done < each.share.total}
+    return f"{len(names - open_names)} of {format_count(len(names), 'queue')} complete" if names else ""
 
 
 def queue_progress_line(progress: QueueProgress, cells: int) -> Line:

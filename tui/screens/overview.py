@@ -36,11 +36,13 @@ from fcreview.tui.queue.overview import (
     next_actions,
     next_lines,
     own_queue,
+    queues_complete,
     read_progress,
     read_reasons,
     read_suspects,
     reason_lines,
     reasons_facts,
+    review_facts,
     review_lines,
     run_table,
     runs_facts,
@@ -124,8 +126,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     """
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
-    def __init__(self, session: Session, view: View, *, blind: bool) -> None:
+    def __init__(self, session: Session, view: View, runs: Sequence[RunRow] = (), *, blind: bool) -> None:
+        """Create the overview. `runs`: the runs of the view if they were just read."""
         super().__init__(classes="-blind" if blind else None)
+        self._first_runs = runs
         self._session, self._view = session, view
         self._overview = Overview((), session.annotator, blind)
         self._runs: Sequence[RunRow] = ()
@@ -198,7 +202,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     async def _load(self) -> None:
         """Read what is quick first. Each part is shown as soon as it is read."""
         scope = self._view.runs
-        runs = [run for run in await self._loader.load_runs() if not scope or run.run in scope]
+        runs, self._first_runs = self._first_runs, ()
+        if not runs:
+            runs = [run for run in await self._loader.load_runs() if not scope or run.run in scope]
         blind = self._overview.blind
         self._runs = self._arrangement.arrange(runs)
         self._update(Overview(runs, self._session.annotator, blind))
@@ -282,7 +288,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     def _draw_top(self) -> None:
         path = (*self._session.folder_names, "overview")
-        self.query_one(TopLine).show_path(path, ((sanitize(self._session.annotator), "people"),))
+        complete = queues_complete(self._overview)
+        facts: Line = ((f"{complete}   ", "dim"),) if complete else ()
+        self.query_one(TopLine).show_path(path, (*facts, (sanitize(self._session.annotator), "people")))
 
     def _inner_width(self, name: str) -> int:
         """Return the width of a list for its lines, without the cursor column."""
@@ -316,7 +324,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         lines = review_lines(overview, self._inner_width("reviews"))
         review_rows = 6 if self.size.height >= 40 else 4
         self._show_list("reviews", lines, review_rows)
-        self.query_one("#reviews-panel", Panel).set_title("3 Review")
+        self.query_one("#reviews-panel", Panel).set_title("3 Review", review_facts(overview))
         has_estimates = bool(overview.sampled_runs)
         facts = "95 % confidence intervals" if has_estimates else format_count(len(self._runs), "run")
         heading, *scores = score_lines(overview, self._runs, self._inner_width("scores"))

@@ -6,6 +6,7 @@ clusters, and `SplitView` shows the item under the cursor on a wide screen.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from math import inf
@@ -18,7 +19,7 @@ from textual.binding import BindingType
 from textual.reactive import Reactive
 from textual.widget import Widget
 
-from fcreview.store.rows import View
+from fcreview.store.rows import RunRow, View
 from fcreview.tui.actions import QUEUE_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, make_bindings, welcome_message
 from fcreview.tui.queue.state import CursorPosition, QueueLevels, QueuePosition, QueueState
@@ -144,7 +145,7 @@ class QueueScreen(GuardedScreen[None]):
     def on_queue_pane_runs_loaded(self, loaded: QueuePane.RunsLoaded) -> None:
         opens, self._opens_overview = self._opens_overview, False
         if opens and loaded.count > 1 and self.app.screen is self:
-            self.action_overview()
+            self.app.push_screen(self.make_overview(self._menus.runs or ()), self._leave_overview)
         elif self._session.shows_welcome and self.app.screen is self:
             self._session.shows_welcome = False
             self.pane.show_message(welcome_message(self.app))
@@ -152,10 +153,11 @@ class QueueScreen(GuardedScreen[None]):
     def action_overview(self) -> None:
         self.app.push_screen(self.make_overview(), self._leave_overview)
 
-    def make_overview(self) -> OverviewScreen:
+    def make_overview(self, runs: Sequence[RunRow] = ()) -> OverviewScreen:
+        """Return the overview. `runs`: the runs if they were just read."""
         from fcreview.tui.screens.overview import OverviewScreen
 
-        return OverviewScreen(self._session, View(runs=self.state.scope), blind=self.state.blind)
+        return OverviewScreen(self._session, View(runs=self.state.scope), runs, blind=self.state.blind)
 
     def _leave_overview(self, choice: OverviewChoice | None) -> None:
         if choice is None:

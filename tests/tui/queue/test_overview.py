@@ -18,7 +18,9 @@ from fcreview.tui.queue.overview import (
     list_categories,
     next_actions,
     own_queue,
+    queues_complete,
     reason_lines,
+    review_facts,
     review_lines,
     run_table,
     runs_facts,
@@ -132,6 +134,8 @@ def test_next_actions_start_with_disagreements() -> None:
         "Check 6 suspect golden answers",
         "Compare two runs",
     ]
+    assert review_facts(overview) == "2 of 15 labels" and queues_complete(overview) == "0 of 2 queues complete"
+    assert not review_facts(replace(overview, queues=None)) and not queues_complete(replace(overview, queues=[]))
     assert own_queue(overview) == "judge"
     drawn = replace(overview, sampled_runs=frozenset({1}), estimates={1: PassRateEstimate(0.7, 0.6, 0.8, 64)})
     assert next_actions(drawn)[3].text == "See estimated accuracy", "reviews come before more labels"

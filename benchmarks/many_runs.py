@@ -80,7 +80,7 @@ def open_it(results: Path) -> None:
 
     The runs are opened by path, so that every query names each run by number.
     """
-    keys = (("o", "by corrected"), ("f", "simple_python_"), ("c", "share"), ("escape", "simple_python_"))
+    keys = (("o", "by corrected"), ("f", "simple_python_"), ("c", "share"), ("q", "first diff"))
     with Terminal([FCREVIEW, "open", str(results)], 120, 34) as terminal:
         runs = terminal.wait_for("synthetic")
         print(f"  runs               {runs:6.2f} s on the clock")

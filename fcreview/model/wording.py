@@ -140,6 +140,21 @@ _MEANINGS = {
     "model did not report what is missing or wrong in the question": "error_detection",
     "model did not name the wrong argument": "error_correction",
     "reply has no label of the golden reply": "no_overlap",
+    "scorer did not accept the answer": "incorrect",
+    "answer has partial credit only": "partial",
+    "model gave no answer": "no_answer",
+    "a call's arguments are not JSON": "invalid_arguments",
+    "a limit of the run stopped the model": "limit",
+    "reply was cut off or withheld": "stopped",
+    "a tool reported an error": "tool_error",
+    "task compares a typed value with its text; BFCL passes it": "task:typed_value",
+    "task compares objects whole; BFCL passes it": "task:object_value",
+    "task counts a call that BFCL cannot decode": "task:undecodable_call",
+    "task accepts whole numbers in a list of floats": "task:number_in_list",
+    "task accepts a typed value for source text": "task:typed_reply",
+    "task accepts a default value": "task:default_value",
+    "task accepts another spelling of a name": "task:name_spelling",
+    "task's rules differ from those of BFCL": "task:other",
 }
 """Meaning -> error types of all benchmarks, separated by commas."""
 _ERROR_TYPES = {error_type: meaning for meaning, types in _MEANINGS.items() for error_type in types.split(", ")}

@@ -84,10 +84,16 @@ class AlignedRuns:
 
 
 def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
-    """Match items that have the same key and question. Repeated items of a run are matched in order."""
+    """Match items that have the same key and question. Repeated items of a run are matched in order.
+
+    The versions of runs may differ, and so may their benchmarks: a log of another program can contain BFCL items.
+    """
     question_keys = {outcome.question_key for run in runs for outcome in run}
     generations = tuple(dict.fromkeys(outcome.question_key.generation for run in runs for outcome in run))
-    match_keys = {key: key._replace(generation="") if len(generations) > 1 else key for key in question_keys}
+    ignored = {"generation": ""} if len(generations) > 1 else {}
+    if len({key.benchmark for key in question_keys}) > 1:
+        ignored["benchmark"] = ""
+    match_keys = {key: key._replace(**ignored) for key in question_keys}
     questions: defaultdict[QuestionKey, dict[str, None]] = defaultdict(dict)
     for run in runs:
         for outcome in run:

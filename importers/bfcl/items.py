@@ -206,10 +206,10 @@ def _fill_single_turn(
         verdict = Verdict("rule", evaluation.valid, "item", "correct", evaluation.error_type, rationale, by)
         item.verdicts.append(verdict)
     if item.official is False or evaluation.valid is False or (item.official is None and evaluation.valid is None):
-        _set_first_difference(item, item.pairs, evaluation)
+        set_first_difference(item, item.pairs, evaluation)
 
 
-def _set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluation | None) -> None:
+def set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluation | None) -> None:
     """Set the location and text of the item's first error, from the checker or else from the pairs.
 
     A reply that could not be decoded has no location, so that all such items form one cluster.
@@ -259,9 +259,9 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
             pairs = [pair for pair in pairs if pair.turn == failing]
         elif item.error_type in WHOLE_ITEM_ERRORS:
             pairs = []
-        _set_first_difference(item, pairs, None)
+        set_first_difference(item, pairs, None)
     elif item.official is None:
-        _set_first_difference(item, pairs, None)
+        set_first_difference(item, pairs, None)
 
 
 def make_degraded_item(context: CategoryContext, inputs: ItemInputs, reason: str) -> Item:

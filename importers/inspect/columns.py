@@ -47,6 +47,7 @@ class ScoreColumn:
 class EpochValue:
     """The value of one score in one epoch of a sample."""
 
+    item: str
     sample: str
     value: Any
     metadata: Mapping[str, Any]

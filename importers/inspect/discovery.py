@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common.jsonl import read_first_record
 from fcreview.importers.inspect.log import UnreadableLog, is_log, log_age, read_eval_fields
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
@@ -21,6 +22,8 @@ LOG_SUFFIXES = (".eval", ".json")
 SHARDS_SUFFIX = ".shards"
 _INDEX_FILES = frozenset({"logs.json", "listing.json", "eval-set.json"})
 """Files of a log folder that are no logs."""
+BFCL = "bfcl"
+"""Task whose samples are joined with the BFCL dataset."""
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
 MAX_LISTED_ATTEMPTS = 3
 
@@ -100,13 +103,15 @@ def task_name(fields: dict[str, Any]) -> str:
     return _UNSAFE.sub("", str(name or "unknown task")).rpartition("/")[2] or "unknown task"
 
 
-def _make_plan(attempts: Sequence[FoundLog], dataset_folders: Sequence[Path]) -> RunPlan:  # noqa: ARG001
+def _make_plan(attempts: Sequence[FoundLog], dataset_folders: Sequence[Path]) -> RunPlan:
     log = attempts[-1]
     fields, path = log.fields, log.paths[0]
     place = path if len(log.paths) == 1 else _shards_folder(path) or path
     model = _UNSAFE.sub("", str(fields.get("model") or "unknown model"))
     run = Run("inspect", task_name(fields), "en", model, str(place), needs_dataset=False)
     plan = RunPlan(run, log.paths, reason="an Inspect log: an archive or object with `eval`", needs_scores=False)
+    if run.generation == BFCL:
+        _attach_bfcl_dataset(plan, fields, dataset_folders)
     older = [part.paths[0].name for part in attempts[:-1]]
     if older:
         names = ", ".join(older[-MAX_LISTED_ATTEMPTS:])
@@ -114,3 +119,22 @@ def _make_plan(attempts: Sequence[FoundLog], dataset_folders: Sequence[Path]) ->
         what = f"earlier logs of the same task were skipped: {names}. Open a log by its name to import it"
         plan.issues.append(ImportIssue(str(path), None, what, severity="notice"))
     return plan
+
+
+def _attach_bfcl_dataset(plan: RunPlan, fields: dict[str, Any], dataset_folders: Sequence[Path]) -> None:
+    """Find the BFCL dataset as for a run of BFCL itself. A log needs none, so a missing dataset is no issue."""
+    from fcreview.importers.bfcl.discovery import CategoryFiles, attach_dataset, walk_folders
+    from fcreview.importers.inspect.bfcl_task import categories_of
+
+    dataset = fields.get("dataset")
+    names = categories_of(dataset.get("sample_ids") if isinstance(dataset, dict) else None)
+    if not names:
+        return
+    search = RunPlan(Run("bfcl", "V4", "en", plan.run.model, plan.run.path), plan.results)
+    search.importer_data = {name: CategoryFiles() for name in names}
+    named = [folder for root in dataset_folders for folder in walk_folders(root)]
+    attach_dataset(search, named, [], read_first_record)
+    plan.importer_data = {
+        name: files.dataset_files[0] for name, files in search.importer_data.items() if files.dataset_files
+    }
+    plan.data, plan.run.dataset = search.data, search.run.dataset

@@ -165,6 +165,14 @@ def compute_metric(spec: MetricSpec, scores: Sequence[ReducedScore]) -> float | 
     raise NotRecomputable(spec.name)
 
 
+def select_group(spec: MetricSpec, scores: Sequence[ReducedScore]) -> list[ReducedScore]:
+    """Return the scores that a metric is about: those of its group, or all."""
+    key, template = str(spec.params.get("group_key")), str(spec.params.get("name_template") or "{group_name}")
+    if not spec.is_grouped or spec.name == spec.params.get("all_label", "all"):
+        return list(scores)
+    return [s for s in scores if template.replace("{group_name}", str(s.metadata.get(key))) == spec.name]
+
+
 def group_names(params: Mapping[str, Any], scores: Sequence[ReducedScore]) -> list[str]:
     """Return the names of the values of a grouped metric, in the order in which Inspect records them."""
     key, template = str(params.get("group_key")), str(params.get("name_template") or "{group_name}")

@@ -58,8 +58,8 @@ def add_score_verdicts(
     _set_error_type(item, sample, by_scorer.get(log.primary or ""), conversation)
     for name, score in scores.items():
         item.extra.recorded_reviews += [_recorded_review(name, edit, log) for edit in score.edits]
-    if item.official is None and item.judge is None:
-        item.rule_note = UNSCORED_NOTE if not by_scorer else item.rule_note
+    if not by_scorer and item.rule is None and item.rule_note is None:
+        item.rule_note = UNSCORED_NOTE
 
 
 def _add_score(item: Item, name: str, state: ScoreState, log: LogScores) -> None:
@@ -105,13 +105,16 @@ def _set_error_type(
     item: Item, sample: Mapping[str, Any], score: SampleScore | None, conversation: Conversation
 ) -> None:
     """Set the kind of failure, and the first difference from the target, of a failing item."""
-    verdict = item.official if item.official is not None else item.judge
-    if verdict is not False:
+    passed = item.official if item.official is not None else item.judge
+    if passed is not False:
         return
     item.error_type = _failure_kind(sample, score, conversation)
-    main = next((each for each in item.verdicts if (each.target, each.criterion) == (ITEM, CORRECT)), None)
-    if main is not None:
-        main.error_type = item.error_type
+    source = "official" if item.official is not None else "judge"
+    main = (v for v in item.verdicts if (v.source, v.target, v.criterion) == (source, ITEM, CORRECT))
+    for verdict in main:
+        verdict.error_type = item.error_type
+    if item.first_difference is not None:
+        return
     state = score.official if score is not None else None
     answer = state.answer if state is not None and state.answer is not None else item.extra.final_answer
     accepted = item.extra.accepted_answers

@@ -6,7 +6,9 @@ or 0, in the form of the recorded value. All other scores keep their values.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fcreview.importers.inspect.columns import (
@@ -19,14 +21,29 @@ from fcreview.importers.inspect.columns import (
     load_figures,
     reduce_column,
 )
-from fcreview.importers.inspect.figures import MetricSpec, NotRecomputable, ReducedScore
+from fcreview.importers.inspect.figures import MetricSpec, NotRecomputable, select_group
 from fcreview.importers.inspect.scores import to_verdict, value_for_verdict
 from fcreview.model.item import Run
-from fcreview.model.metric import Metric, MetricUnit, ScoredItem, metrics_by_category
+from fcreview.model.metric import Metric, MetricUnit, ScoredItem, metrics_by_category, pass_rate_metric
 from fcreview.model.review import CORRECT, ITEM_CORRECT
 
 AS_RECORDED = "as recorded in the log; not recomputed"
+MISSING = object()
+"""Value of a score for which the source has no verdict."""
+RECOMPUTED_TABLE = "recomputed verdicts"
 WITH_EDITS = "after the edits in the log"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnValues:
+    """Values of one scorer by the verdicts of one source."""
+
+    known: Sequence[EpochValue]
+    """Values of the samples for which the source has all verdicts."""
+    complete: Sequence[EpochValue]
+    """Values that a complete source would have. Only their number and their groups count."""
+    is_recorded: bool
+    """Whether `known` are the values that the log recorded."""
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
@@ -35,7 +52,18 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     metrics = list(_column_metrics(items, figures, is_edited=False)) if figures.columns else []
     if any("edited" in item.metadata for item in items):
         metrics += _column_metrics(items, figures, is_edited=True)
-    return metrics or metrics_by_category(items)
+    return [*(metrics or metrics_by_category(items)), *_recomputed_metrics(items)]
+
+
+def _recomputed_metrics(items: Sequence[ScoredItem]) -> Iterator[Metric]:
+    """Yield the pass rate of the items with a recomputed verdict, and the causes for which the two verdicts differ."""
+    checked = [item for item in items if item.metadata.get("is_recomputed") is True]
+    if not checked:
+        return
+    yield pass_rate_metric(RECOMPUTED_TABLE, "items with a recomputed verdict", checked)
+    causes = Counter(str(cause) for item in checked if (cause := item.metadata.get("cause")))
+    for cause, count in causes.most_common():
+        yield Metric(RECOMPUTED_TABLE, f"verdicts differ: {cause}", count, "count", level=1)
 
 
 def _column_metrics(items: Sequence[ScoredItem], figures: LogFigures, *, is_edited: bool) -> Iterator[Metric]:
@@ -43,37 +71,28 @@ def _column_metrics(items: Sequence[ScoredItem], figures: LogFigures, *, is_edit
         if is_edited and not any(column.scorer in _mapping(item.metadata.get("edited")) for item in items):
             continue
         if is_edited:
-            values: list[EpochValue] | None = list(edited_values(items, column.scorer))
-            is_recorded = True
+            edited = list(edited_values(items, column.scorer))
+            values = ColumnValues(edited, edited, is_recorded=True)
         else:
-            values = official_values(items, column.scorer, figures)
-            is_recorded = values is not None and values == list(recorded_values(items, column.scorer))
+            values = source_values(items, column.scorer, figures)
         table = f"{column.title} · {WITH_EDITS}" if is_edited else column.title
-        for each in expand_column(column, values or ()):
-            yield from _metrics_of(each, values, table, is_recorded=is_recorded)
+        for each in expand_column(column, values.complete):
+            yield from _metrics_of(each, values, table)
 
 
-def _metrics_of(
-    column: ScoreColumn, values: Sequence[EpochValue] | None, table: str, *, is_recorded: bool
-) -> Iterator[Metric]:
-    reduced: list[ReducedScore] = []
-    is_known = values is not None
-    if values is not None:
-        try:
-            reduced = reduce_column(column, values)
-        except NotRecomputable:
-            is_known = False
-    n = sum(score.value is not None for score in reduced)
-    for spec in expand_metrics(column, reduced):
+def _metrics_of(column: ScoreColumn, values: ColumnValues, table: str) -> Iterator[Metric]:
+    try:
+        reduced, complete = (reduce_column(column, each) for each in (values.known, values.complete))
+        is_known = True
+    except NotRecomputable:
+        reduced, complete, is_known = [], [], False
+    for spec in expand_metrics(column, complete):
         value, has_rule = compute_or_none(spec, reduced) if is_known else (None, False)
         note = ""
-        if is_recorded and (not has_rule or not values):
+        if values.is_recorded and (not has_rule or not values.known):
             value, note = spec.recorded, AS_RECORDED
-        level = int(spec.is_grouped)
-        yield Metric(
-            table, spec.key, value, _unit(spec), level, note, n if values is not None else 0,
-            len(reduced) or None, "samples",
-        )  # fmt: skip
+        n, total = (sum(s.value is not None for s in select_group(spec, each)) for each in (reduced, complete))
+        yield Metric(table, spec.key, value, _unit(spec), int(spec.is_grouped), note, n, total or None, "samples")
 
 
 def recompute(column: ScoreColumn, values: Sequence[EpochValue]) -> Iterator[tuple[MetricSpec, float | None]]:
@@ -109,29 +128,48 @@ def edited_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[EpochVal
             yield _epoch_value(item, edited.get(scorer, scores.get(scorer)))
 
 
-def official_values(items: Sequence[ScoredItem], scorer: str, figures: LogFigures) -> list[EpochValue] | None:
+def source_values(items: Sequence[ScoredItem], scorer: str, figures: LogFigures) -> ColumnValues:
     """Return the values of a score with the verdicts of the items' source.
 
-    Returns None if the source lacks verdicts on items that have this score, so that its figures are unknown.
+    A sample without a verdict of the source in one of its epochs is left out of the known values.
     """
-    values: list[EpochValue] = []
+    recorded = list(recorded_values(items, scorer))
+    if scorer != figures.primary:
+        values = [
+            _epoch_value(item, _reviewed_part(item, scorer, item.metadata["scores"][scorer]))
+            for item in items if scorer in _mapping(item.metadata.get("scores"))
+        ]  # fmt: skip
+        return ColumnValues(values, values, values == recorded)
+    values, unknown = [], set[str]()
     for item in items:
         scores = _mapping(item.metadata.get("scores"))
-        recorded = scores.get(scorer)
-        if scorer != figures.primary:
-            if scorer in scores:
-                values.append(_epoch_value(item, _reviewed_part(item, scorer, recorded)))
-            continue
-        override = item.overrides.get(ITEM_CORRECT)
-        verdict = override if isinstance(override, bool) else None if figures.is_judged else item.valid
-        expected = to_verdict(recorded)
-        if verdict is None and expected is not None and not figures.is_judged:
-            return None
-        if verdict is not None and verdict is not expected and (expected is not None or override is not None):
-            values.append(_epoch_value(item, value_for_verdict(recorded, verdict)))
-        elif scorer in scores:
-            values.append(_epoch_value(item, _reviewed_part(item, scorer, recorded)))
-    return values
+        value = _main_value(item, scores.get(scorer), figures)
+        if value is MISSING:
+            unknown.add(_sample_name(item))
+        if scorer in scores or (value is not None and value is not MISSING):
+            values.append(_epoch_value(item, None if value is MISSING else value))
+    known = [each for each in values if each.sample not in unknown]
+    # The samples that count are those with a value in the log or by a review.
+    complete = [each if each.sample not in unknown else own for each, own in _pair(values, recorded)]
+    return ColumnValues(known, complete, known == recorded)
+
+
+def _pair(values: Sequence[EpochValue], recorded: Sequence[EpochValue]) -> Iterator[tuple[EpochValue, EpochValue]]:
+    """Yield each value with the recorded one of the same epoch, or with itself if there is none."""
+    rest = {each.item: each for each in recorded}
+    return ((each, rest.get(each.item, each)) for each in values)
+
+
+def _main_value(item: ScoredItem, recorded: Any, figures: LogFigures) -> Any:
+    """Return the value of the main score by the item's verdict, or MISSING if the source gives none."""
+    override = item.overrides.get(ITEM_CORRECT)
+    verdict = override if isinstance(override, bool) else None if figures.is_judged else item.valid
+    expected = to_verdict(recorded)
+    if verdict is None and expected is not None and not figures.is_judged:
+        return MISSING
+    if verdict is not None and verdict is not expected and (expected is not None or override is not None):
+        return value_for_verdict(recorded, verdict)
+    return _reviewed_part(item, figures.primary or "", recorded)
 
 
 def _reviewed_part(item: ScoredItem, scorer: str, recorded: Any) -> Any:
@@ -150,9 +188,12 @@ def _override(item: ScoredItem, criterion: str, recorded: Any) -> Any:
     return new if isinstance(new, (int, float)) else recorded
 
 
+def _sample_name(item: ScoredItem) -> str:
+    return str(item.metadata.get("sample", item.id))
+
+
 def _epoch_value(item: ScoredItem, value: Any) -> EpochValue:
-    metadata = item.metadata
-    return EpochValue(str(metadata.get("sample", item.id)), value, _mapping(metadata.get("metadata")))
+    return EpochValue(item.id, _sample_name(item), value, _mapping(item.metadata.get("metadata")))
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -32,16 +32,21 @@ class Conversation:
         item.question = item.question or first_question(self.messages)
 
 
-def build_conversation(messages: Any) -> Conversation:
-    """Build the conversation. A turn begins with a user message after a reply. Each reply is a step."""
+def build_conversation(messages: Any, *, every_user_message: bool = False) -> Conversation:
+    """Build the conversation. A turn begins with a user message after a reply. Each reply is a step.
+
+    With `every_user_message`, each user message but the first begins a turn.
+    """
     found = Conversation()
-    turn, step, index, n_steps = 0, -1, 0, 0
+    turn, step, index, n_steps, n_users = 0, -1, 0, 0, 0
     for message in messages if isinstance(messages, list) else ():
         if not isinstance(message, dict):
             continue
         role = ROLES.get(str(message.get("role")), "log")
-        if role == "user" and step >= 0:
-            turn, step, index = turn + 1, -1, 0
+        if role == "user":
+            if step >= 0 or (every_user_message and n_users):
+                turn, step, index = turn + 1, -1, 0
+            n_users += 1
         if role == "assistant":
             step, n_steps = step + 1, n_steps + 1
         found.messages += _message_parts(message, role, turn, -1 if role in ("system", "user") else max(step, 0))

@@ -9,7 +9,9 @@ from typing import Any
 
 from fcreview.importers.common.records import fill_safely, read_function_docs
 from fcreview.importers.inspect import leaderboard
+from fcreview.importers.inspect.bfcl_task import BfclTask, fill_bfcl_item, finish_bfcl_item, is_bfcl_sample
 from fcreview.importers.inspect.columns import LOG_KEY, load_figures, read_columns
+from fcreview.importers.inspect.discovery import BFCL
 from fcreview.importers.inspect.item_verdicts import LogScores, add_score_verdicts
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
 from fcreview.importers.inspect.messages import answer_of, build_conversation, log_message
@@ -35,6 +37,9 @@ class RunContext:
 
     run: Run
     scores: LogScores = field(default_factory=LogScores)
+    bfcl: BfclTask | None = None
+    """Dataset of the task `bfcl`; None for other tasks."""
+    has_epochs: bool = False
     known_ids: dict[str, tuple[Any, int]] = field(default_factory=dict)
     """Item id -> (sample id, epoch)."""
     scored: list[ScoredItem] = field(default_factory=list)
@@ -44,6 +49,8 @@ class RunContext:
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """Yield the items of a run. Also sets its settings and recorded figures."""
     context = RunContext(plan.run)
+    if plan.run.generation == BFCL:
+        context.bfcl = BfclTask(plan.importer_data or {})
     for path in plan.results:
         try:
             with open_log(path) as log:
@@ -130,6 +137,9 @@ def _set_run_facts(context: RunContext, header: dict[str, Any], *, is_complete: 
     if isinstance(packages, dict):
         settings["packages"] = to_plain_json(packages)
     context.run.settings = settings
+    config = fields.get("config")
+    epochs = config.get("epochs") if isinstance(config, dict) else None
+    context.has_epochs = isinstance(epochs, int) and epochs > 1
     scores = context.scores
     context.run.official_metrics[LOG_KEY] = {
         "primary": scores.primary,
@@ -153,7 +163,7 @@ def _read_item(sample: LogSample, context: RunContext) -> Item | None:
     fill_safely(item, lambda: fill_item(item, sample, context))
     item.category = item.category or context.run.generation
     item.extra.metadata |= {"sample": to_plain_json(sample_id), "epoch": epoch}
-    if epoch > 1 or f"{sample_id}" in context.known_ids:
+    if context.has_epochs:
         item.group = str(sample_id)
     metadata = item.extra.metadata
     context.scored.append(ScoredItem(item.id, item.category, None, item.official, metadata=metadata))
@@ -192,14 +202,20 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     messages = value.get("messages")
     item.prediction_hash = answer_hash(answer_of(messages))
     item.golden_hash = answer_hash(to_plain_json(value.get("target")))
-    conversation = build_conversation(messages or _input_messages(value.get("input")))
-    conversation.apply_to(item)
-    item.functions = read_function_docs(sample.facts.functions)
+    is_bfcl = context.bfcl is not None and is_bfcl_sample(value)
+    if context.bfcl is not None and is_bfcl:
+        conversation = fill_bfcl_item(item, sample, context.bfcl)
+    else:
+        conversation = build_conversation(messages or _input_messages(value.get("input")))
+        conversation.apply_to(item)
+        item.functions = read_function_docs(sample.facts.functions)
+        _fill_answer(item, value)
     _fill_usage(item, value, context.run.model)
     _add_remarks(item, value)
     scores = read_scores(value.get("scores"), item.issues, item.file, item.line)
-    _fill_answer(item, value)
     add_score_verdicts(item, value, scores, context.scores, conversation)
+    if is_bfcl:
+        finish_bfcl_item(item, scores, context.scores.primary)
 
 
 def _input_messages(value: Any) -> list[Any]:

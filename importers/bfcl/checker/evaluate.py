@@ -130,6 +130,16 @@ def evaluate(
     return evaluation
 
 
+def evaluate_calls(calls: Calls, item: DatasetItem, category: str, spelling: NameSpelling) -> Evaluation:
+    """Check calls that another program has decoded, by the rules of V4. Never raises for bad content."""
+    return _apply_rule(calls, spelling, item, category, v1=False)
+
+
+def evaluate_undecodable(reason: str, item: DatasetItem, category: str) -> Evaluation:
+    """Return the verdict of V4 on a reply that could not be decoded into calls."""
+    return _evaluate_undecodable(Undecodable(reason), item, category, v1=False)
+
+
 def _cache_key(calls: Calls, spelling: NameSpelling, category: str, v1: bool) -> str | None:
     """Return a cache key, equal for calls with equal values and types; None for calls that are too large to cache."""
     try:

@@ -1,0 +1,250 @@
+"""Items of the task `bfcl`: golden calls, and the verdict of the official BFCL rules beside the task's own.
+
+The golden answer is in the sample's metadata. The function docs there are those of the dataset, except that the task
+replaced the types of Java and JavaScript parameters by `string` and named them in the descriptions. If the dataset is
+found and has the same question and golden answer, its docs are used; otherwise the types are restored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fcreview.importers.bfcl import filenames
+from fcreview.importers.bfcl.checker.evaluate import (
+    NOT_RECOMPUTED_NOTES,
+    Evaluation,
+    evaluate_calls,
+    evaluate_undecodable,
+    rule_for_category,
+)
+from fcreview.importers.bfcl.checker.pairing import pair_calls
+from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
+from fcreview.importers.bfcl.dataset import DatasetFiles, DatasetItem, load_dataset, make_dataset_item
+from fcreview.importers.bfcl.decoders.base import NameSpelling
+from fcreview.importers.bfcl.items import set_first_difference
+from fcreview.importers.bfcl.joining import is_same_answer, is_same_question
+from fcreview.importers.inspect.bfcl_causes import explain_disagreement
+from fcreview.importers.inspect.log import LogSample
+from fcreview.importers.inspect.messages import Conversation, build_conversation, last_text
+from fcreview.importers.inspect.scores import SampleScore
+from fcreview.matching.align import align_turns
+from fcreview.model.address import turn_address
+from fcreview.model.item import Call, ImportIssue, Item, StateDifference, Verdict
+
+RULES = "BFCL rules"
+MULTI_TURN, AGENTIC = "multi_turn", "agentic"
+NO_EXEC_NOTE = "BFCL V4 has no executable categories"
+_SHOWN_FIELDS = frozenset(
+    {"tools", "raw_question", "raw_ground_truth", "parsed_ground_truth", "turns", "model_execution_calls",
+     "model_execution_results", "missed_function_docs"}
+)  # fmt: skip
+"""Fields of the metadata that the item shows in another place."""
+_TYPE_HINT = re.compile(r"This is (?:Java|JavaScript) (\S{1,40}) type parameter in string representation\.")
+_ANY_HINT = re.compile(r"This parameter can be of any type of (?:Java|JavaScript) object in string representation\.")
+_ELEMENT_HINT = re.compile(r"The list elements are of type (\S{1,40}); they are not in string representation\.")
+_FAULTS = (
+    (re.compile(r"Missing required parameter: (\S+)"), "missing_required"),
+    (re.compile(r"Unexpected parameter: (\S+)"), "unexpected_param"),
+    (re.compile(r"Invalid value for (\S+?):"), "wrong_value"),
+    (re.compile(r"Invalid type for (\S+?)[:.]"), "type_error"),
+    (re.compile(r"Nested type checking failed(?: for (\S+?)[:.])?"), "type_error:nested"),
+    (re.compile(r"Function name mismatch"), "wrong_func_name"),
+    (re.compile(r"Expected 1 function call|Wrong number of function calls"), "wrong_count"),
+    (re.compile(r"No match found for: (\S+)"), "cannot_find_match"),
+    (re.compile(r"Incorrectly produced"), "irrelevance_error"),
+    (re.compile(r"State mismatch"), "multi_turn:instance_state_mismatch"),
+    (re.compile(r"Response mismatch"), "multi_turn:execution_response_mismatch"),
+    (re.compile(r"Response (?:does not contain|contains none)"), "agentic:answer_not_found"),
+)
+"""Beginning of the task's explanation -> error type."""
+_FAILING_TURN = re.compile(r"Response mismatch at turn (\d{1,4})")
+_STATE = re.compile(r'^  (\w{1,80}): model="(.*?)", expected="(.*?)"$', re.MULTILINE | re.DOTALL)
+MAX_STATE_DIFFERENCES = 20
+
+
+@dataclass(slots=True)
+class BfclTask:
+    """The dataset files of a run, by category."""
+
+    files: dict[str, DatasetFiles] = field(default_factory=dict)
+
+    def find_item(
+        self, item_id: str, category: str, metadata: dict[str, Any], issues: list[ImportIssue]
+    ) -> DatasetItem:
+        """Return the dataset's item if it has the sample's question and golden answer, else one made of the sample."""
+        own = _make_item(item_id, category, metadata)
+        files = self.files.get(category)
+        if files is None:
+            return own
+        found = load_dataset(files, category).items.get(item_id)
+        if found is None:
+            return own
+        if not is_same_question(found.turns, metadata.get("turns") or metadata.get("raw_question")):
+            issues.append(ImportIssue(str(files.questions), None, "another question than in the log", item=item_id))
+            return own
+        if own.ground_truth is not None and not is_same_answer(found.ground_truth, own.ground_truth):
+            what = "another golden answer than in the log, which is used"
+            issues.append(ImportIssue(str(files.questions), None, what, item=item_id))
+            return own
+        return found
+
+
+def _make_item(item_id: str, category: str, metadata: dict[str, Any]) -> DatasetItem:
+    tools = metadata.get("tools")
+    docs = [each for each in tools if isinstance(each, dict)] if isinstance(tools, list) else []
+    if metadata.get("language") in ("java", "js", "javascript"):
+        docs = [restore_types(each) for each in docs]
+    question = {"question": metadata.get("turns") or metadata.get("raw_question"), "function": docs}
+    answer = metadata.get("raw_ground_truth")
+    has_answer = answer not in (None, "", []) and metadata.get("scorer") not in ("irrelevance", "relevance")
+    return make_dataset_item(item_id, category, question, {"ground_truth": answer} if has_answer else None)
+
+
+def restore_types(doc: dict[str, Any]) -> dict[str, Any]:
+    """Return a function doc with the types that its descriptions name instead of `string`."""
+    parameters = doc.get("parameters")
+    properties = parameters.get("properties") if isinstance(parameters, dict) else None
+    if not isinstance(parameters, dict) or not isinstance(properties, dict):
+        return doc
+    restored = {name: _restore_type(schema) for name, schema in properties.items()}
+    return doc | {"parameters": parameters | {"properties": restored}}
+
+
+def _restore_type(schema: Any) -> Any:
+    description = schema.get("description") if isinstance(schema, dict) else None
+    if not isinstance(description, str):
+        return schema
+    if _ANY_HINT.search(description):
+        return schema | {"type": "any"}
+    hint, element = _TYPE_HINT.search(description), _ELEMENT_HINT.search(description)
+    if hint is None:
+        return schema
+    return schema | {"type": hint[1]} | ({"items": {"type": element[1]}} if element else {})
+
+
+def is_bfcl_sample(value: dict[str, Any]) -> bool:
+    """Whether a sample has the metadata of the task `bfcl`."""
+    metadata = value.get("metadata")
+    return isinstance(metadata, dict) and isinstance(metadata.get("category_name"), str) and "scorer" in metadata
+
+
+def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversation:
+    """Fill in the golden calls, the pairs and the recomputed verdict. Returns the conversation.
+
+    The item's official verdict is set later; `finish_bfcl_item` then compares the two.
+    """
+    value = sample.value
+    metadata: dict[str, Any] = value["metadata"]
+    category, kind = str(metadata.get("category_name")), metadata.get("scorer")
+    item.category = category
+    item.extra.metadata["metadata"] = {
+        name: part for name, part in item.extra.metadata.get("metadata", {}).items() if name not in _SHOWN_FIELDS
+    }
+    dataset_item = task.find_item(str(value.get("id")), category, metadata, item.issues)
+    item.question = dataset_item.question
+    item.functions, item.golden = dataset_item.functions, dataset_item.golden_calls
+    item.golden_hash = dataset_item.golden_hash
+    conversation = build_conversation(value.get("messages"), every_user_message=kind == MULTI_TURN)
+    if not conversation.messages:
+        conversation.messages = list(dataset_item.opening_messages)
+    conversation.apply_to(item)
+    if kind == AGENTIC:
+        answers = metadata.get("raw_ground_truth")
+        item.golden = []
+        item.extra.accepted_answers = answers if isinstance(answers, list) else None
+        item.extra.final_answer = last_text(item.messages)
+        item.rule_note = NOT_RECOMPUTED_NOTES["agentic"]
+    elif kind == MULTI_TURN:
+        item.pairs = align_turns(item.golden, item.predicted, COMPARISON_RULES)
+        item.rule_note = NOT_RECOMPUTED_NOTES["multi_turn"]
+    else:
+        _evaluate(item, dataset_item, category, is_failed=value.get("error") is not None)
+    return conversation
+
+
+def _evaluate(item: Item, dataset_item: DatasetItem, category: str, *, is_failed: bool) -> None:
+    for index, call in enumerate(item.predicted):  # all calls of a single-turn reply are one step
+        call.turn, call.step, call.index = 0, 0, index
+    if is_failed:
+        item.pairs = pair_calls(dataset_item, item.predicted, category, False, failed=False)
+        item.rule_note = "the sample ended with an error, so there is no reply to check"
+        return
+    evaluation = evaluate_sample(item.predicted, dataset_item, category)
+    item.pairs = pair_calls(dataset_item, item.predicted, category, False, failed=evaluation.valid is False)
+    item.rule, item.rule_note = evaluation.valid, evaluation.note
+    if category.startswith("exec_"):
+        item.rule_note = NO_EXEC_NOTE
+    if evaluation.valid is not None:
+        item.rule_error_type = evaluation.error_type
+        rationale = "\n".join(evaluation.messages) or None
+        verdict = Verdict("rule", evaluation.valid, "item", "correct", evaluation.error_type, rationale, RULES)
+        item.verdicts.append(verdict)
+        item.extra.metadata["is_recomputed"] = True
+    if evaluation.valid is False:
+        set_first_difference(item, item.pairs, evaluation)
+
+
+def evaluate_sample(predicted: Sequence[Call], dataset_item: DatasetItem, category: str) -> Evaluation:
+    """Check a reply by the official rules.
+
+    BFCL accepts `math.factorial` in one spelling only, which depends on the model's family, and a log does not name the
+    family. The task offers `math_factorial`, so this spelling is expected, or the dotted one if the reply uses it. A
+    reply with both spellings fails. A call whose arguments are no JSON makes the whole reply undecodable.
+    """
+    undecodable = next((call.decode_error for call in predicted if call.arguments is None), None)
+    if undecodable is not None:
+        return evaluate_undecodable(undecodable, dataset_item, category)
+    calls = [(call.name, call.arguments or {}) for call in predicted]
+    spelling: NameSpelling = "dotted" if any("." in call.name for call in predicted) else "flat"
+    return evaluate_calls(calls, dataset_item, category, spelling)
+
+
+def finish_bfcl_item(item: Item, scores: Mapping[str, SampleScore], primary: str | None) -> None:
+    """Set the error type of the task's verdict. Where it differs from the recomputed verdict, this is the cause."""
+    score = scores.get(primary or "")
+    explanation = score.official.explanation if score is not None and score.official is not None else None
+    official = next((each for each in item.verdicts if each.source == "official" and each.target == "item"), None)
+    if item.official is None or official is None:
+        return
+    if item.rule is not None and item.rule is not item.official:
+        cause = explain_disagreement(item)
+        item.extra.metadata["cause"] = cause.name
+        official.rationale = "\n".join(filter(None, (explanation, cause.text)))
+        official.error_type = item.error_type = cause.name if item.official is False else None
+        return
+    if item.official:
+        item.error_type = official.error_type = None
+        return
+    fault = next(((match, name) for pattern, name in _FAULTS if (match := pattern.match(explanation or ""))), None)
+    if item.rule is False:
+        item.error_type = official.error_type = None  # the recomputed error type is more exact
+    elif fault is not None:
+        item.error_type = official.error_type = fault[1]
+    _add_turn_details(item, explanation or "")
+    if item.rule is None and item.category.startswith("multi_turn"):
+        failing = item.extra.failing_turn
+        set_first_difference(item, [pair for pair in item.pairs if failing in (None, pair.turn)], None)
+    if item.first_difference is None and explanation:
+        item.first_difference = " ".join(explanation[:600].split())[:300]
+
+
+def _add_turn_details(item: Item, explanation: str) -> None:
+    """Set the failing turn and the state differences that an explanation of a multi-turn verdict names."""
+    turn = _FAILING_TURN.match(explanation)
+    if turn is not None and int(turn[1]) < item.n_turns:
+        item.extra.failing_turn = int(turn[1])
+        item.verdicts.append(Verdict("official", False, turn_address(int(turn[1])), by="bfcl_scorer"))
+    if explanation.startswith("State mismatch"):
+        found = _STATE.findall(explanation[:200_000])[:MAX_STATE_DIFFERENCES]
+        if found:
+            item.extra.state_differences = {name: StateDifference(golden, model) for name, model, golden in found}
+
+
+def categories_of(sample_ids: Any) -> list[str]:
+    """Return the categories that the ids of samples name, such as `simple_java` for `simple_java_14`."""
+    ids = [each for each in sample_ids if isinstance(each, str)] if isinstance(sample_ids, list) else []
+    names = dict.fromkeys(filenames.split_item_id(each)[0] for each in ids)
+    return [name for name in names if rule_for_category(name, False)[0] != "unscored" or name.startswith(MULTI_TURN)]

@@ -8,7 +8,7 @@ found and has the same question and golden answer, its docs are used; otherwise 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +29,6 @@ from fcreview.importers.bfcl.joining import is_same_answer, is_same_question
 from fcreview.importers.inspect.bfcl_causes import explain_disagreement
 from fcreview.importers.inspect.log import LogSample
 from fcreview.importers.inspect.messages import Conversation, build_conversation, last_text
-from fcreview.importers.inspect.scores import SampleScore
 from fcreview.matching.align import align_turns
 from fcreview.model.address import turn_address
 from fcreview.model.item import Call, ImportIssue, Item, StateDifference, Verdict
@@ -202,10 +201,8 @@ def evaluate_sample(predicted: Sequence[Call], dataset_item: DatasetItem, catego
     return evaluate_calls(calls, dataset_item, category, spelling)
 
 
-def finish_bfcl_item(item: Item, scores: Mapping[str, SampleScore], primary: str | None) -> None:
+def finish_bfcl_item(item: Item, explanation: str | None) -> None:
     """Set the error type of the task's verdict. Where it differs from the recomputed verdict, this is the cause."""
-    score = scores.get(primary or "")
-    explanation = score.official.explanation if score is not None and score.official is not None else None
     official = next((each for each in item.verdicts if each.source == "official" and each.target == "item"), None)
     if item.official is None or official is None:
         return

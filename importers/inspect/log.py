@@ -7,6 +7,7 @@ sample may contain hundreds of megabytes of events. Of a large sample, only the 
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -37,6 +38,8 @@ _ATTACHMENT = "attachment://"
 _ATTACHMENT_REFERENCE = re.compile(rb'"attachment://([^"\\]{1,200})"')
 _OMITTED_FIELDS = frozenset({"events_data", "timelines", "sandbox", "files", "setup"})
 """Fields of a sample that items do not need."""
+KEPT_STATE = "StoredAgentState:"
+"""Beginning of the names in a large store whose values are read: conversations of agents."""
 MAX_RESOLVED_DEPTH = 60
 
 
@@ -286,13 +289,9 @@ def _stream_sample(sample: LogSample, stream: JsonStream) -> LogSample:
         if key == "events" and stream.peek() == b"[":
             sample.facts = _stream_events(stream, path)
         elif key == "attachments" and stream.peek() == b"{":
-            wanted = {name.decode("utf-8", "replace") for t in texts.values() for name in _references(t)}
-            wanted |= _references_in(sample.facts.functions)
-            for name in stream.members():
-                if name in wanted and (text := stream.read_value(MAX_FIELD_BYTES)) is not None:
-                    attachments[name] = _parse(text, path, sample.issues, sample.line)
-                elif name not in wanted:
-                    stream.skip_value()
+            attachments = _stream_attachments(stream, sample, texts)
+        elif key == "store" and stream.peek() == b"{":
+            texts[key] = _stream_store(stream)
         elif key in _OMITTED_FIELDS or key in ("events", "attachments"):
             stream.skip_value()
         elif (text := stream.read_value(MAX_FIELD_BYTES)) is not None:
@@ -304,6 +303,30 @@ def _stream_sample(sample: LogSample, stream: JsonStream) -> LogSample:
     if attachments:
         _resolve_all(sample, attachments)
     return sample
+
+
+def _stream_attachments(stream: JsonStream, sample: LogSample, texts: dict[str, bytes]) -> dict[str, Any]:
+    """Return the attachments to which the fields read before refer."""
+    wanted = {name.decode("utf-8", "replace") for text in texts.values() for name in _references(text)}
+    wanted |= _references_in(sample.facts.functions)
+    found: dict[str, Any] = {}
+    for name in stream.members():
+        if name not in wanted:
+            stream.skip_value()
+        elif (text := stream.read_value(MAX_FIELD_BYTES)) is not None:
+            found[name] = _parse(text, Path(sample.file), sample.issues, sample.line)
+    return found
+
+
+def _stream_store(stream: JsonStream) -> bytes:
+    """Return the parts of a store that items need, as a JSON object. A store may hold whole databases."""
+    parts = []
+    for name in stream.members():
+        if name.startswith(KEPT_STATE) and (text := stream.read_value(MAX_FIELD_BYTES)) is not None:
+            parts.append(json.dumps(name).encode() + b":" + text)
+        elif not name.startswith(KEPT_STATE):
+            stream.skip_value()
+    return b"{" + b",".join(parts) + b"}"
 
 
 def _references(text: bytes) -> Iterator[bytes]:

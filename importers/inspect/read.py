@@ -16,6 +16,7 @@ from fcreview.importers.inspect.item_verdicts import LogScores, add_score_verdic
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
 from fcreview.importers.inspect.messages import answer_of, build_conversation, log_message
 from fcreview.importers.inspect.scores import SampleScore, has_grading, is_graded_by_name, read_scores
+from fcreview.importers.inspect.tau2_task import fill_tau2_item, finish_tau2_item, is_tau2_sample
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.json_value import answer_hash, to_json_text, to_plain_json
 from fcreview.model.metric import ScoredItem
@@ -205,6 +206,9 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     is_bfcl = context.bfcl is not None and is_bfcl_sample(value)
     if context.bfcl is not None and is_bfcl:
         conversation = fill_bfcl_item(item, sample, context.bfcl)
+    elif is_tau2_sample(value):
+        conversation = fill_tau2_item(item, value)
+        item.functions = read_function_docs(sample.facts.functions)
     else:
         conversation = build_conversation(messages or _input_messages(value.get("input")))
         conversation.apply_to(item)
@@ -214,8 +218,12 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     _add_remarks(item, value)
     scores = read_scores(value.get("scores"), item.issues, item.file, item.line)
     add_score_verdicts(item, value, scores, context.scores, conversation)
+    main = scores.get(context.scores.primary or "")
+    explanation = main.official.explanation if main is not None and main.official is not None else None
     if is_bfcl:
-        finish_bfcl_item(item, scores, context.scores.primary)
+        finish_bfcl_item(item, explanation)
+    elif is_tau2_sample(value):
+        finish_tau2_item(item, explanation)
 
 
 def _input_messages(value: Any) -> list[Any]:

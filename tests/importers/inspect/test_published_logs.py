@@ -115,3 +115,68 @@ def test_only_the_latest_log_of_a_task_is_imported(bench: Path) -> None:
     assert names >= {"bfcl_A_edited.eval", "bfcl_A_3epochs_edited.eval", "bfcl_A_graded.eval", "bfcl_B_xlam.eval"}
     assert not names & {"bfcl_A_gpt4o.eval", "bfcl_A_3epochs.eval", "bfcl_A_json.json"}
     assert sum("earlier logs" in issue.what for plan in found.plans for issue in plan.issues) == 3
+
+
+@pytest.mark.sweep
+def test_recomputed_bfcl_verdicts_are_the_official_ones(bench: Path) -> None:
+    """All single-turn samples with a reply. Errors of the provider left nine samples without one."""
+    n_equal = n_without_reply = 0
+    causes: dict[str, str] = {}
+    for name, expected in truth(bench / "inspect_bfcl").items():
+        by_sample = {(sample["id"], sample["epoch"]): sample for sample in expected["samples"]}
+        for item in read_log(bench / "inspect_bfcl" / name)[1]:
+            metadata = item.extra.metadata
+            sample = by_sample[metadata["sample"], metadata["epoch"]]
+            if sample["category"].startswith(("multi_turn", "exec_", "sql", "memory", "web_search")):
+                assert item.rule is None and item.rule_note
+            elif sample["error"]:
+                n_without_reply += 1
+                assert item.rule is None and item.official is None
+            else:
+                assert item.rule is sample["official_bfcl"], (name, item.id)
+                n_equal += 1
+                if item.official is not item.rule:
+                    causes[sample["id"]] = metadata["cause"]
+    assert (n_equal, n_without_reply) == (1788, 9)
+    assert causes == CAUSES
+
+
+@pytest.mark.sweep
+def test_the_dataset_gives_the_same_verdicts_as_the_samples_own_metadata(bench: Path) -> None:
+    path = bench / "inspect_bfcl" / "bfcl_B_xlam.eval"
+    (plan,) = discover([path], data=[bench / "bfcl_v4" / "data"]).plans
+    assert plan.data and plan.run.dataset
+    found = {item.id: item.rule for item in read_items(plan) if isinstance(item, Item) and not item.issues}
+    assert found == {item.id: item.rule for item in read_log(path)[1]}
+
+
+CAUSES = {
+    **dict.fromkeys(["multiple_8", "parallel_29", "live_parallel_multiple_0-0-0", "parallel_142"], "task:object_value"),
+    **dict.fromkeys(["simple_python_82", "simple_python_87", "parallel_multiple_67"], "task:number_in_list"),
+    "simple_javascript_2": "task:typed_reply",
+    **dict.fromkeys(
+        [f"simple_java_{n}" for n in (14, 16, 23, 24, 42, 45, 61, 62, 63, 69, 71, 80, 84)]
+        + [f"simple_javascript_{n}" for n in (3, 6, 14, 16, 17, 18, 20, 23, 25, 30, 32, 33, 40, 41, 42)],
+        "task:typed_value",
+    ),
+}
+"""Item -> cause, by the section "Same calls" of the format's description."""
+
+
+@pytest.mark.sweep
+def test_tau2_items_have_the_golden_actions_and_the_calls_of_both_sides(bench: Path) -> None:
+    n_items = 0
+    for name, expected in truth(bench / "inspect_tau2").items():
+        _, items, _ = read_log(bench / "inspect_tau2" / name)
+        by_sample = {item.extra.metadata["sample"]: item for item in items}
+        for sample in expected["samples"]:
+            item = by_sample[sample["id"]]
+            own = {tuple(each) for each in item.extra.user_calls or ()}
+            calls = [({"name": c.name, "arguments": c.arguments}, (c.turn, c.index) in own) for c in item.predicted]
+            assert [call for call, by_user in calls if by_user] == sample["user_calls"]
+            assert [call for call, by_user in calls if not by_user] == sample["agent_calls"]
+            golden = [(call.name, {k: v.any_of[0] for k, v in (call.arguments or {}).items()}) for call in item.golden]
+            assert golden == [(each["name"], each["arguments"]) for each in sample["golden_actions"]]
+            assert item.extra.uncounted_states == ("+" if "ACTION" in sample["reward_basis"] else "-!+")
+            n_items += 1
+    assert n_items == 14

@@ -51,6 +51,7 @@ def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
         registry.find_golden_fix_problem,
         registry.rewrite_golden,
         print_message,
+        registry.write_reviewed_logs,
     )
 
 

@@ -22,7 +22,7 @@ from fcreview.errors import FcreviewError
 if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
     from fcreview.model.metric import ScoredItem
-    from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
+    from fcreview.run_plan import AppliedGoldenFix, ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
     from fcreview.store.labels.fields import DuckDBType
     from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord
     from fcreview.store.labels.read import LabelSelection
@@ -67,6 +67,10 @@ class BenchmarkServices:
     """Apply golden fixes, by (category, id), to the files of a run."""
     print_message: Callable[[str], None]
     """Print one line about what was written, or about what the files cannot represent."""
+    write_reviewed_logs: (
+        Callable[[RunPlan, Sequence[ReviewedVerdict]], Iterator[RewrittenFile | Unrepresentable]] | None
+    ) = None
+    """Return copies of a run's logs with the verdicts of annotators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +217,7 @@ FORMATS: tuple[ExportFormat, ...] = (
         "json",
         _lazy_function("training", "write_preferences"),
     ),
+    FolderFormat("inspect", "Inspect logs with reviews as edited scores", _lazy_function("inspect_log", "write")),
     FolderFormat("native", "the benchmark's own score files with reviewed verdicts", _lazy_function("native", "write")),
     FolderFormat(
         "golden-patch",

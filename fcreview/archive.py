@@ -25,7 +25,7 @@ class ArchiveError(ValueError):
 def open_archive(file: BinaryIO) -> ZipFile:
     """Open an archive. Raises ArchiveError if the file is not an archive or its directory is damaged."""
     try:
-        return _zip_library().ZipFile(file)  # type: ignore[no-any-return]
+        return zip_library().ZipFile(file)  # type: ignore[no-any-return]
     except Exception as error:
         raise ArchiveError(f"not a complete ZIP archive: {error}") from error
 
@@ -102,7 +102,7 @@ def _decompress(data: bytes, method: int, limit: int) -> bytes | None:
     return content
 
 
-def _zip_library() -> Any:
+def zip_library() -> Any:
     """Return a `zipfile` module that reads Zstandard members. The standard library's does from Python 3.14 on."""
     if sys.version_info >= (3, 14):
         import zipfile

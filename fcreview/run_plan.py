@@ -98,3 +98,17 @@ class AppliedGoldenFix:
     old: Any
     """Golden answer in the original file; JSON."""
     new: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedVerdict:
+    """The verdict of annotators on an item, for a benchmark whose files record who decided and why."""
+
+    item_id: str
+    passed: bool
+    author: str
+    time: str
+    """ISO 8601."""
+    reason: str | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+    """What fcreview knows about the decision: annotators, agreement, event ids; JSON."""

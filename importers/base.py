@@ -16,7 +16,7 @@ from typing import Any, cast
 from fcreview.errors import FcreviewError
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import Metric, RunItems, ScoredItem
-from fcreview.run_plan import AppliedGoldenFix, DiscoveredRuns, RewrittenFile, RunPlan, Unrepresentable
+from fcreview.run_plan import AppliedGoldenFix, DiscoveredRuns, ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
 
 
 class WriteError(FcreviewError):
@@ -91,6 +91,14 @@ class Importer:
         """
         return cast(
             "Iterator[RewrittenFile | Unrepresentable]", self._writeback_function("rewrite_scores")(plan, items)
+        )
+
+    def write_reviewed_logs(
+        self, plan: RunPlan, verdicts: Sequence[ReviewedVerdict]
+    ) -> Iterator[RewrittenFile | Unrepresentable]:
+        """Yield the files of a run with the verdicts of annotators, for files that record who decided and why."""
+        return cast(
+            "Iterator[RewrittenFile | Unrepresentable]", self._writeback_function("write_reviewed_logs")(plan, verdicts)
         )
 
     def find_summary_files(self, plan: RunPlan) -> list[Path]:

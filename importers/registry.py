@@ -16,7 +16,7 @@ from fcreview.importers.common.discovery import NOT_UTF8, escape_file_name, gath
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.json_value import answer_hash, canonical_json
 from fcreview.model.metric import Metric, RunItems, ScoredItem, metrics_by_category, tag_metrics
-from fcreview.run_plan import AppliedGoldenFix, DiscoveredRuns, RewrittenFile, RunPlan, Unrepresentable
+from fcreview.run_plan import AppliedGoldenFix, DiscoveredRuns, ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
 
 SAME_GOLDEN = "it equals the golden answer of the dataset"
 """Reason for which a golden fix without a change is refused."""
@@ -221,6 +221,13 @@ def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     """Yield the score files that reviews change; see `Importer.rewrite_scores`."""
     return IMPORTERS[plan.importer].rewrite_scores(plan, items)
+
+
+def write_reviewed_logs(
+    plan: RunPlan, verdicts: Sequence[ReviewedVerdict]
+) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Yield the files of a run with the verdicts of annotators; see `Importer.write_reviewed_logs`."""
+    return IMPORTERS[plan.importer].write_reviewed_logs(plan, verdicts)
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:

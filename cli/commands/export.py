@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NAME_WIDTH = max(len(each.name) for each in FORMATS)
 TRAINING_FORMATS = ("sft", "preference")
 """Formats that export training rows instead of labels."""
-RUN_FORMATS = ("native", "golden-patch")
+RUN_FORMATS = ("inspect", "native", "golden-patch")
 """Formats that export complete runs instead of labels."""
 FORMAT_HELP = "\n".join([KEEP_LINE_BREAKS, *(f"{each.name:<{NAME_WIDTH}}  {each.help}" for each in FORMATS), ""])
 

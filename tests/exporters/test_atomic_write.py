@@ -186,7 +186,7 @@ def test_a_place_that_cannot_be_written_is_an_export_error(store: Store, tmp_pat
 
 def test_an_unknown_format_is_wrong_usage_wherever_it_should_go(store: Store, tmp_path: Path) -> None:
     for out in ("-", tmp_path / "labels"):
-        with pytest.raises(ExportError, match="csv, golden-patch, hf, jsonl") as told:
+        with pytest.raises(ExportError, match="csv, golden-patch, hf, inspect, jsonl") as told:
             export(store, "xlsx", out)
         assert told.value.exit_code == EXIT_USAGE_ERROR
 

@@ -1,0 +1,219 @@
+"""Copies of Inspect logs with edited scores and recomputed results.
+
+The rules are those of the program's `edit_score` and `recompute_metrics`: an edit keeps the history, adds an event, and
+all figures follow the new values. All other members of an archive keep their bytes. Without edits, the copy is equal.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+from fcreview.archive import SIGNATURE, ArchiveError, open_member, zip_library
+from fcreview.importers.inspect.columns import EpochValue, ScoreColumn, reduce_column
+from fcreview.importers.inspect.figures import MetricSpec, NotRecomputable, compute_metric, reduce_epochs
+from fcreview.importers.inspect.log import HEADER, SAMPLE_FOLDER
+from fcreview.importers.inspect.scores import UNCHANGED, plain_value, to_verdict, value_for_verdict
+from fcreview.run_plan import ReviewedVerdict
+from fcreview.safe_files import read_file
+
+SUMMARIES, REDUCTIONS = "summaries.json", "reductions.json"
+MAX_LOG_BYTES = 512 << 20
+MAX_SAMPLE_BYTES = 64 << 20
+"""Largest sample that is edited. It is parsed as a whole."""
+JsonObject = dict[str, Any]
+FindVerdict = Callable[[JsonObject], ReviewedVerdict | None]
+"""Returns the reviewed verdict on a sample."""
+
+
+class LogEditError(ValueError):
+    """Raised for a log that cannot be edited. The message is the reason."""
+
+
+def edit_log(path: Path, score: str, find_verdict: FindVerdict) -> bytes:
+    """Return the content of a log with the reviewed verdicts as edits of a score. Raises LogEditError."""
+    content = read_file(path, MAX_LOG_BYTES)
+    try:
+        if content.startswith(SIGNATURE):
+            return _edit_archive(content, score, find_verdict)
+        return _edit_json(content, score, find_verdict)
+    except (ArchiveError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise LogEditError(f"{path.name}: {error}") from error
+
+
+def _edit_json(content: bytes, score: str, find_verdict: FindVerdict) -> bytes:
+    log = json.loads(content.decode("utf-8", "replace").removeprefix("\ufeff"))
+    edited = [_edit_sample(sample, score, verdict) for sample in log["samples"] if (verdict := find_verdict(sample))]
+    if not edited:
+        return content
+    if any(edited):
+        reductions = log.get("reductions")
+        _recompute(log, [_summary(sample) for sample in log["samples"]], reductions)
+    return json.dumps(log, indent=2, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _edit_archive(content: bytes, score: str, find_verdict: FindVerdict) -> bytes:
+    buffer = io.BytesIO(content)
+    archive: ZipFile = zip_library().ZipFile(buffer, "a")
+    members = dict(archive.NameToInfo)
+    if HEADER not in members:
+        raise LogEditError("a log without header cannot be edited")
+    samples, changed, is_changed = _edit_members(archive, score, find_verdict)
+    if not changed:
+        return content
+    replaced: dict[str, Any] = dict(changed)
+    if SUMMARIES in members:
+        replaced[SUMMARIES] = _update_summaries(_load(archive, SUMMARIES), samples)
+    if is_changed:
+        header = _load(archive, HEADER)
+        reductions = _load(archive, REDUCTIONS) if REDUCTIONS in members else None
+        _recompute(header, samples, reductions)
+        replaced[HEADER] = header
+        if reductions is not None:
+            replaced[REDUCTIONS] = reductions
+    for name, value in replaced.items():
+        member = members[name]
+        archive.filelist.remove(member)
+        del archive.NameToInfo[name]
+        text = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        archive.writestr(name, text, compress_type=member.compress_type)
+    archive.close()
+    return buffer.getvalue()
+
+
+def _edit_members(
+    archive: ZipFile, score: str, find_verdict: FindVerdict
+) -> tuple[list[JsonObject], dict[str, JsonObject], bool]:
+    """Return the scores of all samples, the edited samples by member name, and whether a value changed."""
+    samples: list[JsonObject] = []
+    changed: dict[str, JsonObject] = {}
+    is_changed = False
+    for name, member in archive.NameToInfo.items():
+        if not name.startswith(SAMPLE_FOLDER) or not name.endswith(".json"):
+            continue
+        if member.file_size > MAX_SAMPLE_BYTES:
+            raise LogEditError(f"{name} has more than {MAX_SAMPLE_BYTES >> 20} MB")
+        sample = _load(archive, name)
+        if verdict := find_verdict(sample):
+            is_changed = _edit_sample(sample, score, verdict) or is_changed
+            changed[name] = sample
+        samples.append(_summary(sample))
+    return samples, changed, is_changed
+
+
+def _load(archive: ZipFile, name: str) -> Any:
+    text = open_member(archive, archive.NameToInfo[name]).read(MAX_LOG_BYTES)
+    return json.loads(text.decode("utf-8", "replace"))
+
+
+def _summary(sample: JsonObject) -> JsonObject:
+    return {name: sample.get(name) for name in ("id", "epoch", "scores", "metadata", "error")}
+
+
+def _edit_sample(sample: JsonObject, name: str, verdict: ReviewedVerdict) -> bool:
+    """Add an edit to a score, or the score itself if the sample has none. Returns whether its value changed."""
+    scores = sample.get("scores")
+    if not isinstance(scores, dict):
+        scores = sample["scores"] = {}
+    score = scores.get(name)
+    old = plain_value(score.get("value")) if score is not None else None
+    new = old if to_verdict(old) is verdict.passed else value_for_verdict(old, verdict.passed)
+    provenance = {
+        "timestamp": verdict.time,
+        "author": verdict.author,
+        "reason": verdict.reason,
+        "metadata": {"fcreview": verdict.details},
+    }
+    edit = dict.fromkeys(("value", "answer", "explanation", "reason", "metadata"), UNCHANGED) | {"value": new}
+    edit["provenance"] = provenance
+    if score is None:
+        edit |= {"answer": None, "explanation": None, "reason": None, "metadata": UNCHANGED}
+        scores[name] = {"value": new, "history": [edit]}
+    else:
+        if not score.get("history"):
+            original = {key: score.get(key) for key in ("value", "answer", "explanation", "reason")}
+            score["history"] = [original | {"metadata": score.get("metadata") or {}}]
+        score["history"].append(edit)
+        score["value"] = new
+    _add_event(sample, name, edit)
+    return type(new) is not type(old) or new != old
+
+
+def _add_event(sample: JsonObject, name: str, edit: Mapping[str, Any]) -> None:
+    """Insert the event of an edit before the end of the last span of scorers."""
+    events = sample.get("events")
+    if not isinstance(events, list):
+        events = sample["events"] = []
+    spans = [e for e in events if e.get("event") == "span_begin" and e.get("type") == e.get("name") == "scorers"]
+    span = spans[-1].get("id") if spans else None
+    ends = [at for at, e in enumerate(events) if span and e.get("event") == "span_end" and e.get("id") == span]
+    event = {
+        "event": "score_edit",
+        "span_id": span,
+        "timestamp": edit["provenance"]["timestamp"],
+        "working_start": 0.0,
+        "score_name": name,
+        "edit": edit,
+    }
+    events.insert(ends[-1] if ends else len(events), event)
+
+
+def _update_summaries(summaries: Any, samples: Sequence[JsonObject]) -> Any:
+    by_key = {(str(each["id"]), each["epoch"]): each for each in samples}
+    for summary in summaries if isinstance(summaries, list) else ():
+        sample = by_key.get((str(summary.get("id")), summary.get("epoch")))
+        own = summary.get("scores") or {}
+        for name, score in (sample["scores"] or {}).items() if sample else ():
+            own[name] = own.get(name, {}) | {"value": score["value"]}
+        if own:
+            summary["scores"] = own
+    return summaries
+
+
+def _recompute(log: JsonObject, samples: Sequence[JsonObject], reductions: Any) -> None:
+    """Recompute the figures of a log's results, and the reduced scores. Metrics without a known rule are dropped."""
+    results = log.get("results") or {}
+    recorded = results.get("scores") or []
+    named = {(each.get("scorer"), each.get("name")) for each in recorded if each.get("reducer")}
+    for entry in recorded:
+        scorer, name, reducer = str(entry.get("scorer")), str(entry.get("name")), entry.get("reducer")
+        values = list(_values(samples, scorer))
+        column = ScoreColumn(name, scorer, reducer, [], reducer is None and (scorer, name) in named)
+        reduced = reduce_column(column, values)
+        entry["scored_samples"] = sum(score.value is not None for score in reduced)
+        entry["unscored_samples"] = len(reduced) - entry["scored_samples"]
+        for key, metric in list(entry.get("metrics", {}).items()):
+            own_name, params = str(metric.get("name") or key), metric.get("params") or {}
+            spec = MetricSpec(key, own_name, params, metric.get("group") == "grouped")
+            try:
+                value = compute_metric(spec, reduced)
+            except NotRecomputable:
+                del entry["metrics"][key]
+                continue
+            metric["value"] = float("nan") if value is None else value
+    for entry in reductions or ():
+        _reduce_again(entry, list(_values(samples, str(entry.get("scorer")))))
+
+
+def _values(samples: Sequence[JsonObject], scorer: str) -> Iterator[EpochValue]:
+    for sample in samples:
+        score = (sample.get("scores") or {}).get(scorer)
+        if isinstance(score, dict):
+            metadata = sample.get("metadata")
+            key = f"{sample['id']}#{sample['epoch']}"
+            own = metadata if isinstance(metadata, dict) else {}
+            yield EpochValue(key, str(sample["id"]), plain_value(score.get("value")), own)
+
+
+def _reduce_again(entry: JsonObject, values: Sequence[EpochValue]) -> None:
+    by_sample: dict[str, list[Any]] = {}
+    for each in values:
+        by_sample.setdefault(each.sample, []).append(each.value)
+    for sample in entry.get("samples") or ():
+        if str(sample.get("sample_id")) in by_sample:
+            value = reduce_epochs(by_sample[str(sample["sample_id"])], entry.get("reducer"))
+            sample["value"] = float("nan") if value is None else value

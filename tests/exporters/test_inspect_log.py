@@ -1,0 +1,149 @@
+"""Inspect logs with reviews as score edits: equal without reviews, and with reviews equal to the corrected figures."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.archive import zip_library
+from fcreview.importers.inspect.log import LogSample, open_log
+from fcreview.importers.registry import discover, read_items
+from fcreview.model.item import Item
+from tests.commands import Done, in_this_process
+
+Cli = Callable[..., Done]
+REVIEWS = [
+    ("light_2", "pass", "alice"),
+    ("heat_2#2", "fail", "alice"),
+    ("light_1", "fail", "bob"),
+    ("heat_2", "pass", "bob"),
+]
+"""The second one confirms the official verdict."""
+
+
+@pytest.fixture(scope="module", params=["json", "eval"])
+def log(request: pytest.FixtureRequest, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample log as it is, and as an archive; without dana's edit."""
+    (source,) = (samples / "inspect").glob("*.json")
+    content = json.loads(source.read_text())
+    for sample in content["samples"]:
+        for score in sample["scores"].values():
+            if len(score["history"]) > 1:
+                score["value"], score["history"] = score["history"][0]["value"], []
+    path = tmp_path_factory.mktemp("log") / f"log.{request.param}"
+    if request.param == "json":
+        path.write_text(json.dumps(content))
+        return path
+    members = {
+        "_journal/start.json": {name: content[name] for name in ("version", "eval", "plan")},
+        **{f"samples/{s['id']}_epoch_{s['epoch']}.json": s for s in content.pop("samples")},
+        "summaries.json": [],
+        "reductions.json": content.pop("reductions"),
+        "header.json": content,
+    }
+    with zip_library().ZipFile(path, "w", 93) as archive:
+        for name, value in members.items():
+            archive.writestr(name, json.dumps(value))
+    return path
+
+
+@pytest.fixture(scope="module")
+def exported(log: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
+    """(original, copy without reviews, copy with reviews)."""
+    place = tmp_path_factory.mktemp("export")
+    original = Path(shutil.copy(log, place / log.name))
+
+    def run(*arguments: str | Path) -> Done:
+        done = in_this_process(arguments, place, {**os.environ, "HOME": str(place)})
+        assert done.code == 0, done.err
+        return done
+
+    run("export", original, "--format", "inspect", "-o", place / "before")
+    for item, verdict, annotator in REVIEWS:
+        run("label", original, item, "--verdict", verdict, "--annotator", annotator, "--note", f"note on {item}")
+    run("export", original, "--format", "inspect", "-o", place / "after")
+    (place / "report.jsonl").write_text(run("report", original, "--json").out)
+    (before,), (after,) = ((place / name).iterdir() for name in ("before", "after"))
+    assert before.name == after.name == f"log-reviewed{log.suffix}"
+    return original, before, after
+
+
+def samples_of(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    with open_log(path) as log:
+        return {(s.value["id"], s.value["epoch"]): s.value for s in log.read_samples() if isinstance(s, LogSample)}
+
+
+def test_a_log_without_reviews_is_copied_byte_for_byte(exported: tuple[Path, Path, Path], log: Path) -> None:
+    original, before, _ = exported
+    assert original.read_bytes() == before.read_bytes() == log.read_bytes()
+
+
+def test_every_reviewed_item_has_one_edit_with_author_reason_and_events(exported: tuple[Path, Path, Path]) -> None:
+    original, _, after = exported
+    unchanged, edited = samples_of(original), samples_of(after)
+    expected = {("light_2", 1): "C", ("heat_2", 2): "I", ("light_1", 1): "I", ("heat_2", 1): "C"}
+    for key, sample in edited.items():
+        score = sample["scores"]["device_state"]
+        if key not in expected:
+            assert sample == unchanged[key]
+            continue
+        assert score["value"] == expected[key]
+        first, edit = score["history"]
+        assert first["value"] == unchanged[key]["scores"]["device_state"]["value"] and "provenance" not in first
+        assert edit["provenance"]["author"] in ("alice", "bob") and edit["provenance"]["reason"].startswith("note on")
+        assert len(edit["provenance"]["metadata"]["fcreview"]["events"]) == 1
+        assert sample["scores"]["model_graded_qa"] == unchanged[key]["scores"]["model_graded_qa"]
+
+
+def test_the_event_of_an_edit_is_in_the_last_span_of_scorers(exported: tuple[Path, Path, Path]) -> None:
+    after = exported[2]
+    if after.suffix == ".json":
+        events = next(s for s in json.loads(after.read_text())["samples"] if s["id"] == "light_2")["events"]
+    else:
+        with zip_library().ZipFile(after) as archive:
+            assert len(archive.namelist()) == len(set(archive.namelist()))
+            events = json.loads(archive.read("samples/light_2_epoch_1.json"))["events"]
+    kinds = [event["event"] for event in events]
+    assert kinds[-2:] == ["score_edit", "span_end"]
+    assert events[-2]["span_id"] == events[-1]["id"]
+
+
+def test_the_written_values_give_the_corrected_figures(exported: tuple[Path, Path, Path]) -> None:
+    """The expected figures are computed here, from the values of the copy."""
+    original, _, after = exported
+    values: dict[str, list[float]] = {}
+    for (name, _), sample in samples_of(after).items():
+        values.setdefault(name, []).append({"C": 1.0, "I": 0.0}[sample["scores"]["device_state"]["value"]])
+    means = [sum(each) / len(each) for each in values.values()]
+    rows = map(json.loads, (original.parent / "report.jsonl").read_text().splitlines())
+    corrected = {(row["table"], row["name"]): row["corrected"] for row in rows}
+    assert corrected["device_state · mean", "accuracy"] == pytest.approx(sum(means) / len(means), abs=1e-12)
+    with open_log(after) as log:
+        for entry in log.header["results"]["scores"]:
+            table = f"{entry['name']} · {entry['reducer']}"
+            for key, metric in entry["metrics"].items():
+                assert metric["value"] == pytest.approx(corrected[table, key], abs=1e-12), (table, key)
+
+
+def test_the_copy_is_imported_with_the_edits_as_reviews_in_the_file(exported: tuple[Path, Path, Path]) -> None:
+    original, _, after = exported
+    items = {}
+    for path in (original, after):
+        (plan,) = discover([path]).plans
+        items[path] = {item.id: item for item in read_items(plan) if isinstance(item, Item)}
+    assert {k: i.official for k, i in items[after].items()} == {k: i.official for k, i in items[original].items()}
+    reviews = {k: r for k, item in items[after].items() for r in item.extra.recorded_reviews}
+    assert {(k, r.author, r.verdict) for k, r in reviews.items()} == {(k, who, v == "pass") for k, v, who in REVIEWS}
+
+
+def test_inspect_ai_accepts_the_copy(exported: tuple[Path, Path, Path]) -> None:
+    """Runs only where the optional extra `fcreview[inspect]` is installed."""
+    library = pytest.importorskip("inspect_ai.log")
+    log = library.read_eval_log(str(exported[2]))
+    assert sum(len(score.history) == 2 for sample in log.samples for score in sample.scores.values()) == len(REVIEWS)

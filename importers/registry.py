@@ -65,7 +65,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
             "func_error", "param_missing", "hallucination", "value_error", "stop_early",
         ),
     ),
-    Importer("inspect", "Inspect", "Inspect logs, .eval or .json", version=2, needs_part_verdicts=True),
+    Importer("inspect", "Inspect", "Inspect logs, .eval or .json", version=3, needs_part_verdicts=True),
     Importer(
         "tau", "tau-bench",
         "JSON of {info, tasks, simulations}, results.json beside simulations/, or JSON arrays of {task_id, traj}",

@@ -79,7 +79,8 @@ def read_scores(value: Any, issues: list[ImportIssue], file: str, line: int) -> 
 
 
 def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
-    history = [entry for entry in score.get("history") or () if isinstance(entry, dict)]
+    entries = score.get("history")
+    history = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
     current = _read_state(score, ScoreState())
     if not history:
         return SampleScore(name, current)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.exporters.base import ExportSource
-from fcreview.exporters.conversation import ChatMessage, chat_messages, tool_definitions
+from fcreview.matching.conversation import ChatMessage, chat_messages, tool_definitions
 from fcreview.model.json_value import to_plain_json
 
 if TYPE_CHECKING:

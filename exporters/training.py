@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fcreview.exporters.base import ExportSource, Sink
-from fcreview.exporters.conversation import ChatMessage, chat_messages, tool_definitions
 from fcreview.matching.align import align
+from fcreview.matching.conversation import ChatMessage, chat_messages, tool_definitions
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
 from fcreview.model.json_value import canonical_json, to_plain_json
 from fcreview.model.review import ITEM_CORRECT

@@ -1,0 +1,460 @@
+"""The decisive step of a failed conversation: the message after which the golden outcome was out of reach.
+
+The step is a guess from facts: the golden actions and their order, calls that change something and are not golden,
+refused calls, expected texts, and what the user said. No model judges it. A person confirms or moves it.
+
+| kind | fact | message |
+|---|---|---|
+| `wrong_write` | a writing call that no golden action is equal to; refused calls count if no other does | the call |
+| `wrong_order` | a golden call was refused after a later golden action on the same thing | the early call |
+| `wrong_calculation` | a calculation that differs from a golden one in some numbers | the call |
+| `wrong_answer` | an expected text was never said, and a reply states another value of the same form | the reply |
+| `unseen_answer` | an expected text was said only beside a call, where the user does not see it | that message |
+| `missing_answer` | an expected text was never said | the last reply |
+| `user_choice` | the arguments that make a writing call wrong are the user's own | the user's message |
+| `user_retraction` | the user dropped what a golden action needs | the user's message |
+| `refused_request` | a golden action was never made, and the model declined what it is about | the reply |
+| `early_end` | a golden action was never made, and the model handed the conversation over unasked | the call |
+| `user_omission` | a golden action was never made, and the user never named what it needs | the user's last message |
+| `missing_action` | a golden action was never made | the reply after the user named what it needs, else the last |
+
+A wrong or missing action fails the item whatever is said, so texts count only if all actions are right. If several
+messages remain, the earliest is decisive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fcreview.matching.conversation import ChatMessage
+from fcreview.matching.tool_results import Descriptions, is_refused, words
+from fcreview.model.item import AcceptedValues, Call
+from fcreview.model.json_value import abbreviate, canonical_json
+
+READING_VERBS = frozenset({
+    "calculate", "check", "compare", "count", "display", "fetch", "find", "get", "list", "lookup", "read", "search",
+    "show", "think", "verify", "view",
+})  # fmt: skip
+"""First words of functions that change nothing. All functions of tau-bench that write begin with another verb."""
+CALCULATION = "calculate"
+"""Function that takes an expression. It changes nothing, but what it returns is told to the user."""
+FREE_TEXT_WORDS = 6
+"""Number of words from which a text argument is free text, such as the summary of a transfer. The longest text with a
+fixed value, a reason to cancel, has three words; summaries have more than six."""
+MIN_SHARED_NUMBERS = 2
+"""Number of numbers that a calculation shares with a golden one to be about the same sum. One number may be chance."""
+MIN_SHARE = 0.5
+"""Share of the golden numbers that it shares: otherwise most of the sum is another one."""
+MIN_DIGITS = 2
+"""Number of digits from which a whole number is looked for in replies. Single digits count things everywhere."""
+MIN_IDENTIFIER_LENGTH = 3
+"""Length from which a value can be looked for in a message. Shorter ones occur by chance."""
+HANDOVER_WORDS = frozenset({"human", "agent", "representative", "supervisor", "person", "someone"})
+"""Words by which a user asks for another agent, and a function is named that hands the conversation over."""
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_STATED_NUMBER = re.compile(r"(?<![\w#.,-])\$?(\d[\d,]*(?:\.\d+)?)(?![\w-]|\.\d)")
+_LIST_NUMBER = re.compile(r"(?m)(?:^|\s)\d{1,2}\.\s")
+_RETRACTION = re.compile(
+    r"\b(?:actually|no need|never ?mind|forget (?:it|about)|(?:let'?s |just )?(?:leave|skip|keep)\b"
+    r"|don'?t (?:want|need))",
+    re.IGNORECASE,
+)
+_REFUSAL = re.compile(r"\b(?:unfortunately|can(?:no|')t|can not|unable to|not able to|not possible)\b", re.IGNORECASE)
+_PROPOSAL = re.compile(r"\b(?:confirm|would you like|shall i|should i|do you want|proceed)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class DecisiveStep:
+    """A guess of the decisive step."""
+
+    message: int
+    """Number of the message in `chat_messages`, from 1."""
+    kind: str
+    reason: str
+    """One sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """A writing call of the model, and the number of its message from 1."""
+
+    call: Call
+    message: int
+    refused: bool
+
+
+def find_decisive_step(
+    messages: Sequence[ChatMessage], golden: Sequence[Call], missing_texts: Sequence[str] = ()
+) -> DecisiveStep | None:
+    """Return the decisive step of a failed conversation, or None if there are no facts.
+
+    Args:
+        messages: the conversation.
+        golden: the golden actions, in their order.
+        missing_texts: expected texts that the model never said.
+    """
+    if not any(message.role == "assistant" for message in messages) or not (golden or missing_texts):
+        return None
+    facts = _Facts(messages, golden)
+    found = list(facts.wrong_writes())
+    if not found and facts.missing:
+        found = list(facts.missing_actions())
+    found += facts.wrong_calculations()
+    found = found or list(facts.wrong_answers(missing_texts))
+    return min(found, key=lambda step: step.message, default=None)
+
+
+def is_reading(name: str) -> bool:
+    """Whether a function only reads, by the first word of its name."""
+    return re.split(r"[_.\-\s]|(?<=[a-z])(?=[A-Z])", name.rpartition(".")[2])[0].lower() in READING_VERBS
+
+
+class _Facts:
+    """What happened in a conversation, compared with the golden actions."""
+
+    def __init__(self, messages: Sequence[ChatMessage], golden: Sequence[Call]) -> None:
+        self.messages = messages
+        self.golden = [call for call in golden if not is_reading(call.name)]
+        self.golden_calculations = [call for call in golden if call.name == CALCULATION]
+        results = {each.call_id: each.content for each in messages if each.role == "tool" and each.call_id}
+        self.writes = [
+            _Write(call, number, is_refused(results.get(call_id, "")))
+            for number, message in enumerate(messages, 1)
+            if message.role == "assistant"
+            for call, call_id in zip(message.calls, message.ids, strict=True)
+            if not is_reading(call.name)
+        ]
+        self.results = list(results.values())
+        self._numbered_results = [(n, each.content) for n, each in enumerate(messages, 1) if each.role == "tool"]
+        self.done: dict[int, _Write] = {}
+        """Golden action, by index -> the call that made it."""
+        self.wrong: list[_Write] = []
+        self.handovers: list[_Write] = []
+        """Calls that end the conversation for another agent, and that no golden action is equal to."""
+        self.refused: dict[int, _Write] = {}
+        """Golden action, by index -> the refused call that is equal to it."""
+        self._match_writes()
+
+    @property
+    def missing(self) -> list[int]:
+        """Indices of the golden actions that were never made."""
+        return [index for index in range(len(self.golden)) if index not in self.done]
+
+    def describe_ids(self, before: int | None = None) -> Descriptions:
+        """Return what the results before a message say about ids."""
+        found = Descriptions()
+        found.add_results(text for number, text in self._numbered_results if before is None or number < before)
+        return found
+
+    def _match_writes(self) -> None:
+        for write in self.writes:
+            equal = [index for index, call in enumerate(self.golden) if _is_equal(call, write.call)]
+            open_ones = [index for index in equal if index not in self.done]
+            if equal and write.refused:
+                self.refused[(open_ones or equal)[0]] = write
+            elif open_ones:
+                self.done[open_ones[0]] = write
+            elif _is_handover(write.call):
+                self.handovers.append(write)
+            else:
+                self.wrong.append(write)
+        accepted = [write for write in self.wrong if not write.refused]
+        self.wrong = accepted or [write for write in self.wrong if not self._was_repaired(write)]
+
+    def _was_repaired(self, write: _Write) -> bool:
+        """Whether a golden action of the same function was made after a refused call."""
+        return any(
+            self.golden[index].name == write.call.name and later.message > write.message
+            for index, later in self.done.items()
+        )
+
+    def wrong_writes(self) -> Iterator[DecisiveStep]:
+        """Yield a step for each wrong write, and for each golden action that was refused and never made."""
+        for write in self.wrong:
+            yield self._blame_user(write) or DecisiveStep(write.message, "wrong_write", self._explain(write))
+        for index, write in self.refused.items():
+            if index not in self.done:
+                early = self._find_early_write(index, write)
+                if early is not None:
+                    reason = f"{early.call.name} came before {write.call.name}, which was then refused."
+                    yield DecisiveStep(early.message, "wrong_order", reason)
+
+    def _find_early_write(self, index: int, refused: _Write) -> _Write | None:
+        """Return the earlier golden call on the same thing that should have come after the refused one."""
+        ids = set(_identifiers(refused.call.arguments or {}))
+        for later, write in self.done.items():
+            shares_thing = ids & set(_identifiers(write.call.arguments or {}))
+            if later > index and write.message < refused.message and shares_thing:
+                return write
+        return None
+
+    def _explain(self, write: _Write) -> str:
+        similar = self._most_similar(write.call)
+        if similar is None:
+            return f"{write.call.name} changes something, and no golden action calls it."
+        differing = [
+            name
+            for name in dict.fromkeys((*_plain(similar), *(write.call.arguments or {})))
+            if not _is_same(_plain(similar).get(name), (write.call.arguments or {}).get(name))
+        ]
+        if not differing:
+            return f"{write.call.name} was called again with the arguments of an earlier golden action."
+        name = differing[0]
+        given, wanted = (write.call.arguments or {}).get(name), _plain(similar).get(name)
+        return f"{write.call.name} has {name} {abbreviate(given)}, and the golden action {abbreviate(wanted)}."
+
+    def _most_similar(self, call: Call) -> Call | None:
+        """Return the golden action of the same function with the most equal arguments, preferring those not made."""
+        candidates = [
+            (
+                index not in self.done,
+                sum(_is_same(v, (call.arguments or {}).get(k)) for k, v in _plain(each).items()),
+                each,
+            )
+            for index, each in enumerate(self.golden)
+            if each.name == call.name
+        ]
+        return max(candidates, key=lambda each: each[:2])[2] if candidates else None
+
+    def _blame_user(self, write: _Write) -> DecisiveStep | None:
+        """Return the user's message that led to a wrong write, if its wrong arguments are the user's own."""
+        similar = self._most_similar(write.call)
+        wanted_arguments = _plain(similar) if similar else {}
+        given, wanted = _identifiers(write.call.arguments or {}), _identifiers(wanted_arguments)
+        wrong = [each for each in given if each not in wanted]
+        omitted = [each for each in wanted if each not in given]
+        user = _UserTurns(self.messages, write.message, self.describe_ids(write.message))
+        if not wrong and not omitted and similar is not None:
+            return user.find_payment(_payments(write.call.arguments or {}), _payments(wanted_arguments))
+        return (
+            user.find_retraction(omitted)
+            or (user.find_choice(wrong) if similar else None)
+            or (user.find_omission(given, omitted) if similar and not wrong else None)
+        )
+
+    def wrong_calculations(self) -> Iterator[DecisiveStep]:
+        """Yield a step for each calculation that shares most numbers with a golden one, but not all."""
+        for number, message in enumerate(self.messages, 1):
+            for call in message.calls if message.role == "assistant" else ():
+                if call.name != CALCULATION:
+                    continue
+                numbers = _numbers(call.arguments)
+                golden = [_numbers(_plain(each)) for each in self.golden_calculations]
+                if numbers in golden:
+                    continue
+                if any(_is_near(numbers, each) for each in golden):
+                    yield DecisiveStep(
+                        number, "wrong_calculation", "The calculation has other numbers than the golden one."
+                    )
+
+    def wrong_answers(self, missing_texts: Sequence[str]) -> Iterator[DecisiveStep]:
+        """Yield a step for each expected text: where it was said beside a call, or the first reply with another value.
+
+        A whole number has the form of its number of digits. A number with decimals must not be in any result, because
+        replies quote many prices.
+        """
+        replies = [(n, message) for n, message in enumerate(self.messages, 1) if message.role == "assistant"]
+        for text in missing_texts:
+            wanted = text.lower().replace(",", "")
+            beside_call = [n for n, each in replies if each.calls and wanted in each.content.lower().replace(",", "")]
+            others = [
+                n for n, each in replies if any(self._has_form(wanted, stated) for stated in _stated(each.content))
+            ]
+            if beside_call:
+                reason = f"The model says {abbreviate(text)} beside a call, where the user does not see it."
+                yield DecisiveStep(beside_call[0], "unseen_answer", reason)
+            elif others:
+                reason = f"The reply states another value, and {abbreviate(text)} is never said."
+                yield DecisiveStep(others[0], "wrong_answer", reason)
+            else:
+                yield DecisiveStep(replies[-1][0], "missing_answer", f"{abbreviate(text)} is never said.")
+
+    def _has_form(self, expected: str, stated: str) -> bool:
+        """Whether a stated number has the form of an expected one."""
+        if not _NUMBER.fullmatch(expected) or ("." in expected) != ("." in stated):
+            return False
+        if "." in expected:
+            return not any(stated in result for result in self.results)
+        return len(stated) == len(expected) >= MIN_DIGITS
+
+    def missing_actions(self) -> Iterator[DecisiveStep]:
+        """Yield the step at which a golden action that was never made was declined, omitted or forgotten."""
+        name = self.golden[self.missing[0]].name
+        topics = [_topic(self.golden[index]) for index in self.missing]
+        for number in range(len(self.messages), 0, -1):
+            message = self.messages[number - 1]
+            declines = message.role == "assistant" and _REFUSAL.search(message.content)
+            if declines and any(topic & words(message.content) for topic in topics):
+                retraction = self._retraction_before(number)
+                if retraction is not None:
+                    yield DecisiveStep(retraction, "user_retraction", "The user rejects what the model proposed.")
+                else:
+                    yield DecisiveStep(number, "refused_request", f"The model declines, and {name} is never called.")
+                return
+        for write in self.handovers:
+            asked = next((words(m.content) for m in self.messages[write.message - 2 :: -1] if m.role == "user"), set())
+            if not asked & HANDOVER_WORDS:
+                yield DecisiveStep(write.message, "early_end", f"{write.call.name} comes before {name}.")
+                return
+        yield self._forgotten_action(name)
+
+    def _forgotten_action(self, name: str) -> DecisiveStep:
+        """Return the reply after the user's last mention of what an action needs, or the user's last message."""
+        user = _UserTurns(self.messages, len(self.messages) + 1, self.describe_ids())
+        wanted = [each for index in self.missing for each in _identifiers(_plain(self.golden[index]))]
+        known = [each for each in wanted if user.descriptions.is_known(each)]
+        named = max((number for each in wanted for number in user.find_mentions(each)), default=None)
+        if named is None and known and user.turns:
+            return DecisiveStep(user.turns[0][0], "user_omission", f"The user never names what {name} needs.")
+        replies = [number for number, message in enumerate(self.messages, 1) if message.role == "assistant"]
+        reply = next((number for number in replies if named is not None and number > named), replies[-1])
+        return DecisiveStep(reply, "missing_action", f"{name} is never called.")
+
+    def _retraction_before(self, number: int) -> int | None:
+        """Return the number of the user's message before a reply, if it rejects a proposal of the model."""
+        earlier = [n for n in range(number - 1, 0, -1) if self.messages[n - 1].role in ("user", "assistant")][:2]
+        if len(earlier) < 2:
+            return None
+        user, proposal = (self.messages[n - 1] for n in earlier)
+        is_rejected = user.role == "user" and _RETRACTION.search(user.content)
+        return (
+            earlier[0] if is_rejected and proposal.role == "assistant" and _PROPOSAL.search(proposal.content) else None
+        )
+
+
+class _UserTurns:
+    """What the user said before a message."""
+
+    def __init__(self, messages: Sequence[ChatMessage], before: int, descriptions: Descriptions) -> None:
+        self.turns = [
+            (n, m.content) for n, m in enumerate(messages, 1) if m.role == "user" and n < before and m.content
+        ]
+        self.turns.reverse()
+        self.descriptions = descriptions
+
+    def find_mentions(self, value: str) -> list[int]:
+        """Return the messages that state a value or name the thing that it stands for, the last one first."""
+        return [number for number, text in self.turns if self._mentions(value, text)]
+
+    def _mentions(self, value: str, text: str) -> bool:
+        return value.lower() in text.lower() or self.descriptions.is_named(value, words(text))
+
+    def find_retraction(self, omitted: Sequence[str]) -> DecisiveStep | None:
+        for number, text in self.turns:
+            if _RETRACTION.search(text) and any(self.descriptions.is_named(each, words(text)) for each in omitted):
+                return DecisiveStep(number, "user_retraction", "The user drops what a golden action needs.")
+        return None
+
+    def find_choice(self, wrong: Sequence[str]) -> DecisiveStep | None:
+        """Return the last message that states a wrong value, if the user stated all of them."""
+        mentions = [self.find_mentions(each) for each in wrong]
+        if not wrong or not all(mentions):
+            return None
+        return DecisiveStep(
+            max(numbers[0] for numbers in mentions), "user_choice", "The user states values that no golden action has."
+        )
+
+    def find_payment(self, given: Sequence[str], wanted: Sequence[str]) -> DecisiveStep | None:
+        """Return the last message that names the payment of a call that is wrong only in its payment."""
+        for each in given:
+            kind = {word for word in words(each.replace("_", " ")) if not word.isdigit()}
+            numbers = [number for number, text in self.turns if kind and kind <= words(text)]
+            if each not in wanted and numbers:
+                return DecisiveStep(numbers[0], "user_choice", "The user chooses a payment that no golden action has.")
+        return None
+
+    def find_omission(self, given: Sequence[str], omitted: Sequence[str]) -> DecisiveStep | None:
+        """Return the message in which the user names everything that was done, if the user never names the rest."""
+        named = [each for each in given if self.descriptions.is_known(each)]
+        if not omitted or not named or any(self.find_mentions(each) for each in omitted):
+            return None
+        for number, text in self.turns:
+            if all(self.descriptions.is_named(each, words(text)) for each in named):
+                return DecisiveStep(
+                    number, "user_choice", "The user does not name everything that a golden action has."
+                )
+        return None
+
+
+def _is_handover(call: Call) -> bool:
+    parts = words(call.name.replace("_", " "))
+    return bool(parts & {"transfer", "escalate"} and parts & HANDOVER_WORDS)
+
+
+def _topic(call: Call) -> set[str]:
+    """Return the words of a function's name that say what it is about: `address` of `modify_user_address`."""
+    return words(call.name.replace("_", " ").rpartition(" ")[2])
+
+
+def _plain(call: Call) -> Mapping[str, Any]:
+    """Return the arguments of a golden call, each with its first accepted value."""
+    arguments = call.arguments or {}
+    return {
+        name: value.any_of[0] if isinstance(value, AcceptedValues) and value.any_of else value
+        for name, value in arguments.items()
+    }
+
+
+def _is_equal(golden: Call, predicted: Call) -> bool:
+    """Whether a call does what a golden action does. The order in a list does not matter, nor does free text."""
+    if golden.name != predicted.name or predicted.arguments is None:
+        return False
+    wanted = _plain(golden)
+    return wanted.keys() == predicted.arguments.keys() and all(
+        _is_same(value, predicted.arguments[name]) for name, value in wanted.items()
+    )
+
+
+def _is_same(first: Any, second: Any) -> bool:
+    if isinstance(first, str) and isinstance(second, str):
+        are_free = min(len(first.split()), len(second.split())) >= FREE_TEXT_WORDS
+        return are_free or first.strip().lower() == second.strip().lower()
+    if isinstance(first, list) and isinstance(second, list):
+        return Counter(map(canonical_json, first)) == Counter(map(canonical_json, second))
+    return canonical_json(first) == canonical_json(second)
+
+
+def _identifiers(arguments: Mapping[str, Any]) -> list[str]:
+    """Return the values that name things: texts with a digit, except ids of the user and of a payment.
+
+    All actions have the user's own id. A user chooses a payment by words ("my card"), so its id is never stated.
+    """
+    return [
+        value
+        for name, each in arguments.items()
+        if "payment" not in name and name != "user_id"
+        for value in _texts_with_digit(each)
+    ]
+
+
+def _payments(arguments: Mapping[str, Any]) -> list[str]:
+    return [text for name, each in arguments.items() if "payment" in name for text in _texts_with_digit(each)]
+
+
+def _texts_with_digit(value: Any) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts_with_digit(each)
+    elif isinstance(value, (str, int)) and not isinstance(value, bool):
+        text = str(value)
+        if len(text) >= MIN_IDENTIFIER_LENGTH and any(character.isdigit() for character in text):
+            yield text
+
+
+def _numbers(arguments: Mapping[str, Any] | None) -> Counter[str]:
+    texts: Iterable[str] = (str(each) for each in (arguments or {}).values())
+    return Counter(number for text in texts for number in _NUMBER.findall(text))
+
+
+def _is_near(numbers: Counter[str], golden: Counter[str]) -> bool:
+    shared = (numbers & golden).total()
+    return shared >= MIN_SHARED_NUMBERS and shared >= MIN_SHARE * golden.total()
+
+
+def _stated(text: str) -> list[str]:
+    """Return the numbers that a reply states, without commas. Numbers of a list, and parts of ids, are left out."""
+    return [number.replace(",", "") for number in _STATED_NUMBER.findall(_LIST_NUMBER.sub(" ", text.replace("*", "")))]

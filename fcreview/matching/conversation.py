@@ -33,6 +33,8 @@ class ChatMessage:
     name: str | None = None
     call_id: str | None = None
     """Id of the call that a tool message answers; None if it is unknown."""
+    sources: list[Message] = field(default_factory=list)
+    """Messages of the item that this message was made from. Empty for calls without text."""
     is_for_user: bool = False
     """Whether a tool message is the result of a simulated user's call."""
     is_given: bool = False
@@ -65,7 +67,8 @@ def _step_messages(messages: Sequence[Message], calls: Sequence[Call], caller: R
     for message in messages:
         if message.name == GOLDEN_CALL:
             quoted = parse_quoted_calls(message.content)
-            yield ChatMessage("assistant", "" if quoted else message.content, calls=quoted, is_given=True)
+            content = "" if quoted else message.content
+            yield ChatMessage("assistant", content, calls=quoted, sources=[message], is_given=True)
         elif message.role == caller and (reply is None or is_reply_open):
             if reply is None:
                 reply, is_reply_open = ChatMessage(caller), True
@@ -74,7 +77,7 @@ def _step_messages(messages: Sequence[Message], calls: Sequence[Call], caller: R
             if reply is not None and is_reply_open and message.role != "user":
                 yield reply
                 is_reply_open = False
-            entry = ChatMessage(message.role, message.content, name=message.name)
+            entry = ChatMessage(message.role, message.content, name=message.name, sources=[message])
             if message.role == "tool" and reply is not None and n_results < len(reply.calls):
                 entry.name, entry.call_id = reply.calls[n_results].name, str(n_results)
                 entry.is_for_user = reply.role == "user"
@@ -85,6 +88,7 @@ def _step_messages(messages: Sequence[Message], calls: Sequence[Call], caller: R
 
 
 def _add_text(reply: ChatMessage, message: Message) -> None:
+    reply.sources.append(message)
     if message.name == REASONING:
         reply.reasoning = "\n".join(filter(None, (reply.reasoning, message.content)))
     elif not is_raw_call(message.content, reply.calls):

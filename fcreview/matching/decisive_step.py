@@ -30,11 +30,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.matching.conversation import ChatMessage
+from fcreview.matching.conversation import ChatMessage, chat_messages
 from fcreview.matching.tool_results import Descriptions, is_refused, words
-from fcreview.model.item import AcceptedValues, Call
+from fcreview.model.item import AcceptedValues, Call, Item, Verdict
 from fcreview.model.json_value import abbreviate, canonical_json
+from fcreview.model.verdict import DECISIVE_STEP
 
+GUESS = "guess from facts"
+"""`Verdict.by` of a decisive step."""
 READING_VERBS = frozenset({
     "calculate", "check", "compare", "count", "display", "fetch", "find", "get", "list", "lookup", "read", "search",
     "show", "think", "verify", "view",
@@ -85,6 +88,8 @@ class _Write:
     call: Call
     message: int
     refused: bool
+    by_user: bool
+    """Whether a simulated user made the call. It can be a golden action, and is never a wrong one."""
 
 
 def find_decisive_step(
@@ -108,6 +113,18 @@ def find_decisive_step(
     return min(found, key=lambda step: step.message, default=None)
 
 
+def add_decisive_step(item: Item, missing_texts: Sequence[str] = ()) -> None:
+    """Add the decisive step of a failed item as a recomputed verdict. Its error type is the kind of step."""
+    fails = item.official is False or (item.official is None and item.rule is False)
+    step = find_decisive_step(chat_messages(item), item.golden, missing_texts) if fails else None
+    if step is not None:
+        item.verdicts.append(
+            Verdict(
+                "rule", step.message, criterion=DECISIVE_STEP, error_type=step.kind, rationale=step.reason, by=GUESS
+            )
+        )
+
+
 def is_reading(name: str) -> bool:
     """Whether a function only reads, by the first word of its name."""
     return re.split(r"[_.\-\s]|(?<=[a-z])(?=[A-Z])", name.rpartition(".")[2])[0].lower() in READING_VERBS
@@ -122,9 +139,9 @@ class _Facts:
         self.golden_calculations = [call for call in golden if call.name == CALCULATION]
         results = {each.call_id: each.content for each in messages if each.role == "tool" and each.call_id}
         self.writes = [
-            _Write(call, number, is_refused(results.get(call_id, "")))
+            _Write(call, number, is_refused(results.get(call_id, "")), message.role == "user")
             for number, message in enumerate(messages, 1)
-            if message.role == "assistant"
+            if not message.is_given
             for call, call_id in zip(message.calls, message.ids, strict=True)
             if not is_reading(call.name)
         ]
@@ -158,6 +175,8 @@ class _Facts:
                 self.refused[(open_ones or equal)[0]] = write
             elif open_ones:
                 self.done[open_ones[0]] = write
+            elif write.by_user:
+                continue
             elif _is_handover(write.call):
                 self.handovers.append(write)
             else:

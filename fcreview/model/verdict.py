@@ -17,6 +17,8 @@ from fcreview.model.item import Item, SourceName
 from fcreview.model.review import CORRECT, ITEM_CORRECT, UNSURE, Annotation
 
 EQUIVALENT = "equivalent"
+DECISIVE_STEP = "decisive_step"
+"""Criterion of the message, by its number from 1, after which a failed conversation could no longer succeed."""
 ABSTENTIONS: dict[str, Any] = {"unsure": UNSURE}
 """Word -> verdict of an annotator who answers without deciding."""
 PASS_FAIL: dict[str, Any] = {"pass": True, "fail": False, **ABSTENTIONS}
@@ -97,6 +99,7 @@ SCALES: dict[str, Scale] = {
     "correctness": _ZERO_TO_TWO,
     "soft_score": _SHARE,
     "process_accuracy": _SHARE,
+    DECISIVE_STEP: Scale(numbers=(1.0, math.inf)),
     "dialog_act": Scale(labels=True, known_labels=DIALOG_ACTS),
 }
 """Criterion -> scale, for the criteria that fcreview knows by name."""

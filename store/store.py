@@ -213,6 +213,16 @@ class Store:
         """Return the predictions of the items that `find_same_question` returns, in the same order."""
         return self._query(lambda: item_detail.fetch_predictions(self.connection, decode_item(item)))
 
+    def fetch_other_runs(self, item: int) -> list[QueueRow]:
+        """Return the rows of the item in other runs of its benchmark, version and language."""
+        number = decode_item(item)
+
+        def fetch() -> list[QueueRow]:
+            items = item_detail.find_same_question(self.connection, number)
+            return self._fetch_rows([each for each in items if each != number])
+
+        return self._query(fetch)
+
     def fetch_label_criteria(self, item: int) -> list[str]:
         """Return the criteria that have labels (such as dialog acts) in the item's category and run."""
         return self._query(lambda: fetch_label_criteria(self.connection, decode_item(item)))

@@ -254,6 +254,8 @@ class FcreviewApp(App[int]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Cover the screen with `TerminalTooSmallScreen` while the terminal is too small."""
+        if isinstance(self._driver, CompactDriver):
+            self._driver.forget_screen()
         is_small = event.size.width < MIN_TERMINAL_SIZE[0] or event.size.height < MIN_TERMINAL_SIZE[1]
         if is_small and not isinstance(self.screen, TerminalTooSmallScreen):
             self.push_screen(TerminalTooSmallScreen())

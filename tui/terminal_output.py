@@ -1,16 +1,32 @@
-"""Terminal driver that sends only the changes of colours and attributes, because Textual sends all of them each time.
+"""Terminal driver that sends only the cells that change, and only the changes of colours and attributes.
 
-With true colours this halves the bytes of a frame, which users notice over SSH.
+Textual sends whole lines or the whole screen, with all colours of each piece of text, which users notice over SSH.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+from dataclasses import fields
+from typing import Any
 
 from textual.drivers.linux_driver import LinuxDriver
 
-_SGR = re.compile(r"\x1b\[([0-9;]*)m")
-"""Sequence that selects colours and attributes (ECMA-48, Select Graphic Rendition)."""
+from fcreview.model.sanitize import display_width
+from fcreview.tui.text.theme import UNICODE_SYMBOLS
+
+_CONTROL = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])")
+"""Control sequence. Frames have two kinds: `m` selects colours and attributes, `H` moves the cursor (ECMA-48)."""
+_MODE = re.compile(r"(\x1b\[\?(2026|25|1000|1002|1003|1004|1006|1015|1016|2004)[hl]|\x07)*")
+"""Output that changes no cell."""
+_SIGNS = "".join(getattr(UNICODE_SYMBOLS, each.name) for each in fields(UNICODE_SYMBOLS))
+_NARROW = re.compile(rf"[ -~\xa1-\xac\xae-\u024f\u2010-\u2027\u2190-\u2193\u2500-\u257f{re.escape(_SIGNS)}]*")
+"""Text that every terminal draws with one cell for each character."""
+_VISIBLE_ON_BLANKS = frozenset("4579")
+"""Attributes that change how a blank looks: underline, blink, reverse and strike."""
+MAX_RESENT_CELLS = 5
+"""Largest number of unchanged cells between two changes that are sent again, because moving the cursor costs more."""
 _OFF_CODES = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", "8": "28", "9": "29"}
 """Attribute -> code that switches it off. 22 switches off both bold (1) and dim (2)."""
 _COLOUR_LENGTHS = {"5": 3, "2": 5}
@@ -60,30 +76,150 @@ def _transition(before: GraphicState | None, after: GraphicState) -> str:
     return start + (f"\x1b[{';'.join(numbers)}m" if numbers else "")
 
 
-def compact_styles(text: str) -> str:
-    """Return terminal output with the same effect and shorter SGR sequences.
+Cell = tuple[str, GraphicState]
+"""Character in a cell and its look. The character is empty in the second cell of a wide character."""
+Span = tuple[int, int, list[Cell], bool]
+"""(row, column, cells, whether each character is narrow)."""
 
-    The output may begin in any state. It ends in the default state, as Textual's output does.
-    """
-    pieces = _SGR.split(text)  # text, parameters, text, parameters, ..., text
-    if len(pieces) == 1:
-        return text
-    parts = [pieces[0]]
-    sent: GraphicState | None = None
-    wanted = _RESET
-    for parameters, piece in zip(pieces[1::2], pieces[2::2], strict=True):
-        state = _apply(wanted, parameters)
-        if state is None:
+
+class ScreenDiff:
+    """Model of the terminal's cells, with which a frame is reduced to the cells that differ."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, list[Cell | None]] = {}
+        """Cells of each row as last sent. None for a cell whose content is unknown."""
+        self._looks: dict[GraphicState, GraphicState] = {}
+
+    def clear(self) -> None:
+        """Forget the content of the screen, so that the next frame is sent as a whole."""
+        self._rows.clear()
+
+    def reduce(self, text: str) -> str:
+        """Return terminal output that draws the same screen as `text` if the model is correct.
+
+        Output that is not a frame is returned unchanged.
+        """
+        if _MODE.fullmatch(text):
             return text
-        wanted = state
-        if piece:
-            parts += [_transition(sent, wanted), piece]
-            sent = wanted
-    return "".join([*parts, _transition(sent, _RESET)])
+        parsed = self._parse(text)
+        if parsed is None:
+            self.clear()
+            return text
+        spans, cursor = parsed
+        parts: list[str] = []
+        sent: GraphicState | None = None
+        last_row = 0
+        for span in spans:
+            for row, column, cells in self._changes(span):
+                parts.append(f"\x1b[{column}G" if row == last_row else f"\x1b[{row};{column}H")
+                last_row = row
+                for char, look in cells:
+                    if sent != look:
+                        wanted = look if sent is None else _cheapest_look(char, sent, look)
+                        parts.append(_transition(sent, wanted))
+                        sent = wanted
+                    parts.append(char)
+        if sent is None:
+            return ""
+        return "".join([*parts, _transition(sent, _RESET), cursor])
+
+    def _parse(self, text: str) -> tuple[list[Span], str] | None:
+        """Return the spans of a frame and the sequence that moves the cursor last. None if the text is no frame."""
+        pieces = _CONTROL.split(text)  # text, parameters, letter, text, parameters, letter, ..., text
+        if len(pieces) == 1 or pieces[0]:
+            return None
+        spans: list[Span] = []
+        row = column = 0
+        look, cursor = _RESET, ""
+        for parameters, letter, raw in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
+            if letter == "H":
+                row, column = _read_position(parameters)
+                cursor = f"\x1b[{parameters}H"
+                spans.append((row, column, [], True))
+            elif letter == "m" and (state := _apply(look, parameters)) is not None:
+                look = self._looks.setdefault(state, state)
+            else:
+                return None
+            piece = raw.removesuffix("\n")
+            if piece and (not spans or not piece.isprintable()):
+                return None
+            if piece:
+                cells, is_narrow = self._cells(piece, look)
+                spans[-1][2].extend(cells)
+                if not is_narrow:
+                    spans[-1] = (*spans[-1][:3], False)
+        return spans, cursor
+
+    def _cells(self, text: str, look: GraphicState) -> tuple[list[Cell], bool]:
+        """Return the cells of a text, and whether each character is narrow."""
+        blank: Cell = (" ", look)
+        if not look[2] & _VISIBLE_ON_BLANKS:
+            state = ("", look[1], _RESET[2])
+            blank = (" ", self._looks.setdefault(state, state))
+        if _NARROW.fullmatch(text):
+            return [blank if char == " " else (char, look) for char in text], True
+        cells: list[Cell] = []
+        for char in text:
+            width = display_width(char)
+            if width == 0 and cells:
+                at = -1 if cells[-1][0] else -2
+                cells[at] = (cells[at][0] + char, look)
+            else:
+                cells.append(blank if char == " " else (char, look))
+                cells += [("", look)] * (width - 1)
+        return cells, False
+
+    def _changes(self, span: Span) -> list[tuple[int, int, list[Cell]]]:
+        """Store a span and return its pieces to send: (row, column, cells)."""
+        number, column, cells, is_narrow = span
+        row = self._rows.setdefault(number, [])
+        start, end = column - 1, column - 1 + len(cells)
+        row.extend([None] * (end - len(row)))
+        before = row[start:end]
+        if before == cells:
+            return []
+        row[start:end] = cells
+        if not is_narrow or any(cell is not None and not _NARROW.fullmatch(cell[0] or "\x00") for cell in before):
+            return [(number, column, cells)]  # terminals disagree about the widths of some characters
+        changed = [at for at, (old, new) in enumerate(zip(before, cells, strict=True)) if old != new]
+        pieces: list[tuple[int, int]] = []
+        for at in changed:
+            if pieces and at - pieces[-1][1] <= MAX_RESENT_CELLS:
+                pieces[-1] = (pieces[-1][0], at + 1)
+            else:
+                pieces.append((at, at + 1))
+        return [(number, column + first, cells[first:last]) for first, last in pieces]
+
+
+def _read_position(parameters: str) -> tuple[int, int]:
+    row, _, column = parameters.partition(";")
+    return int(row or 1), int(column or 1)
+
+
+def _cheapest_look(char: str, sent: GraphicState, look: GraphicState) -> GraphicState:
+    """Return a state in which the character looks the same. A blank needs neither a foreground colour nor bold."""
+    if char != " " or look[2] & _VISIBLE_ON_BLANKS:
+        return look
+    return sent[0], look[1], sent[2] - _VISIBLE_ON_BLANKS
 
 
 class CompactDriver(LinuxDriver):
-    """Textual's driver with `compact_styles`."""
+    """Textual's driver with a `ScreenDiff`."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._screen_diff = ScreenDiff()
+        self._terminal_size: tuple[int, ...] = ()
+
+    def forget_screen(self) -> None:
+        """Send the next frame as a whole, because something else may have changed the screen."""
+        self._screen_diff.clear()
 
     def write(self, data: str) -> None:
-        super().write(compact_styles(data))
+        with contextlib.suppress(OSError):
+            size = os.get_terminal_size(self.fileno)
+            if size != self._terminal_size:  # a terminal may rearrange its text when its size changes
+                self._terminal_size = size
+                self._screen_diff.clear()
+        if output := self._screen_diff.reduce(data):
+            super().write(output)

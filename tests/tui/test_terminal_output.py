@@ -1,4 +1,4 @@
-"""The compact output draws the same screen with fewer bytes."""
+"""The reduced output draws the same screen with fewer bytes."""
 
 from __future__ import annotations
 
@@ -7,39 +7,85 @@ import random
 import pyte
 import pytest
 
-from fcreview.tui.terminal_output import compact_styles
+from fcreview.tui.terminal_output import ScreenDiff
+
+COLUMNS, ROWS = 40, 6
 
 
 def screen_of(*outputs: str) -> list[list[tuple[object, ...]]]:
-    screen = pyte.Screen(40, 6)
+    """What is seen: a blank has no foreground colour and is neither bold nor italic."""
+    screen = pyte.Screen(COLUMNS, ROWS)
     stream = pyte.Stream(screen)
     for output in outputs:
         stream.feed(output)
-    return [[tuple(screen.buffer[y][x]) for x in range(40)] for y in range(6)]
+    return [[seen(screen.buffer[y][x]) for x in range(COLUMNS)] for y in range(ROWS)]
 
 
-def random_output(seed: int) -> str:
+def seen(char: pyte.screens.Char) -> tuple[object, ...]:
+    if char.data == " " and not (char.reverse or char.underscore or char.strikethrough or char.blink):
+        return (" ", char.bg)
+    return tuple(char)
+
+
+CODES = ["1", "3", "4", "7", "31", "44", "97", "38;5;114", "48;5;20", "38;2;1;2;3", "48;2;200;100;50", "0", ""]
+TEXTS = ["x", "  ", "abc", "é▸─", "a b c", "東京", "e\u0301", "✓ pass"]
+
+
+def random_frame(seed: int) -> str:
+    """A frame as Textual sends it: spans of cells at positions, then the position of the cursor."""
     draw = random.Random(seed)
-    codes = ["1", "3", "4", "7", "31", "44", "97", "38;5;114", "48;5;20", "38;2;1;2;3", "48;2;200;100;50", "0", ""]
     parts = []
-    for _ in range(draw.randint(1, 60)):
-        parts.append(f"\x1b[{';'.join(draw.choices(codes, k=draw.randint(1, 3)))}m")
-        parts.append(draw.choice(["x", "  ", "\x1b[3;7H", "\x1b[H", "abc\r\n", "", "\x1b[0m"]))
-    return "".join(parts) + "\x1b[0m"
+    for _ in range(draw.randint(1, 8)):
+        row = draw.randint(1, ROWS)
+        parts.append(f"\x1b[{row};{draw.randint(1, 14)}H")
+        for _ in range(draw.randint(1, 4)):
+            code = ";".join(draw.choices(CODES, k=draw.randint(1, 3)))
+            parts.append(f"\x1b[{code}m{draw.choice(TEXTS)}\x1b[0m")
+        parts.append(draw.choice(["", "\n"]) if row < ROWS else "")
+    return "".join(parts) + "\x1b[1;1H"
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(0, 2000, 20))
 def test_the_screen_is_the_same(seed: int) -> None:
-    frames = [random_output(seed), random_output(seed + 10_000)]
-    compact = [compact_styles(frame) for frame in frames]
-    assert screen_of(*compact) == screen_of(*frames)
+    frames = [random_frame(seed + at) for at in range(6)]
+    diff = ScreenDiff()
+    assert screen_of(*map(diff.reduce, frames)) == screen_of(*frames)
 
 
-def test_only_what_changes_is_sent() -> None:
-    text = "\x1b[38;2;1;2;3;48;2;4;5;6mone\x1b[0m\x1b[1;38;2;1;2;3;48;2;4;5;6mtwo\x1b[0m"
-    assert compact_styles(text) == "\x1b[0m\x1b[38;2;1;2;3;48;2;4;5;6mone\x1b[1mtwo\x1b[0m"
+def test_only_cells_and_colours_that_change_are_sent() -> None:
+    diff = ScreenDiff()
+    style = "38;2;1;2;3;48;2;4;5;6"
+    text = f"\x1b[2;3H\x1b[{style}mone \x1b[0m\x1b[1;{style}mtwo\x1b[0m\x1b[1;1H"
+    assert diff.reduce(text) == f"\x1b[2;3H\x1b[0m\x1b[{style}mone \x1b[1mtwo\x1b[0m\x1b[1;1H"
+    assert diff.reduce(text) == "", "the same frame again"
+    assert diff.reduce(text.replace("two", "twi")) == f"\x1b[2;9H\x1b[0m\x1b[1;{style}mi\x1b[0m\x1b[1;1H"
+    diff.clear()
+    assert "one" in diff.reduce(text), "all of it after something else changed the screen"
 
 
-@pytest.mark.parametrize("text", ["plain", "\x1b[53moverlined\x1b[0m", "\x1b[38;9mx"])
-def test_unknown_sequences_are_left_alone(text: str) -> None:
-    assert compact_styles(text) == text
+def test_a_line_with_wide_characters_is_sent_as_a_whole() -> None:
+    """Terminals disagree about their widths."""
+    diff = ScreenDiff()
+    diff.reduce("\x1b[1;1H東京 one\x1b[1;1H")
+    assert "東京 two" in diff.reduce("\x1b[1;1H東京 two\x1b[1;1H")
+    assert "tokyo two" in diff.reduce("\x1b[1;1Htokyo two\x1b[1;1H")
+
+
+@pytest.mark.parametrize(
+    "text", ["plain", "\x1b[1;1H\x1b[53moverlined\x1b[0m", "\x1b[1;1H\x1b[38;9mx", "\x1b[?1049h", "\x1b[1;1Ha\tb"]
+)
+def test_other_output_is_sent_as_it_is_and_then_the_whole_screen(text: str) -> None:
+    diff = ScreenDiff()
+    frame = "\x1b[1;1Hone\x1b[1;1H"
+    diff.reduce(frame)
+    assert diff.reduce(text) == text
+    assert "one" in diff.reduce(frame)
+
+
+@pytest.mark.parametrize("text", ["\x1b[?2026h", "\x1b[?25l", "\x07"])
+def test_modes_and_the_bell_change_no_cell(text: str) -> None:
+    diff = ScreenDiff()
+    frame = "\x1b[1;1Hone\x1b[1;1H"
+    diff.reduce(frame)
+    assert diff.reduce(text) == text
+    assert diff.reduce(frame) == ""

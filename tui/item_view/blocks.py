@@ -16,6 +16,7 @@ from fcreview.model.item import GOLDEN_CALL, Call, CallPair, Item, number_steps
 from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.tui.text.lines import Line, format_size, justify_line, label_rows, wrap_head
+from fcreview.tui.text.theme import symbols
 
 UNLIMITED_ROWS = 10_000
 MAX_INLINE_CHARS = 8000
@@ -58,6 +59,8 @@ class Block:
     """Returns the full text, unsanitized, for the pager and for search."""
     copied_value: Callable[[], Any] | None = None
     """Returns the JSON value that the copy action puts on the clipboard."""
+    facts: Line = ()
+    """Text at the bottom right of the panel that begins with this block."""
 
     @property
     def is_stop(self) -> bool:
@@ -90,7 +93,9 @@ class DisplayOptions:
     open_key: str = "enter"
     """Name of the key that unfolds a block, as shown to the reader."""
     frames: bool = False
-    """Whether unfolded calls have a frame, as on screen."""
+    """Whether unfolded calls have a frame, and functions and metadata are folded, as on screen."""
+    panels: bool = False
+    """Whether all sections have a frame, as on a large screen."""
     print_hint: str = ""
     """Hint after a folded text in printed output, which has no keys, such as `whole with --full`. Empty on screen."""
 
@@ -239,6 +244,11 @@ class IndexedItem:
         if self.pairs.get(turn):
             return []
         return [call for (at, _), call in self.predicted_calls.items() if at == turn]
+
+
+def fold_mark(folded: bool) -> Line:
+    """Return the sign before the heading of a section that folds."""
+    return (((symbols().folded if folded else symbols().unfolded) + " ", "primary"),)
 
 
 def pad_label(label: str) -> str:

@@ -150,13 +150,14 @@ class Columns:
 
 
 def measure_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float = 0.25) -> Columns:
-    """Divide `cells` between the columns. Names get at most `name_share` of the width; the values share the rest."""
-    name = min(_widest_cells("argument", map(row_label, rows)), max(int(cells * name_share), 8))
-    rest = max(cells - name - 6, 16)
+    """Divide `cells` between the columns. Names get `name_share` of the width, or more if the values leave room."""
     needed_golden = _widest_cells("golden", (sanitize(row.golden or missing_value_labels(row)[0]) for row in rows))
     needed_predicted = _widest_cells(
         "predicted", (sanitize(row.predicted or missing_value_labels(row)[1]) for row in rows)
     )
+    name_cells = max(int(cells * name_share), cells - 6 - needed_golden - needed_predicted, 8)
+    name = min(_widest_cells("argument", map(row_label, rows)), name_cells)
+    rest = max(cells - name - 6, 16)
     half = rest // 2
     if needed_golden + needed_predicted <= rest:
         # Widths stay near fixed values, so that the columns do not move from item to item.
@@ -321,21 +322,25 @@ def window_around(text: str, position: int, cells: int) -> tuple[str, int]:
     return head + shown + tail, start - len(head)
 
 
-def pair_heading(pair: CallPair, label: str, cells: int, remarks: Sequence[str] = ()) -> Line:
+def pair_place(pair: CallPair, label: str) -> str:
+    """Return where a pair is: `turn 1 · call 1 of 2`. `label` is the number of the call, such as `call 1 of 2`."""
+    return f"turn {pair.turn + 1} · {label}"
+
+
+def pair_heading(pair: CallPair, place: str, cells: int, remarks: Sequence[str] = ()) -> Line:
     """Return the heading of an unfolded pair, with remarks at its end: `── turn 1 · call 1 of 2 · get_weather ──`.
 
-    `label` is the number of the call, such as `call 1 of 2`.
+    `place`: result of `pair_place`. Empty if the frame of the pair shows it.
     """
-    place = f"turn {pair.turn + 1} · {label} · "
+    place = f"{place} · " if place else ""
     state: list[StyledText] = []
     if pair.state in ONE_SIDED_LABELS:
         state = [(f" · {pair.state} {ONE_SIDED_LABELS[pair.state]}", STATE_STYLES[pair.state])]
     ending: list[StyledText] = [(f" · {sanitize(remark)}", "dim") for remark in remarks]
     room = cells - RULE_MARGIN - display_width(place) - line_width(tuple(state))
     name_cells = max(room - line_width(tuple(ending)), min(room, MIN_NAME_CELLS), 1)
-    return rule_line(
-        ((place, ""), (truncate_middle(sanitize(pair.name), name_cells), "strong"), *state, *ending), cells
-    )
+    name: StyledText = (truncate_middle(sanitize(pair.name), name_cells), "strong")
+    return rule_line((*([(place, "")] if place else []), name, *state, *ending), cells)
 
 
 def format_call(name: str, call: Call | None) -> str:

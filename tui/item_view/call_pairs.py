@@ -24,6 +24,7 @@ from fcreview.tui.item_view.call_diff import (
     labelled_side_lines,
     measure_columns,
     pair_heading,
+    pair_place,
     row_reasons,
     undecoded_call_lines,
 )
@@ -88,8 +89,13 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
     table = _pair_table(indexed, pair, address, options)
     widths = cache(partial(measure_columns, table.rows))  # Shared, because there may be a million rows.
 
+    place = pair_place(pair, label)
+    if options.frames:
+        head.facts = ((" · ".join([place, *step]), "dim"),)
+        place, step = "", []
+
     def heading_lines(cells: int) -> list[Line]:
-        lines = [pair_heading(pair, label, cells, [*remarks, *step])]
+        lines = [pair_heading(pair, place, cells, [*remarks, *step])]
         lines += table.lines_above(cells)
         if table.rows:
             lines.append(column_headings(widths(cells)))

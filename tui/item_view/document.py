@@ -13,11 +13,13 @@ from fcreview.model.item import Item
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import ItemDetail
-from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem
-from fcreview.tui.item_view.frames import frame_calls
+from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, fold_mark
+from fcreview.tui.item_view.frames import frame_blocks
 from fcreview.tui.item_view.function_docs import available_function_blocks
+from fcreview.tui.item_view.reasons import reason_blocks
 from fcreview.tui.item_view.turns import conversation_blocks, dialogue_blocks, turn_overview_blocks
 from fcreview.tui.item_view.verdicts import (
+    RATIONALE_ROWS,
     erratum_blocks,
     final_answer_blocks,
     import_issue_blocks,
@@ -38,28 +40,33 @@ from fcreview.tui.text.lines import (
     line_width,
     pad_text,
     rule_line,
-    truncate_error_type,
     truncate_middle,
 )
 from fcreview.tui.text.theme import symbols, verdict_style
 
+METADATA_LABEL_CELLS = 18
+"""Cells of the heading of the metadata that its summary cannot use."""
 MAX_FIELD_CHARS = 48
 """Largest length, in characters, of a metadata value on its line. A longer value shows its size and opens in the
 pager."""
 
 
-def metadata_blocks(item: Item, options: DisplayOptions) -> list[Block]:
-    """Return the metadata fields of the benchmark, one line each.
+def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
+    """Return the metadata fields of the benchmark, one line each. On screen, they are folded below a summary.
 
-    The list is empty for blind annotators, because fields can reveal the outcome.
+    Blind annotators see no fields, because fields can reveal the outcome.
     """
+    item = detail.item
     named = {"redacted": item.extra.redacted or None, "setting": item.setting, "latency by step": item.seconds}
     fields = {name: value for name, value in named.items() if value is not None} | item.extra.metadata
-    if options.hide_verdicts or not fields:
+    fields = {} if options.hide_verdicts else fields
+    if not fields and not options.frames:
         return []
-    name_cells = min(max(display_width(sanitize(name)) for name in fields), 24)
-    blocks = [Block("extra", lambda cells: [rule_line((("metadata", "strong"),), cells)])]
-    for name, value in fields.items():
+    name_cells = min(max((display_width(sanitize(name)) for name in fields), default=0), 24)
+    folded = options.frames and (not fields or options.is_folded("extra", True))
+    heading = partial(_metadata_heading, detail, folded, bool(fields)) if options.frames else _plain_metadata_heading
+    blocks = [Block("extra", heading, foldable=options.frames and bool(fields), folded=folded, title="metadata")]
+    for name, value in {} if folded else fields.items():
         value = round_numbers(value)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         long = len(text) > MAX_FIELD_CHARS
@@ -70,12 +77,29 @@ def metadata_blocks(item: Item, options: DisplayOptions) -> list[Block]:
                 partial(_metadata_lines, label, text, options.unfold_hint),
                 foldable=long,
                 folded=long,
+                parent="extra" if options.frames else None,
                 opens_pager=True,
                 title=sanitize(name),
                 full_text=partial(str, text),
             )
         )
     return blocks
+
+
+def _plain_metadata_heading(cells: int) -> list[Line]:
+    return [rule_line((("metadata", "strong"),), cells)]
+
+
+def _metadata_heading(detail: ItemDetail, folded: bool, has_fields: bool, cells: int) -> list[Line]:
+    """Return the line `▸ metadata  simple_python · 420+38 tokens · maple-8b`, which folds and unfolds the fields."""
+    ((summary, style),) = summary_lines(detail, max(cells - METADATA_LABEL_CELLS, 1))[0]
+    line: Line = (
+        *(fold_mark(folded) if has_fields else (("  ", ""),)),
+        ("metadata", "strong"),
+        ("  ", ""),
+        (summary, style),
+    )
+    return [line] if folded else [rule_line(line, cells)]
 
 
 def round_numbers(value: Any, *, in_object: bool = False) -> Any:
@@ -100,49 +124,66 @@ def _metadata_lines(label: str, text: str, unfold_hint: str, cells: int) -> list
 
 
 MIN_ID_CELLS = 20
-"""Smallest width, in cells, of an item's id next to a long error type."""
-MIN_ERROR_CELLS = 8
+"""Smallest width, in cells, of an item's id in the header."""
 MIN_GROUP_CELLS = 13
 """Smallest width, in cells, of the name of a conversation, so that similar names remain distinct."""
+HIDDEN = "hidden"
+"""Text that replaces a verdict that blind review hides."""
 
 
 def header_line(
-    detail: ItemDetail, position: int | None, total: int, cells: int, *, hide_verdicts: bool = False
+    detail: ItemDetail,
+    position: int | None,
+    total: int,
+    cells: int,
+    *,
+    hide_verdicts: bool = False,
+    names_item: bool = True,
 ) -> Line:
-    """Render the header: `live_simple_3-2-1   3/640   official FAIL   recomputed FAIL   you –   value_error:string`.
+    """Render the header: `live_simple_3-2-1   3/640   official FAIL   recomputed FAIL   you –   live_simple · 0.6 s`.
 
-    Position and verdicts are never cut. If the line is too long, first the error type is cut and the gaps shrink, then
-    symbols replace the badges, then the middle of the id is cut.
+    Position and verdicts are never cut. If the line is too long, first the facts at the right are omitted and the gaps
+    shrink, then symbols replace the badges, then the middle of the id is cut.
+
+    `names_item`: whether the line begins with the id.
     """
-    row = detail.row
-    item_id, error = sanitize(row.id), "" if hide_verdicts else sanitize(row.error_type or row.rule_error_type or "")
-    place = f"{'–' if position is None else f'{position + 1:,}'}/{total:,}"
+    place = f"{symbols().none if position is None else f'{position + 1:,}'}/{total:,}"
+    row, item_id = detail.row, sanitize(detail.row.id) if names_item else ""
     automatic = [("official", row.official), ("recomp.", row.rule), ("judge", row.judge)]
-    verdicts = [(name, None if hide_verdicts else value) for name, value in automatic] + [("you", row.you)]
+    verdicts = [(name, HIDDEN if hide_verdicts else value) for name, value in automatic] + [("you", row.you)]
     has_judge = row.judge is not None or any(verdict.source == "judge" for verdict in detail.item.verdicts)
     fewer = verdicts if has_judge else [verdict for verdict in verdicts if verdict[0] != "judge"]
     long_names = [("recomputed" if name == "recomp." else name, value) for name, value in fewer]
     variants = [("   ", long_names, True), ("  ", long_names, True), ("  ", fewer, True), (" ", fewer, True)]
     variants += [("   ", verdicts, False), ("  ", verdicts, False), ("  ", fewer, False), (" ", fewer, False)]
     for gap, entries, badges in variants:
-        parts: list[StyledText] = [(gap + place, "dim")]
+        parts: list[StyledText] = [(gap + place if names_item else place, "dim")]
         for name, value in entries:
             parts += [(f"{gap}{name} ", "dim"), _header_verdict(name, value, row.your_parts, badge=badges)]
         parts += [(" STALE", "warn")] if row.stale else []
         used = line_width(tuple(parts)) + 1
-        if used + display_width(item_id) + (1 if badges else 2 + display_width(error)) <= cells:
+        if used + display_width(item_id) + 1 <= cells:
             break
-    error_cells = min(display_width(error), display_width(error.rpartition(":")[2]) + 2) + 2 if error else 0
-    id_cells = max(cells - used - error_cells, min(display_width(item_id), MIN_ID_CELLS, cells - used))
+    id_cells = max(cells - used, min(display_width(item_id), MIN_ID_CELLS, cells - used))
     left: Line = ((" " + truncate_middle(item_id, id_cells), "strong"), *parts)
-    room = cells - line_width(left) - 2
-    if room < MIN_ERROR_CELLS or not error:
-        return fit_line(left, cells)
-    return justify_line(left, ((truncate_error_type(error, room), "dim"),), cells)
+    facts = _header_facts(detail, cells - line_width(left) - 3)
+    return justify_line(left, ((f"{facts} ", "dim"),), cells) if facts else fit_line(left, cells)
+
+
+def _header_facts(detail: ItemDetail, cells: int) -> str:
+    """Return category, turns and latency, as many as fit into `cells`."""
+    item = detail.item
+    facts = [sanitize(item.category)]
+    facts += [format_count(item.n_turns, "turn")] if item.n_turns > 1 else []
+    facts += [f"{item.latency:.1f} s"] if item.latency is not None else []
+    texts = [f" {symbols().separator} ".join(facts[:count]) for count in range(len(facts), 0, -1)]
+    return next((text for text in texts if display_width(text) <= cells), "")
 
 
 def _header_verdict(name: str, value: Any, your_parts: int, *, badge: bool) -> StyledText:
     """Return a verdict as a badge or a symbol. An item of which the annotator reviewed parts has a symbol."""
+    if value == HIDDEN:
+        return HIDDEN, "dim"
     if name == "you" and (not badge or (value is None and your_parts)):
         return symbols().annotator_symbol(value, your_parts), verdict_style(value)
     return verdict_badge(value) if badge else (symbols().verdict_symbol(value), verdict_style(value))
@@ -178,24 +219,31 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
     item = detail.item
     indexed = IndexedItem(item, detail.opinions, annotator, hide_verdicts=options.hide_verdicts)
     verdicts_first = indexed.is_trajectory and not indexed.only_last_turn_judged
+    on_screen = options.frames
+    reason_rows = TRAJECTORY_REASON_ROWS if verdicts_first else RATIONALE_ROWS
+    verdicts = (
+        reason_blocks(indexed, reason_rows, has_heading=options.panels)
+        if on_screen
+        else verdict_blocks(indexed, reason_rows)
+    )
     blocks = [
-        Block("about", partial(summary_lines, detail)),
+        *([] if on_screen else [Block("about", partial(summary_lines, detail))]),
         *conversation_blocks(detail.siblings, detail.row.item, options.group_keys),
         *turn_overview_blocks(indexed),
-        *(verdict_blocks(indexed, TRAJECTORY_REASON_ROWS) if verdicts_first else []),
+        *(verdicts if verdicts_first else []),
         *dialogue_blocks(indexed, options),
         *final_answer_blocks(item, options),
         *erratum_blocks(item.extra.erratum, options),
-        *([] if verdicts_first else verdict_blocks(indexed)),
+        *([] if verdicts_first else verdicts),
         *judge_blocks(indexed),
         *available_function_blocks(indexed, options),
         *review_blocks(indexed),
         *import_issue_blocks(item.issues),
-        *metadata_blocks(item, options),
+        *metadata_blocks(detail, options),
         Block("end", lambda _: [BLANK_LINE]),
     ]
     blocks = mark_reviewed_blocks(blocks, detail.opinions, annotator)
-    return blocks if options.print_hint or options.unfold_all or not options.frames else frame_calls(blocks)
+    return frame_blocks(blocks, sections=options.panels) if on_screen and not options.unfold_all else blocks
 
 
 def starting_block(blocks: Sequence[Block]) -> int:

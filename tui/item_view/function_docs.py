@@ -19,7 +19,7 @@ from fcreview.model.item import CallPair
 from fcreview.model.json_value import split_path
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
-from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem
+from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, fold_mark, nest_blocks
 from fcreview.tui.text.lines import (
     BLANK_LINE,
     Line,
@@ -130,13 +130,18 @@ def _parameter_lines(name: str, schema: Any, required: bool, marked: bool, cells
         lines = [(*head, *kind)]
     else:
         lines = [fit_line(head, cells), fit_line((("      ", ""), *kind), cells)]
+    return lines + [row for text in parameter_texts(schema) for row in _description_lines("        ", text, cells)]
+
+
+def parameter_texts(schema: Any) -> list[str]:
+    """Return the description, the accepted values, the default and the fields of a parameter."""
     if not isinstance(schema, dict):
-        return lines
-    texts = [schema.get("description")]
+        return []
+    texts = [str(schema.get("description") or "")]
     texts += [f"{key}: {_json_text(schema[key])}" for key in ("enum", "default") if key in schema]
     if isinstance(fields := schema.get("properties"), dict):
         texts.append("fields: " + ", ".join(f"{key} {type_name(inner)}" for key, inner in fields.items()))
-    return lines + [row for text in texts for row in _description_lines("        ", text, cells)]
+    return [text for text in texts if text]
 
 
 def type_name(schema: Any) -> str:
@@ -362,7 +367,7 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     """Return blocks with the signatures of the available functions, called functions first.
 
     The names of predicted functions that are not available follow. If the reader chose to see all docs, the docs of a
-    function follow its signature.
+    function follow its signature. On screen, the signatures are folded at first.
     """
     functions = indexed.item.functions
     if not functions:
@@ -373,29 +378,35 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     unavailable = [name for name in predicted if _plain_name(name) not in known]
     called_first = sorted(functions, key=lambda document: _function_state(document, states) == "")
     many, all_docs = len(functions) > MAX_LISTED_FUNCTIONS, options.docs_choice == "all"
+    names = [sanitize(each) for each in _function_names(called_first)]
+    all_folded = options.frames and not all_docs and options.is_folded("offer", True)
     folded = many and not all_docs and options.is_folded(OTHER_FUNCTIONS_KEY, True)
     shown = [document for document in called_first if _function_state(document, states)] if folded else called_first
 
     def heading_lines(cells: int) -> list[Line]:
-        count = format_count(len(functions), "available function")
-        lines = [rule_line(((count, "strong"), (" · name(required, [optional])", "dim")), cells)]
+        count: Line = ((format_count(len(functions), "available function"), "strong"),)
+        count = (*fold_mark(all_folded), *count) if options.frames else count
+        if all_folded:
+            lines = [fit_line((*count, ("  ", ""), (", ".join(names[:MAX_LISTED_FUNCTIONS]), "dim")), cells)]
+        else:
+            lines = [rule_line((*count, (" · name(required, [optional])", "dim")), cells)]
         for name in unavailable:
             remark = f"  predicted but not available{_closest_hint(name, _function_names(functions))}"
             parts: Line = (("! ", STATE_STYLES["!"]), (sanitize(name), "predicted"), (remark, "dim"))
             lines.append(fit_line(parts, cells))
         return lines
 
-    blocks = [
-        Block("offer", heading_lines, is_heading=True, title="available functions", copied_value=lambda: functions)
-    ]
-    for at, document in enumerate(shown):
+    head = Block("offer", heading_lines, is_heading=True, title="available functions", copied_value=lambda: functions)
+    head.foldable, head.folded = options.frames, all_folded
+    blocks: list[Block] = []
+    for at, document in enumerate([] if all_folded else shown):
         blocks.append(_signature_block(f"offer/{at}", document, _function_state(document, states)))
         if all_docs:
             name = str(document.get("name"))
             blocks.append(_docs_block(indexed, f"offer/{at}/document", name, options))
-    if many and not all_docs:
+    if many and not all_docs and not all_folded:
         blocks.append(_other_functions_block(_function_names(called_first[len(shown) :]), options, folded=folded))
-    return blocks
+    return [head, *(nest_blocks(blocks, "offer") if options.frames else blocks)]
 
 
 def _call_states(indexed: IndexedItem) -> dict[str, str]:

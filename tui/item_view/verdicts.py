@@ -129,7 +129,7 @@ def format_verdict_value(value: Any, criterion: str) -> str:
     return format_verdict(value, criterion) or "none"
 
 
-def _main_verdict(item: Item, source: str) -> Verdict | None:
+def main_verdict(item: Item, source: str) -> Verdict | None:
     """Return the verdict of a source on the item, else its first verdict on a part of the item."""
     verdicts = [verdict for verdict in item.verdicts if verdict.source == source]
     return next((v for v in verdicts if v.target == ITEM), verdicts[0] if verdicts else None)
@@ -137,8 +137,8 @@ def _main_verdict(item: Item, source: str) -> Verdict | None:
 
 def verdict_lines(item: Item, max_rows: int, cells: int) -> list[Line]:
     """Render the official and the recomputed verdict. If they agree, they share one reason; else each has a reason."""
-    official_reason = verdict_reason(_main_verdict(item, "official"), item.error_type)
-    recomputed_reason = verdict_reason(_main_verdict(item, "rule"), item.rule_error_type)
+    official_reason = verdict_reason(main_verdict(item, "official"), item.error_type)
+    recomputed_reason = verdict_reason(main_verdict(item, "rule"), item.rule_error_type)
     verdicts = {"official": (item.official, official_reason), "rule": (item.rule, recomputed_reason)}
     head: list[StyledText] = []
     for source, (value, _) in verdicts.items():

@@ -23,6 +23,7 @@ from fcreview.store.rows import ItemDetail, QueueRow, decode_item
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.call_diff import common_prefix_length, format_call
 from fcreview.tui.item_view.call_pairs import call_to_json
+from fcreview.tui.item_view.context_panels import automatic_verdict
 from fcreview.tui.item_view.document import RawRecord, build_document, format_location, score_location
 from fcreview.tui.text.lines import ChoiceTable, StyledText, TextColumn, plain_text, truncate_middle
 from fcreview.tui.text.theme import symbols, verdict_style
@@ -150,11 +151,6 @@ def read_predictions(store: Store, item: int) -> list[RunPrediction]:
     items = sorted(calls_by_item, key=lambda each: (order.index(calls_by_item[each]), each))
     predictions = [(row, calls_by_item[row.item]) for row in store.fetch_rows(items)]
     return [RunPrediction(row, calls, counts[calls]) for row, calls in predictions]
-
-
-def automatic_verdict(row: QueueRow) -> bool | None:
-    """Return the official verdict, else the recomputed one, else the judge verdict."""
-    return next((value for value in (row.official, row.rule, row.judge) if value is not None), None)
 
 
 def summarize_predictions(runs: Sequence[RunPrediction]) -> str:

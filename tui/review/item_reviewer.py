@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from textual.app import App
     from textual.screen import Screen
 
+    from fcreview.model.review import ItemKey
     from fcreview.tui.queue.loader import RemainingItems
     from fcreview.tui.widgets.item_text import ItemText
 
@@ -226,6 +227,8 @@ class ItemReviewer:
         self._session, self._prefetcher, self._view, self._key = session, prefetcher, view, key
         self._reviewed_ids: dict[int, str] = {}
         """Number and id of each item reviewed in this session."""
+        self.newly_reviewed: set[ItemKey] = set()
+        """Keys of the items that had no verdict by the annotator before this pane was opened and have one now."""
         self._runner = ActionRunner(session, view.show_message, view.run_coroutine)
         self._displayed: DisplayedItem | None = None
         self._is_detail_stale = False
@@ -313,6 +316,8 @@ class ItemReviewer:
             self.last_completed_item = subject.item
             self.pace.record_item(subject.detail.key, monotonic())
             self._reviewed_ids[subject.item] = subject.detail.key.id
+            if subject.detail.row.you is None:
+                self.newly_reviewed.add(subject.detail.key)
         if not is_displayed:
             self._prefetcher.discard_prefetched()
             self._show_message(f"{outcome.text} · {sanitize(subject.detail.row.id)}")
@@ -453,6 +458,8 @@ class ItemReviewer:
         self.pace.remove_item(outcome.undone)
         if item is not None:
             self._view.notify_saved(item)
+            if (await self._prefetcher.read_detail(item)).row.you is None:
+                self.newly_reviewed.discard(outcome.undone)
         if item is None:
             await self._refresh(f"{outcome.message} (this item is not in the workspace)")
         elif item == self.displayed.navigator.item:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fcreview.store.filters.build import add_terms
-from fcreview.store.rows import ItemDetail, View, decode_repetition, encode_repetition
+from fcreview.store.rows import ItemDetail, QueueRow, View, decode_repetition, encode_repetition
 from fcreview.tui.queue.loader import QueueNavigator, RemainingItems
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class DisplayedItem:
     detail: ItemDetail
     navigator: QueueNavigator
     """Its `item` is the number of the displayed item, or `GONE_ITEM`."""
+    other_runs: Sequence[QueueRow] | None = None
+    """Rows of the item in other runs. None if they were not prefetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,8 @@ class ItemPrefetcher:
 
     def __init__(self, session: Session, view: View) -> None:
         self.view = view
+        self.prefetches_other_runs = False
+        """Whether the rows of an item in other runs are read too."""
         self._session = session
         self._prefetched: dict[int, asyncio.Future[DisplayedItem]] = {}
         """Prefetched items and running prefetches, by item number."""
@@ -113,8 +118,13 @@ class ItemPrefetcher:
                     await asyncio.wait([kept[item]])
 
     def _start_reading(self, item: int, before: DisplayedItem) -> asyncio.Future[DisplayedItem]:
-        view = self.view
-        future = asyncio.ensure_future(self._session.query(lambda store: _read_displayed(store, view, item, before)))
+        view, has_other_runs = self.view, self.prefetches_other_runs
+
+        def read(store: Store) -> DisplayedItem:
+            displayed = _read_displayed(store, view, item, before)
+            return replace(displayed, other_runs=store.fetch_other_runs(item)) if has_other_runs else displayed
+
+        future = asyncio.ensure_future(self._session.query(read))
         future.add_done_callback(_ignore_error)
         return future
 
@@ -157,6 +167,13 @@ class ItemPrefetcher:
     async def read_used_tags(self) -> list[str]:
         """Return the error tags of earlier reviews, the most used first."""
         return await self._session.query(lambda store: store.fetch_used_tags())
+
+    async def read_other_runs(self, displayed: DisplayedItem) -> Sequence[QueueRow]:
+        """Return the rows of the item in other runs, at once if they were prefetched."""
+        item = displayed.navigator.item
+        if displayed.other_runs is None:
+            return await self._session.query(lambda store: store.fetch_other_runs(item))
+        return displayed.other_runs
 
     async def find_item(self, key: ItemKey, repetition: int = 1) -> int | None:
         """Return the number of the item with this key. None if the store does not contain the item.

@@ -20,11 +20,13 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from fcreview.model.address import ITEM
+from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import View
 from fcreview.tui.actions import ITEM_ACTIONS
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import header_line
 from fcreview.tui.key_bindings import active_key_names, make_bindings
+from fcreview.tui.queue.header import progress_line
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ItemReviewer
 from fcreview.tui.review.prefetch import DisplayedItem, ItemPrefetcher, RequestedItem
@@ -36,8 +38,9 @@ from fcreview.tui.screens.golden_editor import open_golden_editor
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line
 from fcreview.tui.widgets.base import work
-from fcreview.tui.widgets.document_view import KeyLine, LineBar
+from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.item_text import ItemBody, ItemText
+from fcreview.tui.widgets.panel import is_small
 from fcreview.tui.widgets.screens import GuardedScreen
 
 MAX_BLANK_TIME = 0.3
@@ -138,6 +141,8 @@ class ItemPane(Vertical):
         """Whether the pane waits for the list to request the next item. During this time, no review is recorded."""
         self._from_list = False
         """Whether the list beside the pane requested the next item."""
+        self.is_named_above = False
+        """Whether the top line of the screen names the item."""
         self.follows_list = False
         """Whether the pane shows the item under the cursor of the list beside it while the list has the focus."""
         self._target, self._key_press = VerdictTarget(), KeyPressContext()
@@ -152,6 +157,7 @@ class ItemPane(Vertical):
         self.watch(self.text, "moves", self._cursor_moved, init=False)
 
     def on_resize(self) -> None:
+        self.text.set_panels(not is_small(self.app.size))
         self.call_after_refresh(self.draw_bars)
 
     def open(self, item: int) -> None:
@@ -232,11 +238,16 @@ class ItemPane(Vertical):
         self._from_list, self._target.is_at_cursor, self._message = False, False, message
         if self.text.reader is None:
             keys = " ".join(filter(None, map(self._key_name, ("item.group_previous", "item.group_next"))))
-            options = DisplayOptions(open_key=self._key_name("item.fold"), group_keys=keys, frames=True)
+            options = DisplayOptions(
+                open_key=self._key_name("item.fold"), group_keys=keys, frames=True, panels=not is_small(self.app.size)
+            )
             self.text.open(Cursor(displayed.detail, self._session.annotator, self._session.blind, options))
         else:
             self.cursor.show_item(displayed.detail)
             self.text.open(self.cursor)
+        self._prefetcher.prefetches_other_runs = self.cursor.options.panels and not self._session.blind
+        if displayed.other_runs is not None:
+            self.text.show_other_runs(displayed.detail.row.item, displayed.other_runs)
         self._go_to_unanswered()
         self.refresh_bindings()
         self.position = displayed.navigator.position
@@ -276,6 +287,9 @@ class ItemPane(Vertical):
         await self._prefetcher.prefetch(self.item_reviewer.displayed, self.item_reviewer.direction)
         if self.item_reviewer.pace.unreviewed_at_start is None and not self.follows_list:
             self.item_reviewer.pace.set_unreviewed(await self._prefetcher.count_unreviewed())
+        if self._prefetcher.prefetches_other_runs:
+            displayed = self.item_reviewer.displayed
+            self.text.show_other_runs(displayed.detail.row.item, await self._prefetcher.read_other_runs(displayed))
 
     def draw_bars(self) -> None:
         """Draw the header, the status line and the key line."""
@@ -284,7 +298,10 @@ class ItemPane(Vertical):
         if self.item_reviewer.has_item:
             displayed, cursor = self.item_reviewer.displayed, self.cursor
             position, count = displayed.navigator.position, displayed.navigator.count
-            header = header_line(displayed.detail, position, count, cells, hide_verdicts=cursor.hides_verdicts)
+            is_hidden, names_item = cursor.hides_verdicts, not self.is_named_above
+            header = header_line(
+                displayed.detail, position, count, cells, hide_verdicts=is_hidden, names_item=names_item
+            )
             self.query_one("#item-header", LineBar).show(header)
             self._key_press.set_drawn(subject := self._current_subject())
             question = self.item_reviewer.pending_question(subject)
@@ -405,9 +422,11 @@ class ItemScreen(GuardedScreen[int]):
 
     def __init__(self, session: Session, view: View, item: int) -> None:
         super().__init__()
-        self._item = item
+        self._item, self._session = item, session
+        self._progress = session.progress
         session.queue_file = view.queue_file
         self.pane = ItemPane(session, view, partial(ItemScreen, session))
+        self.pane.is_named_above = True
         self.can_close_for_split = False
         """Whether the screen closes when the terminal becomes wide enough for two panes."""
         self._is_drawing = False
@@ -416,6 +435,7 @@ class ItemScreen(GuardedScreen[int]):
         """Whether the screen closed because the terminal became wide enough for two panes."""
 
     def compose(self) -> ComposeResult:
+        yield TopLine()
         yield self.pane
         yield KeyLine(keep_last=1, id="item-keys")
 
@@ -426,7 +446,17 @@ class ItemScreen(GuardedScreen[int]):
         self.pane.open(self._item)
 
     def _draw_when_laid_out(self) -> None:
+        self._draw_top()
         self.call_after_refresh(self._start_drawing)
+
+    def _draw_top(self) -> None:
+        """Draw the top line: the run and the item as a path, and the progress of the queue."""
+        detail, progress = self.item_reviewer.displayed.detail, self._progress
+        if progress is not None:
+            progress = min(progress[0] + len(self.item_reviewer.newly_reviewed), progress[1]), progress[1]
+        path = sanitize(detail.run.model), sanitize(detail.row.id)
+        annotator, cells = self._session.annotator, self.app.size.width
+        self.query_one(TopLine).show_path(path, progress_line(annotator, progress, cells))
 
     def _start_drawing(self) -> None:
         if not self._is_drawing:
@@ -467,9 +497,14 @@ class ItemScreen(GuardedScreen[int]):
         self.on_resize()
 
     def on_resize(self) -> None:
+        if self.item_reviewer.has_item:
+            self._draw_top()
         if self.should_close_for_split and self.pane.is_in_front:
             self.closed_for_split = True
             self.pane.action_back()
+
+    def on_item_pane_review_saved(self) -> None:
+        self._draw_top()
 
     def on_item_pane_closed(self, closed: ItemPane.Closed) -> None:
         self.dismiss(closed.item)

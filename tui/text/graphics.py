@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from fcreview.model.sanitize import display_width
-from fcreview.tui.text.lines import Line, StyledText, fit_line, justify_line, truncate, truncate_middle
+from fcreview.tui.text.lines import (
+    Line,
+    StyledText,
+    fit_line,
+    justify_line,
+    line_width,
+    truncate,
+    truncate_middle,
+)
 from fcreview.tui.text.theme import HEAT, symbols
 
 PROGRAM_NAME = "fcreview"
@@ -58,18 +66,37 @@ def interval_bar(
     return tuple(parts)
 
 
-def box_lines(title: str, lines: Sequence[Line], cells: int) -> list[Line]:
-    """Return lines in a border that is `cells` wide, with a title at the top left."""
-    sign, inner = symbols(), max(cells - 4, 1)
-    name = truncate(title, max(cells - 7, 1))
-    rest = sign.rule * max(cells - 5 - display_width(name), 0)
-    top: Line = ((f"{sign.top_left}{sign.rule} ", "track"), (name, "strong"), (f" {rest}{sign.top_right}", "track"))
-    boxed = [top]
-    for line in lines:
-        fitted = fit_line(line, inner)
-        blank = " " * (inner - sum(display_width(text) for text, _ in fitted))
-        boxed.append(((f"{sign.bar} ", "track"), *fitted, (blank, ""), (f" {sign.bar}", "track")))
-    return [*boxed, ((sign.bottom_left + sign.rule * (cells - 2) + sign.bottom_right, "track"),)]
+FRAME_CELLS = 4
+"""Cells of a line that the two sides of a frame use."""
+
+
+def frame_top(title: Line, cells: int, border: str = "track") -> Line:
+    """Return the upper border of a frame, with a title at its left."""
+    sign, fitted = symbols(), fit_line(title, max(cells - 7, 1))
+    rest = sign.rule * max(cells - 5 - line_width(fitted), 0)
+    return ((f"{sign.top_left}{sign.rule} ", border), *fitted, (f" {rest}{sign.top_right}", border))
+
+
+def frame_side(line: Line, cells: int, border: str = "track") -> Line:
+    """Return a line between the two sides of a frame."""
+    sign, inner = symbols(), max(cells - FRAME_CELLS, 1)
+    fitted = fit_line(line, inner)
+    blank = " " * max(inner - line_width(fitted), 0)
+    return ((f"{sign.bar} ", border), *fitted, (blank, ""), (f" {sign.bar}", border))
+
+
+def frame_bottom(facts: Line, cells: int, border: str = "track") -> Line:
+    """Return the lower border of a frame, with facts at its right."""
+    sign, fitted = symbols(), fit_line(facts, max(cells - 6, 1))
+    gap = " " if fitted else sign.rule
+    rest = sign.rule * max(cells - 5 - line_width(fitted), 0)
+    return ((f"{sign.bottom_left}{rest}{gap}", border), *fitted, (f"{gap}{sign.rule}{sign.bottom_right}", border))
+
+
+def box_lines(title: str, lines: Sequence[Line], cells: int, facts: Line = ()) -> list[Line]:
+    """Return lines in a frame that is `cells` wide, with a title at the top left and facts at the bottom right."""
+    head: Line = ((truncate(title, max(cells - 7, 1)), "strong"),)
+    return [frame_top(head, cells), *(frame_side(line, cells) for line in lines), frame_bottom(facts, cells)]
 
 
 def join_boxes(boxes: Sequence[Sequence[Line]]) -> list[Line]:

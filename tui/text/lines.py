@@ -96,8 +96,8 @@ def _head_of_rows(text: str, cells: int, limit: int) -> str:
 def wrap_visible(text: str, cells: int, limit: int | None = None) -> list[str]:
     """Split visible text into rows of at most `cells` cells. The joined rows are the text.
 
-    A row ends after a blank if there is one in its second half, otherwise inside the word. With `limit`, at most that
-    many rows are made, and the cost does not depend on the rest of the text.
+    A row ends after a blank if there is one in its second half or if the next word fits on a row, otherwise inside the
+    word. With `limit`, at most that many rows are made, and the cost does not depend on the rest of the text.
     """
     cells = max(cells, 1)
     if limit is not None:
@@ -107,12 +107,19 @@ def wrap_visible(text: str, cells: int, limit: int | None = None) -> list[str]:
     while start < size and (limit is None or len(rows) < limit):
         end = min(start + cells, size) if is_ascii else _row_end(text, start, cells)
         if end < size:
-            blank = text.rfind(" ", start + max(1, (end - start) // 2), end)
-            if blank > 0:
+            blank = text.rfind(" ", start + 1, end)
+            if blank > start + (end - start) // 2 or (blank > 0 and _word_fits(text, blank + 1, cells)):
                 end = blank + 1
         rows.append(text[start:end])
         start = end
     return rows or [""]
+
+
+def _word_fits(text: str, start: int, cells: int) -> bool:
+    """Whether the word that begins at `start` has at most `cells` cells."""
+    end = text.find(" ", start, start + cells + 1)
+    word = text[start:] if end < 0 and len(text) - start <= cells else text[start:end] if end >= 0 else ""
+    return bool(word) and display_width(word) <= cells
 
 
 def wrap_text(text: str, cells: int, limit: int | None = None) -> list[str]:

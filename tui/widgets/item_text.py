@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -15,9 +15,10 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from fcreview.model.sanitize import sanitize
-from fcreview.store.rows import ItemDetail
+from fcreview.store.rows import ItemDetail, QueueRow
 from fcreview.tui.actions import ITEM_TEXT_ACTIONS
 from fcreview.tui.item_view.blocks import BlockSource, IndexedItem
+from fcreview.tui.item_view.context_panels import docs_panels, other_runs_panel
 from fcreview.tui.item_view.document import first_difference_inside, last_block_of_target
 from fcreview.tui.item_view.function_docs import (
     NO_FUNCTIONS,
@@ -31,7 +32,7 @@ from fcreview.tui.key_bindings import active_key_names, make_bindings
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
 from fcreview.tui.text.layout import DOCUMENT_START, RowPosition
-from fcreview.tui.text.lines import Line, docs_column_width
+from fcreview.tui.text.lines import BLANK_LINE, Line, docs_column_width
 from fcreview.tui.widgets.document_view import Divider, DocumentView
 
 
@@ -64,6 +65,8 @@ class ItemText(DocumentView):
         self.has_docs_column = False
         """Whether the function docs are shown beside the text."""
         self._scene: IndexedItem | None = None
+        self._other_runs: tuple[int, Sequence[QueueRow]] = (0, ())
+        """Number of an item, and its rows in other runs."""
 
     @property
     def scroll_percent(self) -> int:
@@ -109,6 +112,14 @@ class ItemText(DocumentView):
             self._show_blocks(top, message)
         else:
             self._notify_moved(message)
+
+    def set_panels(self, panels: bool) -> None:
+        """Show all sections in frames, or only calls, as on a small screen."""
+        if self.reader is not None and panels != self.reader.options.panels:
+            top = self._top_row()
+            self.reader.options = replace(self.reader.options, panels=panels)
+            self.reader.rebuild()
+            self._show_blocks(top)
 
     @property
     def required_reader(self) -> Cursor:
@@ -161,11 +172,28 @@ class ItemText(DocumentView):
             self.reveal(at, keep_previous=True)
 
     def _footer_lines(self, key: str, free: int) -> Sequence[Line]:
+        if self.required_reader.options.panels:
+            return self._context_panels(free - 1)
         if self.has_docs_column:
             return ()
         return footer_lines(
             self._indexed_item, key, self.cells, free, allow_full_docs=not self.required_reader.options.docs_choice
         )
+
+    def _context_panels(self, free: int) -> list[Line]:
+        """Return the panels directly below the document: function docs, unless they are beside it, and other runs."""
+        cells, detail = self.cells, self.required_reader.detail
+        functions, docs = detail.item.functions, self.required_reader.options.docs_choice
+        is_beside = self.has_docs_column or bool(docs)
+        lines = [] if is_beside else docs_panels(functions, self.functions_at_cursor, cells, free)
+        rows = self._other_runs[1] if self._other_runs[0] == detail.row.item else ()
+        lines += other_runs_panel(rows, cells, free - len(lines))
+        return [*lines, *([BLANK_LINE] * (free + 1 - len(lines)))]
+
+    def show_other_runs(self, item: int, rows: Sequence[QueueRow]) -> None:
+        """Show the rows of the item in other runs, if there is room below the document."""
+        self._other_runs = item, rows
+        self.redraw()
 
     @property
     def functions_at_cursor(self) -> RelevantFunctions:

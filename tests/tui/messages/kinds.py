@@ -39,7 +39,7 @@ def places(store: Store, every: int = 1) -> list[Place]:
 def _of(detail: ItemDetail) -> Iterator[tuple[tuple[object, ...], Place]]:
     scored = bool(score_criteria(detail))
     for open_all in (False, True):
-        blocks = build_document(detail, "alice", DisplayOptions(unfold_all=open_all))
+        blocks = build_document(detail, "alice", DisplayOptions(unfold_all=open_all, frames=True))
         for at, block in enumerate(blocks):
             target = target_at(blocks, at)
             what = pending_question(detail.item, target)

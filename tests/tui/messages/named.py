@@ -7,9 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-PLACE = re.compile(
-    r"^ (?P<id>.+?) +(?P<place>[\d,]+/[\d,]+) +official +(?P<official>\S+) +(recomp\.|recomputed) +(?P<rule>\S+)"
-)
+ID = re.compile(r" › (?P<id>.+?)(?: +─.*| {2,}.*)$")
+PLACE = re.compile(r"^ (?P<place>[\d,]+/[\d,]+) +official +(?P<official>\S+) +(recomp\.|recomputed) +(?P<rule>\S+)")
 ABOUT = re.compile(r"verdict on: (?P<about>.+?)(?: · +\d+ % ?)?$")
 SCORED = re.compile(r" 0 1 2 on: (?P<scored>.+?) ·")
 WHY = re.compile(r" O why (?P<why>.+?):? +1 ")
@@ -30,11 +29,11 @@ class Named:
 
 
 def named(rows: Sequence[str]) -> Named:
-    head = PLACE.match(rows[0])
-    assert head is not None, rows[0]
+    path, head = ID.search(rows[0]), PLACE.match(rows[1])
+    assert path is not None and head is not None, rows[:2]
     about, scored = ABOUT.search(rows[-2]), SCORED.search(rows[-2])
     return Named(
-        head["id"],
+        path["id"],
         head["place"],
         about["about"].strip() if about else "",
         scored["scored"].strip() if scored else "",

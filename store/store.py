@@ -42,7 +42,7 @@ from fcreview.store.queues import repeat_items
 from fcreview.store.queues.queue_file import QueueItemTable
 from fcreview.store.reviews.decision_cache import attach_cache
 from fcreview.store.reviews.review_tables import ReviewTables, open_review_tables
-from fcreview.store.rows import ColumnWidths, ItemDetail, ItemMatch, QueueRow, RunRow, View, decode_item
+from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, ItemDetail, ItemMatch, QueueRow, RunRow, View, decode_item
 from fcreview.store.workspace import Workspace
 
 if TYPE_CHECKING:  # modules of features that only some commands use are imported on use, to start faster
@@ -272,6 +272,11 @@ class Store:
                 report(done, total)
 
         self._query(lambda: self._suspects.load_suspects(view, check))
+
+    def fetch_suspect_reasons(self, view: View, item: int) -> tuple[str, ...]:
+        """Return why the golden answer of an item is suspect, strongest first. Empty except in the queue `suspects`."""
+        is_shown = view.queue == SUSPECTS_QUEUE and not self.blind
+        return self._suspects.reasons_of(view, decode_item(item)) if is_shown else ()
 
     def create_queue(self, request: QueueRequest) -> QueueFile:
         """Sample a queue from the items of a view, without writing a file. Raises the errors of `create_queue`."""

@@ -262,29 +262,38 @@ class SuspectTable:
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
-        self._loaded: set[str] = set()
+        self._reasons: dict[str, dict[int, tuple[str, ...]]] = {}
+        """Maps a scope to the reasons of each of its items, strongest first."""
 
     def load_suspects(self, view: View, report: Callable[[int, int], object] = lambda *_: None) -> None:
         """Compute the rows for the view's runs, unless the table already has the rows. The view's filter is ignored.
 
         `report` is called with the number of checked questions and of all questions. It may raise to cancel.
         """
-        if view.runs_key in self._loaded:
+        if view.runs_key in self._reasons:
             return
         from fcreview.golden_audit.score import rank_suspects
 
         audit = fetch_audit_input(self._connection, View(runs=view.runs))
-        items = [
-            _pick_example_item(each)
-            for each in rank_suspects(audit.questions, audit.run_profiles, report)
-            if each.reasons
-        ]
+        ranking = rank_suspects(audit.questions, audit.run_profiles, report)
+        reasons = {_pick_example_item(each): _reason_texts(each) for each in ranking if each.reasons}
         self._connection.execute(_CREATE_TABLE)
         self._connection.execute(
             "INSERT INTO suspect_places SELECT $1, unnest($2::BIGINT[]), unnest($3::BIGINT[])",
-            [view.runs_key, items, list(range(len(items)))],
+            [view.runs_key, list(reasons), list(range(len(reasons)))],
         )
-        self._loaded.add(view.runs_key)
+        self._reasons[view.runs_key] = reasons
+
+    def reasons_of(self, view: View, item: int) -> tuple[str, ...]:
+        """Return why the golden answer of an item is suspect, strongest first. Empty before the suspects are loaded."""
+        return self._reasons.get(view.runs_key, {}).get(item, ())
+
+
+def _reason_texts(suspect: Suspect) -> tuple[str, ...]:
+    texts = [reason.text for reason in suspect.reasons]
+    if (other := suspect.alternative) is not None:
+        texts.append(f"alternative: {other.answer}" + (f"  ({', '.join(other.models)})" if other.models else ""))
+    return tuple(texts)
 
 
 def _pick_example_item(suspect: Suspect) -> int:

@@ -59,6 +59,8 @@ class Block:
     """Returns the full text, unsanitized, for the pager and for search."""
     copied_value: Callable[[], Any] | None = None
     """Returns the JSON value that the copy action puts on the clipboard."""
+    function: str = ""
+    """Name of the golden function, if the block is the heading of a call with a golden call."""
     facts: Line = ()
     """Text at the bottom right of the panel that begins with this block."""
 
@@ -96,6 +98,8 @@ class DisplayOptions:
     """Whether unfolded calls have a frame, and functions and metadata are folded, as on screen."""
     panels: bool = False
     """Whether all sections have a frame, as on a large screen."""
+    suspicions: Sequence[str] = ()
+    """In the queue of suspects, why the golden answer of the item looks wrong."""
     print_hint: str = ""
     """Hint after a folded text in printed output, which has no keys, such as `whole with --full`. Empty on screen."""
 

@@ -81,6 +81,7 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
         foldable=True,
         folded=folded,
         title=f"turn {pair.turn + 1} call {position + 1}",
+        function=golden.name if golden is not None else "",
         copied_value=lambda: {"golden": call_to_json(golden), "predicted": call_to_json(predicted)},
     )
     docs = call_docs_blocks(indexed, pair, address, options)

@@ -17,7 +17,7 @@ from fcreview.tui.item_view.function_docs import (
     split_parameters,
     type_name,
 )
-from fcreview.tui.queue.columns import difference_line
+from fcreview.tui.queue.difference import difference_line
 from fcreview.tui.text.graphics import FRAME_CELLS, box_lines
 from fcreview.tui.text.lines import Line, StyledText, fit_line, make_line, pad_text, truncate_middle, wrap_text
 from fcreview.tui.text.theme import symbols, verdict_style
@@ -84,7 +84,7 @@ def _cut(lines: Sequence[Line], cells: int) -> Line:
 
 def other_runs_panel(rows: Sequence[QueueRow], cells: int, free_rows: int) -> list[Line]:
     """Return a panel with the verdict and the first difference of the same item in other runs. Empty without room."""
-    if not rows or free_rows < MIN_PANEL_ROWS:
+    if not rows or free_rows < MIN_PANEL_ROWS + (len(rows) > 1):
         return []
     names = [sanitize(row.run_name or row.model) for row in rows]
     name_cells = min(max(map(display_width, names)), MAX_NAME_CELLS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from functools import partial
 from math import isfinite
@@ -16,7 +17,7 @@ from fcreview.store.rows import ItemDetail
 from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, fold_mark
 from fcreview.tui.item_view.frames import frame_blocks
 from fcreview.tui.item_view.function_docs import available_function_blocks
-from fcreview.tui.item_view.reasons import reason_blocks
+from fcreview.tui.item_view.reasons import reason_blocks, suspicion_blocks
 from fcreview.tui.item_view.turns import conversation_blocks, dialogue_blocks, turn_overview_blocks
 from fcreview.tui.item_view.verdicts import (
     RATIONALE_ROWS,
@@ -228,6 +229,7 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
     )
     blocks = [
         *([] if on_screen else [Block("about", partial(summary_lines, detail))]),
+        *suspicion_blocks([] if options.hide_verdicts else options.suspicions, has_heading=options.panels),
         *conversation_blocks(detail.siblings, detail.row.item, options.group_keys),
         *turn_overview_blocks(indexed),
         *(verdicts if verdicts_first else []),
@@ -246,16 +248,26 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
     return frame_blocks(blocks, sections=options.panels) if on_screen and not options.unfold_all else blocks
 
 
-def starting_block(blocks: Sequence[Block]) -> int:
+def starting_block(blocks: Sequence[Block], suspicions: Sequence[str] = ()) -> int:
     """Return the index of the block where the cursor starts.
 
-    It is the first difference, else the first block that the benchmark judges, else the first unfolded block.
+    It is the call that the `suspicions` name, else the first difference, else the first block that the benchmark
+    judges, else the first unfolded block.
     """
     stops = cursor_stops(blocks, arguments=False)
     differing = (at for at in stops if blocks[at].differs)
+    calls = sorted((at for at in stops if blocks[at].function), key=lambda at: not blocks[at].differs)
+    suspect = next((at for text in suspicions for at in calls if _names(text, blocks[at].function)), None)
+    if suspect is not None:
+        return suspect
     judged = (at for at in stops if blocks[at].is_judged)
     unfolded = (at for at in stops if not blocks[at].folded)
     return next(differing, next(judged, next(unfolded, stops[0] if stops else 0)))
+
+
+def _names(text: str, function: str) -> bool:
+    """Whether a text contains the name of a function as a word."""
+    return re.search(rf"(?<![\w.]){re.escape(function)}(?!\w)", text) is not None
 
 
 def cursor_stops(blocks: Sequence[Block], *, arguments: bool) -> list[int]:

@@ -13,7 +13,7 @@ from fcreview.tui.text.lines import Line
 from fcreview.tui.text.theme import symbols
 
 CALL_BORDER, SECTION_BORDER = "dim", "track"
-SECTIONS = ("verdicts", "answer", "erratum", "offer", "reviews", "issues", "extra", RESPONSE)
+SECTIONS = ("suspicions", "verdicts", "answer", "erratum", "offer", "reviews", "issues", "extra", RESPONSE)
 """Keys of the blocks, besides calls and judge verdicts, that begin a section."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,6 +20,8 @@ from fcreview.tui.item_view.verdicts import (
 from fcreview.tui.text.lines import Line, rule_line, truncate_error_type
 from fcreview.tui.text.theme import symbols, verdict_style
 
+SUSPICION_ROWS = 3
+"""Largest number of rows of a reason why a golden answer is suspect."""
 LABEL_CELLS = 12
 """Width, in cells, of the name of a verdict's source before its reason."""
 
@@ -81,14 +84,14 @@ def _reason_lines(
         if second.sentence and second.sentence != first.sentence:
             rest = second if second.code != first.code else Reason(second.source, second.value, second.sentence, "")
             lines += _labelled_lines(rest, cells, max(max_rows - 1, 1), with_verdict=False)
-    if item.extra.failing_turn is not None:
+    if item.extra.failing_turn is not None and "turn" in f"{first.sentence} {second.sentence}":
         text = f"fails in turn {item.extra.failing_turn + 1} (the benchmark's own messages count turns from 0)"
         lines += paragraph_lines("", text, cells, "dim")
     for source, label in SOURCE_LABELS.items():
         lines += paragraph_lines(f"{label}: ", criteria_text(item, source), cells, "dim")
     if item.rule is None:
         note = f": {item.rule_note}" if item.rule_note else ""
-        lines += paragraph_lines("", f"no recomputed verdict{note}", cells, "dim")
+        lines += paragraph_lines("", f"no recomputed verdict{note}", cells, "dim", 1)
     return lines
 
 
@@ -114,3 +117,17 @@ def _with_code(lines: list[Line], code: str, cells: int) -> list[Line]:
     if used + 3 + display_width(code) <= cells:
         return [*lines[:-1], (*lines[-1], ("   ", ""), (code, "dim"))]
     return [*lines, (("  ", ""), (truncate_error_type(code, cells - 2), "dim"))]
+
+
+def suspicion_blocks(suspicions: Sequence[str], *, has_heading: bool) -> list[Block]:
+    """Return the panel with the reasons why the golden answer looks wrong. Empty without reasons."""
+    if not suspicions:
+        return []
+
+    def lines(cells: int) -> list[Line]:
+        rendered = [rule_line((("Why the golden answer is suspect", "strong"),), cells)] if has_heading else []
+        for text in suspicions:
+            rendered += paragraph_lines(f"{symbols().separator} ", text, cells, "golden", SUSPICION_ROWS)
+        return rendered
+
+    return [Block("suspicions", lines, title="why the golden answer is suspect")]

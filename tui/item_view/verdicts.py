@@ -188,7 +188,7 @@ def paragraph_lines(label: str, text: str, cells: int, style: str = "", max_rows
         return []
     rows, has_more = wrap_head(text, cells - display_width(label) - 2, max_rows)
     if has_more:
-        rows[-1] = clip(rows[-1], max(cells - display_width(label) - 4, 1)) + " …"
+        rows[-1] = clip(rows[-1], max(cells - display_width(label) - 4, 1)).rstrip("… ") + " …"
     return [(("  ", ""), *row) for row in label_rows(label, rows, style)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fcreview.model.sanitize import display_width, pad, sanitize
-from fcreview.store.rows import ColumnWidths, QueueRow
+from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, QueueRow
 from fcreview.tui.queue.difference import difference_line, fit_difference, shown_error_type
 from fcreview.tui.text.lines import (
     Line,
@@ -22,6 +22,7 @@ from fcreview.tui.text.theme import symbols, verdict_style
 VERDICT_COLUMNS = (("official", "off"), ("rule", "recomp."), ("judge", "judge"), ("you", "you"))
 """(field of `QueueRow`, title) of each verdict column."""
 DIFFERENCE_TITLE = "first difference, golden {arrow} predicted"
+SUSPICION_TITLE = "why the golden answer is suspect"
 MIN_DIFFERENCE_CELLS = 14
 """Smallest width, in cells, of the first difference beside a long id."""
 PREFERRED_DIFFERENCE_CELLS = 30
@@ -86,8 +87,10 @@ EMPTY_COLUMNS = QueueColumns(())
 NO_LABELS: Mapping[str, str] = {}
 
 
-def queue_heading_line(columns: QueueColumns) -> Line:
+def queue_heading_line(columns: QueueColumns, queue: str = "") -> Line:
+    """Return the heading of the list of a queue."""
     difference = "question" if columns.shows_question else DIFFERENCE_TITLE.format(arrow=symbols().arrow)
+    difference = SUSPICION_TITLE if queue == SUSPECTS_QUEUE else difference
     titles = {**dict(VERDICT_COLUMNS), "difference": difference}
     cells = "".join(" " + pad(truncate(titles.get(name, name), size), size) for name, size in columns.columns)
     return ((" " * (LEAD_CELLS - 1) + cells, "dim"),)

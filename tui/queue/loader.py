@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fcreview.matching.clusters import BY_VALUE
 from fcreview.store.filters.build import FAILING_FILTER, add_terms
-from fcreview.store.rows import ColumnWidths, QueueRow, RunRow, View
+from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, QueueRow, RunRow, View
 from fcreview.tui.queue.choices import Facets
 from fcreview.tui.queue.state import ClusterCounts, CursorPosition
 
@@ -85,10 +85,10 @@ class QueueLoader:
         self._facets, self._estimate_key, self._estimate = {}, (), None
 
     async def load_window(self, view: View, index: int) -> Sequence[QueueRow]:
-        return await self._session.query(lambda store: store.fetch_page(view, index * WINDOW, WINDOW))
+        return await self._session.query(partial(fetch_rows, view, index * WINDOW, WINDOW))
 
     async def load_row(self, view: View, index: int) -> QueueRow | None:
-        rows = await self._session.query(lambda store: store.fetch_page(view, index, 1))
+        rows = await self._session.query(partial(fetch_rows, view, index, 1))
         return rows[0] if rows else None
 
     async def load_runs(self) -> list[RunRow]:
@@ -142,8 +142,25 @@ def load_page(request: QueueRequest, store: Store) -> QueuePage:
     position = None if item is None else store.find_position(view, item)
     cursor = max(0, min(request.position.line, total - 1)) if position is None else position
     window = cursor // WINDOW
-    rows = store.fetch_page(view, window * WINDOW, WINDOW)
-    return QueuePage(total, cursor, window, rows, store.measure_columns(view), count_progress(view, store))
+    rows = fetch_rows(view, window * WINDOW, WINDOW, store)
+    widths = store.measure_columns(view)
+    widths = replace(widths, has_difference=True, model=0) if view.queue == SUSPECTS_QUEUE else widths
+    return QueuePage(total, cursor, window, rows, widths, count_progress(view, store))
+
+
+def fetch_rows(view: View, offset: int, limit: int, store: Store) -> list[QueueRow]:
+    """Read rows of a view. In the queue of suspects, the reasons replace the first difference."""
+    rows = store.fetch_page(view, offset, limit)
+    if view.queue != SUSPECTS_QUEUE:
+        return rows
+    return [_with_suspicion(row, store.fetch_suspect_reasons(view, row.item)) for row in rows]
+
+
+def _with_suspicion(row: QueueRow, reasons: Sequence[str]) -> QueueRow:
+    text = "; ".join(each.removeprefix("golden answer ") for each in reasons)
+    return replace(
+        row, first_difference=text, diff_function=None, diff_argument=None, diff_golden=None, diff_predicted=None
+    )
 
 
 def count_progress(view: View, store: Store) -> tuple[int, int] | None:

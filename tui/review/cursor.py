@@ -71,7 +71,7 @@ class Cursor:
     _last_hit: SearchHit | None = None
 
     def __post_init__(self) -> None:
-        self.show_item(self.detail)
+        self.show_item(self.detail, self.options.suspicions)
 
     @property
     def hides_verdicts(self) -> bool:
@@ -87,12 +87,18 @@ class Cursor:
         """Target of a verdict on the block under the cursor."""
         return target_at(self.blocks, self.index)
 
-    def show_item(self, detail: ItemDetail) -> None:
-        """Show another item, with the cursor at the top or, in a trajectory, at the first failure."""
+    def show_item(self, detail: ItemDetail, suspicions: Sequence[str] = ()) -> None:
+        """Show another item, with the cursor at the top or, in a trajectory, at the first failure.
+
+        `suspicions`: why the golden answer looks wrong. The cursor then starts at the call that they name.
+        """
         self.detail, self.in_arguments, self._last_hit = detail, False, None
-        self.options = replace(self.options, folds={}, docs_call="")
+        self.options = replace(self.options, folds={}, docs_call="", suspicions=suspicions)
         self._build("")
-        self.index = starting_block(self.blocks)
+        self.index = starting_block(self.blocks, self.options.suspicions)
+        if suspicions and self.block.function and self.block.folded:
+            self.options = replace(self.options, folds={self.block.key: False})
+            self.rebuild()
         if self.options.docs_choice and (address := self.current_call) is not None:
             self.options = replace(self.options, docs_call=address)
             self.rebuild()

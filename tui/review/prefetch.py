@@ -31,6 +31,8 @@ class DisplayedItem:
     """Its `item` is the number of the displayed item, or `GONE_ITEM`."""
     other_runs: Sequence[QueueRow] | None = None
     """Rows of the item in other runs. None if they were not prefetched."""
+    suspicions: tuple[str, ...] = ()
+    """In the queue of suspects, why the golden answer looks wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class ItemPrefetcher:
 
     async def reread(self, displayed: DisplayedItem) -> DisplayedItem:
         """Return the displayed item with its current reviews."""
-        return DisplayedItem(await self.read_detail(displayed.navigator.item), displayed.navigator)
+        return replace(displayed, detail=await self.read_detail(displayed.navigator.item))
 
     async def read_detail(self, item: int) -> ItemDetail:
         """Return the current detail of an item. Prefetched details are not used, because they may be out of date."""
@@ -188,7 +190,10 @@ class ItemPrefetcher:
 
 def _read_displayed(store: Store, view: View, item: int, before: DisplayedItem | None) -> DisplayedItem:
     previous = None if before is None else before.navigator
-    return DisplayedItem(store.read_detail(item), QueueNavigator.locate(store, view, item, previous))
+    suspicions = store.fetch_suspect_reasons(view, item)
+    return DisplayedItem(
+        store.read_detail(item), QueueNavigator.locate(store, view, item, previous), suspicions=suspicions
+    )
 
 
 def _find_neighbours(store: Store, navigator: QueueNavigator, step: int) -> Neighbours:

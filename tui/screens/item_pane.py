@@ -7,7 +7,7 @@ shows one pane on a screen of its own, and `SplitView` shows one beside the queu
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from time import monotonic
@@ -241,9 +241,10 @@ class ItemPane(Vertical):
             options = DisplayOptions(
                 open_key=self._key_name("item.fold"), group_keys=keys, frames=True, panels=not is_small(self.app.size)
             )
+            options = replace(options, suspicions=displayed.suspicions)
             self.text.open(Cursor(displayed.detail, self._session.annotator, self._session.blind, options))
         else:
-            self.cursor.show_item(displayed.detail)
+            self.cursor.show_item(displayed.detail, displayed.suspicions)
             self.text.open(self.cursor)
         self._prefetcher.prefetches_other_runs = self.cursor.options.panels and not self._session.blind
         if displayed.other_runs is not None:
@@ -255,6 +256,7 @@ class ItemPane(Vertical):
 
     def refresh_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         self._message = message
+        self.cursor.options = replace(self.cursor.options, suspicions=displayed.suspicions)
         self.text.update_item(displayed.detail)
         self.refresh_bindings()
         self._go_to_unanswered()
@@ -451,6 +453,7 @@ class ItemScreen(GuardedScreen[int]):
 
     def _draw_top(self) -> None:
         """Draw the top line: the run and the item as a path, and the progress of the queue."""
+        self._progress = self._progress or self._session.progress  # the queue may count its items later
         detail, progress = self.item_reviewer.displayed.detail, self._progress
         if progress is not None:
             progress = min(progress[0] + len(self.item_reviewer.newly_reviewed), progress[1]), progress[1]

@@ -143,7 +143,7 @@ class QueuePane(Vertical):
         cells, runs = self.size.width, self._menus.shown_runs
         self._bar("rates").show(header.rates_line(runs, cells, blind=self._state.blind, estimate=self._estimate))
         self._bar("queue-message").show(((f" {sanitize(self._message)}", "warn"),) if self._message else ())
-        self._bar("heading").show(queue_heading_line(self.list.columns))
+        self._bar("heading").show(queue_heading_line(self.list.columns, self._state.view.queue))
         self._draw_position()
         self._draw_top()
         self.refresh_bindings()

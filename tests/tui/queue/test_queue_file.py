@@ -55,10 +55,10 @@ async def test_a_share_is_walked_in_its_order_and_every_answer_names_its_queue(
         await pilot.press("enter")
         for place, name in enumerate(order):
             shown = await settled(pilot)
-            assert shown[0].split()[:2] == [name, f"{place + 1}/8"]
-            assert "you  –" in shown[0] and not any("reviews" in line for line in shown[1:-2])
+            assert f"› {name} " in shown[0] and shown[1].split()[0] == f"{place + 1}/8"
+            assert "you  –" in shown[1] and not any("reviews" in line for line in shown[2:-2])
             if blind:
-                assert "official  –" in shown[0] and "value_error" not in "\n".join(shown)
+                assert "official hidden" in shown[1] and "value_error" not in "\n".join(shown)
             await pilot.press("p" if place < 6 else "f")
         await settled(pilot)
         await pilot.press("q")

@@ -20,6 +20,7 @@ from fcreview.tui.item_view.verdicts import (
 from fcreview.tui.text.lines import Line, rule_line, truncate_error_type
 from fcreview.tui.text.theme import symbols, verdict_style
 
+HIDDEN_REASONS = "  verdicts and reasons: hidden until you submit"
 SUSPICION_ROWS = 3
 """Largest number of rows of a reason why a golden answer is suspect."""
 LABEL_CELLS = 12
@@ -49,13 +50,13 @@ def read_reason(item: Item, source: str) -> Reason:
 
 
 def reason_blocks(indexed: IndexedItem, max_rows: int, *, has_heading: bool) -> list[Block]:
-    """Return the panel with the reasons. Empty in blind review, and if the badges in the header say it all.
+    """Return the panel with the reasons. Empty if the badges in the header say it all. Blind review hides them.
 
     `has_heading`: whether the panel has a title. Without one, it has a title only if the verdicts differ.
     """
     item = indexed.item
     if indexed.hide_verdicts:
-        return []
+        return [Block("hidden", lambda _: [((HIDDEN_REASONS, "dim"),)])]
     official, recomputed = read_reason(item, "official"), read_reason(item, "rule")
     criteria = [text for source in SOURCE_LABELS if (text := criteria_text(item, source))]
     fails = False in (official.value, recomputed.value)

@@ -161,8 +161,11 @@ def summarize_predictions(runs: Sequence[RunPrediction]) -> str:
     return f"{verdicts.count(False)} of {format_count(len(verdicts), 'run')} fail · {summary}" if verdicts else summary
 
 
-def prediction_choices(runs: Sequence[RunPrediction], item: int) -> ChoiceTable[int]:
-    """List the runs with their predictions. The value of a row is the item's number in that run."""
+def prediction_choices(runs: Sequence[RunPrediction], item: int, *, blind: bool = False) -> ChoiceTable[int]:
+    """List the runs with their predictions. The value of a row is the item's number in that run.
+
+    `blind`: whether the verdicts of items that the annotator has not reviewed are hidden.
+    """
     distinct = list(dict.fromkeys(each.calls for each in runs))
     prefixes = [shared for other in distinct[1:] if (shared := common_prefix_length(distinct[0], other)) > MAX_PREFIX]
     prefix = distinct[0][: min(prefixes, default=0)]
@@ -177,14 +180,14 @@ def prediction_choices(runs: Sequence[RunPrediction], item: int) -> ChoiceTable[
             *(TextColumn(name) for name in ("off", "recomp.", "you")),
             TextColumn("prediction", min_width=30),
         ),
-        rows=[_prediction_cells(each, at in first_rows.values(), prefix) for at, each in enumerate(runs)],
+        rows=[_prediction_cells(each, at in first_rows.values(), prefix, blind) for at, each in enumerate(runs)],
         values=values,
         cursor=values.index(decode_item(item)) if decode_item(item) in values else 0,
         note=summarize_predictions(runs),
     )
 
 
-def _prediction_cells(prediction: RunPrediction, is_first: bool, prefix: str) -> list[StyledText]:
+def _prediction_cells(prediction: RunPrediction, is_first: bool, prefix: str, blind: bool) -> list[StyledText]:
     """Return the cells of a run.
 
     `is_first`: whether this is the first run with its prediction. `prefix`: text that is cut from the prediction,
@@ -196,6 +199,8 @@ def _prediction_cells(prediction: RunPrediction, is_first: bool, prefix: str) ->
     verdicts: list[StyledText] = [
         (symbols().verdict_symbol(each), verdict_style(each)) for each in (row.official, row.rule, row.you)
     ]
+    if blind and row.you is None:
+        verdicts[:2] = [("hidden", "dim")] * 2
     count: StyledText = (f"{prediction.same_count}", "strong") if is_first else ("", "")
     return [count, (sanitize(row.run_name or row.model), ""), *verdicts, (sanitize(calls), "" if is_first else "dim")]
 

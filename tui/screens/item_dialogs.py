@@ -180,7 +180,7 @@ async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubje
         if chosen is not None and chosen != item:
             view.app.push_screen(view.make_screen(items, chosen))
 
-    view.app.push_screen(PickerScreen(prediction_choices(runs, item)), open_run)
+    view.app.push_screen(PickerScreen(prediction_choices(runs, item, blind=session.blind)), open_run)
 
 
 async def ask_labels(view: ItemView, session: Session, subject: ReviewSubject) -> None:

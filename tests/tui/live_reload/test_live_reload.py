@@ -220,7 +220,8 @@ async def test_items_behind_a_figure_stay_those_items(following: Following, sett
         source.write(rows_of("newer", "new", "a", "b", "c", "d"))
         await until(pilot, lambda lines: "1 new item" in lines[-2])
         await pilot.press("right_square_bracket")
-        assert "c   2/2" in (await settled(pilot))[0]
+        lines = await settled(pilot)
+        assert "› c " in lines[0] and " 2/2 " in lines[1]
 
 
 @pytest.mark.sweep

@@ -99,7 +99,7 @@ def other_runs_panel(rows: Sequence[QueueRow], cells: int, free_rows: int) -> li
     if len(rows) > fitting:
         lines.append(make_line(f"{symbols().ellipsis} {format_count(len(rows) - fitting, 'more run')}", "dim"))
     verdicts = [value for row in rows if (value := automatic_verdict(row)) is not None]
-    facts = f"{verdicts.count(False)} of {format_count(len(verdicts), 'other run')} fail" if verdicts else ""
+    facts = f"fail: {verdicts.count(False)} of {len(verdicts)}" if verdicts else ""
     return box_lines("Other runs", lines, cells, ((facts, "dim"),) if facts else ())
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fcreview.exporters.base import BenchmarkServices
     from fcreview.model.item import Item, Run
     from fcreview.run_plan import RunPlan
+    from fcreview.stats.conventions import RunConventions
     from fcreview.store.store import Store
     from fcreview.tui.exports import ReportServices
     from fcreview.tui.session import GoldenSupport
@@ -98,7 +99,13 @@ def build_screen_services(session: WorkspaceSession) -> ReportServices:
             print_message=tell,
         )
 
-    return ReportServices(build_report, build_services, build_command_service(session))
+    def compare_conventions(store: Store, runs: Sequence[int]) -> list[RunConventions]:
+        from fcreview.cli.conventions import compute_run_conventions
+
+        rows = [row for row in store.fetch_runs() if not runs or row.run in runs]
+        return [compute_run_conventions(store.analysis, row.run, row.info) for row in rows]
+
+    return ReportServices(build_report, build_services, build_command_service(session), compare_conventions)
 
 
 def print_runs_without_dataset(folder: Path) -> None:

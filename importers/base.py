@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from fcreview.errors import FcreviewError
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import Metric, RunItems, ScoredItem
 from fcreview.run_plan import AppliedGoldenFix, DiscoveredRuns, ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
+
+if TYPE_CHECKING:
+    from fcreview.stats.conventions import TrialTable
 
 
 class WriteError(FcreviewError):
@@ -83,6 +86,17 @@ class Importer:
         if not self.combines_runs:
             return []
         return cast("list[Metric]", self._load_module("leaderboard").compute_combined_metrics(runs))
+
+    def list_trials(self, items: Sequence[ScoredItem], run: Run) -> TrialTable | None:
+        """Return the items as trials of tasks, for the comparison of conventions. None without a module
+        `conventions`."""
+        try:
+            module = self._load_module("conventions")
+        except ModuleNotFoundError as error:
+            if error.name != f"fcreview.importers.{self.name}.conventions":
+                raise
+            return None
+        return cast("TrialTable", module.list_trials(items, run))
 
     def rewrite_scores(self, plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
         """Yield the score files that reviews change, and the kinds of reviews that the files cannot represent.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.base import Importer
@@ -17,6 +17,9 @@ from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.json_value import answer_hash, canonical_json
 from fcreview.model.metric import Metric, RunItems, ScoredItem, metrics_by_category, tag_metrics
 from fcreview.run_plan import AppliedGoldenFix, DiscoveredRuns, ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
+
+if TYPE_CHECKING:
+    from fcreview.stats.conventions import TrialTable
 
 SAME_GOLDEN = "it equals the golden answer of the dataset"
 """Reason for which a golden fix without a change is refused."""
@@ -216,6 +219,14 @@ def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
         return importer.compute_combined_metrics(runs) if importer is not None else []
     except MALFORMED_DATA:  # `compute_metrics` reports the error for each run
         return []
+
+
+def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable | None:
+    """Return the items as trials of tasks; see `Importer.list_trials`. None if they cannot be read as such."""
+    try:
+        return importer_for(run).list_trials(items, run)
+    except MALFORMED_DATA:
+        return None
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:

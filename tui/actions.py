@@ -116,6 +116,14 @@ QUEUE_ACTIONS = [
         has_hint=False,
         help="calibration: measure checkers and judges against human labels",
     ),
+    Action(
+        "queue.conventions",
+        "K",
+        "choose('conventions')",
+        "conventions",
+        has_hint=False,
+        help="conventions: compare how official programs count errors and repeats",
+    ),
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate", help="adjudicate: resolve annotator disagreements"),
     Action("queue.item", "tab", "to_item", "go to item"),
     Action("queue.back", "escape", "back(False)", "back", has_hint=False),
@@ -197,6 +205,11 @@ CALIBRATION_ACTIONS = [
     Action("calibration.take", "enter", "take", "show items"),
     Action("calibration.scope", "tab", "scope", "next table"),
     Action("calibration.close", "q,escape", "close", "back"),
+]
+
+CONVENTION_ACTIONS = [
+    Action("conventions.take", "enter", "take", "show items"),
+    Action("conventions.close", "q,escape", "close", "back"),
 ]
 
 HELP_ACTIONS = [
@@ -394,7 +407,10 @@ KEY_SCOPES: tuple[Sequence[Action], ...] = (
         for table in (QUEUE_ACTIONS, PICKER_ACTIONS, RUN_LIST_ACTIONS, COMPARISON_ACTIONS, CLUSTER_ACTIONS)
     ),
     *([*table, *LIST_ACTIONS, *APP_ACTIONS] for table in (OVERVIEW_ACTIONS, ESTIMATE_ACTIONS)),
-    *([*table, *LIST_ACTIONS, *APP_ACTIONS] for table in (AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, HELP_ACTIONS)),
+    *(
+        [*table, *LIST_ACTIONS, *APP_ACTIONS]
+        for table in (AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, CONVENTION_ACTIONS, HELP_ACTIONS)
+    ),
     [*FILTER_LINE_ACTIONS, *FILTER_INPUT_ACTIONS, *APP_ACTIONS],
     [*ITEM_ACTIONS, *ITEM_TEXT_ACTIONS, *APP_ACTIONS],
     [*ADJUDICATION_ACTIONS, *ITEM_TEXT_ACTIONS, *APP_ACTIONS],

@@ -14,6 +14,7 @@ from fcreview.store.workspace import expand_home
 
 if TYPE_CHECKING:
     from fcreview.exporters.base import BenchmarkServices
+    from fcreview.stats.conventions import RunConventions
     from fcreview.store.rows import View
     from fcreview.store.store import Store
     from fcreview.tui.command_forms import CommandService
@@ -36,6 +37,8 @@ class ReportServices:
     """Opens the benchmarks' own files. The argument is a function that receives each warning about an omitted value."""
     commands: CommandService | None = None
     """Commands of the command line. None disables the forms of the palette."""
+    compare_conventions: Callable[[Store, Sequence[int]], list[RunConventions]] | None = None
+    """Computes the figures of the runs with these numbers, or of all runs, by the conventions of each tool."""
 
 
 @dataclass(frozen=True, slots=True)

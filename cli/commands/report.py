@@ -13,6 +13,7 @@ from fcreview.cli.options import ForceOption, JsonOption, RunOption, workspace_c
 from fcreview.cli.output import emit, emit_data, emit_json, print_message, print_warning
 from fcreview.cli.report_data import (
     build_report_page,
+    build_run_fields,
     compute_report_parts,
     describe_queue_samples,
     estimate_intervals,
@@ -37,6 +38,9 @@ def report(
     ] = None,
     force: ForceOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the full report as Markdown.")] = False,
+    conventions: Annotated[
+        bool, typer.Option("--conventions", help="Compare how official programs count errors and repeats.")
+    ] = False,
 ) -> None:
     """Print the benchmark's metrics for each run.
 
@@ -47,6 +51,8 @@ def report(
 
     Example: fcreview report runs/gpt4o --html report.html
     """
+    if conventions and (html is not None or markdown):
+        raise UsageError("--conventions cannot be combined with --html or --markdown")
     if html is not None or markdown:
         if as_json or (html is not None and markdown):
             raise UsageError("choose one of --json, --html and --markdown")
@@ -56,11 +62,30 @@ def report(
     print_part = print_metrics_json if as_json else print_metrics_text
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
+        if conventions:
+            print_conventions(session, run, as_json=as_json)
+            return
         queues = describe_queue_samples(session)
         for part in compute_report_parts(session, run):
             print_part(part.fields, part.metrics, estimate_intervals(session, part, queues))
             if part.row is not None and part.row.info.lacks_dataset:
                 print_warning(f"run {part.row.run}: {NO_DATASET_MESSAGE}")
+
+
+def print_conventions(session: WorkspaceSession, run: str | None, *, as_json: bool) -> None:
+    """Print the figures of each run as the official code of each tool computes them."""
+    from fcreview.cli.conventions import compute_run_conventions, convention_fields, format_conventions
+
+    for row in session.select_runs(run):
+        fields = build_run_fields(row)
+        found = compute_run_conventions(session.store.analysis, row.run, row.info)
+        if as_json:
+            shared = {name: value for name, value in fields.items() if name != "n_items"}
+            for each in found.rows:
+                emit_json(shared | convention_fields(each))
+            continue
+        for text in format_conventions(fields, found.rows):
+            emit(text)
 
 
 def write_page(session: WorkspaceSession, run: str | None, html: Path | None, *, force: bool = False) -> None:

@@ -48,6 +48,9 @@ class QueueMenus:
             "calibration": QueueMenu(
                 self._make_calibration_screen, state.apply_items, self._blind_reason("calibration")
             ),
+            "conventions": QueueMenu(
+                self._make_conventions_screen, self._show_all_of, self._blind_reason("conventions")
+            ),
             "issues": QueueMenu(
                 lambda: PickerScreen(load=self._load_issues), state.apply_issue, self._blind_reason("import issues")
             ),
@@ -108,6 +111,16 @@ class QueueMenus:
         from fcreview.tui.screens.statistics import CalibrationScreen
 
         return CalibrationScreen(self._session, self._state.view)
+
+    def _make_conventions_screen(self) -> ModalScreen[Any]:
+        from fcreview.tui.screens.statistics import ConventionsScreen
+
+        return ConventionsScreen(self._session, self._state.view)
+
+    def _show_all_of(self, items: Sequence[int]) -> None:
+        """Select items by number, also those that do not fail."""
+        self._state.apply_items(items)
+        self._state.queue = "dataset"
 
     async def _load_issues(self) -> ChoiceTable[str]:
         runs = [row.run for row in self.runs or []]

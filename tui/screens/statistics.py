@@ -19,8 +19,9 @@ from fcreview.stats.agreement_ratings import (
 from fcreview.stats.calibration_pairs import NO_PAIRS_MESSAGE as CALIBRATION_NONE
 from fcreview.stats.calibration_pairs import CalibrationScope, VerdictPair
 from fcreview.store.rows import View
-from fcreview.tui.actions import AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, MODAL_HELP_ACTIONS
+from fcreview.tui.actions import AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, CONVENTION_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.key_bindings import make_bindings
+from fcreview.tui.queue.conventions import convention_columns, convention_rows
 from fcreview.tui.queue.statistics import (
     CALIBRATION_COLUMNS,
     ERROR_KIND_COLUMNS,
@@ -41,6 +42,7 @@ from fcreview.tui.widgets.base import work
 if TYPE_CHECKING:
     from fcreview.stats.agreement_ratings import RatingGroup
     from fcreview.stats.calibration_pairs import ErrorGroup
+    from fcreview.stats.conventions import RunConventions
     from fcreview.tui.session import Session
 
 
@@ -219,3 +221,40 @@ def _compute_error_groups(cases: Sequence[VerdictPair]) -> list[ErrorGroup]:
     from fcreview.stats.calibration import find_error_groups  # imports numpy, which is slow to load
 
     return list(find_error_groups(cases))
+
+
+NO_CONVENTIONS = "fcreview knows no conventions for these runs"
+OWN_TOOL_NOTE = "* tool of the run"
+
+
+class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
+    """Figures of the runs on screen as the official code of each tool computes them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(CONVENTION_ACTIONS, MODAL_HELP_ACTIONS)
+
+    def __init__(self, session: Session, view: View) -> None:
+        super().__init__()
+        self._session, self._view = session, view
+        self._runs: list[RunConventions] = []
+
+    async def compute_figures(self) -> None:
+        services = self._session.report_services
+        compare = services.compare_conventions if services is not None else None
+        if compare is not None:
+            self._runs = await self._session.query(lambda store: compare(store, self._view.runs), interruptible=True)
+
+    def selected_table(self) -> ChoiceTable[tuple[int, ...]]:
+        rows = convention_rows(self._runs, self.size.width)
+        return FigureTable(
+            title="conventions",
+            noun="figure",
+            total=sum(len(run.rows) for run in self._runs),
+            columns=convention_columns(self.size.width),
+            rows=[row.cells for row in rows],
+            values=[row.items for row in rows],
+            empty_message=self._progress or NO_CONVENTIONS,
+            note=self._progress or OWN_TOOL_NOTE,
+        )
+
+    def select_next_table(self) -> None:
+        """Do nothing: there is one table."""

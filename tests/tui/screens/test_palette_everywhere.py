@@ -29,7 +29,8 @@ FAILING = {"official": False, "error_type": "value_error:string", "first_differe
 RUNS = {"maple-8b": [FAILING, {"official": True}, FAILING], "birch-8b": [{"official": True}, {"official": True}]}
 PLACES = {
     "queue": (), "overview": ("v",), "order": ("o",), "clusters": ("c",), "runs": ("r",), "issues": ("i",),
-    "agreement": ("a",), "calibration": ("C",), "adjudication": ("x",), "help": ("question_mark",),
+    "agreement": ("a",), "calibration": ("C",), "conventions": ("K",), "adjudication": ("x",),
+    "help": ("question_mark",),
     "item": ("enter",), "overview over an item": ("enter", "v"), "pager": ("enter", "R"), "fault": ("enter", "f", "w"),
     "tags": ("enter", "f", "e"), "copy": ("enter", "y"), "compare": ("r", "j", "x", "j", "x"),
     "help over a list": ("c", "question_mark"), "golden editor": ("enter", "G", "escape"),
@@ -38,7 +39,7 @@ PLACES = {
 }  # fmt: skip
 GROUPS = {
     "queue": "queue", "overview": "overview", "order": "picker", "clusters": "clusters", "runs": "runs",
-    "agreement": "agreement", "calibration": "calibration", "help": "help",
+    "agreement": "agreement", "calibration": "calibration", "conventions": "conventions", "help": "help",
     "item": "item", "pager": "pager", "fault": "fault", "tags": "tags", "copy": "copy", "compare": "compare",
     "golden editor": "golden", "estimates": "estimates", "flip": "flip", "reason": "why", "bulk review": "bulk",
     "bulk confirmation": "confirm",

@@ -1,0 +1,290 @@
+"""One run, every convention: the figures of a run as the official code of each tool would compute them.
+
+Tools differ in what they do with trials that were not run or ended with an error, with missing trials, and with tasks
+that have fewer trials than others. Each difference moves the published figure. This module computes them side by side,
+with the items that cause each difference.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import comb
+from typing import Literal
+
+Ending = Literal["graded", "error", "not run"]
+Treatment = Literal["failure", "left out"]
+Denominator = Literal["run", "file", "planned"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One attempt at a task, as far as conventions differ on it. An importer makes one of each item."""
+
+    item: str
+    """Id of the item."""
+    task: str
+    passed: bool
+    """Whether the trial is a success. False without a verdict."""
+    ending: Ending = "graded"
+    """`error`: the trial broke off without a verdict of its own. `not run`: an infrastructure error or a missing score,
+    which says nothing about the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTable:
+    """All trials of a run, and what its own tool does."""
+
+    trials: Sequence[Trial]
+    own: str
+    """Name of the convention of the run's own tool, in `CONVENTIONS`."""
+    planned: int | None = None
+    """Number of trials of each task that the run was started with; None if it is not recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    name: str
+    rule: str
+    """What the tool does, in words."""
+    not_run: Treatment
+    errors: Treatment
+    trials: Denominator = "run"
+    """Number of trials in pass^k: those of the task that count, the most of any task in the file, or the planned
+    number, where missing trials are failures."""
+    by_task: bool = False
+    """Whether accuracy is the mean over tasks of the share of passes, instead of the share over all trials."""
+    has_repeats: bool = True
+    """Whether the tool can run a task several times."""
+
+
+CONVENTIONS: Mapping[str, Convention] = {each.name: each for each in (
+    Convention("tau2-bench", "infrastructure errors left out, other errors are failures", "left out", "failure"),
+    Convention("tau-bench v1", "everything counts, by the trials of the file", "failure", "failure", "file"),
+    Convention("Harbor", "everything counts, by the trials of the task", "failure", "failure"),
+    Convention("BFCL", "every item counts", "failure", "failure", has_repeats=False),
+    Convention("Inspect", "trials without a score left out, mean over tasks", "left out", "left out", by_task=True),
+    Convention("planned trials", "missing trials are failures", "failure", "failure", "planned"),
+    Convention("errors left out", "only graded trials count", "left out", "left out"),
+)}  # fmt: skip
+"""Sources: `agent_metrics.py` of tau2-bench 1.0.1, `run.py` of tau-bench, `metrics/base.py` of Harbor 0.24, and
+`scorer/_reducer` of Inspect 0.3, whose mean is over samples after their epochs were reduced. `planned trials` and
+`errors left out` are the two extremes, which leaderboards ask for or forget."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConventionRow:
+    """A figure by one convention."""
+
+    figure: str
+    """`accuracy`, `pass^2` (all of 2 trials pass) or `pass@2` (one of them passes)."""
+    convention: str
+    rule: str
+    value: float | None
+    """Share from 0 to 1; None if the convention does not define the figure for this run."""
+    n: int
+    """Number of trials that count."""
+    n_tasks: int
+    """Number of tasks that count."""
+    is_own: bool
+    """Whether the run's own tool computes the figure this way."""
+    note: str
+    items: tuple[str, ...]
+    """Ids of the items that this convention treats in another way than the run's own. In a row of the run's own
+    convention, the items of the tasks that its note names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Lowest and highest value of a figure over all conventions."""
+
+    figure: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunConventions:
+    """The conventions of one run. `rows` is empty if fcreview knows none for its benchmark."""
+
+    name: str
+    """Name of the run."""
+    rows: list[ConventionRow]
+    numbers: Mapping[str, list[int]]
+    """Item id -> numbers of the items in the store."""
+
+    def find_items(self, row: ConventionRow) -> tuple[int, ...]:
+        """Return the numbers of the items of a row."""
+        return tuple(number for item_id in row.items for number in self.numbers.get(item_id, ()))
+
+
+Tasks = dict[str, list[bool]]
+"""Task -> whether each trial that counts is a success."""
+
+
+def compare_conventions(table: TrialTable) -> list[ConventionRow]:
+    """Compute accuracy and pass^k by each convention. The rows of a figure begin with that of the run's own tool.
+
+    Conventions with the same value are one row, so a run without errors has one row a figure.
+    """
+    names = [table.own, *(name for name in CONVENTIONS if name != table.own)]
+    names = [name for name in names if name == table.own or _is_applicable(CONVENTIONS[name], table)]
+    merged: dict[tuple[str, str], ConventionRow] = {}
+    for row in (row for name in names for row in _compute_rows(table, CONVENTIONS[name])):
+        key = (row.figure, "" if row.value is None else f"{row.value:.12f}")
+        merged[key] = _merge(merged[key], row) if key in merged else row
+    everyone = ", ".join(names)
+    for key, row in merged.items():
+        if row.convention == everyone and len(names) > 1:
+            merged[key] = replace(row, convention=f"{table.own} and all others")
+    return sorted(merged.values(), key=lambda row: (_figure_key(row.figure), not row.is_own))
+
+
+def _is_applicable(convention: Convention, table: TrialTable) -> bool:
+    if convention.trials == "planned":
+        return table.planned is not None
+    return convention.has_repeats or _highest_k(table) == 1
+
+
+def _figure_key(figure: str) -> tuple[int, int]:
+    kind, _, k = figure.replace("^", "@").partition("@")
+    return ("accuracy", "pass").index(kind) + ("@" in figure), int(k or 0)
+
+
+def _merge(first: ConventionRow, second: ConventionRow) -> ConventionRow:
+    names = f"{first.convention}, {second.convention}"
+    items = first.items if first.is_own else tuple(dict.fromkeys((*first.items, *second.items)))
+    return ConventionRow(
+        first.figure, names, first.rule, first.value, first.n, first.n_tasks, first.is_own, first.note, items
+    )
+
+
+def find_spreads(rows: Iterable[ConventionRow]) -> list[Spread]:
+    """Return the range of each figure over the conventions that define it."""
+    values: defaultdict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        if row.value is not None:
+            values[row.figure].append(row.value)
+    return [Spread(figure, min(found), max(found)) for figure, found in values.items()]
+
+
+def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[ConventionRow]:
+    counted = [trial for trial in table.trials if _counts(trial, convention)]
+    tasks: Tasks = {}
+    for trial in counted:
+        tasks.setdefault(trial.task, []).append(trial.passed)
+    n_all_tasks = len({trial.task for trial in table.trials})
+    n, max_k = _denominator(table, tasks, convention)
+    notes = []
+    if len(tasks) < n_all_tasks:
+        vanished = n_all_tasks - len(tasks)
+        notes.append(f"{vanished} of {n_all_tasks} tasks {'has' if vanished == 1 else 'have'} no trial left")
+    is_own = convention.name == table.own
+
+    def row(figure: str, value: float | None, size: int | None, note: str = "") -> ConventionRow:
+        text = "; ".join([*notes, *([note] if note else [])])
+        n_trials = size * len(tasks) if size is not None else len(counted)
+        items = tuple(_items_treated_otherwise(table, convention, figure))
+        if is_own and text:
+            items = tuple(trial.item for trial in table.trials if trial.task in _short_tasks(table, tasks, note))
+        return ConventionRow(figure, convention.name, convention.rule, value, n_trials, len(tasks), is_own, text, items)
+
+    planned = n if convention.trials == "planned" else None
+    yield row("accuracy", _accuracy(tasks, convention, planned), planned)
+    highest = _highest_k(table)
+    for k in range(1, highest + 1) if highest > 1 else ():
+        too_high = "" if k <= max_k else _explain_missing(tasks, highest)
+        yield row(f"pass^{k}", None if too_high else _pass_hat(tasks, k, n), n, too_high)
+        if k > 1:
+            yield row(f"pass@{k}", None if too_high else _pass_at(tasks, k, n), n, too_high)
+
+
+def _short_tasks(table: TrialTable, tasks: Tasks, note: str) -> set[str]:
+    """Return the tasks that a note names: those without a trial, and those with the fewest trials."""
+    vanished = {trial.task for trial in table.trials if trial.task not in tasks}
+    fewest = min(map(len, tasks.values()), default=0)
+    return vanished | {task for task, passes in tasks.items() if note and len(passes) == fewest}
+
+
+def _explain_missing(tasks: Tasks, highest: int) -> str:
+    """Return why pass^k is not defined: the task with the fewest trials."""
+    if not tasks:
+        return "no trial counts"
+    fewest, name = min((len(passes), task) for task, passes in tasks.items())
+    return f"{name} has {fewest} of {highest} trials"
+
+
+def _counts(trial: Trial, convention: Convention) -> bool:
+    if trial.ending == "not run":
+        return convention.not_run == "failure"
+    return trial.ending == "graded" or convention.errors == "failure"
+
+
+def _highest_k(table: TrialTable) -> int:
+    """Return the largest k that a figure could have: the planned trials, or the most trials of a task."""
+    counts: defaultdict[str, int] = defaultdict(int)
+    for trial in table.trials:
+        counts[trial.task] += 1
+    most = max(counts.values(), default=0)
+    return min(most, table.planned) if table.planned else most
+
+
+def _denominator(table: TrialTable, tasks: Tasks, convention: Convention) -> tuple[int | None, int]:
+    """Return the number of trials that every task is divided by (None: its own), and the largest k."""
+    most, fewest = (choose((len(each) for each in tasks.values()), default=0) for choose in (max, min))
+    if convention.trials == "file":
+        return most, most
+    if convention.trials == "planned" and table.planned:
+        planned = max(table.planned, most)
+        return planned, planned
+    return None, min(fewest, table.planned or fewest)
+
+
+def _accuracy(tasks: Tasks, convention: Convention, n: int | None) -> float | None:
+    if not tasks:
+        return None
+    if convention.by_task:
+        return sum(sum(passes) / len(passes) for passes in tasks.values()) / len(tasks)
+    total = n * len(tasks) if n else sum(map(len, tasks.values()))
+    return sum(map(sum, tasks.values())) / total
+
+
+def _pass_hat(tasks: Tasks, k: int, n: int | None) -> float | None:
+    if not tasks:
+        return None
+    return sum(comb(sum(passes), k) / comb(n or len(passes), k) for passes in tasks.values()) / len(tasks)
+
+
+def _pass_at(tasks: Tasks, k: int, n: int | None) -> float | None:
+    """Return the mean over tasks of the probability that one of k trials passes, with n or all trials of the task."""
+    if not tasks:
+        return None
+    sizes = ((n or len(passes), sum(passes)) for passes in tasks.values())
+    return sum(1 - comb(size - passed, k) / comb(size, k) for size, passed in sizes) / len(tasks)
+
+
+def _items_treated_otherwise(table: TrialTable, convention: Convention, figure: str) -> Iterator[str]:
+    """Yield the items that cause a difference from the run's own convention.
+
+    They are the trials that only one of the two counts, and the trials of tasks that have fewer trials than others,
+    where the two weight or divide them in different ways.
+    """
+    own = CONVENTIONS[table.own]
+    if convention == own:
+        return
+    counts: defaultdict[str, int] = defaultdict(int)
+    for trial in table.trials:
+        counts[trial.task] += _counts(trial, convention)
+    full = max(*counts.values(), table.planned or 0) if counts else 0
+    divides = _division(convention, figure) != _division(own, figure)
+    for trial in table.trials:
+        if _counts(trial, convention) != _counts(trial, own) or (divides and counts[trial.task] < full):
+            yield trial.item
+
+
+def _division(convention: Convention, figure: str) -> tuple[bool, str]:
+    """Return what a figure is divided by: whether by tasks first, and the number of trials."""
+    if figure == "accuracy":
+        return convention.by_task, "planned" if convention.trials == "planned" else "run"
+    return True, convention.trials

@@ -1,0 +1,50 @@
+"""Figures of one run by the conventions of each tool. Every expected value is computed by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from fcreview.stats.conventions import ConventionRow, Trial, TrialTable, compare_conventions, find_spreads
+
+
+def find_row(rows: list[ConventionRow], figure: str, convention: str) -> ConventionRow:
+    return next(row for row in rows if row.figure == figure and convention in row.convention)
+
+
+def test_one_success_makes_all() -> None:
+    """Tasks whose trials are all infrastructure errors vanish from the denominator of tau2-bench."""
+    trials = [Trial("a0", "a", True), Trial("b0", "b", False, "not run"), Trial("c0", "c", False, "not run")]
+    rows = compare_conventions(TrialTable(trials, "tau2-bench", planned=1))
+    own, harbor = find_row(rows, "accuracy", "tau2-bench"), find_row(rows, "accuracy", "Harbor")
+    assert (own.value, own.n, own.n_tasks, own.items) == (1.0, 1, 1, ("b0", "c0"))
+    assert own.note == "2 of 3 tasks have no trial left"
+    assert (harbor.value, harbor.items) == (pytest.approx(1 / 3), ("b0", "c0"))
+    (spread,) = find_spreads(rows)
+    assert (spread.low, spread.high) == (pytest.approx(1 / 3), 1.0)
+
+
+def test_one_short_task_lowers_k_for_all() -> None:
+    trials = [Trial(f"a{n}", "a", True) for n in range(2)] + [
+        Trial("b0", "b", True),
+        Trial("b1", "b", False, "not run"),
+    ]
+    rows = compare_conventions(TrialTable(trials, "tau2-bench", planned=2))
+    own = find_row(rows, "pass^2", "tau2-bench")
+    assert (own.value, own.note, own.items) == (None, "b has 1 of 2 trials", ("b0", "b1"))
+    planned = find_row(rows, "pass^2", "planned trials")
+    assert (planned.value, planned.items) == (0.5, ("b1",))
+
+
+def test_errors_are_failures_or_left_out() -> None:
+    trials = [Trial("a0", "a", True), Trial("a1", "a", False, "error"), Trial("b0", "b", False)]
+    rows = compare_conventions(TrialTable(trials, "tau-bench v1"))
+    assert find_row(rows, "accuracy", "tau-bench v1").value == pytest.approx(1 / 3)
+    assert find_row(rows, "accuracy", "errors left out").value == pytest.approx(1 / 2)
+    assert find_row(rows, "accuracy", "errors left out").items == ("a1",)
+    assert find_row(rows, "pass^1", "tau-bench v1").value == pytest.approx((1 / 2 + 0 / 2) / 2)
+
+
+def test_conventions_that_agree_are_one_row() -> None:
+    rows = compare_conventions(TrialTable([Trial("a0", "a", True), Trial("b0", "b", False)], "Inspect"))
+    assert [(row.figure, row.convention, row.value) for row in rows] == [("accuracy", "Inspect and all others", 0.5)]
+    assert compare_conventions(TrialTable([], "Inspect"))[0].value is None

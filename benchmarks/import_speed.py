@@ -27,7 +27,7 @@ from fcreview.importers.registry import discover, read_items
 from fcreview.run_plan import RunPlan
 from fcreview.store.importing.builder import LOADING_MEMORY_LIMIT, StoreBuilder, read_json_sql
 from fcreview.store.importing.run_importer import BATCH_BYTES, import_runs
-from fcreview.store.importing.staging import FunctionCache, StagedRun, stage_run
+from fcreview.store.importing.staging import SharedRowCache, StagedRun, stage_run
 from fcreview.store.workspace import find_workspace
 
 T = TypeVar("T")
@@ -134,7 +134,7 @@ def measure_stages(path: Path, data: list[Path]) -> None:
     plans = discover([path], data=data).plans
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        workspace, shared, clock = find_workspace(path, place / "ws"), FunctionCache(), Clock()
+        workspace, shared, clock = find_workspace(path, place / "ws"), SharedRowCache(), Clock()
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
         start = process_time()
@@ -149,7 +149,7 @@ def measure_stages(path: Path, data: list[Path]) -> None:
             for some in batches(parts):
                 builder.load_runs(some)
             loaded = process_time() - start
-            builder.load_functions(parts)
+            builder.load_shared_rows(parts)
             builder.finish()
             finished = process_time() - start - loaded
             types = {name: builder._types["item_rows"][name] for name in READ} | {"golden": CALLS, "predicted": CALLS}

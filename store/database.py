@@ -19,9 +19,9 @@ from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = "7"
+SCHEMA_VERSION = "8"
 """Version of the tables in `schema.sql`. A store of another version is rebuilt by the next import."""
-_TABLES = ("functions", "import_issues", "item_rows", "meta", "runs", "sources")
+_TABLES = ("functions", "import_issues", "item_rows", "meta", "questions", "runs", "sources")
 _VIEWS = ("calls", "items", "messages", "pairs", "verdicts")
 NOT_VERIFIED = "not_verified"
 """Key in the table `meta`, see `is_marked_unverified`."""

@@ -29,6 +29,14 @@ CREATE TABLE sources (
     hash VARCHAR                     -- blake2b-16 of the content, hex
 );
 
+-- Messages and golden calls that the items of all runs share. `item_rows` has the other messages and calls of each item.
+CREATE TABLE questions (
+    hash BIGINT,
+    messages STRUCT(turn INTEGER, step INTEGER, role VARCHAR, content VARCHAR, name VARCHAR)[],
+    calls STRUCT(side VARCHAR, turn INTEGER, step INTEGER, "index" INTEGER, name VARCHAR, arguments JSON,
+                 raw VARCHAR, decode_error VARCHAR)[]
+);
+
 -- Lists are compressed with zstd (see importing/builder.py), columns that queues read and filter with faster methods.
 CREATE TABLE item_rows (
     item BIGINT, run INTEGER, seq INTEGER,
@@ -47,6 +55,7 @@ CREATE TABLE item_rows (
     prediction_hash VARCHAR USING COMPRESSION fsst, golden_hash VARCHAR USING COMPRESSION fsst,
     file VARCHAR USING COMPRESSION dictionary, line BIGINT, "offset" BIGINT, length BIGINT,
     functions VARCHAR[],             -- functions.hash
+    question_hash BIGINT,            -- questions.hash
     extra JSON,                      -- see fcreview/model/item.py: {failing_turn, state_differences, ..., more: {...}}
     messages STRUCT(turn INTEGER, step INTEGER, role VARCHAR, content VARCHAR, name VARCHAR)[],
     calls STRUCT(side VARCHAR, turn INTEGER, step INTEGER, "index" INTEGER, name VARCHAR, arguments JSON,
@@ -77,11 +86,13 @@ FROM item_rows i JOIN runs r USING (run);
 
 CREATE VIEW messages AS
 SELECT item, run, id, m.turn, m.step, m.role, m.name, m.content
-FROM (SELECT item, run, id, unnest(messages) AS m FROM item_rows);
+FROM (SELECT i.item, i.run, i.id, unnest(list_concat(q.messages, i.messages)) AS m
+      FROM item_rows i LEFT JOIN questions q ON q.hash = i.question_hash);
 
 CREATE VIEW calls AS
 SELECT item, run, id, c.side, c.turn, c.step, c."index", c.name, c.arguments, c.raw, c.decode_error
-FROM (SELECT item, run, id, unnest(calls) AS c FROM item_rows);
+FROM (SELECT i.item, i.run, i.id, unnest(list_concat(q.calls, i.calls)) AS c
+      FROM item_rows i LEFT JOIN questions q ON q.hash = i.question_hash);
 
 CREATE VIEW pairs AS
 SELECT item, run, id, p.turn, p.golden, p.predicted, p.name, p.state, p.diff

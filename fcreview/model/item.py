@@ -384,6 +384,8 @@ class Item:
     offset: int = 0
     length: int = 0
     issues: list[ImportIssue] = field(default_factory=list)
+    shared_opening: SharedList[Message] | None = field(default=None, compare=False, repr=False)
+    """The first messages of `messages`, if the items of other runs share them; None otherwise."""
     shared_content: SharedContent | None = field(default=None, compare=False, repr=False)
     """Cached JSON that this item shares with the same item of other runs; None if its content occurs only once."""
 

@@ -50,7 +50,7 @@ class DatasetItem:
     golden_calls: list[Call] = field(default_factory=list)
     """`ground_truth` as calls, for display and comparison."""
     golden_hash: str = ""
-    opening_messages: list[Message] = field(default_factory=list)
+    opening_messages: SharedList[Message] = field(default_factory=SharedList)
     """Messages at the start of each turn."""
     question: str = ""
     """Text of the first question, shortened to one line for lists."""

@@ -197,6 +197,7 @@ def _fill_single_turn(
             item.extra.without_errata = RecomputedVerdict(uncorrected.valid, uncorrected.error_type)
             by = CHECKER_WITH_ERRATA
     item.messages, item.predicted, item.pairs = reply.messages, reply.predicted, reply.pairs
+    item.shared_opening = inputs.corrected.item.opening_messages
     item.prediction_hash = reply.prediction_hash
     item.n_steps = 1
     item.rule, item.rule_note = evaluation.valid, evaluation.note

@@ -286,15 +286,8 @@ def search_texts(columns: str, list_column: str = "") -> ConditionBuilder:
     return lambda term: combine_values(term, compare)
 
 
-_SEARCHES = (
-    search_texts("i.question"),
-    search_texts("content", "i.messages"),
-    search_texts("name arguments raw", "i.calls"),
-)
-
-
 def search_all_texts(term: FilterTerm) -> SqlCondition:
-    """Search in the question, the messages and the calls."""
+    """Search in the question, the messages and the calls. What many items share is searched once, in `questions`."""
 
     def compare(value: FilterValue) -> SqlCondition:
         single = FilterTerm(term.key, ":", (value,), value.position)
@@ -302,6 +295,13 @@ def search_all_texts(term: FilterTerm) -> SqlCondition:
         return " OR ".join(sql for sql, _ in conditions), [param for _, params in conditions for param in params]
 
     return combine_values(term, compare)
+
+
+def match_called_function(term: FilterTerm) -> SqlCondition:
+    """Select items with a golden or predicted call of a function."""
+    condition, params = match_text("one.name")(term)
+    has_call = f"len(list_filter({{}}, lambda one: {condition})) > 0"
+    return f"({has_call.format('i.calls')} OR {_IN_QUESTIONS.format(has_call.format('calls'))})", params * 2
 
 
 def _choice_key(
@@ -326,8 +326,16 @@ def _review_key(subquery: str, column: str, help_text: str) -> FilterKey:
 
 
 _IN_RUNS = "i.run IN (SELECT run FROM runs WHERE {})"
-_IN_CALLS = "i.item IN (SELECT item FROM calls WHERE {})"
+_IN_QUESTIONS = "i.question_hash IN (SELECT hash FROM questions WHERE {})"
 _IN_VERDICTS = "i.item IN (SELECT item FROM verdicts v WHERE {})"
+_SEARCHES = (
+    search_texts("i.question"),
+    search_texts("content", "i.messages"),
+    search_texts("name arguments raw", "i.calls"),
+    match_subquery(_IN_QUESTIONS, search_texts("content", "messages")),
+    match_subquery(_IN_QUESTIONS, search_texts("name arguments raw", "calls")),
+)
+"""Conditions on the texts of an item that the key `text` searches."""
 _TAGS = "(SELECT item, unnest(tags) AS tag FROM human_labels)"
 _ANNOTATORS = "(SELECT item, unnest(annotators) AS annotator FROM human_labels)"
 _NUMERIC_VALUE = f"TRY_CAST({_VALUE} AS DOUBLE)"
@@ -378,7 +386,7 @@ FILTER_KEYS: dict[str, FilterKey] = {
     "argument": _verdict_key(match_text("i.diff_argument"), "argument of the first difference"),
     "golden_value": _verdict_key(match_json("i.diff_golden"), "golden value of the first difference"),
     "predicted_value": _verdict_key(match_json("i.diff_predicted"), "predicted value of the first difference"),
-    "calls": FilterKey(match_subquery(_IN_CALLS, match_text("name")), "name of a golden or predicted call"),
+    "calls": FilterKey(match_called_function, "name of a golden or predicted call"),
     "category": FilterKey(match_text("i.category", compare_prefix), "category, or its first words"),
     "group": FilterKey(match_text('i."group"'), "conversation"),
     "id": FilterKey(match_text("i.id"), "item id"),

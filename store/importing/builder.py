@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,9 @@ _CALLS_TYPE = (
     'STRUCT(side VARCHAR, turn INTEGER, step INTEGER, "index" INTEGER, name VARCHAR, arguments JSON, raw VARCHAR,'
     " decode_error VARCHAR)[]"
 )
-_COPIED_COLUMNS = [*ITEM_COLUMNS, "n_issues", "functions", "extra", "messages", "pairs", "verdicts"]
+_COPIED_COLUMNS = [
+    *ITEM_COLUMNS, "n_golden", "n_issues", "functions", "question_hash", "extra", "messages", "pairs", "verdicts",
+]  # fmt: skip
 
 
 class LoadError(Exception):
@@ -98,7 +101,7 @@ class StoreBuilder:
         self._execute("USE store")
         if copy_existing and is_foreign(workspace):
             self._execute(f"INSERT OR REPLACE INTO meta VALUES ('{NOT_VERIFIED}', 'true')")
-        self._execute("DROP INDEX IF EXISTS item_index")
+        self._execute("DROP INDEX IF EXISTS item_index; DROP INDEX IF EXISTS question_index")
         if not copy_existing:
             self._execute(files("fcreview.store").joinpath("schema.sql").read_text("utf-8"))
             self._execute("INSERT INTO meta VALUES ('schema_version', ?)", [SCHEMA_VERSION])
@@ -156,8 +159,8 @@ class StoreBuilder:
             for table in ("item_rows", "import_issues"):
                 self._execute(f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::INTEGER[]))", [runs])
             self._execute(
-                f"INSERT INTO item_rows (item, run, seq, n_golden, n_predicted, calls, {names})"
-                " SELECT run::BIGINT * 4294967296 + seq, run, seq, len(golden), len(predicted),"
+                f"INSERT INTO item_rows (item, run, seq, n_predicted, calls, {names})"
+                " SELECT run::BIGINT * 4294967296 + seq, run, seq, len(predicted),"
                 f" list_concat(golden, predicted), {names}"
                 f" FROM {read_json_sql(columns, max_line_bytes, omit_invalid=omit_invalid)}",
                 [[os.fspath(staged.items) for staged in staged_runs]],
@@ -171,15 +174,23 @@ class StoreBuilder:
                 self._execute("ROLLBACK")
             raise
 
-    def load_functions(self, staged_runs: Sequence[StagedRun]) -> None:
-        """Insert the function docs that the store does not contain yet."""
-        paths = [staged.functions for staged in staged_runs if staged.functions.stat().st_size]
-        if paths:
-            max_line_bytes = max(1 << 21, max(staged.longest_function for staged in staged_runs) + 1024)
-            reader = read_json_sql({"hash": "VARCHAR", "name": "VARCHAR", "document": "JSON"}, max_line_bytes)
-            text = f"INSERT INTO functions SELECT hash, any_value(name), any_value(document) FROM {reader}"
-            text += " WHERE hash NOT IN (SELECT hash FROM functions) GROUP BY hash"
-            self._retry_with_more_memory(lambda: self._execute(text, [[os.fspath(path) for path in paths]]))
+    def load_shared_rows(self, staged_runs: Sequence[StagedRun]) -> None:
+        """Insert the function docs and questions that the store does not contain yet."""
+        paths = [os.fspath(staged.shared_rows) for staged in staged_runs if staged.longest_shared_row]
+        if not paths:
+            return
+        max_line_bytes = max(1 << 21, max(staged.longest_shared_row for staged in staged_runs) + 1024)
+        reader = read_json_sql(self._types["functions"], max_line_bytes)
+        functions = f"INSERT INTO functions SELECT hash, any_value(name), any_value(document) FROM {reader}"
+        functions += " WHERE hash IS NOT NULL AND hash NOT IN (SELECT hash FROM functions) GROUP BY hash"
+        self._retry_with_more_memory(lambda: self._execute(functions, [paths]))
+        types = self._types["questions"]
+        columns = {"question_hash": types["hash"], "messages": types["messages"], "calls": types["calls"]}
+        reader = read_json_sql(columns, max_line_bytes)
+        questions = f"INSERT INTO questions SELECT question_hash, messages, calls FROM {reader}"
+        questions += " WHERE question_hash IS NOT NULL AND question_hash NOT IN (SELECT hash FROM questions)"
+        for path in paths:  # one at a time: a file contains no question twice, but several files can contain the same
+            self._retry_with_more_memory(partial(self._execute, questions, [[path]]))
 
     def set_run(
         self, run: int, key: str, info: Run, fingerprint: int, n_items: int, sources: Iterable[SourceFile]
@@ -228,8 +239,12 @@ class StoreBuilder:
         """Complete the new file and replace the store with it. Processes that have the old file open still read it."""
         self._insert_runs()
         self._execute("DELETE FROM functions WHERE hash NOT IN (SELECT DISTINCT unnest(functions) FROM item_rows)")
-        # Without the index, reading one item would read all texts of the 2,048 items around it.
+        self._execute(
+            "DELETE FROM questions WHERE hash NOT IN (SELECT question_hash FROM item_rows WHERE question_hash NOTNULL)"
+        )
+        # Without the indexes, reading one item would read all texts of the 2,048 items around it.
         self._execute("CREATE INDEX item_index ON item_rows (item)")
+        self._execute("CREATE INDEX question_index ON questions (hash)")
         self._execute("CHECKPOINT store")
         path = self._compact() or self._path
         self._execute("USE memory")

@@ -323,7 +323,7 @@ class _Import:
                     builder.set_sources(job.run_number, job.sources)
                 loaded = self._load(builder, itertools.chain([first] if first else [], outcomes))
                 if loaded or plan.new_mtime_jobs or not self._index.usable:
-                    builder.load_functions(loaded)
+                    builder.load_shared_rows(loaded)
                     issues = [issue for issue in self._all_issues if issue.get("run") is None]
                     builder.replace_issues(self._examined_files(), issues)
                     builder.finish()
@@ -334,7 +334,7 @@ class _Import:
     def _load(self, builder: StoreBuilder, outcomes: Iterable[ReadOutcome]) -> list[StagedRun]:
         """Load runs in batches while worker processes read further runs.
 
-        Returns all runs that were read, so that their function docs can be loaded.
+        Returns all runs that were read, so that their function docs and questions can be loaded.
         """
         staged_runs: list[StagedRun] = []
         batch: list[ReadOutcome] = []

@@ -1,4 +1,4 @@
-"""Staging files of an import: the items and function docs of one run as newline-delimited JSON, for DuckDB to load.
+"""Staging files of an import: items, function docs and questions as newline-delimited JSON, for DuckDB to load.
 
 Importers have computed verdicts and differences from the original values. Staging redacts API keys in every item.
 Content that many items share (`SharedContent`, `SharedList`) is serialised and redacted only once.
@@ -17,7 +17,7 @@ from weakref import ref
 
 import orjson
 
-from fcreview.model.item import RUN_SPECIFIC_FIELDS, ImportIssue, Item, SharedList
+from fcreview.model.item import RUN_SPECIFIC_FIELDS, Call, ImportIssue, Item, Message, SharedList
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.redact import redact_credentials, redact_keys, redact_keys_in_text
 
@@ -30,38 +30,39 @@ ITEM_COLUMNS = (
 """Columns of `item_rows` that contain a field of `Item` unchanged."""
 _MAX_CACHED_LISTS = 20_000
 """Maximum number of function lists whose hashes are cached."""
-_LIST_FIELDS = ("messages", "golden", "predicted", "pairs", "verdicts")
+_LIST_FIELDS = ("predicted", "pairs", "verdicts")
 _SHARED_FIELDS = tuple(name for name in ITEM_COLUMNS if name not in RUN_SPECIFIC_FIELDS)
 _get_run_specific, _get_shared = attrgetter(*RUN_SPECIFIC_FIELDS), attrgetter(*_SHARED_FIELDS)
 _get_lists = attrgetter(*_LIST_FIELDS)
+_NO_MESSAGES: SharedList[Message] = SharedList()
 
 
-class FunctionCache:
-    """Content hashes of all function docs that are already staged."""
+class SharedRowCache:
+    """Content hashes of all function docs and questions that are already staged."""
 
     def __init__(self) -> None:
-        self.written_hashes: set[str] = set()
-        """Hashes of the function docs that a staging file contains."""
+        self.written_hashes: set[str | int] = set()
+        """Hashes of the function docs (text) and questions (numbers) that a staging file contains."""
         self.hash_lists: dict[int, tuple[Callable[[], list[dict[str, Any]] | None], bytes]] = {}
         """For each list of function docs, by its `id`: a reference to the list, and the hashes of the docs as JSON. The
         reference is weak for a `SharedList`, because a large dataset has thousands of such lists."""
 
     def clear(self) -> None:
-        """Forget all function docs, so that they are written again. Used when a staging file is discarded."""
+        """Forget all rows, so that they are written again. Used when a staging file is discarded."""
         self.written_hashes.clear()
         self.hash_lists.clear()
 
 
-class FunctionWriter:
-    """Writes each function doc once, as a line of JSON with its content hash."""
+class SharedRowWriter:
+    """Writes each function doc and each question once, as a line of JSON with its content hash."""
 
-    def __init__(self, stream: IO[bytes], cache: FunctionCache) -> None:
+    def __init__(self, stream: IO[bytes], cache: SharedRowCache) -> None:
         self.longest_line = 0
         """Length of the longest line in bytes."""
         self._stream = stream
         self._cache = cache
 
-    def write(self, functions: list[dict[str, Any]]) -> bytes:
+    def write_functions(self, functions: list[dict[str, Any]]) -> bytes:
         """Write the function docs that are not staged yet. Returns the hashes of all `functions` as a JSON list."""
         cache = self._cache.hash_lists
         cached = cache.get(id(functions))
@@ -80,14 +81,28 @@ class FunctionWriter:
             self._cache.written_hashes.add(digest)
             name = function.get("name") if isinstance(function, dict) else None
             json_name = dump_json(name if isinstance(name, str) else "")
-            line = b'{"hash":"%s","name":%s,"document":%s}\n' % (digest.encode(), json_name, text)
-            self.longest_line = max(self.longest_line, len(line))
-            self._stream.write(line)
+            self._write_line(b'{"hash":"%s","name":%s,"document":%s}\n' % (digest.encode(), json_name, text))
         return digest
 
+    def write_question(self, opening: SharedList[Message], golden: SharedList[Call]) -> int:
+        """Write the question if it is not staged yet. Returns its hash."""
+        text = b'"messages":%b,"calls":%b' % (_serialize_list(opening), _serialize_list(golden))
+        question_hash = int.from_bytes(blake2b(text, digest_size=8).digest(), "big", signed=True)
+        if question_hash not in self._cache.written_hashes:
+            self._cache.written_hashes.add(question_hash)
+            self._write_line(b'{"question_hash":%d,%b}\n' % (question_hash, text))
+        return question_hash
 
-def serialize_item(run: int, seq: int, item: Item, functions: FunctionWriter) -> bytes:
-    """Serialise an item as one line of JSON. Function docs are written to `functions` and replaced by their hashes."""
+    def _write_line(self, line: bytes) -> None:
+        self.longest_line = max(self.longest_line, len(line))
+        self._stream.write(line)
+
+
+def serialize_item(run: int, seq: int, item: Item, shared_rows: SharedRowWriter) -> bytes:
+    """Serialise an item as one line of JSON.
+
+    Function docs and a shared question are written to `shared_rows`, and the line has their hashes.
+    """
     shared_content = item.shared_content
     if shared_content is None:
         shared = _serialize_shared(item)
@@ -96,17 +111,28 @@ def serialize_item(run: int, seq: int, item: Item, functions: FunctionWriter) ->
         shared_content.json_text = shared
     run_specific = dict(zip(RUN_SPECIFIC_FIELDS, _get_run_specific(item), strict=True))
     run_specific["n_issues"] = len(item.issues)
-    hashes = functions.write(item.functions) if item.functions else b"[]"
+    run_specific["question_hash"] = None
+    if type(item.golden) is SharedList:
+        run_specific["question_hash"] = shared_rows.write_question(item.shared_opening or _NO_MESSAGES, item.golden)
+    hashes = shared_rows.write_functions(item.functions) if item.functions else b"[]"
     return b'{"run":%d,"seq":%d,"functions":%b,%b,%b}\n' % (run, seq, hashes, _serialize_members(run_specific), shared)
 
 
 def _serialize_shared(item: Item) -> bytes:
-    """Serialise the fields that can be equal in several runs, as the members of a JSON object without braces."""
+    """Serialise the fields that can be equal in several runs, as the members of a JSON object without braces.
+
+    The content of a shared question is omitted.
+    """
     values = dict(zip(_SHARED_FIELDS, _get_shared(item), strict=True))
+    values["n_golden"] = len(item.golden)
+    if type(item.golden) is SharedList:
+        values["golden"], values["messages"] = (), item.messages[len(item.shared_opening or ()) :]
+    else:
+        values["golden"], values["messages"] = item.golden, item.messages
     members = []
     for name, elements in zip(_LIST_FIELDS, _get_lists(item), strict=True):
         if type(elements) is SharedList:
-            members.append(b'"%b":%b' % (name.encode(), elements.json_text or _serialize_list(elements)))
+            members.append(b'"%b":%b' % (name.encode(), _serialize_list(elements)))
         else:
             values[name] = elements
     values["extra"] = item.extra.as_json()
@@ -125,12 +151,13 @@ def _serialize_members(values: dict[str, Any]) -> bytes:
 
 
 def _serialize_list(elements: SharedList[Any]) -> bytes:
-    """Serialise a shared list and cache the JSON in it."""
-    try:
-        text = orjson.dumps(elements)
-    except TypeError:
-        text = orjson.dumps(to_plain_json(_to_plain_objects(elements)))
-    elements.json_text = _copy_bytes(redact_keys(text))
+    """Serialise a shared list, and cache the JSON in it."""
+    if elements.json_text is None:
+        try:
+            text = orjson.dumps(elements)
+        except TypeError:
+            text = orjson.dumps(to_plain_json(_to_plain_objects(elements)))
+        elements.json_text = _copy_bytes(redact_keys(text))
     return elements.json_text
 
 
@@ -165,12 +192,13 @@ ITEMS_PER_REPORT = 500
 class StagedRun:
     run_number: int
     items: Path
-    functions: Path
+    shared_rows: Path
+    """File with the function docs and questions that no other staging file of the same process contains."""
     n_items: int = 0
     longest_item: int = 0
     """Length of the longest line of `items` in bytes."""
-    longest_function: int = 0
-    """Length of the longest line of `functions` in bytes."""
+    longest_shared_row: int = 0
+    """Length of the longest line of `shared_rows` in bytes."""
     issues: list[dict[str, Any]] = field(default_factory=list)
     """Import issues: file, line, what, raw, item, severity and seq (position of the item in the run, or null)."""
 
@@ -180,21 +208,21 @@ def stage_run(
     run_number: int,
     stem: Path,
     to_stored_path: Callable[[str], str],
-    cache: FunctionCache,
+    cache: SharedRowCache,
     on_progress: Callable[[int], None] | None = None,
 ) -> StagedRun:
-    """Write the items and function docs of a run to `stem`.items and `stem`.functions.
+    """Write the items of a run to `stem`.items, and its function docs and questions to `stem`.shared.
 
     Args:
         records: items and issues that the importer reads from the run's files. Its exceptions are passed on.
         to_stored_path: converts paths as `Workspace.to_stored_path` does.
         on_progress: called with the number of bytes of result files that have been read.
     """
-    staged = StagedRun(run_number, stem.with_suffix(".items"), stem.with_suffix(".functions"))
+    staged = StagedRun(run_number, stem.with_suffix(".items"), stem.with_suffix(".shared"))
     paths: dict[str, str] = {}
     n_bytes = seq = 0
-    with staged.items.open("wb") as lines, staged.functions.open("wb") as function_lines:
-        functions = FunctionWriter(function_lines, cache)
+    with staged.items.open("wb") as lines, staged.shared_rows.open("wb") as shared_lines:
+        shared_rows = SharedRowWriter(shared_lines, cache)
         for item in records:
             if isinstance(item, ImportIssue):
                 staged.issues.append(_issue_fields(item, None, None))
@@ -203,7 +231,7 @@ def stage_run(
             if file is None:
                 file = paths[item.file] = to_stored_path(item.file) if item.file else ""
             item.file = file
-            line = serialize_item(run_number, seq, item, functions)
+            line = serialize_item(run_number, seq, item, shared_rows)
             lines.write(line)
             if len(line) > staged.longest_item:
                 staged.longest_item = len(line)
@@ -213,7 +241,7 @@ def stage_run(
             n_bytes += item.length
             if on_progress is not None and not seq % ITEMS_PER_REPORT:
                 on_progress(n_bytes)
-        staged.longest_function = functions.longest_line
+        staged.longest_shared_row = shared_rows.longest_line
     staged.n_items = seq
     return staged
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.run_plan import RunPlan
 from fcreview.store.importing.sources import SourceFile, hash_source
-from fcreview.store.importing.staging import FunctionCache, StagedRun, stage_run
+from fcreview.store.importing.staging import SharedRowCache, StagedRun, stage_run
 from fcreview.store.workspace import Workspace
 
 _PR_SET_PDEATHSIG = 1
@@ -129,7 +129,7 @@ class ReadOutcome:
     seconds: float = 0.0
 
 
-_function_caches: dict[Path, FunctionCache] = {}
+_shared_row_caches: dict[Path, SharedRowCache] = {}
 """Cache for each import that this process works for, by the folder of the import's staging files."""
 _known_hashes: dict[tuple[Path, str, int, int], str] = {}
 """Hashes of dataset files by (folder of staging files, stored path, size in bytes, modification time in
@@ -161,7 +161,7 @@ def read_runs(
         else:
             yield from _read_in_this_process(read_job, jobs, on_progress)
     finally:
-        _function_caches.pop(folder, None)
+        _shared_row_caches.pop(folder, None)
         _known_hashes.clear()
 
 
@@ -174,7 +174,7 @@ def read_run(
     """
     started = time.perf_counter()
     outcome = ReadOutcome(job, job.plan.run)
-    cache = _function_caches.setdefault(folder, FunctionCache())
+    cache = _shared_row_caches.setdefault(folder, SharedRowCache())
     try:
         stem = folder / f"{job.run_number}-{os.getpid()}"
         with _infrequent_gc():

@@ -16,6 +16,7 @@ from fcreview.model.review import CORRECT, OPTIONAL_FIELDS, FieldKind, Opinion
 from fcreview.model.verdict import SCORING_ORDER, Policy
 from fcreview.store.reviews.review_sql import DECISION_COLUMNS
 from fcreview.store.reviews.verdict_sql import decided_by_sql, effective_sql
+from fcreview.store.whole_items import ALL_CALLS, ALL_MESSAGES
 
 DuckDBType = str | list[Any] | dict[str, Any]
 """A column type in the notation of DuckDB's `from_json`: `"VARCHAR"`, `["VARCHAR"]` or
@@ -39,7 +40,7 @@ class LabelField:
 
     duckdb_type: DuckDBType
     sql: str | None = None
-    """SQL expression. In `LABEL_FIELDS`, `o` is the label and `r` its run; in `CONTENT_FIELDS`, `i` is the item.
+    """SQL expression. In `LABEL_FIELDS`, `o` is the label and `r` its run. `CONTENT_FIELDS` read `FROM_WHOLE_ITEMS`.
     The expression for `functions` gives hashes of function docs. None for `opinions`, which Python code fills in."""
 
 
@@ -70,7 +71,7 @@ MESSAGE_FIELDS: dict[str, DuckDBType] = {"turn": NUMBER, "step": NUMBER, "role":
 
 def _calls_sql(side: Side) -> str:
     packed = ", ".join(f'"{name}" := c."{name}"' for name in CALL_FIELDS)
-    return f"[struct_pack({packed}) FOR c IN coalesce(i.calls, []) IF c.side = '{side}']"
+    return f"[struct_pack({packed}) FOR c IN coalesce({ALL_CALLS}, []) IF c.side = '{side}']"
 
 
 LABEL_FIELDS: dict[str, LabelField] = {
@@ -106,7 +107,7 @@ LABEL_FIELDS: dict[str, LabelField] = {
 
 CONTENT_FIELDS: dict[str, LabelField] = {
     "question": LabelField(TEXT, "i.question"),
-    "messages": LabelField([MESSAGE_FIELDS], "coalesce(i.messages, [])"),
+    "messages": LabelField([MESSAGE_FIELDS], f"coalesce({ALL_MESSAGES}, [])"),
     "functions": LabelField([JSON], "coalesce(i.functions, [])"),
     "golden_calls": LabelField([CALL_FIELDS], _calls_sql("golden")),
     "predicted_calls": LabelField([CALL_FIELDS], _calls_sql("predicted")),

@@ -34,6 +34,7 @@ from fcreview.store.labels.fields import (
     labels_sql,
 )
 from fcreview.store.queries.item_detail import fetch_function_docs
+from fcreview.store.whole_items import FROM_WHOLE_ITEMS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -256,7 +257,8 @@ class _ChunkReader:
         if not self._choice.with_content:
             return {}
         content_rows = self._connection.execute(
-            f"SELECT item, {_json_object_sql(CONTENT_FIELDS)} FROM (SELECT i.item, {_CONTENT_COLUMNS} FROM item_rows i"
+            f"SELECT item, {_json_object_sql(CONTENT_FIELDS)}"
+            f" FROM (SELECT i.item, {_CONTENT_COLUMNS} {FROM_WHOLE_ITEMS}"
             " WHERE i.item IN (SELECT unnest($1::BIGINT[])))",
             [sorted({row[0] for row in rows})],
         ).fetchall()

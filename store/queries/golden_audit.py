@@ -14,6 +14,7 @@ from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, 
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT
 from fcreview.store.rows import View
+from fcreview.store.whole_items import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,20 +36,21 @@ SELECT hash(r.benchmark, r.generation, r.language, i.category, i.id) AS question
 FROM item_rows i JOIN runs r USING (run) WHERE {{runs}}
 GROUP BY 1, 2, i.prediction_hash, passed, contradicted ORDER BY min(i.seq), min(i.item)
 """
-_QUESTIONS = """
+_QUESTIONS = f"""
 SELECT item, category, id, array_to_string(
            list_transform(
-               list_filter(messages[:asked], lambda m: m.role IN ('user', 'system', 'assistant')),
+               list_filter(whole[:asked], lambda m: m.role IN ('user', 'system', 'assistant')),
                lambda m: m.content
            ),
            chr(10)
        ),
-       list_filter(calls, lambda c: c.side = 'golden'), functions, "group",
-       NOT list_has_any(roles, ['tool', 'state'])
+       golden, functions, "group", NOT list_has_any(roles, ['tool', 'state'])
 FROM (
-    SELECT *, list_transform(messages, lambda m: m.role) AS roles,
-           len(messages) + 1 - coalesce(list_position(list_reverse(roles), 'user'), len(messages) + 1) AS asked
-    FROM item_rows WHERE item BETWEEN ? AND ? AND item IN (SELECT unnest(?::BIGINT[]))
+    SELECT item, category, id, functions, "group", {ALL_MESSAGES} AS whole,
+           list_filter({ALL_CALLS}, lambda c: c.side = 'golden') AS golden,
+           list_transform(whole, lambda m: m.role) AS roles,
+           len(whole) + 1 - coalesce(list_position(list_reverse(roles), 'user'), len(whole) + 1) AS asked
+    {FROM_WHOLE_ITEMS} WHERE item BETWEEN ? AND ? AND item IN (SELECT unnest(?::BIGINT[]))
 )
 """
 _PREDICTED = "list_filter(calls, lambda c: c.side = 'predicted')"

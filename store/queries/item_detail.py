@@ -65,8 +65,10 @@ def _format_call(call: dict[str, Any]) -> str:
 _SELECT_ITEMS = (
     "SELECT item, "
     + ", ".join(f'"{name}"' for name in ITEM_COLUMNS)
-    + ", messages, calls, pairs, verdicts, functions, extra, n_issues FROM item_rows WHERE "
+    + ", messages, calls, pairs, verdicts, functions, extra, n_issues, question_hash FROM item_rows WHERE "
 )
+Question = tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]
+"""Messages and golden calls that the items of all runs share, as dicts."""
 _FUNCTIONS_INDEX = 1 + len(ITEM_COLUMNS) + 4
 """Index of the column `functions`, a list of hashes, in a row of `_SELECT_ITEMS`."""
 
@@ -97,17 +99,29 @@ def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[i
     where, value = ("item = ?", numbers[0]) if len(numbers) == 1 else (range_and_list, list(numbers))
     rows = connection.execute(_SELECT_ITEMS + where, [value]).fetchall()
     docs = fetch_function_docs(connection, {name for row in rows for name in row[_FUNCTIONS_INDEX] or ()})
-    issues = _fetch_issues(connection, [row[0] for row in rows if row[-1]])
-    return {row[0]: _parse_item(row, docs, issues.get(row[0], [])) for row in rows}
+    questions = _fetch_questions(connection, {row[-1] for row in rows if row[-1] is not None})
+    issues = _fetch_issues(connection, [row[0] for row in rows if row[-2]])
+    return {row[0]: _parse_item(row, docs, questions.get(row[-1], ((), ())), issues.get(row[0], [])) for row in rows}
 
 
-def _parse_item(row: tuple[Any, ...], docs: dict[str, dict[str, Any]], issues: list[ImportIssue]) -> Item:
+def _fetch_questions(connection: DuckDBPyConnection, hashes: set[int]) -> dict[int, Question]:
+    """Return the messages and golden calls of shared questions, by hash."""
+    if not hashes:
+        return {}
+    where, value = ("= ?", min(hashes)) if len(hashes) == 1 else ("IN (SELECT unnest(?::BIGINT[]))", sorted(hashes))
+    rows = connection.execute(f"SELECT hash, messages, calls FROM questions WHERE hash {where}", [value])
+    return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
+
+
+def _parse_item(
+    row: tuple[Any, ...], docs: dict[str, dict[str, Any]], question: Question, issues: list[ImportIssue]
+) -> Item:
     columns = {name: value for name, value in zip(ITEM_COLUMNS, row[1:], strict=False) if value is not None}
-    messages, calls, pairs, verdicts, functions, extra, _ = row[1 + len(ITEM_COLUMNS) :]
-    parsed_calls = [parse_call(call) for call in calls or ()]
+    messages, calls, pairs, verdicts, functions, extra, *_ = row[1 + len(ITEM_COLUMNS) :]
+    parsed_calls = [parse_call(call) for call in (*question[1], *(calls or ()))]
     return Item(
         **columns,
-        messages=[Message(**message) for message in messages or ()],
+        messages=[Message(**message) for message in (*question[0], *(messages or ()))],
         golden=[call for call in parsed_calls if call.side == "golden"],
         predicted=[call for call in parsed_calls if call.side == "predicted"],
         pairs=[parse_pair(pair) for pair in pairs or ()],

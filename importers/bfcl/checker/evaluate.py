@@ -277,8 +277,6 @@ def evaluate_reply(item: DatasetItem, record: dict[str, Any], settings: Evaluati
     if reply is None:
         reply = _evaluate_new_reply(item, record, settings)
         if key is not None and len(item.reply_cache) < MAX_CACHED:
-            if reply.messages is not item.opening_messages:
-                reply.messages = SharedList(reply.messages)
             reply.is_cached = True
             item.reply_cache[key] = reply
     return reply

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from fcreview.model.item import Call, Item, Message, SharedContent, SharedList, Verdict
-from fcreview.store.importing.staging import FunctionCache, FunctionWriter, serialize_item
+from fcreview.store.importing.staging import SharedRowCache, SharedRowWriter, serialize_item
 
 KEY = "sk-" + "a1b2c3d4e5" * 3
 
@@ -18,27 +18,49 @@ KEY = "sk-" + "a1b2c3d4e5" * 3
 def an_item(text: str = "hello", *, shared: bool = True, **more: Any) -> Item:
     make = SharedList if shared else list
     item = Item("x_1", "simple", question=text, tokens_in=3, latency=0.25, file="a.json", line=7, **more)
-    item.messages = make([Message(0, 0, "user", text)])
-    item.golden = make([Call("golden", "f", {"a": 1})])
+    opening = make([Message(0, -1, "user", text)])
+    item.messages = [*opening, Message(0, 0, "assistant", f"reply to {text}")]
+    item.shared_opening = opening if isinstance(opening, SharedList) else None
+    item.golden = make([Call("golden", text, {"a": 1})])
+    item.predicted = make([Call("predicted", text, {"a": 1})])
     item.verdicts = make([Verdict("rule", True)])
     return item
 
 
-def functions() -> FunctionWriter:
-    return FunctionWriter(io.BytesIO(), FunctionCache())
-
-
 def line(item: Item, run: int = 1, seq: int = 0) -> dict[str, Any]:
-    found: dict[str, Any] = orjson.loads(serialize_item(run, seq, item, functions()))
+    found: dict[str, Any] = orjson.loads(
+        serialize_item(run, seq, item, SharedRowWriter(io.BytesIO(), SharedRowCache()))
+    )
+    return found
+
+
+def joined_line(item: Item) -> dict[str, Any]:
+    """Return the line of an item with the messages and golden calls of its question."""
+    rows = io.BytesIO()
+    found: dict[str, Any] = orjson.loads(serialize_item(1, 0, item, SharedRowWriter(rows, SharedRowCache())))
+    question_hash = found.pop("question_hash")
+    if question_hash is not None:
+        question = orjson.loads(rows.getvalue())
+        assert question["question_hash"] == question_hash and found["golden"] == []
+        found |= {"messages": question["messages"] + found["messages"], "golden": question["calls"]}
     return found
 
 
 @pytest.mark.parametrize("text", ["hello", f"the key is {KEY}", "lone \ud800 surrogate", 'quote " and \\ slash'])
 def test_a_shared_list_is_written_as_any_other(text: str) -> None:
-    whole, shared = line(an_item(text, shared=False)), an_item(text)
-    assert line(shared) == whole
-    assert line(shared) == whole  # from what was kept
-    assert KEY not in str(whole) and whole["messages"][0]["role"] == "user"
+    whole, shared = joined_line(an_item(text, shared=False)), an_item(text)
+    assert joined_line(shared) == whole
+    assert joined_line(shared) == whole  # from what was kept
+    assert KEY not in str(whole) and whole["messages"][0]["role"] == "user" and whole["n_golden"] == 1
+
+
+def test_a_question_is_written_once() -> None:
+    rows = io.BytesIO()
+    writer = SharedRowWriter(rows, SharedRowCache())
+    texts = [serialize_item(run, 0, an_item(text), writer) for run, text in enumerate(("a", "b", "a"))]
+    hashes = [orjson.loads(text)["question_hash"] for text in texts]
+    assert hashes[0] == hashes[2] != hashes[1]
+    assert [orjson.loads(row)["question_hash"] for row in rows.getvalue().splitlines()] == hashes[:2]
 
 
 def test_what_items_have_in_common_is_kept_and_their_own_is_not() -> None:
@@ -56,8 +78,10 @@ def test_what_items_have_in_common_is_kept_and_their_own_is_not() -> None:
 
 def test_documents_are_told_apart_by_content_when_a_list_is_gone() -> None:
     stream = io.BytesIO()
-    written = FunctionWriter(stream, FunctionCache())
-    hashes = {written.write(SharedList([{"name": f"f{n}"}])) for n in range(50)}  # each list dies before the next
+    written = SharedRowWriter(stream, SharedRowCache())
+    hashes = {
+        written.write_functions(SharedList([{"name": f"f{n}"}])) for n in range(50)
+    }  # each list dies before the next
     assert len(hashes) == len(stream.getvalue().splitlines()) == 50
     kept = [{"name": "f0"}]
-    assert written.write(kept) == written.write(list(kept)) in hashes
+    assert written.write_functions(kept) == written.write_functions(list(kept)) in hashes

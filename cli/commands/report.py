@@ -56,7 +56,9 @@ def report(
     if html is not None or markdown:
         if as_json or (html is not None and markdown):
             raise UsageError("choose one of --json, --html and --markdown")
-        with open_workspace(options) as session:
+        from fcreview.store.garbage_collection import pause_garbage_collection
+
+        with open_workspace(options) as session, pause_garbage_collection():
             write_page(session, run, html, force=force)
         return
     print_part = print_metrics_json if as_json else print_metrics_text

@@ -67,8 +67,9 @@ def suspects(
 def fetch_ranked_suspects(session: WorkspaceSession, where: str) -> list[Suspect]:
     """Rank the items that the filter selects, most suspect first. The evidence comes from all runs."""
     from fcreview.golden_audit.score import rank_suspects
+    from fcreview.store.garbage_collection import pause_garbage_collection
 
-    with show_activity("comparing answers with golden answers"):
+    with show_activity("comparing answers with golden answers"), pause_garbage_collection():
         panel = session.store.analysis.fetch_audit_input(session.build_view(where))
         ranking = rank_suspects(panel.questions, panel.run_profiles)
     return [each for each in ranking if panel.selected_keys is None or each.question.key in panel.selected_keys]

@@ -35,11 +35,11 @@ def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
     share = evidence.run_weights.compute_share(failing)
     if not share:
         return []
-    profiles = evidence.run_profiles
+    profiles = evidence.run_weights.run_profiles
     best = profiles[max(failing, key=lambda run: profiles[run].pass_rate if run in profiles else 0.0)]
     answers = format_count(len(evidence.run_weights.bits), "readable answer")
     verb = "fails" if len(failing) == 1 else "fail"
-    model = f"{best.model}, which passes {100 * best.pass_rate:.0f} % overall"
+    model = f"{best.model}, which passes {best.n_passed:,} of {format_count(best.n_verdicts, 'item')}"
     text = f"{len(failing)} of {answers} {verb}, including {model}"
     return [Reason("failing", share, text)]
 
@@ -58,7 +58,7 @@ def _find_agreement(evidence: QuestionEvidence) -> list[Reason]:
 
 def _agreement_text(evidence: QuestionEvidence, shared: SharedDifference) -> str:
     weights = evidence.run_weights
-    n_families = format_count(len(set(weights.families.values())), "model family", "model families")
+    n_families = format_count(weights.n_families, "model family", "model families")
     n_models = format_count(len(weights.models_of(shared.runs)), "model")
     answer = evidence.build_alternative(shared.difference, shared.runs).answer
     golden = f"; golden answer has {shared.difference.golden_label}" if shared.difference.path else ""
@@ -68,15 +68,15 @@ def _agreement_text(evidence: QuestionEvidence, shared: SharedDifference) -> str
 def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
     """Report as a reason that failing runs are better than passing runs. The strength is 2 p - 1, where p is the
     probability that a failing run is better than a passing one. Each model family has the same weight."""
-    weights, profiles = evidence.run_weights, evidence.run_profiles
+    weights, profiles = evidence.run_weights, evidence.run_weights.run_profiles
     failed = {run for answer, _ in evidence.differences for run in answer.runs if run in weights.bits}
     passed = weights.bits.keys() - failed
-    sides = [Counter(weights.families[run] for run in side) for side in (failed, passed)]
+    sides = [Counter([profiles[run].family for run in side]) for side in (failed, passed)]
     fewest = min(map(len, sides))
     if fewest < MIN_FAMILIES:
         return []
     failed_rates, passed_rates = (
-        [(profiles[run].pass_rate, 1 / family_sizes[weights.families[run]]) for run in side]
+        [(profiles[run].pass_rate, 1 / family_sizes[profiles[run].family]) for run in side]
         for side, family_sizes in zip((failed, passed), sides, strict=True)
     )
     better = sum_wins(failed_rates, passed_rates)
@@ -104,7 +104,7 @@ def sum_wins(ones: Sequence[tuple[float, float]], others: Sequence[tuple[float, 
 def _find_verdict_conflicts(evidence: QuestionEvidence) -> list[Reason]:
     """Find answers with different official and recomputed verdicts, in runs where that is rare."""
     runs = [run for answer in evidence.question.answers if answer.has_verdict_conflict for run in answer.runs]
-    profiles = evidence.run_profiles
+    profiles = evidence.run_weights.run_profiles
     rare = [run for run in runs if run in profiles and profiles[run].conflict_rate <= MAX_CONFLICT_RATE]
     if not rare:
         return []

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fcreview.golden_audit.differences import AnswerDifference
-from fcreview.golden_audit.facts import RunWeights, compute_run_weights, group_equal_differences
-from fcreview.golden_audit.question import AlternativeAnswer, AuditedQuestion, DistinctAnswer, RunProfile
+from fcreview.golden_audit.facts import RunWeigher, RunWeights, group_equal_differences
+from fcreview.golden_audit.question import AlternativeAnswer, AuditedQuestion, DistinctAnswer
 from fcreview.model.function_schema import FunctionSchema, Parameter, find_schema, read_function_schema
 from fcreview.model.item import AcceptedValues, Call
 
@@ -44,7 +44,6 @@ class QuestionEvidence:
 
     question: AuditedQuestion
     run_weights: RunWeights
-    run_profiles: Mapping[int, RunProfile]
     function_schemas: Sequence[FunctionSchema]
     differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]]
     """Readable failing answers with their differences from the golden answer. Differences that also occur in a passing
@@ -74,12 +73,10 @@ class QuestionEvidence:
 
 
 def collect_evidence(
-    question: AuditedQuestion,
-    run_profiles: Mapping[int, RunProfile],
-    read_schema: Callable[[dict[str, Any]], FunctionSchema],
+    question: AuditedQuestion, weigher: RunWeigher, read_schema: Callable[[dict[str, Any]], FunctionSchema]
 ) -> QuestionEvidence:
     """Collect the evidence about a question. `read_schema` parses function docs (`create_schema_reader`)."""
-    weights = compute_run_weights(question, run_profiles)
+    weights = weigher.compute_weights(question)
     passing = frozenset(
         difference.match_key for answer in question.answers if answer.passed for difference in answer.differences
     )
@@ -97,7 +94,7 @@ def collect_evidence(
     ]
     schemas = [read_schema(raw) for raw in question.functions]
     arguments = _list_golden_arguments(question.golden, schemas)
-    return QuestionEvidence(question, weights, run_profiles, schemas, differences, shared, passing, arguments)
+    return QuestionEvidence(question, weights, schemas, differences, shared, passing, arguments)
 
 
 def _list_golden_arguments(golden: Sequence[Call], schemas: Sequence[FunctionSchema]) -> list[GoldenArgument]:

@@ -271,12 +271,12 @@ ABSENT_RUN_BITS = 3.0
 
 @dataclass(frozen=True)
 class RunWeights:
-    """Weights of the runs that answered a question. The keys of all mappings are run numbers."""
+    """Weights of the runs that answered a question."""
 
     bits: Mapping[int, float]
-    """Weights of the runs, in bits."""
-    families: Mapping[int, str]
-    models: Mapping[int, str]
+    """Run number -> weight, in bits."""
+    n_families: int
+    run_profiles: Mapping[int, RunProfile]
 
     def compute_share(self, runs: Iterable[int]) -> float:
         """Return the share of these runs in the total weight, from 0 to below 1."""
@@ -288,32 +288,42 @@ class RunWeights:
 
     def models_of(self, runs: Iterable[int]) -> tuple[str, ...]:
         """Return the models of these runs, sorted."""
-        return tuple(sorted({self.models[run] for run in runs}))
+        return tuple(sorted({self.run_profiles[run].model for run in runs}))
 
     def families_of(self, runs: Iterable[int]) -> tuple[str, ...]:
         """Return the model families of these runs, sorted."""
-        return tuple(sorted({self.families[run] for run in runs}))
+        return tuple(sorted({self.run_profiles[run].family for run in runs}))
 
 
-def compute_run_weights(question: AuditedQuestion, run_profiles: Mapping[int, RunProfile]) -> RunWeights:
-    """Compute the weights of the runs that have a verdict and, if they fail, a readable answer."""
-    runs = [
-        run
-        for answer in question.answers
-        if answer.passed is not None and (answer.passed or answer.is_readable)
-        for run in answer.runs
-        if run in run_profiles
-    ]
-    families = {run: run_profiles[run].family for run in runs}
-    size = Counter(run_profiles[run].family for run in runs)
-    category = question.key.category
-    bits = {run: compute_failure_bits(run_profiles[run].pass_rate_by_category.get(category, 0.5)) for run in runs}
-    return RunWeights(
-        {run: bits[run] / size[families[run]] for run in runs}, families, {run: run_profiles[run].model for run in runs}
-    )
+class RunWeigher:
+    """Computes the weights of runs for many questions."""
+
+    def __init__(self, run_profiles: Mapping[int, RunProfile]) -> None:
+        self._run_profiles = run_profiles
+        self._families = {run: profile.family for run, profile in run_profiles.items()}
+        self._failure_bits: dict[str, dict[int, float]] = {}
+        """Category -> run -> information of a failure, in bits."""
+
+    def compute_weights(self, question: AuditedQuestion) -> RunWeights:
+        """Compute the weights of the runs that have a verdict and, if they fail, a readable answer."""
+        families, failure_bits = self._families, self._compute_failure_bits(question.key.category)
+        runs: list[int] = []
+        for answer in question.answers:
+            if answer.passed or (answer.passed is False and answer.is_readable):
+                runs += [run for run in answer.runs if run in families]
+        sizes = Counter([families[run] for run in runs])
+        bits = {run: failure_bits[run] / sizes[families[run]] for run in runs}
+        return RunWeights(bits, len(sizes), self._run_profiles)
+
+    def _compute_failure_bits(self, category: str) -> dict[int, float]:
+        if category not in self._failure_bits:
+            self._failure_bits[category] = {
+                run: compute_failure_bits(profile.pass_rate_by_category.get(category, 0.5))
+                for run, profile in self._run_profiles.items()
+            }
+        return self._failure_bits[category]
 
 
-@lru_cache(1 << 12)
 def compute_failure_bits(pass_rate: float) -> float:
     """Return the information, in bits, of a failure by a run with this pass rate."""
     return -log2(max(1.0 - pass_rate, 1e-3))

@@ -70,11 +70,14 @@ class RunProfile:
     model: str
     family: str
     pass_rate: float
-    """Share of passing verdicts, 0 to 1, smoothed (`smooth_rate`)."""
+    """Share of passing verdicts, 0 to 1, smoothed (`smooth_rate`). It is only compared with other rates."""
     pass_rate_by_category: Mapping[str, float] = field(default_factory=dict)
     """Category -> share of passing verdicts, smoothed."""
     conflict_rate: float = 0.0
     """Share of items on which the official and the recomputed verdict differ."""
+    n_passed: int = 0
+    n_verdicts: int = 0
+    """Number of items with a verdict."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from fcreview.golden_audit.consistency import (
     find_function_doc_conflicts,
 )
 from fcreview.golden_audit.evidence import collect_evidence, create_schema_reader
+from fcreview.golden_audit.facts import RunWeigher
 from fcreview.golden_audit.formats import find_format_conflicts
 from fcreview.golden_audit.grounding import find_ungrounded_values
 from fcreview.golden_audit.question import AlternativeAnswer, AuditedQuestion, Reason, RunProfile
@@ -108,12 +109,13 @@ def rank_suspects(
     for question in questions:
         datasets.setdefault(question.key[:3], []).append(question)
     read_schema = create_schema_reader()
+    weigher = RunWeigher(run_profiles)
     found: QuestionReasons = []
     for dataset in datasets.values():
         index = GoldenAnswerIndex(dataset)
         for question in dataset:
             report(len(found), len(questions))
-            evidence = collect_evidence(question, run_profiles, read_schema)
+            evidence = collect_evidence(question, weigher, read_schema)
             reasons = [
                 *find_function_doc_conflicts(evidence),
                 *find_format_conflicts(evidence),
@@ -126,7 +128,8 @@ def rank_suspects(
     found = _weaken_conventions(found)
     chances = update_chances(REASON_CHANCES, found)
     suspects = (build_suspect(question, reasons, chances) for question, reasons in found)
-    return sorted(suspects, key=lambda suspect: -suspect.score)
+    # Rounding keeps the order of equal scores, whose last digits depend on the order of a sum.
+    return sorted(suspects, key=lambda suspect: -round(suspect.score, 12))
 
 
 def _weaken_conventions(found: QuestionReasons) -> QuestionReasons:

@@ -6,10 +6,14 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import orjson
+
 from fcreview.golden_audit.differences import AnswerDifference, find_differences
 from fcreview.golden_audit.facts import find_model_family, smooth_rate
 from fcreview.golden_audit.question import AuditedQuestion, DistinctAnswer, RunProfile
+from fcreview.model.item import Call
 from fcreview.stats.run_comparison import QuestionKey
+from fcreview.store.garbage_collection import pause_garbage_collection
 from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT
@@ -29,13 +33,18 @@ SELECT i.run, r.model, i.category, count(*) FILTER ({AUTOMATIC_VERDICT}), count(
        sum(CAST(coalesce(i.official <> i.rule, false) AS INTEGER))
 FROM item_rows i JOIN runs r USING (run) WHERE {{runs}} GROUP BY ALL ORDER BY ALL
 """
+_DIFFERENT_PAIRS = "list_filter(i.pairs, lambda p: p.state NOT IN ('=', '~'))"
 _ANSWERS = f"""
 SELECT hash(r.benchmark, r.generation, r.language, i.category, i.id) AS question, hash(i.golden_hash) AS golden,
-       list(i.item ORDER BY i.item), {AUTOMATIC_VERDICT} AS passed,
-       coalesce(i.official <> i.rule, false) AS contradicted
+       list(i.item), {AUTOMATIC_VERDICT} AS passed,
+       coalesce(i.official <> i.rule, false) AS contradicted,
+       CASE WHEN NOT {AUTOMATIC_VERDICT} OR ({AUTOMATIC_VERDICT} AND len({_DIFFERENT_PAIRS}) > 0)
+           THEN i.prediction_hash END AS prediction
 FROM item_rows i JOIN runs r USING (run) WHERE {{runs}}
-GROUP BY 1, 2, i.prediction_hash, passed, contradicted ORDER BY min(i.seq), min(i.item)
+GROUP BY 1, 2, passed, contradicted, prediction ORDER BY min(i.seq), min(i.item)
 """
+"""Answers that are not compared with the golden answer count as one answer: they pass without a difference, or have no
+verdict."""
 _QUESTIONS = f"""
 SELECT item, category, id, array_to_string(
            list_transform(
@@ -53,12 +62,17 @@ FROM (
     {FROM_WHOLE_ITEMS} WHERE item BETWEEN ? AND ? AND item IN (SELECT unnest(?::BIGINT[]))
 )
 """
-_PREDICTED = "list_filter(calls, lambda c: c.side = 'predicted')"
 _CONTENTS = f"""
-SELECT i.item, hash({_PREDICTED}, i.pairs), {_PREDICTED}, i.pairs FROM item_rows i
-WHERE i.item IN (SELECT unnest(?::BIGINT[]))
-  AND (NOT {AUTOMATIC_VERDICT} OR len(list_filter(i.pairs, lambda p: p.state NOT IN ('=', '~'))) > 0)
+SELECT i.item,
+       to_json(list_transform(
+           list_filter(i.calls, lambda c: c.side = 'predicted'),
+           lambda c: {{'side': c.side, 'turn': c.turn, 'index': c.index, 'name': c.name, 'arguments': c.arguments,
+                      'decode_error': c.decode_error}}
+       ))::VARCHAR,
+       to_json({_DIFFERENT_PAIRS})::VARCHAR
+FROM item_rows i WHERE i.item IN (SELECT unnest(?::BIGINT[]))
 """
+"""The predicted calls and the pairs that differ, as JSON text: Python converts it faster than DuckDB's lists."""
 ROWS_PER_FETCH = 5_000
 """Number of answers whose calls are in memory at a time."""
 _FAULTS = """
@@ -81,16 +95,18 @@ class AuditInput:
 
 @dataclass(frozen=True, slots=True)
 class _AnswerRow:
-    """A row of `_ANSWERS`: one answer to a question and the runs that gave it."""
+    """A row of `_ANSWERS`: an answer to a question and the runs that gave it."""
 
     question: int
     """Hash of the key of the question. The keys themselves would take several times as much memory."""
     golden: int
     items: list[int]
-    """Item numbers in ascending order, one for each run. All items have the same calls and the same golden answer."""
+    """Item numbers, one for each run, sorted by `_with_most_frequent_golden`."""
     passed: bool | None
     contradicted: bool
     """Whether official and recomputed verdict differ."""
+    prediction: str | None
+    """Hash that the predictions of all items have; None if the answer is not compared with the golden answer."""
 
     @property
     def item(self) -> int:
@@ -158,7 +174,10 @@ def _with_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_AnswerRow]:
     for row in rows:
         counts[row.golden] += len(row.items)
     golden = counts.most_common(1)[0][0]
-    return [row for row in rows if row.golden == golden]
+    rows = [row for row in rows if row.golden == golden]
+    for row in rows:
+        row.items.sort()
+    return rows
 
 
 def _fetch_questions(connection: DuckDBPyConnection, items: Sequence[int]) -> list[AuditedQuestion]:
@@ -200,21 +219,21 @@ def _fetch_questions(connection: DuckDBPyConnection, items: Sequence[int]) -> li
 def _fetch_contents(
     connection: DuckDBPyConnection, answers: Sequence[tuple[AuditedQuestion, Sequence[_AnswerRow]]]
 ) -> dict[int, _Content]:
-    """Return what the first item of each answer contains. Answers that pass without a difference are omitted.
+    """Return what the first item of each answer contains that is compared with the golden answer.
 
     Many answers to a question differ in their text only, so only one of those with equal calls is compared.
     """
-    questions = {row.item: question for question, rows in answers for row in rows if row.passed is not None}
+    questions = {row.item: question for question, rows in answers for row in rows if row.prediction is not None}
     found: dict[int, _Content] = {}
     by_content: dict[tuple[int, int], _Content] = {}
     rows = connection.execute(_CONTENTS, [list(questions)])
     while batch := rows.fetchmany(ROWS_PER_FETCH):
-        for item, content_hash, calls, pairs in batch:
-            key = id(questions[item]), content_hash
+        for item, calls, pairs in batch:
+            key = id(questions[item]), hash((calls, pairs))
             if key not in by_content:
-                predicted = [parse_call(call) for call in calls or ()]
+                predicted = [Call(**call) for call in orjson.loads(calls or "[]")]
                 is_readable = all(call.decode_error is None and call.arguments is not None for call in predicted)
-                parsed = [parse_pair(pair) for pair in pairs or ()]
+                parsed = [parse_pair(pair) for pair in orjson.loads(pairs or "[]")]
                 by_content[key] = _Content(is_readable, find_differences(questions[item].golden, predicted, parsed))
             found[item] = by_content[key]
     return found
@@ -246,6 +265,8 @@ def _fetch_run_profiles(connection: DuckDBPyConnection, runs: str) -> dict[int, 
             smooth_rate(passed, known),
             {category: smooth_rate(*each) for category, each in by_category.items()},
             conflicts[run] / max(known, 1),
+            passed,
+            known,
         )
     return profiles
 
@@ -276,8 +297,9 @@ class SuspectTable:
             return
         from fcreview.golden_audit.score import rank_suspects
 
-        audit = fetch_audit_input(self._connection, View(runs=view.runs))
-        ranking = rank_suspects(audit.questions, audit.run_profiles, report)
+        with pause_garbage_collection():
+            audit = fetch_audit_input(self._connection, View(runs=view.runs))
+            ranking = rank_suspects(audit.questions, audit.run_profiles, report)
         reasons = {_pick_example_item(each): _reason_texts(each) for each in ranking if each.reasons}
         self._connection.execute(_CREATE_TABLE)
         self._connection.execute(

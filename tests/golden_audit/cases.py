@@ -10,7 +10,7 @@ from typing import Any
 from fcreview.golden_audit.consistency import GoldenAnswerIndex
 from fcreview.golden_audit.differences import find_differences
 from fcreview.golden_audit.evidence import QuestionEvidence, collect_evidence, create_schema_reader
-from fcreview.golden_audit.facts import find_model_family
+from fcreview.golden_audit.facts import RunWeigher, find_model_family
 from fcreview.golden_audit.question import AuditedQuestion, DistinctAnswer, Reason, RunProfile
 from fcreview.matching.align import align_turns
 from fcreview.model.item import AcceptedValues, Call
@@ -81,7 +81,7 @@ def witnesses(rates: Sequence[float] = (0.9,) * len(MODELS)) -> dict[int, RunPro
 
 
 def seen(of: AuditedQuestion, rates: Sequence[float] = (0.9,) * len(MODELS)) -> QuestionEvidence:
-    return collect_evidence(of, witnesses(rates), create_schema_reader())
+    return collect_evidence(of, RunWeigher(witnesses(rates)), create_schema_reader())
 
 
 def nothing_else() -> GoldenAnswerIndex:

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
 
 from fcreview.golden_audit.consensus import find_consensus_reasons, sum_wins
-from fcreview.golden_audit.facts import compute_failure_bits, compute_run_weights
+from fcreview.golden_audit.evidence import collect_evidence, create_schema_reader
+from fcreview.golden_audit.facts import RunWeigher, compute_failure_bits
 from tests.golden_audit.cases import Said, case, document, golden, of_kind, seen, witnesses
 
 UNIT = document(unit="Unit.")
@@ -51,7 +53,7 @@ def test_the_voice_of_a_failure_is_its_surprise() -> None:
     assert compute_failure_bits(0.5) == pytest.approx(1)
     assert compute_failure_bits(0.75) == pytest.approx(2)
     made = case(WANTED, [UNIT], [Said([0, 1, 2], {"unit": "km"})])
-    of = compute_run_weights(made, witnesses((0.75, 0.5, 0.5, 0.5, 0.5, 0.5))).bits
+    of = RunWeigher(witnesses((0.75, 0.5, 0.5, 0.5, 0.5, 0.5))).compute_weights(made).bits
     assert of == pytest.approx({0: 1.0, 1: 0.5, 2: 1.0})  # the two of one family by half
 
 
@@ -100,3 +102,12 @@ def test_wins_are_summed_without_comparing_all_pairs() -> None:
     assert CountedRate.calls["<"] < 10_000
     pairs = [(a, b, weight * other) for a, weight in ones for b, other in others]
     assert found == pytest.approx(sum(product * (1.0 if a > b else 0.5 if a == b else 0) for a, b, product in pairs))
+
+
+def test_a_reason_gives_the_pass_rate_of_the_best_failing_run_with_its_denominator() -> None:
+    profiles = witnesses()
+    profiles[0] = replace(profiles[0], n_passed=1, n_verdicts=6)
+    made = case(WANTED, [UNIT], [Said([0], {"unit": "km"}), Said([2], passed=True)])
+    evidence = collect_evidence(made, RunWeigher(profiles), create_schema_reader())
+    (reason,) = of_kind(find_consensus_reasons(evidence), "failing")
+    assert reason.text == "1 of 2 readable answers fails, including gpt-4, which passes 1 of 6 items"

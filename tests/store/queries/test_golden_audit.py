@@ -51,11 +51,19 @@ def test_answers_with_equal_calls_are_compared_once(panel: Make) -> None:
     assert one.differences is other.differences
 
 
+def test_answers_that_pass_without_a_difference_are_one_answer(panel: Make) -> None:
+    equal: dict[str, Any] = {**PASS, "pairs": []}
+    other = {**equal, "prediction_hash": "right, in other words"}
+    (case,) = panel({"gpt-1": [equal], "llama-1": [other], "claude-1": [FAIL]}).questions
+    assert sorted((answer.passed, len(answer.runs)) for answer in case.answers) == [(False, 1), (True, 2)]
+
+
 def test_how_often_runs_pass_is_known_in_all_and_by_category(panel: Make) -> None:
     rows = [PASS] * 8 + [{**FAIL, "category": "other"}] * 8
     (witness,) = panel({"gpt-4o-mini": rows}).run_profiles.values()
     assert (witness.model, witness.family) == ("gpt-4o-mini", "gpt")
     assert witness.pass_rate == pytest.approx(0.5)
+    assert (witness.n_passed, witness.n_verdicts) == (8, 16)
     assert witness.pass_rate_by_category == pytest.approx({"simple": 0.9, "other": 0.1})
 
 

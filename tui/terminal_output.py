@@ -5,8 +5,6 @@ Textual sends whole lines or the whole screen, with all colours of each piece of
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 from dataclasses import fields
 from typing import Any
@@ -209,17 +207,11 @@ class CompactDriver(LinuxDriver):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._screen_diff = ScreenDiff()
-        self._terminal_size: tuple[int, ...] = ()
 
     def forget_screen(self) -> None:
         """Send the next frame as a whole, because something else may have changed the screen."""
         self._screen_diff.clear()
 
     def write(self, data: str) -> None:
-        with contextlib.suppress(OSError):
-            size = os.get_terminal_size(self.fileno)
-            if size != self._terminal_size:  # a terminal may rearrange its text when its size changes
-                self._terminal_size = size
-                self._screen_diff.clear()
         if output := self._screen_diff.reduce(data):
             super().write(output)

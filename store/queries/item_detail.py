@@ -268,11 +268,11 @@ def _is_record(data: bytes, length: int, item_id: str | None) -> bool:
 
 
 def parse_call(row: dict[str, Any]) -> Call:
-    """Convert an element of the column `calls`. Removes `arguments` from the given dict."""
-    arguments = parse_json(row.pop("arguments"))
+    """Convert an element of the column `calls`."""
+    arguments = parse_json(row["arguments"])
     if row["side"] == "golden" and isinstance(arguments, dict):
         arguments = {name: parse_accepted_values(accept) for name, accept in arguments.items()}
-    return Call(**row, arguments=arguments)
+    return Call(**row | {"arguments": arguments})
 
 
 def parse_pair(row: dict[str, Any]) -> CallPair:

@@ -93,7 +93,7 @@ def test_a_signal_leaves_the_app_and_restores_the_terminal(
         if keys:
             app.until("1 Runs")
             app.type("\x1b")
-            app.until("f filter")
+            app.until(lambda: "1 Runs" not in app.text() and "f filter" in app.text())
         for key, shows in keys.items():
             app.type(key)
             app.until(shows)

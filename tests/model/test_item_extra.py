@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model.item import Erratum, Extra, RecomputedVerdict, RecordLocation, StateDifference
+from fcreview.model.item import Erratum, Extra, RecomputedVerdict, RecordedReview, RecordLocation, StateDifference
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
@@ -28,6 +28,7 @@ EXTRAS = st.builds(
     needs=st.none() | st.lists(st.lists(st.text(max_size=5), max_size=2), max_size=2),
     without_errata=st.none() | st.builds(RecomputedVerdict, st.none() | st.booleans(), st.none() | NAMES),
     erratum=st.none() | st.builds(Erratum, st.lists(NAMES), NAMES, st.lists(NAMES), VALUES, NAMES),
+    recorded_reviews=st.lists(st.builds(RecordedReview, NAMES, NAMES, VALUES, events=st.lists(NAMES)), max_size=2),
     redacted=st.booleans(),
     metadata=st.dictionaries(NAMES, VALUES, max_size=3),
 )
@@ -58,6 +59,7 @@ def test_every_field_is_stored() -> None:
         needs=[["turn:1"]],
         without_errata=RecomputedVerdict(False, "value_error:string"),
         erratum=Erratum(["alice"], "2026-01-01", ["so asked"], [{"f": {"a": [1]}}]),
+        recorded_reviews=[RecordedReview("inspect", "bob", True)],
         redacted=True,
         metadata={"path": ["a.b"]},
     )

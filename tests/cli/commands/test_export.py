@@ -44,7 +44,7 @@ def test_an_unknown_format_is_wrong_usage(cli: Cli, one_run: Path, tmp_path: Pat
     for out in ("-", tmp_path / "labels"):
         told = cli("export", one_run, "--format", "nonsense", "-o", out)
         assert (told.code, told.out) == (2, "")
-        assert "csv, golden-patch, hf, jsonl" in told.err
+        assert "atif, csv, golden-patch, hf, inspect, jsonl" in told.err
 
 
 def test_help_says_what_each_format_is(cli: Cli) -> None:

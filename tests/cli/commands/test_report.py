@@ -12,7 +12,10 @@ from tests.commands import Done
 
 Cli = Callable[..., Done]
 CHINESE = "benchmark:hammerbench language:zh"
-BENCHMARKS = {"bfcl", "acebench", "hammerbench", "confetti", "complexfuncbench", "inspect", "helpdesk", "generic"}
+BENCHMARKS = {
+    *("bfcl", "acebench", "hammerbench", "confetti", "complexfuncbench", "tau"),
+    *("atif", "inspect", "helpdesk", "generic"),
+}
 
 
 @pytest.fixture(scope="module")

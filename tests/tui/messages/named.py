@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-ID = re.compile(r" › (?P<id>.+?)(?: +─.*| {2,}.*)$")
+ID = re.compile(r"^ fcreview +(?:.+ › )?(?P<id>.+?)(?: +[─━].*| {2,}.*)$")
 PLACE = re.compile(r"^ (?P<place>[\d,]+/[\d,]+) +official +(?P<official>\S+) +(recomp\.|recomputed) +(?P<rule>\S+)")
 ABOUT = re.compile(r"verdict on: (?P<about>.+?)(?: · +\d+ % ?)?$")
 SCORED = re.compile(r" 0 1 2 on: (?P<scored>.+?) ·")

@@ -73,7 +73,7 @@ async def causes(workspace: Workspace, settled: Any) -> None:
                 assert hand.pressed - before == NEXT + 1, "from the item; from the cluster's queue one less"
             await hand.press("enter")
             assert isinstance(app.screen, ItemScreen)
-            seen.append(kinds[hand.lines[0].partition(" › ")[2].split()[0]])
+            seen.append(kinds[hand.lines[0].rpartition(" › ")[2].removeprefix(" fcreview").split()[0]])
             assert any(line.startswith(("▸", "!", "-", "+")) for line in hand.lines[2:-2])
         assert seen == [kind for kind, _ in largest[:3]]
         assert hand.pressed <= MOST

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fcreview.matching.decisive_step import add_decisive_step
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.derivation import REWARD_PARTS
 from fcreview.model.item import Item, SourceName, Verdict
@@ -124,6 +125,7 @@ def record_reward(
         item.first_difference = reason
         _add_source(item, "official", reward, official, reason)
         _add_source(item, "rule", 0.0, recomputed, reason)
+        add_decisive_step(item)
         return
     value = recomputed.reward
     item.rule = None if value is None else is_success(value)
@@ -141,6 +143,7 @@ def record_reward(
     _add_source(item, "rule", value, recomputed, recomputed.explain(has_actions=bool(item.golden)))
     if item.rule is False or (item.rule is None and item.official is False):
         _set_first_difference(item, recomputed if recomputed.failing else official)
+    add_decisive_step(item, recomputed.missing_texts or official.missing_texts)
 
 
 def _add_source(item: Item, source: SourceName, reward: float | None, parts: Parts, rationale: str | None) -> None:

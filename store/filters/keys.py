@@ -15,6 +15,7 @@ from functools import partial
 from fcreview.model.address import ITEM
 from fcreview.model.review import CORRECT
 from fcreview.model.verdict import (
+    DECISIVE_STEP,
     JUDGE_NOTE_CRITERIA,
     PASS_FAIL,
     PASS_FAIL_CRITERIA,
@@ -328,6 +329,7 @@ def _review_key(subquery: str, column: str, help_text: str) -> FilterKey:
 _IN_RUNS = "i.run IN (SELECT run FROM runs WHERE {})"
 _IN_QUESTIONS = "i.question_hash IN (SELECT hash FROM questions WHERE {})"
 _IN_VERDICTS = "i.item IN (SELECT item FROM verdicts v WHERE {})"
+_IN_SCORES = _IN_VERDICTS.format(f"v.criterion <> '{DECISIVE_STEP}' AND {{}}")
 _SEARCHES = (
     search_texts("i.question"),
     search_texts("content", "i.messages"),
@@ -353,7 +355,7 @@ FILTER_KEYS: dict[str, FilterKey] = {
         "criterion of an automatic verdict: equivalent, dialog_act ...",
     ),
     "score": _verdict_key(
-        match_subquery(_IN_VERDICTS, match_number(_NUMERIC_VALUE)), "score from the benchmark, 0 to 2 or 0 to 1"
+        match_subquery(_IN_SCORES, match_number(_NUMERIC_VALUE)), "score from the benchmark, 0 to 2 or 0 to 1"
     ),
     "you": _choice_key(
         "h.you",

@@ -18,7 +18,7 @@ import orjson
 from fcreview.model.address import WHOLE_TARGETS
 from fcreview.model.json_value import parse_json
 from fcreview.model.review import CORRECT, ITEM_CORRECT, ItemKey
-from fcreview.model.verdict import DISPUTED, SCORING_ORDER, same_verdict
+from fcreview.model.verdict import DECISIVE_STEP, DISPUTED, SCORING_ORDER, same_verdict
 from fcreview.stats.answer_model import CriterionAnswers
 from fcreview.stats.calibration_pairs import VerdictPair
 from fcreview.stats.population import ItemStatus, SampleOutcome, format_stratum_name
@@ -310,11 +310,12 @@ SELECT r.benchmark, r.generation, r.language, r.model, i.category, i.id,
 FROM item_rows i JOIN runs r ON r.run = i.run LEFT JOIN human h ON h.item = i.item
 WHERE i.run = ? ORDER BY i.seq
 """
-# Human verdicts on whole items for criteria other than `correct`; null if unresolved.
+# Human verdicts on whole items for criteria that figures depend on, other than `correct`; null if unresolved.
 _CRITERION_ANSWERS = f"""
 SELECT h.item, h.criterion, CASE WHEN {is_resolved_sql("h.individual_by")} THEN h.individual END
 FROM human_labels h JOIN item_rows i ON i.item = h.item
 WHERE i.run = ? AND h.target IN {WHOLE_TARGETS} AND (h.target, h.criterion) <> {ITEM_CORRECT} AND h.n_verdicts > 0
+  AND h.criterion <> '{DECISIVE_STEP}'
 """
 
 

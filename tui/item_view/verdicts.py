@@ -13,9 +13,9 @@ from typing import Any
 
 from fcreview.model.address import ITEM, RESPONSE, WHOLE_TARGETS, describe_address
 from fcreview.model.item import Erratum, ImportIssue, Item, RecordedReview, Verdict
-from fcreview.model.review import Opinion
+from fcreview.model.review import CORRECT, Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
-from fcreview.model.verdict import PASS_FAIL_CRITERIA
+from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL_CRITERIA
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, LineRenderer, text_block
 from fcreview.tui.text.lines import (
@@ -113,9 +113,14 @@ def verdict_blocks(indexed: IndexedItem, max_rows: int = RATIONALE_ROWS) -> list
 
 
 def criteria_text(item: Item, source: str) -> str:
-    """Return the verdicts of a source on all criteria except `correct`, such as `func_ok ✓ · args_ok ✗`."""
+    """Return the verdicts of a source on all criteria, such as `func_ok ✓ · args_ok ✗`.
+
+    `correct` and the decisive step are omitted, because they are shown elsewhere.
+    """
     verdicts = [
-        v for v in item.verdicts if v.source == source and v.target in WHOLE_TARGETS and v.criterion != "correct"
+        v
+        for v in item.verdicts
+        if v.source == source and v.target in WHOLE_TARGETS and v.criterion not in (CORRECT, DECISIVE_STEP)
     ]
     return " · ".join(f"{sanitize(v.criterion)} {format_verdict_value(v.value, v.criterion)}" for v in verdicts)
 

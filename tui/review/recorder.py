@@ -17,6 +17,7 @@ from fcreview.model.item import Item, Verdict
 from fcreview.model.review import CORRECT, UNSURE, Annotation, Event, Fault, Opinion
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import (
+    DECISIVE_STEP,
     JUDGE_NOTE_CRITERIA,
     PASS_FAIL_CRITERIA,
     TRUE_MEANS_FAILURE,
@@ -345,7 +346,9 @@ class ReviewRecorder:
 
 def score_criteria(detail: ItemDetail) -> list[tuple[str, str]]:
     """Return (target, criterion) of each score from 0 to 2 on the item, in the benchmark's order."""
-    scored = [(v.target, v.criterion) for v in detail.item.verdicts if type(v.value) is int and v.criterion != CORRECT]
+    unscored = (CORRECT, DECISIVE_STEP)
+    verdicts = detail.item.verdicts
+    scored = [(v.target, v.criterion) for v in verdicts if type(v.value) is int and v.criterion not in unscored]
     return list(dict.fromkeys(scored))
 
 

@@ -53,6 +53,7 @@ def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
         registry.rewrite_golden,
         print_message,
         registry.write_reviewed_logs,
+        registry.parse_golden_fix,
     )
 
 

@@ -20,7 +20,7 @@ import orjson
 from fcreview.errors import FcreviewError
 
 if TYPE_CHECKING:
-    from fcreview.model.item import Item, Run
+    from fcreview.model.item import Call, Item, Run
     from fcreview.model.metric import ScoredItem
     from fcreview.run_plan import AppliedGoldenFix, ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
     from fcreview.store.labels.fields import DuckDBType
@@ -71,6 +71,8 @@ class BenchmarkServices:
         Callable[[RunPlan, Sequence[ReviewedVerdict]], Iterator[RewrittenFile | Unrepresentable]] | None
     ) = None
     """Return copies of a run's logs with the verdicts of annotators."""
+    golden_calls: Callable[[Run, Item, dict[str, Any]], list[Call]] = lambda _, __, ___: []
+    """Return the golden calls of a valid golden fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,8 @@ class ExportSource:
         """The labels to export, and their fields."""
         self.counts: dict[str, int] = {}
         """Number of rows read, by noun: {"label": 5}. Reading again starts a new count."""
+        self.make_card: Callable[[str], str] | None = None
+        """Returns the text of a card that is written beside the file, from the name of the file. Set by `write`."""
         self._benchmarks = benchmarks
         self._on_progress = on_progress
 
@@ -126,6 +130,11 @@ class ExportSource:
         if self._benchmarks is None:
             raise ExportError("this format needs the benchmark's files, which are not available here")
         return self._benchmarks
+
+    def tell(self, text: str) -> None:
+        """Print one line about what was written, if the caller shows such lines."""
+        if self._benchmarks is not None:
+            self._benchmarks.print_message(text)
 
     @property
     def runs(self) -> list[RunRow]:
@@ -207,7 +216,7 @@ FORMATS: tuple[ExportFormat, ...] = (
     ),
     FileFormat(
         "sft",
-        "training rows: conversations that annotators pass (TRL, OpenAI)",
+        "training rows: conversations that annotators pass or corrected (TRL, OpenAI)",
         "json",
         _lazy_function("training", "write_sft"),
     ),

@@ -271,9 +271,21 @@ def export(
         else:
             with new_file(Path(out), rules) as file:
                 chosen.load()(source, file)
+                if source.make_card is not None and not _is_special(Path(out)):
+                    card = card_path(Path(out))
+                    write_file(card, source.make_card(Path(out).name).encode("utf-8", "replace"), rules)
     except OSError as error:
         raise ExportError(f"{out}: {error.strerror or error}") from error
     return source.counts
+
+
+def card_path(path: Path) -> Path:
+    """Return the path of the card of a file: `rows.card.md` for `rows.jsonl`."""
+    return path.with_name(f"{path.stem}.card.md")
+
+
+def _is_special(path: Path) -> bool:
+    return path.exists() and not path.is_file()
 
 
 def _find_format(name: str) -> ExportFormat:

@@ -5,34 +5,37 @@ Arrow type. With the flavour `openai`, arguments are JSON text too.
 
 A preference pair ends at the first reply that differs. Its sources, in this order: the same question in two runs, a
 wrong reply and the golden calls, and two trials of one task.
+
+A golden answer that people corrected replaces the reply of a conversation with one reply, see `corrected_golden`.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from fcreview.exporters.base import ExportSource, Sink
+from fcreview.exporters.corrected_golden import CorrectedGolden, CorrectedGoldens
 from fcreview.matching.align import align
 from fcreview.matching.conversation import ChatMessage, chat_messages, tool_definitions
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
 from fcreview.model.json_value import canonical_json, to_plain_json
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import DISPUTED
+from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.store.labels.read import TrainingOptions
     from fcreview.store.rows import ItemDetail
 
 JsonObject = dict[str, Any]
-BENCHMARK_WARNING = (
-    "warning: rows with contains_benchmark contain benchmark data. A model trained on them has seen the test set."
-)
 MODEL_FAULTS = (None, "model")
 """Faults of a failed item whose reply is really wrong. With another fault, the reply may be right."""
 
@@ -44,28 +47,66 @@ class _Reviewed:
     key: tuple[str, ...]
     """Benchmark, version, language, category and id: the question."""
     run: int
-    passes: bool
+    passes: bool | None
+    """None for an item without a usable verdict, whose golden answer people corrected."""
     messages: list[ChatMessage]
+    """Empty for a failed item whose reply may be right, unless its golden answer was corrected."""
     tools: list[JsonObject]
     source: JsonObject
     reason: str
-    golden: list[Call] = field(default_factory=list)
+    golden: Sequence[Call] = ()
+    """Golden calls; the corrected ones if there are any."""
+    correction: CorrectedGolden | None = None
     group: str | None = None
     golden_hash: str = ""
     question: str = ""
     is_benchmark: bool = True
+    is_model_wrong: bool = True
+    """Whether the reply of a failed item is really wrong."""
+    is_wrong_for_corrected: bool = True
+    """Whether it is wrong if it differs from a corrected golden answer."""
+    title: str = ""
+
+
+@dataclass(slots=True)
+class _RowCounts:
+    rows: int = 0
+    benchmark: int = 0
+    """Rows with data of a benchmark."""
+    corrected: int = 0
+    """Rows with golden calls that people corrected."""
+    titles: Counter[str] = field(default_factory=Counter)
+
+    def add(self, item: _Reviewed, *, is_corrected: bool) -> None:
+        self.rows += 1
+        self.benchmark += item.is_benchmark
+        self.corrected += is_corrected
+        self.titles[item.title] += 1
 
 
 def write_sft(source: ExportSource, out: Sink) -> None:
-    """Write a row for each item that passes. An applied erratum replaces the last reply by the golden calls."""
+    """Write a row for each item that passes. Golden calls that people corrected replace the model's reply.
+
+    An item that fails, or that has no review, gives a row if its golden answer was corrected. Of equal rows with
+    corrected calls, only the first one is written.
+    """
     options = source.selection.training
-    rows = 0
+    counts = _RowCounts()
+    seen: set[bytes] = set()
     for item in _reviewed_items(source):
-        messages = _as_supervised(item, options)
-        if messages is not None:
-            out.write(_encode(item, {"messages": _encode_messages(messages, options)}, options))
-            rows += 1
-    _finish(source, rows)
+        corrected = None if options.exclude_benchmark_goldens else _with_corrected_reply(item)
+        messages = corrected or _as_supervised(item, options)
+        if messages is None:
+            continue
+        content = {"messages": _encode_messages(messages, options), "reply": "golden" if corrected else "model"}
+        if corrected:
+            digest = blake2b(orjson.dumps(to_plain_json([content, item.tools])), digest_size=16).digest()
+            if digest in seen:
+                continue
+            seen.add(digest)
+        out.write(_encode(item, content, options, is_corrected=bool(corrected)))
+        counts.add(item, is_corrected=bool(corrected))
+    _finish(source, "sft", counts)
 
 
 def write_preferences(source: ExportSource, out: Sink) -> None:
@@ -73,8 +114,8 @@ def write_preferences(source: ExportSource, out: Sink) -> None:
     options = source.selection.training
     questions: dict[tuple[str, ...], list[_Reviewed]] = {}
     for item in _reviewed_items(source):
-        questions.setdefault(item.key, []).append(item)
-    rows = 0
+        if item.passes is not None:
+            questions.setdefault(item.key, []).append(item)
     tasks: dict[tuple[Any, ...], list[_Reviewed]] = {}
     for items in questions.values():
         for item in items:
@@ -82,32 +123,72 @@ def write_preferences(source: ExportSource, out: Sink) -> None:
                 tasks.setdefault((*item.key[:4], item.run, item.group, item.golden_hash, item.question), []).append(
                     item
                 )
-    n_pairs: dict[tuple[str, ...], int] = {}
+    counts = _RowCounts()
+    n_pairs: Counter[tuple[str, ...]] = Counter()
     seen: set[bytes] = set()
     for pair in _all_pairs(list(questions.values()), list(tasks.values()), options):
         key = pair.right.key
-        body = _encode(pair.wrong, pair.row(options), options)
-        if n_pairs.get(key, 0) < options.max_pairs and body not in seen:
+        is_corrected = pair.kind == "golden" and pair.wrong.correction is not None
+        body = _encode(pair.wrong, pair.row(options), options, is_corrected=is_corrected)
+        if n_pairs[key] < options.max_pairs and body not in seen:
             seen.add(body)
-            n_pairs[key] = n_pairs.get(key, 0) + 1
+            n_pairs[key] += 1
             out.write(body)
-            rows += 1
-    _finish(source, rows)
+            counts.add(pair.wrong, is_corrected=is_corrected)
+    _finish(source, "preference", counts)
 
 
-def _finish(source: ExportSource, rows: int) -> None:
-    """Count the rows instead of the items that were read."""
+def _finish(source: ExportSource, name: str, counts: _RowCounts) -> None:
+    """Count the rows instead of the items that were read, set the card, and warn about benchmark data."""
     source.counts.clear()
-    source.counts["row"] = rows
+    source.counts["row"] = counts.rows
+    if not counts.rows:
+        return
+    source.make_card = lambda file: _make_card(file, name, source.selection.training, counts)
+    if counts.benchmark:
+        source.tell(
+            f"warning: {counts.benchmark:,} of {format_count(counts.rows, 'row')} contain benchmark data."
+            " A model trained on them has seen the test set."
+        )
+
+
+def _make_card(file: str, name: str, options: TrainingOptions, counts: _RowCounts) -> str:
+    """Return a dataset card in the form of the Hugging Face hub."""
+    lines = ["---", "configs:", "- config_name: default", "  data_files:", "  - split: train"]
+    lines += [f"    path: {json.dumps(file, ensure_ascii=False)}", "---", "", f"# Training rows: {name}", ""]
+    if counts.benchmark:
+        lines += [
+            f"> **Warning.** {counts.benchmark:,} of {format_count(counts.rows, 'row')} contain benchmark data (field",
+            "> `contains_benchmark`). A model that is trained on them has seen the test set, so do not report its",
+            "> results on these benchmarks.",
+            "",
+        ]
+    automatic = ", and unreviewed items with an automatic verdict" if options.trust_rule else ""
+    lines += [
+        f"* {format_count(counts.rows, 'row')} in the form of {options.flavour}.",
+        f"* Selected items: those with a verdict of at least {format_count(options.agreed, 'annotator')} or of an"
+        f" adjudicator{automatic}.",
+        f"* {format_count(counts.corrected, 'row')} with golden calls that people corrected.",
+        *(f"* {json.dumps(title, ensure_ascii=False)}: {format_count(n, 'row')}" for title, n in counts.titles.items()),
+    ]
+    return "\n".join([*lines, ""])
 
 
 def _reviewed_items(source: ExportSource) -> Iterator[_Reviewed]:
+    """Yield the items with a usable verdict, and those whose golden answer people corrected."""
     options = source.selection.training
+    goldens = CorrectedGoldens(source, options.agreed)
     for chunk in source.items():
         for detail in chunk:
             passes = _verdict(detail, options)
-            if passes is not None:
-                yield _reduce(detail, passes)
+            correction = goldens.find(detail)
+            if passes is not None or (correction is not None and _is_corrected_here(detail)):
+                yield _reduce(detail, passes, correction)
+
+
+def _is_corrected_here(detail: ItemDetail) -> bool:
+    """Whether the item has an erratum or a golden fix itself, and not only the same question in another run."""
+    return detail.item.extra.erratum is not None or any(each.golden_fix for each in detail.opinions)
 
 
 def _verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
@@ -130,7 +211,7 @@ def _verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
     return verdict if isinstance(verdict, bool) else None
 
 
-def _reduce(detail: ItemDetail, passes: bool) -> _Reviewed:
+def _reduce(detail: ItemDetail, passes: bool | None, correction: CorrectedGolden | None) -> _Reviewed:
     item, run = detail.item, detail.run
     messages = chat_messages(item)
     names = {str(each.get("name")).replace(".", "_"): str(each.get("name")) for each in item.functions}
@@ -145,21 +226,25 @@ def _reduce(detail: ItemDetail, passes: bool) -> _Reviewed:
         (run.benchmark, run.generation, run.language, item.category, item.id),
         detail.row.run,
         passes,
-        messages if passes or is_wrong else [],
+        messages if passes or is_wrong or correction is not None else [],
         tool_definitions(item.functions),
         name | {"annotators": sorted({each.annotator for each in opinions})},
         "; ".join(notes) or item.first_difference or item.error_type or "",
-        item.golden,
+        correction.calls if correction is not None else item.golden,
+        correction,
         item.group,
         item.golden_hash,
         item.question,
         bool(item.golden_hash) or run.dataset is not None or run.needs_dataset,
+        is_wrong,
+        faults <= {*MODEL_FAULTS, "golden"},
+        run.full_title,
     )
 
 
 def _as_supervised(item: _Reviewed, options: TrainingOptions) -> list[ChatMessage] | None:
     """Return the conversation of a passing item up to its last reply; None if it cannot be used."""
-    if not item.passes:
+    if item.passes is not True:
         return None
     messages = _without_logs(item.messages)
     while messages and messages[-1].role != "assistant":
@@ -219,7 +304,7 @@ def _all_pairs(
 
 def _pairs_of(items: Sequence[_Reviewed], kind: str) -> Iterator[_Pair]:
     right = [each for each in items if each.passes]
-    wrong = [each for each in items if not each.passes and each.messages]
+    wrong = [each for each in items if each.passes is False and each.is_model_wrong]
     for one, other in product(right, wrong):
         if one is not other and (kind == "trials" or one.run != other.run):
             pair = _first_difference(one, other, kind)
@@ -264,18 +349,37 @@ def _as_golden(calls: Sequence[Call]) -> list[Call]:
 
 def _golden_pair(item: _Reviewed) -> _Pair | None:
     """Pair a wrong reply with the golden calls, if the item has one reply and the golden calls are one step."""
+    is_wrong = item.is_model_wrong if item.correction is None else item.is_wrong_for_corrected
+    found = _golden_reply(item) if is_wrong else None
+    if found is None:
+        return None
+    messages, chosen = found
+    if not _is_complete(messages[-1]) or _is_accepted(item.golden, messages[-1]):
+        return None
+    return _Pair(messages[:-1], chosen, messages[-1], item, item, "golden")
+
+
+def _with_corrected_reply(item: _Reviewed) -> list[ChatMessage] | None:
+    """Return the conversation with the corrected golden calls in place of the reply, or None without such calls."""
+    found = _golden_reply(item) if item.correction is not None else None
+    return [*found[0][:-1], found[1]] if found is not None else None
+
+
+def _golden_reply(item: _Reviewed) -> tuple[list[ChatMessage], ChatMessage] | None:
+    """Return the conversation, and the golden calls as a reply that can replace its last message.
+
+    None unless the item has one reply, at its end, and the golden calls are one step.
+    """
     messages = _without_logs(item.messages)
     replies = [each for each in messages if each.role == "assistant" and not each.is_given]
-    if len(replies) != 1 or messages[-1] is not replies[0] or not item.golden or not _is_complete(replies[0]):
+    if len(replies) != 1 or messages[-1] is not replies[0] or not item.golden:
         return None
     calls = [_first_accepted_call(call) for call in item.golden]
     if len({(call.turn, call.step) for call in item.golden}) > 1 or None in calls:
         return None
     chosen = ChatMessage("assistant", calls=[call for call in calls if call is not None])
     chosen.ids = [f"call_golden_{number}" for number in range(1, len(calls) + 1)]
-    if not any(each.role == "user" for each in messages) or _is_accepted(item.golden, replies[0]):
-        return None
-    return _Pair(messages[:-1], chosen, replies[0], item, item, "golden")
+    return (messages, chosen) if any(each.role == "user" for each in messages) else None
 
 
 def _is_accepted(golden: Sequence[Call], reply: ChatMessage) -> bool:
@@ -318,9 +422,11 @@ def _encode_call(call: Call, options: TrainingOptions) -> JsonObject:
     return {"name": call.name, "arguments": arguments}
 
 
-def _encode(item: _Reviewed, content: Mapping[str, Any], options: TrainingOptions) -> bytes:
+def _encode(item: _Reviewed, content: Mapping[str, Any], options: TrainingOptions, *, is_corrected: bool) -> bytes:
     tools: Any = to_plain_json(item.tools)
     row = dict(content)
     row["tools"] = tools if options.flavour == "openai" else json.dumps(tools, ensure_ascii=False)
-    row |= {"id": item.key[-1], "source": item.source, "contains_benchmark": item.is_benchmark}
+    authors = list(item.correction.authors) if item.correction is not None and is_corrected else []
+    row |= {"id": item.key[-1], "source": item.source | {"golden_by": authors}}
+    row["contains_benchmark"] = item.is_benchmark
     return orjson.dumps(to_plain_json(row)) + b"\n"

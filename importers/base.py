@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from fcreview.errors import FcreviewError
-from fcreview.model.item import ImportIssue, Item, Run
+from fcreview.model.item import Call, ImportIssue, Item, Run
 from fcreview.model.metric import Metric, RunItems, ScoredItem
 from fcreview.run_plan import AppliedGoldenFix, DiscoveredRuns, ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
 
@@ -136,6 +136,14 @@ class Importer:
         `check_golden_fix` found no error in `golden_fix`. `record` is the item's record in the result file, or None.
         """
         return cast("bool | None", self._writeback_function("recheck")(run, item, golden_fix, record))
+
+    def parse_golden_fix(self, run: Run, item: Item, golden_fix: dict[str, Any]) -> list[Call]:
+        """Return the golden calls of a valid golden fix. Empty for a benchmark without `parse_golden_fix`."""
+        try:
+            parse = self._writeback_function("parse_golden_fix")
+        except WriteError:
+            return []
+        return cast("list[Call]", parse(run, item, golden_fix))
 
     def rewrite_golden(
         self, plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]

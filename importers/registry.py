@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.base import Importer
 from fcreview.importers.common.discovery import NOT_UTF8, escape_file_name, gather_files, is_utf8_name
-from fcreview.model.item import ImportIssue, Item, Run
+from fcreview.model.item import Call, ImportIssue, Item, Run
 from fcreview.model.json_value import answer_hash, canonical_json
 from fcreview.model.metric import Metric, RunItems, ScoredItem, metrics_by_category, tag_metrics
 from fcreview.run_plan import AppliedGoldenFix, DiscoveredRuns, ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
@@ -287,6 +287,14 @@ def recheck(run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bo
         return importer.recheck(run, item, golden_fix, record)
     except MALFORMED_DATA:
         return None
+
+
+def parse_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> list[Call]:
+    """Return the golden calls of a valid golden fix; empty if it gives none. See `Importer.parse_golden_fix`."""
+    try:
+        return importer_for(run).parse_golden_fix(run, item, golden_fix)
+    except MALFORMED_DATA:
+        return []
 
 
 def rewrite_golden(

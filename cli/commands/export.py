@@ -70,7 +70,7 @@ def export(
         int, typer.Option("--max-pairs", metavar="N", min=1, help="preference: pairs of one question at most.")
     ] = 4,
     exclude_benchmark_goldens: Annotated[
-        bool, typer.Option("--exclude-benchmark-goldens", help="sft, preference: omit rows with golden calls.")
+        bool, typer.Option("--exclude-benchmark-goldens", help="sft, preference: do not use golden calls.")
     ] = False,
     flavour: Annotated[str, typer.Option("--flavour", metavar="NAME", help="sft, preference: trl or openai.")] = "trl",
 ) -> None:
@@ -107,10 +107,6 @@ def export(
             progress.close()
         if not any(counts.values()):
             print_message(f"nothing to export: {_explain_empty_export(session, view, choice, format)}")
-    if format in TRAINING_FORMATS and any(counts.values()):
-        from fcreview.exporters.training import BENCHMARK_WARNING
-
-        print_message(BENCHMARK_WARNING)
     if format == "native":
         print_runs_without_dataset(Path(out))
     if out != exports.STANDARD_OUTPUT:

@@ -21,7 +21,7 @@ from fcreview.importers.acebench.leaderboard import (
     item_process_accuracy,
     mean_process_accuracy,
 )
-from fcreview.importers.acebench.normal import OTHER_ANSWERS
+from fcreview.importers.acebench.normal import OTHER_ANSWERS, parse_golden_calls
 from fcreview.importers.acebench.read import CategoryInputs, load_category_inputs
 from fcreview.importers.common.failure_list import FailureList
 from fcreview.importers.common.jsonl import read_objects_with_id
@@ -44,7 +44,7 @@ from fcreview.importers.common.writeback import (
     update_score_header,
 )
 from fcreview.model.address import ITEM
-from fcreview.model.item import Item, Run
+from fcreview.model.item import Call, Item, Run
 from fcreview.model.metric import ScoredItem
 from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
@@ -211,3 +211,10 @@ def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool |
     except Undecodable:
         return False
     return check_calls(calls, golden, item.functions).valid
+
+
+def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001
+    answer = golden_fix.get(GROUND_TRUTH)
+    answers = [each for each in (answer if isinstance(answer, list) else [answer]) if isinstance(each, dict)]
+    is_normal = item.category.startswith("normal")
+    return parse_golden_calls(answers[0], item.functions) if is_normal and answers else []

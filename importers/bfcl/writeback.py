@@ -19,7 +19,13 @@ from typing import Any
 
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.checker.evaluate import evaluate
-from fcreview.importers.bfcl.dataset import DatasetFiles, DatasetItem, repeated_id, strip_repeat_suffix
+from fcreview.importers.bfcl.dataset import (
+    DatasetFiles,
+    DatasetItem,
+    parse_golden_calls,
+    repeated_id,
+    strip_repeat_suffix,
+)
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.read import JoinedCategory, join_category
@@ -45,7 +51,7 @@ from fcreview.importers.common.writeback import (
     rewrite_golden_file,
     update_score_header,
 )
-from fcreview.model.item import Item, Run
+from fcreview.model.item import Call, Item, Run
 from fcreview.model.json_value import is_string_list
 from fcreview.model.metric import ScoredItem
 from fcreview.model.redact import redact
@@ -324,3 +330,7 @@ def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:
     return evaluate(
         record.get("result"), dataset_item, version=version, category=category, config=config, model=run.model
     ).valid
+
+
+def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001
+    return parse_golden_calls(golden_fix.get(GROUND_TRUTH), item.category, item.functions)

@@ -38,6 +38,7 @@ from fcreview.importers.confetti.checker import (
     get_act_verdict,
     has_common_label,
     make_dataset_item,
+    make_golden_calls,
 )
 from fcreview.importers.confetti.discovery import (
     ACT_JUDGE_FILE,
@@ -61,7 +62,7 @@ from fcreview.importers.confetti.leaderboard import (
 )
 from fcreview.model.address import ITEM, RESPONSE, enclosing_call, parse_address
 from fcreview.model.derivation import GOLDEN_ACTS_KEY
-from fcreview.model.item import GoldenObject, Item, Run
+from fcreview.model.item import Call, GoldenObject, Item, Run
 from fcreview.model.json_value import child_path
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
@@ -339,3 +340,7 @@ def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool |
     if not isinstance(record, dict) or not item.functions:
         return None
     return check_call(record.get("result"), make_dataset_item(item.id, item.functions, golden_answer)).valid
+
+
+def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001
+    return make_golden_calls(golden_fix.get(FIX_FIELD), 0) if item.category == CALLS_CATEGORY else []

@@ -31,7 +31,7 @@ from fcreview.importers.generic.read import parse_golden_calls
 from fcreview.importers.generic.schema import GoldenCall
 from fcreview.matching.align import align_turns
 from fcreview.model.address import ITEM
-from fcreview.model.item import AcceptedValues, Item, Run
+from fcreview.model.item import AcceptedValues, Call, Item, Run
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import CORRECT, ITEM_CORRECT
 from fcreview.model.verdict import SCORING_ORDER
@@ -142,3 +142,7 @@ def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool |
         return None
     pairs = align_turns(golden, item.predicted, ordered=record.get("ordered") is True)
     return all(pair.state == "=" for pair in pairs)
+
+
+def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001
+    return parse_golden_calls(GOLDEN_CALLS.validate_python(golden_fix.get(GOLDEN_FIELD)))

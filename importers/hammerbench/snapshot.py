@@ -70,7 +70,7 @@ def fill_snapshot_item(item: Item, source: SnapshotSource, *, first_func_ok: boo
     else:
         item.predicted = [Call("predicted", str(call.get("name")), _get_object(call, "arguments"), turn, 0, 0, raw=raw)]
     if isinstance(source.label, dict) and not declines:
-        item.golden = [_make_golden_call(source.label, turn)]
+        item.golden = [make_golden_call(source.label, turn)]
     item.pairs = align(item.golden, item.predicted, DIFF_RULES)
     if not isinstance(source.label, (dict, str)):
         item.rule_note = "no golden answer to compare with"
@@ -88,7 +88,7 @@ def should_decline(category: str, label: Any) -> bool:
     return category.startswith("ir_") or isinstance(label, str)
 
 
-def _make_golden_call(label: dict[str, Any], turn: int) -> Call:
+def make_golden_call(label: dict[str, Any], turn: int) -> Call:
     arguments = {k: AcceptedValues([value], value == "") for k, value in _get_object(label, "arguments").items()}
     return Call("golden", str(label.get("name")), arguments, turn, 0, 0)
 

@@ -36,11 +36,11 @@ from fcreview.importers.hammerbench.dialogue import choose_parser, parse_predict
 from fcreview.importers.hammerbench.discovery import get_folder_type, split_item_id
 from fcreview.importers.hammerbench.effective_values import JUDGE_CRITERION, get_snapshot_outcome
 from fcreview.importers.hammerbench.read import CompanionVerdicts, read_companion_files
-from fcreview.importers.hammerbench.snapshot import should_decline
+from fcreview.importers.hammerbench.snapshot import make_golden_call, should_decline
 from fcreview.model.address import ITEM
 from fcreview.model.derivation import SAME_NAMES_KEY
 from fcreview.model.function_schema import get_parameters_schema
-from fcreview.model.item import Item, Run
+from fcreview.model.item import Call, Item, Run
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import CORRECT
 from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
@@ -382,3 +382,7 @@ def _recover_first_func_ok(item: Item) -> bool | None:
     """
     error = item.rule_error_type
     return None if error in ("text", "refused") else error not in ("wrong_function", "wrong_first_function")
+
+
+def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001
+    return [make_golden_call(golden_fix, 0)]

@@ -15,6 +15,7 @@ from fcreview.importers.registry import (
     discover,
     find_golden_fix_problem,
     find_summary_files,
+    parse_golden_fix,
     rewrite_golden,
     rewrite_scores,
 )
@@ -50,7 +51,13 @@ class Lent:
             return plans[named(run), run.path]
 
         return BenchmarkServices(
-            plan, rewrite_scores, find_summary_files, find_golden_fix_problem, rewrite_golden, self.told.append
+            plan,
+            rewrite_scores,
+            find_summary_files,
+            find_golden_fix_problem,
+            rewrite_golden,
+            self.told.append,
+            golden_calls=parse_golden_fix,
         )
 
 

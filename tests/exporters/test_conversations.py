@@ -14,8 +14,11 @@ from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
 from fcreview.store.labels.read import LabelSelection, TrainingOptions
 from fcreview.store.rows import View
+from tests.commands import environment, in_this_process
+from tests.exporters.rewriting import Lent
 from tests.scores.reviewed import Reviewed, Said
 
+SAMPLES = Path(__file__).parents[2] / "sample_runs"
 Opens = Callable[[Sequence[Path]], Reviewed]
 Row = dict[str, Any]
 
@@ -29,9 +32,18 @@ def everything(samples: Path, opened: Opens) -> Reviewed:
 
 def rows(reviewed: Reviewed, name: str, out: Path, where: str = "", **options: Any) -> list[Row]:
     selection = LabelSelection(training=TrainingOptions(**options))
-    counts = export(reviewed.store, name, out, View(where, "dataset"), selection=selection)
+    lent = Lent([SAMPLES])
+    counts = export(
+        reviewed.store, name, out, View(where, "dataset"), selection=selection, benchmarks=lent.benchmarks()
+    )
     found = [json.loads(line) for line in out.read_text().splitlines()]
     assert counts == {"row": len(found)}
+    card = out.with_name(f"{out.stem}.card.md")
+    n_benchmark = sum(row["contains_benchmark"] for row in found)
+    assert card.is_file() is bool(found)
+    assert [f"{n_benchmark:,} of {len(found):,} row" in text for text in lent.told] == [True] * bool(n_benchmark)
+    if n_benchmark:
+        assert f"**Warning.** {n_benchmark:,} of" in card.read_text() and f'path: "{out.name}"' in card.read_text()
     return found
 
 
@@ -133,3 +145,93 @@ def test_openai_rows_have_arguments_as_text(everything: Reviewed, tmp_path: Path
     found = rows(everything, "sft", tmp_path / "sft.jsonl", trust_rule=True, flavour="openai")
     assert all(isinstance(row["tools"], list) for row in found)
     assert all(isinstance(json.loads(call["arguments"]), dict) for row in found for call in calls_of(row["messages"]))
+
+
+FIX = {"ground_truth": [{"geometry.triangle_area": {"base": [11], "height": [5], "unit": [""]}}]}
+
+
+def golden_rows(reviewed: Reviewed, out: Path, **options: Any) -> list[Row]:
+    return [row for row in rows(reviewed, "sft", out, "id:simple_python_0", **options) if row["reply"] == "golden"]
+
+
+def reviews_with_fix(reviewed: Reviewed, number: int, value: bool | None, fix: Any = FIX, who: str = "ann") -> Any:
+    (event,) = reviewed.says([Said(number, "item", "correct", value)], who=who)
+    event.fault, event.golden_fix = "golden", fix
+    return event
+
+
+@pytest.mark.parametrize("value", [True, False, None])
+def test_a_golden_fix_replaces_the_reply_whatever_the_verdict(
+    everything: Reviewed, tmp_path: Path, value: bool | None
+) -> None:
+    number = everything.store.find_items("simple_python_0")[0]
+    everything.store.reviews.rebuild([reviews_with_fix(everything, number, value)])
+    (row,) = golden_rows(everything, tmp_path / "a.jsonl")
+    assert row["source"]["run"] == everything.store.fetch_rows([number])[0].run
+    (call,) = calls_of(row["messages"])
+    assert call == {"name": "geometry.triangle_area", "arguments": {"base": 11, "height": 5}}
+    assert row["source"]["golden_by"] == row["source"]["annotators"] == ["ann"] and row["contains_benchmark"]
+    without = rows(everything, "sft", tmp_path / "b.jsonl", "id:simple_python_0", exclude_benchmark_goldens=True)
+    assert [row["reply"] for row in without] == ["model"] * (value is True)
+    assert golden_rows(everything, tmp_path / "c.jsonl", agreed=2) == []
+
+
+def test_a_golden_fix_counts_only_without_another_one(everything: Reviewed, tmp_path: Path) -> None:
+    number = everything.store.find_items("simple_python_0")[0]
+    own = reviews_with_fix(everything, number, True)
+    other = {"ground_truth": [{"geometry.triangle_area": {"base": [12], "height": [5], "unit": [""]}}]}
+    everything.store.reviews.rebuild([own, reviews_with_fix(everything, number, True, other, who="bob")])
+    assert golden_rows(everything, tmp_path / "a.jsonl") == []
+    everything.store.reviews.rebuild([own, reviews_with_fix(everything, number, True, who="bob")])
+    (row,) = golden_rows(everything, tmp_path / "b.jsonl", agreed=2)
+    assert row["source"]["golden_by"] == ["ann", "bob"]
+    own.golden_fix = {"ground_truth": "no calls"}
+    everything.store.reviews.rebuild([own])
+    assert golden_rows(everything, tmp_path / "c.jsonl") == []
+
+
+def test_a_golden_fix_is_the_right_reply_of_pairs_in_all_runs(everything: Reviewed, tmp_path: Path) -> None:
+    number = everything.store.find_items("simple_python_0")[0]
+    everything.store.reviews.rebuild([reviews_with_fix(everything, number, False)])
+    found = rows(everything, "preference", tmp_path / "a.jsonl", "id:simple_python_0", trust_rule=True)
+    golden = [row for row in found if row["pair"] == "golden"]
+    assert golden
+    for row in golden:
+        assert calls_of(row["chosen"])[0]["arguments"] == {"base": 11, "height": 5}
+        assert row["source"]["golden_by"] == ["ann"]
+
+
+def test_an_erratum_replaces_the_reply_without_a_review_in_this_workspace(samples: Path, tmp_path: Path) -> None:
+    runs = samples / "bfcl" / "result" / "maple-8b"
+
+    def run(*arguments: str | Path) -> None:
+        done = in_this_process(arguments, tmp_path, environment(tmp_path))
+        assert done.code == 0, done.err
+
+    fix = json.dumps(FIX)
+    label = ("--verdict", "golden-wrong", "--golden-fix", fix, "--annotator", "ann", "--workspace", tmp_path / "one")
+    run("label", runs, "simple_python_0", *label)
+    run("errata", "create", runs, "--workspace", tmp_path / "one", "-o", tmp_path / "errata.jsonl")
+    other = ("--workspace", tmp_path / "two", "--errata", tmp_path / "errata.jsonl", "-o", tmp_path / "rows.jsonl")
+    run("export", runs, "--format", "sft", *other)
+    (row,) = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert calls_of(row["messages"])[0]["arguments"] == {"base": 11, "height": 5}
+    assert row["source"]["golden_by"] == ["ann"] and row["source"]["annotators"] == []
+
+
+def test_a_golden_fix_of_any_form_reads_as_the_golden_calls(everything: Reviewed) -> None:
+    from fcreview.importers.registry import make_golden_template, parse_golden_fix
+
+    found: dict[str, int] = {}
+    for chunk in everything.store.iter_details(View("", "dataset")):
+        for detail in chunk:
+            template = make_golden_template(detail.run, detail.item)
+            calls = parse_golden_fix(detail.run, detail.item, template) if template else []
+            if calls:
+                values = [
+                    [(call.name, {name: each.any_of for name, each in (call.arguments or {}).items()}) for call in side]
+                    for side in (calls, detail.item.golden)
+                ]
+                assert values[0] == values[1], detail.item.id
+                found[detail.run.benchmark] = found.get(detail.run.benchmark, 0) + 1
+    assert found.keys() == {"acebench", "bfcl", "confetti", "hammerbench", "helpdesk"}

@@ -88,6 +88,8 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
 )}  # fmt: skip
 """Importers by name. To add a benchmark, add its `Importer` here and create the package `importers/NAME/`."""
 
+GUESS = 0.5
+"""Confidence below which a claim is a guess."""
 MAX_LISTED_FILES = 5
 """Maximum number of unrecognized files that the notice names."""
 
@@ -158,7 +160,10 @@ def _resolve_dataset_folders(folders: Sequence[Path], issues: list[ImportIssue])
 
 
 def _resolve_conflicts(plans: Sequence[RunPlan], issues: list[ImportIssue]) -> list[RunPlan]:
-    """Drop each plan with a result file that a plan of another benchmark claims with higher confidence."""
+    """Drop each plan with a result file that a plan of another benchmark claims with higher confidence.
+
+    A guess against a benchmark's own format needs no issue.
+    """
     owner: dict[Path, RunPlan] = {}
     accepted: list[RunPlan] = []
     for plan in sorted(plans, key=lambda plan: -plan.confidence):
@@ -167,6 +172,8 @@ def _resolve_conflicts(plans: Sequence[RunPlan], issues: list[ImportIssue]) -> l
         if rival is None:
             accepted.append(plan)
             owner.update((path, plan) for path in plan.results or plan.scores)
+            continue
+        if plan.confidence < GUESS and rival.confidence >= 1:
             continue
         what = (
             f"Ambiguous input: {rival.run.benchmark} ({rival.reason}) or {plan.run.benchmark} ({plan.reason}). "

@@ -423,9 +423,12 @@ class Run:
 
     @property
     def full_title(self) -> str:
-        """Title, version and language: `BFCL V4`, `ACEBench v1 zh`. The language is omitted if it is English."""
+        """Title, version and language: `BFCL V4`, `ACEBench v1 zh`. The language is omitted if it is English, and the
+        version if the title contains its number: `tau2-bench`."""
+        title = self.title or self.benchmark
+        version = "" if self.generation.lstrip("vV") in title else self.generation
         language = self.language if self.language != "en" else ""
-        return " ".join(word for word in (self.title or self.benchmark, self.generation, language) if word)
+        return " ".join(word for word in (title, version, language) if word)
 
 
 StepNumbers = Mapping[tuple[int, int], int]

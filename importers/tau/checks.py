@@ -12,7 +12,15 @@ from typing import Any
 
 from fcreview.importers.tau.conversation import ConversationMessage, list_objects
 from fcreview.importers.tau.pairing import GoldenAction, pair_actions
-from fcreview.importers.tau.reward import PARTS, Parts, read_number, record_reward, to_verdict
+from fcreview.importers.tau.reward import (
+    PARTS,
+    SUCCESS_TOLERANCE,
+    Parts,
+    read_number,
+    read_share,
+    record_reward,
+    to_verdict,
+)
 from fcreview.model.address import ITEM, call_address
 from fcreview.model.derivation import REWARD_CHECKS
 from fcreview.model.item import ImportIssue, Item, Verdict
@@ -42,11 +50,15 @@ def read_actions(criteria: dict[str, Any]) -> list[GoldenAction]:
 
 
 def add_verdicts(
-    item: Item, simulation: dict[str, Any], criteria: dict[str, Any] | None, messages: Sequence[ConversationMessage]
+    item: Item,
+    simulation: dict[str, Any],
+    criteria: dict[str, Any] | None,
+    messages: Sequence[ConversationMessage] | None,
 ) -> None:
     """Add call pairs and all verdicts to an item that has its conversation.
 
-    `criteria` are the task's `evaluation_criteria`; None if the task has none or is not in the file.
+    `criteria` are the task's `evaluation_criteria`; None if the task has none or is not in the file. `messages` is None
+    if the conversation cannot be read. No part is recomputed then.
     """
     reason = simulation.get("termination_reason")
     reward_info = simulation.get("reward_info")
@@ -64,12 +76,16 @@ def add_verdicts(
     reward = read_number(recorded.get("reward"))
     if reward is None and (simulation.get("reward_info") is not None or reason not in GRADED_ENDINGS):
         item.issues.append(ImportIssue(item.file, item.line, "no reward is recorded", item=item.id))
+    if basis is None and reward is None and not isinstance(reason, str):
+        item.rule_note = "neither a reward nor a termination reason is recorded"
+        item.issues.append(ImportIssue(item.file, item.line, item.rule_note, item=item.id))
+        return
     if basis is None:
         note = (recorded.get("info") or {}).get("note") if isinstance(recorded.get("info"), dict) else None
         text = f"the conversation ended with {reason}, so nothing was checked"
         record_reward(item, reward, None, str(reason), f"{text}: {note}" if isinstance(note, str) else text)
         return
-    said = _find_texts(_read_texts(criteria), messages)
+    said = _find_texts(_read_texts(criteria), messages or ())
     official = _official_parts(recorded, basis)
     recomputed = Parts(
         dict(official.values),
@@ -77,12 +93,53 @@ def add_verdicts(
         official.unmet_assertions,
         [action.name for action, matched in zip(actions, matches, strict=True) if not matched],
     )
-    own = {"ACTION": float(all(matches)), "COMMUNICATE": float(all(said.values()))} if criteria is not None else {}
+    own = _recompute(item, criteria, None if messages is None else (all(matches), all(said.values())))
     recomputed.values |= {part: value for part, value in own.items() if part in basis}
     record_reward(item, reward, (official, recomputed))
+    _report_contradictions(item, recorded, list(said), [action.name for action in actions], official.reward)
     _add_uncounted(item, recorded, basis, own)
     _add_action_checks(item, recorded, actions, addresses, matches)
     _add_nl_assertions(item, recorded)
+
+
+def _report_contradictions(
+    item: Item, recorded: dict[str, Any], texts: list[str], actions: list[str], product: float | None
+) -> None:
+    """Add an issue if the recorded checks are not those of the task, or if the recorded parts give another reward."""
+    checked = [each["info"] for each in list_objects(recorded.get("communicate_checks")) if "info" in each]
+    checked_actions = _checked_actions(recorded)
+    reward = read_number(recorded.get("reward"))
+    found = []
+    if checked and set(map(str, checked)) != set(texts):
+        found.append("the recorded communicate checks name other texts than the task")
+    if checked_actions and checked_actions != actions:
+        found.append("the recorded action checks name other actions than the task")
+    if product is not None and reward is not None and abs(product - reward) > SUCCESS_TOLERANCE:
+        found.append(f"the recorded parts give the reward {product:g} instead of {reward:g}")
+    item.issues += [ImportIssue(item.file, item.line, what, item=item.id) for what in found]
+
+
+def _checked_actions(recorded: dict[str, Any]) -> list[str | None]:
+    checks = list_objects(recorded.get("action_checks"))
+    return [check["action"].get("name") if isinstance(check.get("action"), dict) else None for check in checks]
+
+
+def _recompute(item: Item, criteria: dict[str, Any] | None, met: tuple[bool, bool] | None) -> dict[str, float | None]:
+    """Return the recomputed values of ACTION and COMMUNICATE; None for one that the file leaves open.
+
+    `met`: whether the golden actions were made, and the texts said; None if the conversation cannot be read.
+    """
+    if criteria is None:
+        return {}
+    own: dict[str, float | None] = {"ACTION": None, "COMMUNICATE": None}
+    for at, (part, name, kind) in enumerate((("ACTION", "actions", dict), ("COMMUNICATE", "communicate_info", str))):
+        golden = criteria.get(name)
+        if golden is not None and not (isinstance(golden, list) and all(isinstance(each, kind) for each in golden)):
+            what = f"{name} of the task is not a list of {'objects' if kind is dict else 'texts'}, so {part} is unknown"
+            item.issues.append(ImportIssue(item.file, item.line, what, item=item.id))
+        elif met is not None:
+            own[part] = float(met[at])
+    return own
 
 
 def _pair_addresses(item: Item, positions: Sequence[int]) -> list[str]:
@@ -112,7 +169,7 @@ def _official_parts(recorded: dict[str, Any], basis: Sequence[str]) -> Parts:
     breakdown = breakdown if isinstance(breakdown, dict) else {}
     parts = Parts()
     for part in basis:
-        value = read_number(breakdown.get(part))
+        value = read_share(breakdown.get(part))
         parts.values[part] = value if value is not None else _recorded_part(recorded, part)
     parts.missing_texts = [str(each.get("info")) for each in _failed(recorded.get("communicate_checks"))]
     parts.missing_actions = [
@@ -146,19 +203,20 @@ def _recorded_part(recorded: dict[str, Any], part: str) -> float | None:
         check = recorded.get("db_check")
         if not isinstance(check, dict):
             return None
-        value, matches = read_number(check.get("db_reward")), check.get("db_match")
+        value, matches = read_share(check.get("db_reward")), check.get("db_match")
         return value if value is not None else float(matches) if isinstance(matches, bool) else None
     if part == "ENV_ASSERTION":
-        rewards = [read_number(each.get("reward")) for each in list_objects(recorded.get("env_assertions"))]
+        rewards = [read_share(each.get("reward")) for each in list_objects(recorded.get("env_assertions"))]
         known = [reward for reward in rewards if reward is not None]
-        return math.prod(known) if known else None
+        return math.prod(known) if known and len(known) == len(rewards) else None
     name, field = {
         "ACTION": ("action_checks", "action_match"),
         "COMMUNICATE": ("communicate_checks", "met"),
         "NL_ASSERTION": ("nl_assertions", "met"),
     }.get(part, ("", ""))
-    checks = list_objects(recorded.get(name))
-    return float(all(each.get(field) for each in checks)) if checks else None
+    values = [each.get(field) for each in list_objects(recorded.get(name))]
+    is_known = bool(values) and all(isinstance(value, bool) for value in values)
+    return float(all(values)) if is_known else None
 
 
 def _read_texts(criteria: dict[str, Any] | None) -> list[str]:
@@ -175,14 +233,15 @@ def _find_texts(texts: Sequence[str], messages: Sequence[ConversationMessage]) -
     return {text: any(text.lower() in message for message in said) for text in texts}
 
 
-def _add_uncounted(item: Item, recorded: dict[str, Any], basis: Sequence[str], own: Mapping[str, float]) -> None:
+def _add_uncounted(item: Item, recorded: dict[str, Any], basis: Sequence[str], own: Mapping[str, float | None]) -> None:
     """Add the recorded checks that do not count for the reward. `own` are the recomputed values of parts."""
     for part in PARTS:
         value = _recorded_part(recorded, part)
         if part not in basis and value is not None:
             by = "does not count for the reward"
             item.verdicts.append(Verdict("official", to_verdict(value), ITEM, part.lower(), by=by))
-            item.verdicts.append(Verdict("rule", to_verdict(own.get(part, value)), ITEM, part.lower(), by=by))
+            if (recomputed := own.get(part, value)) is not None:
+                item.verdicts.append(Verdict("rule", to_verdict(recomputed), ITEM, part.lower(), by=by))
 
 
 def _add_action_checks(
@@ -194,8 +253,7 @@ def _add_action_checks(
 ) -> None:
     """Add the verdicts on the golden actions: whether some call of the conversation matches."""
     checks = list_objects(recorded.get("action_checks"))
-    names = [check["action"].get("name") if isinstance(check.get("action"), dict) else None for check in checks]
-    has_checks = names == [action.name for action in actions]
+    has_checks = _checked_actions(recorded) == [action.name for action in actions]
     listed = []
     for at, (address, matched) in enumerate(zip(addresses, matches, strict=True)):
         kind = None

@@ -105,7 +105,7 @@ def _make_version1_plan(path: Path) -> RunPlan:
 
 
 def _make_run(path: Path, main: Path | None, name: str) -> Run:
-    run = Run("tau", "v2", "en", name, str(path), needs_dataset=False)
+    run = Run("tau", "v2", "en", name, str(path), title="tau2-bench", needs_dataset=False)
     head = _read_head(main) if main is not None else ""
     agent = re.search(r'"agent_info"\s*:\s*\{[^{}]*?"llm"\s*:\s*"((?:[^"\\]|\\.)+)"', head)
     implementation = re.search(r'"agent_info"\s*:\s*\{[^{}]*?"implementation"\s*:\s*"((?:[^"\\]|\\.)+)"', head)

@@ -11,6 +11,10 @@ def is_trial(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def is_task_id(value: Any) -> bool:
+    return (isinstance(value, str) and value != "") or is_trial(value)
+
+
 class ItemIds:
     """Assigns the ids `TASK_trial_N`. A missing or repeated trial gets another id and an issue."""
 

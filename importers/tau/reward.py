@@ -37,6 +37,12 @@ def read_number(value: Any) -> float | None:
     return None
 
 
+def read_share(value: Any) -> float | None:
+    """Return a number from 0 to 1, as the value of a part is, or None for any other value."""
+    number = read_number(value)
+    return number if number is not None and 0 <= number <= 1 else None
+
+
 def to_verdict(value: float) -> bool | float:
     """Return the verdict for the value of a part: pass or fail, unless the value is between 0 and 1."""
     return bool(value) if value in (0, 1) else value
@@ -132,7 +138,7 @@ def record_reward(
     item.rule_error_type = recomputed.error_type if item.rule is False else None
     if item.rule is None:
         unknown = [part for part, each in recomputed.values.items() if each is None]
-        item.rule_note = f"the file does not record {', '.join(unknown)}" if unknown else None
+        item.rule_note = f"the file does not show {', '.join(unknown)}" if unknown else None
     item.error_type = (official.error_type or recomputed.error_type) if item.official is False else None
     item.extra.metadata[REWARD_PARTS] = {
         part: value if value is not None else official.values.get(part) for part, value in recomputed.values.items()

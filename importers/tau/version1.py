@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.common.json_document import read_document
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt
 from fcreview.importers.common.records import fill_safely, first_question
@@ -25,9 +26,9 @@ from fcreview.importers.tau.conversation import (
     content_text,
     list_objects,
 )
-from fcreview.importers.tau.item_ids import ItemIds
+from fcreview.importers.tau.item_ids import ItemIds, is_task_id
 from fcreview.importers.tau.pairing import GoldenAction, pair_actions
-from fcreview.importers.tau.reward import Parts, is_success, read_number, record_reward
+from fcreview.importers.tau.reward import Parts, is_success, read_number, read_share, record_reward
 from fcreview.model.item import ImportIssue, Item, Message
 from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
@@ -60,7 +61,7 @@ def read_version1(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
     ids = ItemIds()
     for record in document.records:
         entry = record.value
-        if not isinstance(entry, dict) or "task_id" not in entry or "reward" not in entry:
+        if not isinstance(entry, dict) or not is_task_id(entry.get("task_id")) or "reward" not in entry:
             yield ImportIssue(
                 str(path), record.line, "entry has no task_id or no reward", make_excerpt(str(entry)), severity="error"
             )
@@ -109,8 +110,8 @@ def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
         metadata["user cost"] = cost
     task = info.get("task")
     task = task if isinstance(task, dict) else {}
-    messages = _read_messages(entry.get("traj"))
-    add_conversation(item, messages)
+    messages = _read_conversation(item, entry.get("traj"), "error" in info)
+    add_conversation(item, messages or [])
     add_instruction(item, content_text(task.get("instruction")))
     if not item.question:
         item.question = first_question(item.messages)
@@ -119,6 +120,18 @@ def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
     pair_actions(item, list(_read_actions(task.get("actions"))))
     item.extra.uncounted_states = "-!+"
     _add_verdicts(item, entry, info, task, messages)
+
+
+def _read_conversation(item: Item, trajectory: Any, is_error: bool) -> list[ConversationMessage] | None:
+    """Read the messages of an entry. Returns None, with an issue, if they cannot be read."""
+    try:
+        if not trajectory and not is_error:
+            raise ValueError("traj is empty")
+        return _read_messages(trajectory)
+    except MALFORMED_DATA as error:
+        what = f"the conversation cannot be read, so nothing is recomputed: {str(error)[:200]}"
+        item.issues.append(ImportIssue(item.file, item.line, what, item=item.id, severity="error"))
+        return None
 
 
 def _read_actions(actions: Any) -> Iterator[GoldenAction]:
@@ -140,6 +153,10 @@ def _read_messages(trajectory: Any) -> list[ConversationMessage]:
         role = ROLES.get(str(message.get("role")))
         if role is None:
             raise ValueError(f"unknown role {str(message.get('role'))[:40]!r}")
+        if not isinstance(message.get("tool_calls") or [], list):
+            raise TypeError("tool_calls is not a list")
+        if role == "assistant" and not isinstance(message.get("content") or "", (str, list)):
+            raise TypeError("content is not text")
         calls = [_read_call(call) for call in message.get("tool_calls") or ()]
         name = message.get("name") if role == "tool" else None
         text = content_text(message.get("content"))
@@ -169,11 +186,16 @@ def _add_verdicts(
     entry: dict[str, Any],
     info: dict[str, Any],
     task: dict[str, Any],
-    messages: Sequence[ConversationMessage],
+    messages: Sequence[ConversationMessage] | None,
 ) -> None:
     reward, reward_info = read_number(entry.get("reward")), info.get("reward_info")
     if reward is None:
         item.issues.append(ImportIssue(item.file, item.line, "reward is not a number", item=item.id))
+    if "error" not in info and not isinstance(reward_info, dict) and (reward_info is not None or reward != 0):
+        item.official = None if reward is None else is_success(reward)
+        item.rule_note = "the checks are missing or unreadable"
+        item.issues.append(ImportIssue(item.file, item.line, item.rule_note, item=item.id))
+        return
     if "error" in info or not isinstance(reward_info, dict):
         ended = "error" if "error" in info else "not_ended"
         reason = (
@@ -185,11 +207,11 @@ def _add_verdicts(
         return
     recorded = reward_info.get("info")
     recorded = recorded if isinstance(recorded, dict) else {}
-    outputs = [each for each in task.get("outputs") or () if isinstance(each, str)]
-    said = find_outputs(outputs, messages)
+    outputs = _read_outputs(item, task.get("outputs"), recorded)
+    said = find_outputs(outputs or [], messages or [])
     official, recomputed = Parts(), Parts()
     if "r_actions" in recorded:
-        official.values["DB"] = recomputed.values["DB"] = read_number(recorded["r_actions"])
+        official.values["DB"] = recomputed.values["DB"] = read_share(recorded["r_actions"])
     else:  # The program writes only one of the two results. The reward implies the other one in two of three cases.
         implied = None
         if reward is not None and is_success(reward):
@@ -197,13 +219,27 @@ def _add_verdicts(
         elif read_number(recorded.get("r_outputs")) == 1:
             implied = 0.0
         official.values["DB"] = recomputed.values["DB"] = implied
-    if outputs:
-        recomputed.values["COMMUNICATE"] = float(all(said.values()))
-        official.values["COMMUNICATE"] = read_number(recorded.get("r_outputs"))
+    if outputs is None or outputs:
+        is_known = outputs is not None and messages is not None
+        recomputed.values["COMMUNICATE"] = float(all(said.values())) if is_known else None
+        official.values["COMMUNICATE"] = read_share(recorded.get("r_outputs"))
         recomputed.missing_texts = [text for text, found in said.items() if not found]
         found = recorded.get("outputs")
         official.missing_texts = [str(text) for text, ok in found.items() if not ok] if isinstance(found, dict) else []
     record_reward(item, reward, (official, recomputed))
+
+
+def _read_outputs(item: Item, outputs: Any, recorded: dict[str, Any]) -> list[str] | None:
+    """Return the outputs that the agent has to say. Returns None, with an issue, if the file does not tell them."""
+    checked = recorded.get("outputs")
+    checked = checked if isinstance(checked, dict) else {}
+    if isinstance(outputs, list) and all(isinstance(each, str) for each in outputs) and set(checked) <= set(outputs):
+        return outputs
+    if outputs is None and "r_outputs" not in recorded:
+        return []
+    what = "outputs of the task is not a list with the texts that were checked"
+    item.issues.append(ImportIssue(item.file, item.line, what, item=item.id))
+    return None
 
 
 def find_outputs(outputs: Sequence[str], messages: Sequence[ConversationMessage]) -> dict[str, bool]:

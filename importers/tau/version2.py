@@ -12,10 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.common.json_document import JsonDocument, read_document
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt
 from fcreview.importers.common.records import fill_safely, first_question, read_function_docs, shorten_question
-from fcreview.importers.tau.checks import add_verdicts
+from fcreview.importers.tau.checks import GRADED_ENDINGS, add_verdicts
 from fcreview.importers.tau.conversation import (
     ROLES,
     ConversationMessage,
@@ -26,7 +27,7 @@ from fcreview.importers.tau.conversation import (
     list_objects,
     spoken_text,
 )
-from fcreview.importers.tau.item_ids import ItemIds
+from fcreview.importers.tau.item_ids import ItemIds, is_task_id
 from fcreview.importers.tau.reviews import add_reviews
 from fcreview.importers.tau.reward import read_number
 from fcreview.importers.tau.ticks import ticks_to_messages
@@ -49,6 +50,15 @@ class RunData:
     planned_trials: int | None = None
     functions: list[dict[str, Any]] = field(default_factory=list)
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Conversation:
+    messages: list[ConversationMessage]
+    turn_indices: list[int]
+    """`turn_idx` of each message."""
+    entry_of_tick: dict[int, int]
+    """Index of the last message that began by each tick."""
 
 
 def read_version2(plan: RunPlan) -> Iterator[Item | ImportIssue]:
@@ -98,8 +108,9 @@ def read_run_data(fields: Mapping[str, Any], file: str, issues: list[ImportIssue
         functions=SharedList(functions) if functions else [],
     )
     tasks = fields.get("tasks")
-    if tasks is not None and not isinstance(tasks, list):
-        issues.append(ImportIssue(file, None, "tasks is not a list, so golden answers are missing", severity="error"))
+    if fields and not isinstance(tasks, list):
+        what = "tasks is missing or is not a list, so golden answers are missing"
+        issues.append(ImportIssue(file, None, what, severity="error"))
     for at, task in enumerate(tasks if isinstance(tasks, list) else (), 1):
         if not isinstance(task, dict) or "id" not in task:
             issues.append(ImportIssue(file, None, f"task {at} has no id", make_excerpt(str(task))))
@@ -151,7 +162,7 @@ def compare_with_index(paths: Sequence[Path], fields: Mapping[str, Any], main: P
 
 def _read_simulation(record: JsonRecord, path: Path, data: RunData, ids: ItemIds) -> Iterator[Item | ImportIssue]:
     simulation = record.value
-    if not isinstance(simulation, dict) or "task_id" not in simulation:
+    if not isinstance(simulation, dict) or not is_task_id(simulation.get("task_id")):
         what = "simulation has no task_id" if isinstance(simulation, dict) else "simulation is not an object"
         yield ImportIssue(str(path), record.line, what, make_excerpt(str(simulation)), severity="error")
         return
@@ -174,14 +185,15 @@ def _read_simulation(record: JsonRecord, path: Path, data: RunData, ids: ItemIds
 def _fill_item(item: Item, simulation: dict[str, Any], task: dict[str, Any] | None, data: RunData) -> None:
     item.functions = data.functions
     _add_metadata(item, simulation, task, data)
-    raw_messages, entry_of_tick = simulation.get("messages"), dict[int, int]()
-    if raw_messages is None:
-        raw_messages, entry_of_tick = ticks_to_messages(simulation.get("ticks"))
-    messages, turn_indices = _read_messages(raw_messages)
+    conversation = _read_conversation(item, simulation)
+    found = conversation or Conversation([], [], {})
+    messages = found.messages
     item.prediction_hash = answer_hash(
         [[each.role, each.content, [[call.name, call.arguments, call.raw] for call in each.calls]] for each in messages]
+        if conversation is not None
+        else simulation.get("messages")
     )
-    item.tokens_in, item.tokens_out = _count_tokens(raw_messages)
+    item.tokens_in, item.tokens_out = _count_tokens(simulation.get("messages"))
     turns = add_conversation(item, messages)
     policy = content_text(simulation.get("policy")) or data.policy
     if policy and not any(message.role == "system" for message in messages):
@@ -190,10 +202,26 @@ def _fill_item(item: Item, simulation: dict[str, Any], task: dict[str, Any] | No
     add_instruction(item, instruction)
     item.question = shorten_question(question) if question else item.question or first_question(item.messages)
     criteria = (task or {}).get("evaluation_criteria")
-    add_verdicts(item, simulation, criteria if isinstance(criteria, dict) else None, messages)
-    by_index = {index: turn for index, turn in zip(turn_indices, turns, strict=True) if index is not None}
-    by_tick = {tick: turns[at] for tick, at in entry_of_tick.items() if 0 <= at < len(turns)}
+    said = messages if conversation is not None else None
+    add_verdicts(item, simulation, criteria if isinstance(criteria, dict) else None, said)
+    by_index = dict(zip(found.turn_indices, turns, strict=True))
+    by_tick = {tick: turns[at] for tick, at in found.entry_of_tick.items() if 0 <= at < len(turns)}
     add_reviews(item, simulation, {"turn_idx": by_index, "tick": by_tick})
+
+
+def _read_conversation(item: Item, simulation: dict[str, Any]) -> Conversation | None:
+    """Read the messages or the ticks of a simulation. Returns None, with an issue, if they cannot be read."""
+    raw_messages, entry_of_tick = simulation.get("messages"), dict[int, int]()
+    try:
+        if not raw_messages and simulation.get("ticks"):
+            raw_messages, entry_of_tick = ticks_to_messages(simulation["ticks"])
+        if not raw_messages and simulation.get("termination_reason") in GRADED_ENDINGS:
+            raise ValueError("there are neither messages nor ticks")
+        return Conversation(*_read_messages(raw_messages or []), entry_of_tick)
+    except MALFORMED_DATA as error:
+        what = f"the conversation cannot be read, so nothing is recomputed: {str(error)[:200]}"
+        item.issues.append(ImportIssue(item.file, item.line, what, item=item.id, severity="error"))
+        return None
 
 
 def _add_metadata(item: Item, simulation: dict[str, Any], task: dict[str, Any] | None, data: RunData) -> None:
@@ -230,12 +258,12 @@ def _count_tokens(messages: Any) -> tuple[int | None, int | None]:
     return counts[0], counts[1]
 
 
-def _read_messages(value: Any) -> tuple[list[ConversationMessage], list[int | None]]:
+def _read_messages(value: Any) -> tuple[list[ConversationMessage], list[int]]:
     """Return the messages, and the `turn_idx` of each message."""
     if not isinstance(value, list):
         raise TypeError("messages is not a list")
     messages: list[ConversationMessage] = []
-    indices: list[int | None] = []
+    indices: list[int] = []
     names_of_calls: dict[str, str] = {}
     for at, raw in enumerate(value):
         if not isinstance(raw, dict):
@@ -252,6 +280,8 @@ def _read_message(message: dict[str, Any], names_of_calls: dict[str, str]) -> Co
     if role is None:
         raise ValueError(f"unknown role {str(message.get('role'))[:40]!r}")
     calls = []
+    if not isinstance(message.get("tool_calls") or [], list):
+        raise TypeError("tool_calls is not a list")
     for raw in message.get("tool_calls") or ():
         if not isinstance(raw, dict):
             calls.append(ToolCall("", None, str(raw), "not a call"))
@@ -260,6 +290,8 @@ def _read_message(message: dict[str, Any], names_of_calls: dict[str, str]) -> Co
         names_of_calls[str(raw.get("id"))] = name
         calls.append(_read_call(name, raw.get("arguments")))
     text = spoken_text(message)
+    if role == "assistant" and not isinstance(message.get("content") or "", (str, list)):
+        raise TypeError("content is not text")
     if role != "tool":
         return ConversationMessage(role, text, calls)
     return ConversationMessage(role, text, calls, names_of_calls.get(str(message.get("id"))))

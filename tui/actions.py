@@ -77,6 +77,7 @@ RUN_SEARCH_ACTIONS = [
 APP_ACTIONS = [
     Action("app.help", "question_mark", "app.help", "help"),
     Action("app.palette", "colon", "app.palette", "palette", priority=True),
+    Action("app.redraw", "ctrl+l", "app.redraw", "redraw the screen", has_hint=False, priority=True),
     Action("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", has_hint=False, priority=True),
 ]
 

@@ -254,15 +254,15 @@ class FcreviewApp(App[int]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Cover the screen with `TerminalTooSmallScreen` while the terminal is too small."""
-        self._redraw()
+        self.action_redraw()
         is_small = event.size.width < MIN_TERMINAL_SIZE[0] or event.size.height < MIN_TERMINAL_SIZE[1]
         if is_small and not isinstance(self.screen, TerminalTooSmallScreen):
             self.push_screen(TerminalTooSmallScreen())
         elif not is_small and isinstance(self.screen, TerminalTooSmallScreen):
             self.screen.dismiss()
 
-    def _redraw(self) -> None:
-        """Send the whole screen. A terminal may rearrange its text when its size changes, even to the same size."""
+    def action_redraw(self) -> None:
+        """Send the whole screen, because other output or a change of the terminal's size may have damaged it."""
         if isinstance(self._driver, CompactDriver):
             self._driver.forget_screen()
         self.screen.refresh()

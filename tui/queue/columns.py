@@ -23,12 +23,15 @@ VERDICT_COLUMNS = (("official", "off"), ("rule", "recomp."), ("judge", "judge"),
 """(field of `QueueRow`, title) of each verdict column."""
 DIFFERENCE_TITLE = "first difference, golden {arrow} predicted"
 SUSPICION_TITLE = "why the golden answer is suspect"
-MIN_DIFFERENCE_CELLS = 14
+MIN_DIFFERENCE_CELLS = 18
 """Smallest width, in cells, of the first difference beside a long id."""
 PREFERRED_DIFFERENCE_CELLS = 30
 """Width, in cells, of the first difference before long ids are shown in full."""
-MIN_ID_CELLS = 16
+MIN_ID_CELLS = 13
 """Smallest width of an id, in cells."""
+NARROW_LIST_CELLS = 60
+"""Width of a list, in cells, below which the model is cut to `NARROW_MODEL_CELLS`."""
+NARROW_MODEL_CELLS = 5
 COMFORTABLE_DIFFERENCE_CELLS = 24
 """Smallest width, in cells, of the first difference in a list that also shows other verdicts or the category."""
 MIN_COLUMN_CELLS = 8
@@ -59,14 +62,15 @@ class QueueColumns:
         omitted = {name for name, exists in (("rule", widths.has_rule), ("judge", widths.has_judge)) if not exists}
         names = {"official", "rule", "judge"} - omitted - widths.constant if not blind else set()
         model = min(max(widths.model, MIN_COLUMN_CELLS), (16, 24, 30)[size]) if widths.model else 0
+        least_model = min(NARROW_MODEL_CELLS if cells < NARROW_LIST_CELLS else MIN_COLUMN_CELLS, model)
         least_id = min(max(widths.item, 4), (22, 30, 34)[size])
         for name in ("", "rule", "judge", "official"):
             names.discard(name)
             verdicts = [(each, len(title)) for each, title in VERDICT_COLUMNS if each in names or each == "you"]
             rest = cells - LEAD_CELLS - sum(size + 1 for _, size in verdicts) - 1 - (model + 1 if model else 0)
-            if rest + max(model - MIN_COLUMN_CELLS, 0) - least_id - 1 >= COMFORTABLE_DIFFERENCE_CELLS:
+            if rest + model - least_model - least_id - 1 >= COMFORTABLE_DIFFERENCE_CELLS:
                 break
-        spare = min(max(PREFERRED_DIFFERENCE_CELLS - (rest - least_id - 1), 0), max(model - MIN_COLUMN_CELLS, 0))
+        spare = min(max(PREFERRED_DIFFERENCE_CELLS - (rest - least_id - 1), 0), model - least_model)
         rest, model = rest + spare, model - spare
         item = min(max(widths.item, 4), max(rest - 1 - PREFERRED_DIFFERENCE_CELLS, least_id))
         item = min(item, max(rest - 1 - MIN_DIFFERENCE_CELLS, MIN_ID_CELLS))

@@ -182,28 +182,42 @@ def rates_line(
     if blind:
         lefts: list[Line] = [((" blind: other verdicts are hidden until you submit", "dim"),)]
     else:
-        lefts = [_format_rates(total, estimate, short=short) for short in range(4 if estimate else 2)]
+        steps = ("word", "details", *(("corrected", "interval") if estimate else ()), "repeated")
+        lefts = [_format_rates(total, estimate, steps[:at]) for at in range(len(steps) + 1)]
     both = [(left, text) for left in lefts for text in warnings]
     left, warning = next((each for each in both if line_width(each[0]) + display_width(each[1]) + 2 <= cells), both[-1])
     return justify_line(left, ((warning + " ", "warn"),) if warning else (), cells)
 
 
-def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, *, short: int) -> Line:
-    """Format the rates. A higher `short` gives a shorter line: 1 omits a recomputed rate that does not cover all items
-    and the noun of open disagreements, 2 the corrected rate if there is an estimate, and 3 the end of the estimate."""
+def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, shortened: Sequence[str]) -> Line:
+    """Format the rates.
+
+    Args:
+        shortened: What a short line omits. `word`: the end of `recomputed`. `details`: a recomputed rate that does not
+            cover all items, and the noun of open disagreements. `corrected`: the corrected rate. `interval`: the end of
+            the estimate. `repeated`: the recomputed rate, or the corrected one if only that equals the official one.
+    """
+    covers_all = total.rule[1] == total.items
+    only_recomputed_differs = covers_all and total.effective == total.official != total.rule
+    omitted = {"corrected"} if "corrected" in shortened else set()
+    if "repeated" in shortened:
+        omitted.add("corrected" if only_recomputed_differs else "recomputed")
     parts: list[StyledText] = [(" official ", "dim"), (format_pass_rate(*total.official, total.items), "strong")]
-    if total.rule[1]:
-        covers_all = total.rule[1] == total.items
-        rate = symbols().none if short and not covers_all else format_recomputed_pass_rate(*total.rule, total.items)
-        parts += [COLUMN_GAP, ("recomp. ", "dim"), (rate, "strong" if covers_all else "dim")]
-    if estimate is None or short < 2:
+    if total.rule[1] and "recomputed" not in omitted:
+        is_short = "details" in shortened and not covers_all
+        rate = symbols().none if is_short else format_recomputed_pass_rate(*total.rule, total.items)
+        title = "recomp. " if "word" in shortened else "recomputed "
+        parts += [COLUMN_GAP, (title, "dim"), (rate, "strong" if covers_all else "dim")]
+    if "corrected" not in omitted:
         corrected = format_pass_rate(*total.effective, total.items)
         parts += [COLUMN_GAP, ("corrected ", "dim"), (corrected, "strong")]
         if total.disputed:
-            count = f"{total.disputed:,} open" if short else format_count(total.disputed, "open disagreement")
+            is_short = "details" in shortened
+            count = f"{total.disputed:,} open" if is_short else format_count(total.disputed, "open disagreement")
             parts.append((f" {symbols().separator} {count}", "strong"))
     if estimate is not None:
-        parts += [COLUMN_GAP, ("estimated ", "dim"), (format_estimate(estimate, short=short > 2), "strong")]
+        text = format_estimate(estimate, short="interval" in shortened)
+        parts += [COLUMN_GAP, ("estimated ", "dim"), (text, "strong")]
     return tuple(parts)
 
 

@@ -11,7 +11,7 @@ from fcreview.model.address import ITEM, describe_address
 from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.tui.review.recorder import GOLDEN_WRONG_PREFIX, PendingQuestion
-from fcreview.tui.text.lines import Line, StyledText, justify_line, key_hints_line, line_width, truncate
+from fcreview.tui.text.lines import Line, justify_line, key_hints_line, line_width, truncate
 from fcreview.tui.text.theme import symbols
 
 BREAK_SECONDS = 180.0
@@ -121,27 +121,26 @@ def status_line(
     subject = target_name if question.criterion == CORRECT else f"{target_name} {question.criterion}"
     verdict: Line = ((target_key, "key"), (f"verdict on: {sanitize(subject)}", "dim" if target == ITEM else "warn"))
     score_keys = " ".join(keys[action] for action in SCORE_ACTIONS if action in keys)
-    score_text = f" {score_keys} on: {sanitize(question.score_question)}"
-    score: Line = ((f"{score_text} ·", "warn"),) if question.score_question else ()
-    score_alone: Line = ((score_text, "warn"),) if question.score_question else ()
-    position: StyledText = (f" · {percent:3} % ", "dim")
-    right: Line = ((" in arguments ·" if in_arguments else "", "dim"), *score, *verdict, position)
-    without_position: Line = (*score, *verdict)
+    score: Line = ()
+    if question.score_question:
+        score = ((f" {score_keys} on: {sanitize(question.score_question)}", "warn"),)
+    position: Line = ((f" {percent:3} % ", "dim"),)
+    right = _join_parts(((" in arguments", "dim"),) if in_arguments else (), score, verdict, position)
+    without_position = _join_parts(score, verdict)
     text, style = message
     if not text:
         right = right if line_width(right) < cells else without_position
         return justify_line(((" " + format_hints(keys, cells - line_width(right) - 2), "dim"),), right, cells)
     left: Line = ((" " + text, style),)
     undo = _undo_hint(text, keys)
-    pace_part: StyledText = (f" · {pace}" if pace else "", "dim")
-    pace_parts: Line = (pace_part, (" ·" if pace else "", "dim"))
+    pace_part: Line = ((f" {pace}", "dim"),) if pace else ()
     if target == ITEM:
-        choices = [(*pace_parts, *right), (*(pace_parts if score else (pace_part,)), *score_alone, position)]
-        choices += [(*score_alone, position), score_alone]
+        choices = [_join_parts(pace_part, right), _join_parts(pace_part, score, position)]
+        choices += [_join_parts(score, position), score]
     else:
-        choices = [(*pace_parts, *right), right, without_position]
+        choices = [_join_parts(pace_part, right), right, without_position]
         if score and question.score_question.startswith(target_name):
-            choices.append(score_alone)
+            choices.append(score)
     undo = undo if line_width((*left, *undo, *choices[-1])) < cells else ()
     fitting = (each for each in choices if line_width((*left, *undo, *each)) < cells)
     chosen = next(fitting, choices[-1])  # the target of a verdict or score must always be visible
@@ -155,6 +154,14 @@ def status_line(
                 short = text.removesuffix(suffix).replace(GOLDEN_WRONG_PREFIX, prefix)
         left = ((" " + truncate(short, room), style),)
     return justify_line((*left, *undo), chosen, cells)
+
+
+def _join_parts(*parts: Line) -> Line:
+    """Join the parts that are not empty with separators."""
+    joined: Line = ()
+    for part in filter(None, parts):
+        joined = (*joined, (" ·", "dim"), *part) if joined else part
+    return joined
 
 
 def _undo_hint(text: str, keys: Mapping[str, str]) -> Line:

@@ -212,7 +212,7 @@ class QueueScreen(GuardedScreen[None]):
 
     def action_clear_filter(self) -> None:
         if not self.state.is_narrowed:
-            self.pane.show_message("No filter to clear")
+            self.pane.show_message("Already at the top level; no filter to clear")
             return
         item = self.pane.cursor_position.item
         self._levels.clear()

@@ -138,7 +138,7 @@ async def test_dead_keys_say_why(make_app: Any, settled: Any) -> None:
         await pilot.press("x")
         assert "Adjudication is not available" in (await settled(pilot))[-2]
         await pilot.press("F")
-        assert "No filter to clear" in (await settled(pilot))[-2]
+        assert "no filter to clear" in (await settled(pilot))[-2]
 
 
 async def test_half_pages_and_both_ends(make_app: Any, settled: Any) -> None:

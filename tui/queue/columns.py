@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fcreview.model.sanitize import display_width, pad, sanitize
@@ -27,7 +27,7 @@ MIN_DIFFERENCE_CELLS = 18
 """Smallest width, in cells, of the first difference beside a long id."""
 PREFERRED_DIFFERENCE_CELLS = 30
 """Width, in cells, of the first difference before long ids are shown in full."""
-MIN_ID_CELLS = 13
+MIN_ID_CELLS = 14
 """Smallest width of an id, in cells."""
 NARROW_LIST_CELLS = 60
 """Width of a list, in cells, below which the model is cut to `NARROW_MODEL_CELLS`."""
@@ -38,6 +38,8 @@ MIN_COLUMN_CELLS = 8
 """Smallest width, in cells, of a column that holds text."""
 LEAD_CELLS = 3
 """Width, in cells, of the cursor, the flag and a blank before the first column."""
+MIN_TAIL_CELLS = 3
+"""Smallest width, in cells, of the end of an id whose beginning is long."""
 CATEGORY_MIN_CELLS = 90
 """Smallest width of the list, in cells, at which the category is shown."""
 
@@ -148,24 +150,29 @@ def _difference_cell(row: QueueRow, size: int, shows_question: bool) -> Line:
 def short_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
     """Map each id that is wider than `cells` to a short form. Different ids have different short forms.
 
-    Ids mostly differ at their end. Where the usual short forms are equal, the part that differs is shown instead.
+    Ids mostly differ at their end. Where the usual short forms are equal, the part that differs is shown too.
     """
-    wide = {each: sanitize(each) for each in ids if display_width(sanitize(each)) > cells}
-    labels = {each: truncate_middle(text, cells) for each, text in wide.items()}
-    while equal := _find_equal(labels):
-        start = max(_common_length([wide[each] for each in equal]) - 1, 0)
-        labels.update((each, truncate(symbols().ellipsis + wide[each][start:], cells)) for each in equal)
-        if start == 0:
-            break
+    wide = {each: text for each in ids if display_width(text := sanitize(each)) > cells}
+    groups: dict[str, list[str]] = {}
+    for each, text in wide.items():
+        groups.setdefault(truncate_middle(text, cells), []).append(each)
+    labels = {group[0]: label for label, group in groups.items() if len(group) == 1}
+    used = {*labels.values(), *(sanitize(each) for each in ids if each not in wide)}
+    for label, group in groups.items():
+        start = _common_length([wide[each] for each in group]) if len(group) > 1 else 0
+        for each in group if len(group) > 1 else ():
+            forms = _short_forms(wide[each], start, cells)
+            labels[each] = next((form for form in forms if form not in used), label)
+            used.add(labels[each])
     return labels
 
 
-def _find_equal(labels: Mapping[str, str]) -> list[str]:
-    """Return the ids of the first short form that several ids have. Empty if there is none."""
-    groups: dict[str, list[str]] = {}
-    for each, label in labels.items():
-        groups.setdefault(label, []).append(each)
-    return next((equal for equal in groups.values() if len(equal) > 1), [])
+def _short_forms(text: str, start: int, cells: int) -> Iterator[str]:
+    """Yield short forms of an id. The first ones show the character at `start`, at which the id differs from others."""
+    heads = (*range(start + 1, cells - MIN_TAIL_CELLS), *range(cells - 1))
+    yield from (truncate_middle(text, cells, (head + 0.5) / max(cells - 1, 1)) for head in heads)
+    starts = (max(start - 1, 0), *range(1, len(text)))
+    yield from (truncate(symbols().ellipsis + text[at:], cells) for at in starts)
 
 
 def _common_length(texts: Sequence[str]) -> int:

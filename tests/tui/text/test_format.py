@@ -213,6 +213,14 @@ def test_different_ids_look_different(ids, cells):
     assert len(set(short_ids(shown, 12).values())) == 3
 
 
+def test_ids_that_differ_in_their_middle_show_it_and_their_end():
+    ids = [f"{name}_function_{at}" for name in ("multiple", "parallel", "parallel_multiple") for at in range(60)]
+    for cells in range(7, 20):
+        shown = short_ids(ids, cells)
+        assert len({shown.get(each, each) for each in ids}) == len(ids)
+    assert short_ids(ids, 14)["parallel_function_50"] == "parallel_f…_50"
+
+
 def test_the_first_difference_keeps_room_beside_ids_and_models():
     """At 160 columns, the list has 71 cells within its border."""
     assert list_pane_width(160) == 75 and list_pane_width(120) == 50
@@ -220,7 +228,7 @@ def test_the_first_difference_keeps_room_beside_ids_and_models():
         item=40, model=24, category=20, has_rule=True, has_difference=True, constant=frozenset({"official"})
     )
     assert dict(QueueColumns.fit(71, wide).columns)["difference"] >= 28
-    assert dict(QueueColumns.fit(46, wide).columns)["difference"] >= 18
+    assert dict(QueueColumns.fit(46, wide).columns)["difference"] >= 17
 
 
 def test_a_failure_whose_calls_are_equal_says_so():

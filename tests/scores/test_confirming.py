@@ -15,7 +15,10 @@ from tests.examples import examples
 from tests.scores.reviewed import Reviewed, changed
 
 Opened = Callable[[Sequence[Path]], Reviewed]
-BENCH = ("acebench", "atif", "bfcl_v1", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench", "harbor_job")
+BENCH = (
+    "acebench", "atif", "bfcl_v1", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench", "harbor_job", "tau2",
+    "tau_v1",
+)  # fmt: skip
 
 
 def confirm_subsets(runs: Reviewed, times: float) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
 from fcreview.store.queries.run_lists import folder_label
-from fcreview.store.rows import PARTIAL_QUEUES, RunRow, View
+from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.queue.state import SHUFFLED
 from fcreview.tui.text.graphics import bar
 from fcreview.tui.text.lines import (
@@ -250,7 +250,8 @@ def queue_facts(
     selection += [f"filter {sanitize(where)}"] if where else []
     selection += [f"search {sanitize(search)}"] if search else []
     if not selection:
-        items = f"{view.queue} items only" if view.queue in PARTIAL_QUEUES else "all items"
+        partial = view.queue if view.queue == SUSPECTS_QUEUE else f"{view.queue} items"
+        items = f"{partial} only" if view.queue in PARTIAL_QUEUES else "all items"
         selection = ["your share" if view.share else items]
     order = f"{'queue' if view.queue_file else 'order'} {format_order(view)}"
     counts = [] if total is None else [f"{position:,}/{total:,}" if position else f"{total:,}"]

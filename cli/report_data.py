@@ -55,7 +55,7 @@ from fcreview.exporters.report.summary import (
 from fcreview.golden_audit.score import is_benchmark_at_fault
 from fcreview.model.metric import Metric, MetricSource, RunItems, ScoredItem
 from fcreview.model.verdict import UNANIMOUS
-from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_dataset_name, format_metric_value
+from fcreview.model.wording import NO_DATASET_MESSAGE, NO_VALUE, format_count, format_dataset_name, format_metric_value
 from fcreview.stats.agreement_ratings import split_by_blind_status
 from fcreview.stats.calibration_pairs import CalibrationScope, describe_selection
 from fcreview.stats.disagreement_bounds import bound_metrics
@@ -425,7 +425,7 @@ def format_metric_lines(
                 "  " * line.level + cell_text(line.name),
                 *(format_metric_value(shown_value(line, source), line.unit, line.digits) for source in sources),
                 *([format_disagreements(line)] if disputed else []),
-                *([format_estimate(found[line.key], line) if line.key in found else "·"] if found else []),
+                *([format_estimate(found[line.key], line) if line.key in found else NO_VALUE] if found else []),
                 "; ".join(
                     filter(
                         None,

@@ -13,7 +13,7 @@ from fcreview.cli.options import JsonOption, QueueOption, RunOption, WhereOption
 from fcreview.cli.output import cell_text, emit, emit_json, format_table, terminal_width
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.verdict import decides
-from fcreview.model.wording import format_count, format_metric_value
+from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
 from fcreview.stats.agreement_ratings import (
     BLIND_STATUS_LABELS,
     BLIND_STATUSES,
@@ -65,7 +65,7 @@ def print_self_agreement(repeats: Sequence[RepeatedRating], *, as_json: bool) ->
 
 def _format_interval(low: float | None, high: float | None, *, share: bool) -> str:
     if low is None or high is None:
-        return "·"
+        return NO_VALUE
     unit: MetricUnit = "share" if share else "score"
     return f"[{format_metric_value(_round_score(low), unit)}, {format_metric_value(_round_score(high), unit)}]"
 
@@ -80,7 +80,7 @@ OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH = 66, 24
 """Width of all columns but the first, and minimum width of the first column, in cells."""
 NOTES = (
     "Excluded: 'unsure', adjudications, and retracted or stale reviews.",
-    "[ ]: 95 % confidence interval (bootstrap). ·: n/a. alpha: Krippendorff's.",
+    "[ ]: 95 % confidence interval (bootstrap). –: n/a. alpha: Krippendorff's.",
 )
 
 

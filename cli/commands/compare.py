@@ -14,7 +14,7 @@ from fcreview.cli.options import JsonOption, WhereOption, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import format_count, format_rate
+from fcreview.model.wording import NO_VALUE, format_count, format_rate
 from fcreview.stats.intervals import CONFIDENCE_LEVEL
 from fcreview.stats.run_comparison import (
     INTERVAL_DESCRIPTION,
@@ -74,8 +74,8 @@ class ComparisonSide:
         }
 
 
-VERDICT_MARKS = {True: "✓", False: "✗", None: "·"}
-ASCII_VERDICT_MARKS = {True: "P", False: "F", None: "."}
+VERDICT_MARKS = {True: "✓", False: "✗", None: NO_VALUE}
+ASCII_VERDICT_MARKS = {True: "P", False: "F", None: "-"}
 """Marks for terminals without Unicode."""
 MAX_END_RUNS = 20
 """Number of best runs, and number of weakest runs, whose marks a large matrix prints. A matrix with up to three times
@@ -297,7 +297,8 @@ def print_pair_text(sides: tuple[ComparisonSide, ComparisonSide], comparison: Ru
 def _build_group_row(group: ComparisonGroup, comparable: bool) -> list[str]:
     counts = group.counts
     rates = [
-        format_rate(counts.both_pass + only, counts.n) if comparable else "·" for only in (counts.only_a, counts.only_b)
+        format_rate(counts.both_pass + only, counts.n) if comparable else NO_VALUE
+        for only in (counts.only_a, counts.only_b)
     ]
     numbers = [counts.both_pass, counts.both_fail, counts.only_a, counts.only_b]
     return [
@@ -305,8 +306,8 @@ def _build_group_row(group: ComparisonGroup, comparable: bool) -> list[str]:
         f"{counts.n:,}",
         *rates,
         *(f"{number:,}" for number in numbers),
-        format_difference(group) if comparable else "·",
-        format_p_value(group.difference.p) if comparable else "·",
+        format_difference(group) if comparable else NO_VALUE,
+        format_p_value(group.difference.p) if comparable else NO_VALUE,
     ]
 
 

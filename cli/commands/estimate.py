@@ -13,7 +13,7 @@ from fcreview.cli.options import JsonOption, RunOption, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_message
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.metric import Metric, RunItems, ScoredItem
-from fcreview.model.wording import format_count, format_metric_value
+from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -242,21 +242,21 @@ def format_missing_interval_reasons(estimates: Sequence[MetricEstimate], sample:
 
 
 def format_estimate(one: MetricEstimate) -> tuple[str, str]:
-    """Format the estimated value and its interval: (`74.9 %`, `[69.8, 79.6]`), or `·` for what there is not.
+    """Format the estimated value and its interval: (`74.9 %`, `[69.8, 79.6]`), or `–` for an unknown value.
 
     If too many items are undecided, the estimated value is a range.
     """
     if one.is_bounds_headline:
-        return format_bounds(one), "·"
+        return format_bounds(one), NO_VALUE
     if one.low is None or one.high is None:
-        return "·", "·"
+        return NO_VALUE, NO_VALUE
     low, high = (format_metric_value(each, one.unit, one.digits).removesuffix(" %") for each in (one.low, one.high))
     return format_metric_value(one.estimated, one.unit, one.digits), f"[{low}, {high}]"
 
 
 def format_bounds(one: MetricEstimate) -> str:
-    """Format the range from all undecided items failing to all passing: `71.8 to 79.0 %`; `·` without one."""
+    """Format the range from all undecided items failing to all passing: `71.8 to 79.0 %`; `–` without one."""
     if one.bounds is None:
-        return "·"
+        return NO_VALUE
     low, high = (format_metric_value(each, one.unit, one.digits) for each in one.bounds)
     return f"{low.removesuffix(' %')} to {high}"

@@ -13,7 +13,6 @@ from hashlib import sha256
 from html import escape
 
 from fcreview.exporters.report.sections import (
-    UNKNOWN,
     Bar,
     Card,
     Paragraph,
@@ -24,6 +23,7 @@ from fcreview.exporters.report.sections import (
     Whisker,
 )
 from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import NO_VALUE
 
 HEAT_COLORS = (
     "#c44d45", "#ab6036", "#936d2f", "#807428", "#707826", "#607c27", "#4f8028", "#3d842a", "#2a842a", "#2a843d",
@@ -252,13 +252,13 @@ def _render_table(block: Table, paper_rows: int) -> Iterator[str]:
 
 
 def _render_cells(block: Table, row: TableRow) -> Iterator[str]:
-    for at, cell in enumerate(row.shown_cells):
+    for at, cell in enumerate(row.cells):
         if at == 0 and at not in block.right:
             indent = f' class="l{min(row.level, MAX_INDENT)}"' if row.level else ""
             yield f"<td{indent}>{_escape_text(cell)}</td>"
         else:
             text = _format_number(cell) if at in block.right else _escape_text(cell)
-            if block.heat_from and at >= block.heat_from and cell != UNKNOWN:
+            if block.heat_from and at >= block.heat_from and cell != NO_VALUE:
                 text = f'<span class="chip h{min(max(int(float(cell) / 10), 0), 10)}">{text}</span>'
             head = _escape_text(block.heads[at]).replace("_", "_&#8203;")  # a name breaks after an underscore
             yield f'<td{_cell_class(block, at)} data-head="{head}">{text}</td>'

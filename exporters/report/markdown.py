@@ -82,7 +82,7 @@ def _render_table(block: Table) -> Iterator[str]:
     yield _format_row([_format_cell(head) for head in block.heads])
     yield _format_row(["--:" if at in block.right else "---" for at in range(len(block.heads))])
     for row in block.rows:
-        first, *others = map(_format_cell, row.shown_cells)
+        first, *others = map(_format_cell, row.cells)
         yield _format_row([INDENT * row.level + first, *others])
 
 

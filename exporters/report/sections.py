@@ -12,11 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, format_share, group_clusters, summarize_group
-from fcreview.model.wording import (
-    NO_VALUE,
-    format_count,
-    format_verdict,
-)
+from fcreview.model.wording import format_count, format_verdict
 from fcreview.stats.agreement_ratings import BLIND_STATUS_LABELS, BlindStatus, format_coefficient_name
 from fcreview.stats.agreement_ratings import format_value_and_interval as agreement_value_of
 from fcreview.stats.calibration_pairs import (
@@ -35,10 +31,6 @@ if TYPE_CHECKING:
     from fcreview.golden_audit.score import Suspect
     from fcreview.stats.agreement_ratings import AgreementCoefficient
     from fcreview.stats.calibration_pairs import Calibration, CalibrationScope, ErrorGroup, MeasureName
-
-
-UNKNOWN = "–"
-"""Text for a value that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +61,6 @@ class TableRow:
     level: int = 0
     """Indentation of the first cell."""
     graphic: Bar | Whisker | None = None
-
-    @property
-    def shown_cells(self) -> list[str]:
-        """The cells, with a dash for each value that is not known."""
-        return [UNKNOWN if cell in ("·", NO_VALUE) else cell for cell in self.cells]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from fcreview.exporters.report.sections import (
     NO_ERROR_TYPE,
-    UNKNOWN,
     Bar,
     Card,
     DatasetFailures,
@@ -21,6 +20,7 @@ from fcreview.exporters.report.sections import (
 )
 from fcreview.matching.clusters import BY_ERROR_TYPE, group_clusters
 from fcreview.model.wording import (
+    NO_VALUE,
     describe_error_type,
     format_corrected_rate,
     format_count,
@@ -106,7 +106,7 @@ def _best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
     best = max((run for run in runs if (run.kind, run.items) == (kind, items)), key=lambda run: run.share)
     source = "official" if best.official[1] or best.stated[1] else "recomputed"
     label = f"Best of {sizes[kind, items]:,} runs, {source}" if sizes[kind, items] > 1 else f"Pass rate, {source}"
-    rate = f"{100 * best.share:.1f} %" if best.share >= 0 else UNKNOWN
+    rate = f"{100 * best.share:.1f} %" if best.share >= 0 else NO_VALUE
     known = (best.official if best.official[1] else best.rule)[1]
     part = f"{known:,} of " if 0 < known < items else ""
     note = " · ".join((best.name, kind, f"{part}{format_count(items, 'item')}"))
@@ -117,7 +117,7 @@ def _best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
 def _headline_estimate(run: RunPassCounts) -> tuple[str, str]:
     estimate = run.estimate
     if estimate is None:
-        return UNKNOWN, "no reviewed random sample"
+        return NO_VALUE, "no reviewed random sample"
     sampled = format_count(run.n_sampled, "sampled item")
     if estimate.is_bounds_headline:
         undecided = format_count(estimate.n_undecided, "undecided item")
@@ -129,7 +129,7 @@ def _headline_estimate(run: RunPassCounts) -> tuple[str, str]:
 def format_pass_rate_estimate(estimate: PassRateEstimate | None) -> str:
     """Format `75.3 % [72.9, 77.7]`, or a range if too many sampled items are undecided."""
     if estimate is None:
-        return UNKNOWN
+        return NO_VALUE
     if estimate.is_bounds_headline and estimate.bounds is not None:
         low, high = estimate.bounds
         return f"{100 * low:.1f} to {100 * high:.1f} %"
@@ -157,13 +157,13 @@ def category_section(runs: Sequence[RunPassCounts]) -> Section:
 
 def _overall(run: RunPassCounts) -> str:
     known = (run.official if run.official[1] else run.rule)[1]
-    text = f"{100 * run.share:.1f}" if run.share >= 0 else UNKNOWN
+    text = f"{100 * run.share:.1f}" if run.share >= 0 else NO_VALUE
     return f"{text} of {known:,}" if 0 < known < run.items else text
 
 
 def _category_cells(run: RunPassCounts, names: Sequence[str]) -> list[str]:
     shares = (run.categories.get(name, (0, None))[1] for name in names)
-    return [UNKNOWN if share is None else f"{100 * share:.1f}" for share in shares]
+    return [NO_VALUE if share is None else f"{100 * share:.1f}" for share in shares]
 
 
 def reasons_section(parts: Sequence[DatasetFailures]) -> Section:
@@ -219,11 +219,11 @@ def _score_row(run: RunPassCounts, *, has_estimates: bool) -> TableRow:
         run.name,
         f"{run.items:,}",
         format_official_rate(*run.official, run.items, stated_pass=passed, stated_of=of),
-        format_recomputed_rate(*run.rule, run.items, UNKNOWN),
+        format_recomputed_rate(*run.rule, run.items, NO_VALUE),
         format_corrected_rate(*run.corrected, run.items, run.disputed),
     ]
     if has_estimates:
-        needed = UNKNOWN if estimate is None or estimate.needed is None else f"{estimate.needed:,}"
+        needed = NO_VALUE if estimate is None or estimate.needed is None else f"{estimate.needed:,}"
         cells += [format_pass_rate_estimate(estimate), needed]
     if estimate is None:
         return TableRow(cells)

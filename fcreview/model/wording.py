@@ -171,9 +171,9 @@ def describe_error_type(error_type: str) -> str:
 
 
 def format_metric_value(value: float | None, unit: MetricUnit, digits: int = 1) -> str:
-    """Format a value with its unit: `57.1 %`, `12`, `0.734`, `0.02 s`, `6.56 $`; `·` for None."""
+    """Format a value with its unit: `57.1 %`, `12`, `0.734`, `0.02 s`, `6.56 $`; `–` for None."""
     if value is None:
-        return "·"
+        return NO_VALUE
     if unit == "share":
         return f"{100 * value:.{digits}f} %"
     if unit == "percent":
@@ -213,7 +213,8 @@ def read_header_accuracy(header: Any, n_items: int, passed: int) -> HeaderAccura
     return HeaderAccuracy(correct, total) if 0 < correct < total and n_items <= total - correct else None
 
 
-NO_VALUE = "-"
+NO_VALUE = "–"
+"""Text for an unknown value."""
 NO_DATASET_MESSAGE = "no dataset, so questions and golden answers are missing. Pass --data DIR."
 
 
@@ -233,7 +234,7 @@ def format_dataset_name(benchmark: str, generation: str, language: str) -> str:
 
 
 def format_rate(passed: int, known: int) -> str:
-    """Format the share of passes among `known` verdicts: `71.3 %`, or `-` without verdicts."""
+    """Format the share of passes among `known` verdicts: `71.3 %`, or `–` without verdicts."""
     return f"{100 * passed / known:.1f} %" if known else NO_VALUE
 
 
@@ -249,8 +250,8 @@ def format_corrected_rate(passed: int, known: int, n_items: int, disputed: int) 
     return f"{rate} · {format_count(disputed, 'open disagreement')}" if disputed else rate
 
 
-def format_recomputed_rate(passed: int, known: int, n_items: int, unknown: str = "·") -> str:
-    """Format the rate of recomputed verdicts, or only their number if some items have none: `· (61 of 1,000)`.
+def format_recomputed_rate(passed: int, known: int, n_items: int, unknown: str = NO_VALUE) -> str:
+    """Format the rate of recomputed verdicts, or only their number if some items have none: `– (61 of 1,000)`.
 
     A rate over part of the items would mislead: without a dataset, only failed items can be recomputed.
     """
@@ -268,7 +269,7 @@ def format_official_rate(passed: int, known: int, n_items: int, *, stated_pass: 
 
 
 def format_verdict(value: Any, criterion: str = CORRECT) -> str:
-    """Format a verdict: `pass`, `fail`, `yes`, `no`, a number, a word or labels; `-` for None. Sanitized."""
+    """Format a verdict: `pass`, `fail`, `yes`, `no`, a number, a word or labels; `–` for None. Sanitized."""
     if value is None:
         return NO_VALUE
     if isinstance(value, bool):

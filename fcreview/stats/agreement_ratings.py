@@ -17,7 +17,7 @@ from fcreview.model.metric import MetricUnit
 from fcreview.model.review import CORRECT, Fault, ItemKey, Opinion
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import DISPUTED, PASS_FAIL_CRITERIA, SCALES, SCORING_ORDER, agreed_verdict, decides
-from fcreview.model.wording import format_metric_value, format_verdict
+from fcreview.model.wording import NO_VALUE, format_metric_value, format_verdict
 
 FAULT_UNRESOLVED = "all pass; fault unresolved"
 
@@ -264,7 +264,7 @@ def format_value_and_interval(coefficient: AgreementCoefficient) -> list[str]:
         format_metric_value(None if each is None else round(each, 3) + 0.0, unit)  # Adding 0.0 turns -0.0 into 0.0.
         for each in (coefficient.value, coefficient.low, coefficient.high)
     )
-    return [value, "·" if coefficient.low is None else f"[{low}, {high}]"]
+    return [value, NO_VALUE if coefficient.low is None else f"[{low}, {high}]"]
 
 
 def group_key(coefficient: AgreementCoefficient) -> tuple[str | None, str | None, str]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from fcreview.model.metric import MetricUnit
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import format_count, format_metric_value, format_verdict, source_label
+from fcreview.model.wording import NO_VALUE, format_count, format_metric_value, format_verdict, source_label
 from fcreview.stats.agreement_ratings import infer_measurement_level, to_label_key
 
 CalibrationScope = Literal["overall", "benchmark", "category", "tier", "error", "function"]
@@ -172,7 +172,7 @@ BY_HAND = (
 )
 NOTES = (
     "Positive means pass, or yes. 'unsure', disputed and stale reviews are excluded.",
-    "[ ]: 95 % interval (Wilson for shares, bootstrap for F1 and kappa). ·: n/a.",
+    "[ ]: 95 % interval (Wilson for shares, bootstrap for F1 and kappa). –: n/a.",
 )
 NO_PAIRS_MESSAGE = "nothing to compare: no item has both an automatic and a human verdict"
 
@@ -206,7 +206,7 @@ def format_error(group: ErrorGroup) -> str:
 def format_measure(measure: CalibrationMeasure | None) -> list[str]:
     """Return the table cells of the value and its interval: `91.2 %`, `[85.0, 95.1]`."""
     if measure is None or measure.value is None:
-        return ["·", ""]
+        return [NO_VALUE, ""]
     unit: MetricUnit = "score" if measure.metric in ("kappa", "f1") else "share"
     value, low, high = (
         format_metric_value(None if each is None else round(each, 6) + 0.0, unit)  # Adding 0.0 turns -0.0 into 0.0.

@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import sqrt
 from typing import Literal, NamedTuple
 
-from fcreview.model.wording import format_count
+from fcreview.model.wording import NO_VALUE, format_count
 from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE
 
 VerdictSource = Literal["official", "rule", "effective"]
@@ -366,14 +366,14 @@ TEST_DESCRIPTION = "McNemar's exact test, two-sided"
 
 
 def format_points(value: float | None) -> str:
-    """Format a difference of shares in percentage points: `+2.5`, or `·` for None."""
-    return "·" if value is None else f"{100 * value + 0.0:+.1f}"
+    """Format a difference of shares in percentage points: `+2.5`, or `–` for None."""
+    return NO_VALUE if value is None else f"{100 * value + 0.0:+.1f}"
 
 
 def format_p_value(p: float | None) -> str:
-    """Format a p-value: `0.031`, `<0.001`, or `·` for None."""
+    """Format a p-value: `0.031`, `<0.001`, or `–` for None."""
     if p is None:
-        return "·"
+        return NO_VALUE
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 

@@ -34,4 +34,4 @@ def test_elsewhere_the_items_do(header: Any, items: int, passed: int) -> None:
 def test_a_rate_over_items_comes_before_what_is_stated() -> None:
     assert format_official_rate(3, 4, 4, stated_pass=344, stated_of=400) == "75.0 %"
     assert format_official_rate(0, 0, 4, stated_pass=344, stated_of=400) == "86.0 % stated"
-    assert format_official_rate(0, 0, 4) == "-"
+    assert format_official_rate(0, 0, 4) == "–"

@@ -19,7 +19,16 @@ from fcreview.stats.run_comparison import (
 from fcreview.store.rows import QueueRow
 from fcreview.tui.queue.difference import difference_line, fit_difference
 from fcreview.tui.text.graphics import interval_bar, verdict_badge
-from fcreview.tui.text.lines import Line, StyledText, TextColumn, line_width, make_line, table_lines, truncate_middle
+from fcreview.tui.text.lines import (
+    Line,
+    StyledText,
+    TextColumn,
+    line_width,
+    make_line,
+    replace_missing,
+    table_lines,
+    truncate_middle,
+)
 from fcreview.tui.text.theme import symbols
 
 SOURCE_NAMES: dict[VerdictSource, str] = {"official": "official", "rule": "recomputed", "effective": "effective"}
@@ -50,7 +59,7 @@ def comparison_facts(comparison: RunComparison) -> str:
     counts = overall.counts
     parts = [
         _item_count(overall) + (" items" if counts.n != 1 else " item"),
-        f"McNemar p {_or_dash(format_p_value(overall.difference.p))}",
+        f"McNemar p {replace_missing(format_p_value(overall.difference.p))}",
         f"only A {counts.only_a:,}, only B {counts.only_b:,}",
         f"both pass {counts.both_pass:,}, both fail {counts.both_fail:,}",
     ]
@@ -97,7 +106,7 @@ def _rate_cells(group: ComparisonGroup, *, is_comparable: bool) -> list[StyledTe
     if not is_comparable:
         return [*cells, none, none, none]
     rates = [(f"{100 * rate:.1f}", "") if rate is not None else none for rate in (counts.rate_a, counts.rate_b)]
-    return [*cells, *rates, (format_difference(group), "strong")]
+    return [*cells, *rates, (replace_missing(format_difference(group)), "strong")]
 
 
 def _item_count(group: ComparisonGroup) -> str:
@@ -113,12 +122,8 @@ def _count_cells(group: ComparisonGroup, names: Sequence[str], *, is_comparable:
         "only A": counts.only_a,
         "only B": counts.only_b,
     }
-    p = _or_dash(format_p_value(group.difference.p)) if is_comparable else symbols().none
+    p = replace_missing(format_p_value(group.difference.p)) if is_comparable else symbols().none
     return [(f"{numbers[name]:,}", "") if name in numbers else (p, "dim") for name in names]
-
-
-def _or_dash(text: str) -> str:
-    return symbols().none if text == "·" else text
 
 
 def _whiskers(groups: Sequence[ComparisonGroup], comparable: Sequence[bool], cells: int) -> tuple[Line, list[Line]]:

@@ -32,7 +32,15 @@ from fcreview.stats.calibration_pairs import (
 )
 from fcreview.stats.intervals import wilson_interval
 from fcreview.tui.text.graphics import interval_bar
-from fcreview.tui.text.lines import ChoiceTable, Line, StyledText, TextColumn, line_width, truncate_middle
+from fcreview.tui.text.lines import (
+    ChoiceTable,
+    Line,
+    StyledText,
+    TextColumn,
+    line_width,
+    replace_missing,
+    truncate_middle,
+)
 from fcreview.tui.text.theme import symbols
 
 if TYPE_CHECKING:
@@ -40,8 +48,6 @@ if TYPE_CHECKING:
     from fcreview.stats.calibration_pairs import Calibration, ErrorGroup, MeasureName
 
 
-MISSING = "·"
-"""Placeholder for a missing value in the texts of `fcreview.stats`."""
 EMPTY_CELL: StyledText = ("", "")
 Interval = tuple[float, float, float]
 """(lower end, value, upper end)."""
@@ -84,11 +90,6 @@ class FigureTable(ChoiceTable[tuple[int, ...]]):
 
 def make_interval(low: float | None, value: float | None, high: float | None) -> Interval | None:
     return (low, value, high) if low is not None and value is not None and high is not None else None
-
-
-def replace_missing(text: str) -> str:
-    """Replace the placeholder of a missing value by the active symbol set's placeholder."""
-    return symbols().none if text == MISSING else text
 
 
 BLINDNESS_LABELS: dict[BlindStatus, str] = {

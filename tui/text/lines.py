@@ -256,9 +256,14 @@ def center_text(text: str, cells: int) -> str:
     return " " * left + pad(text, cells - left)
 
 
+def replace_missing(text: str) -> str:
+    """Replace the sign of an unknown value by that of the active symbol set."""
+    return symbols().none if text == wording.NO_VALUE else text
+
+
 def format_pass_rate(passes: int, known: int, items: int) -> str:
     """Format a pass rate: `71.3 %`, `71.3 % of 998` if not all items have a verdict, a dash if no item has one."""
-    return wording.format_rate_of_known(passes, known, items) if known or symbols().rule == wording.NO_VALUE else "–"
+    return wording.format_rate_of_known(passes, known, items) if known else symbols().none
 
 
 def format_recomputed_pass_rate(passes: int, known: int, items: int) -> str:

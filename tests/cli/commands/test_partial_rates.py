@@ -25,13 +25,13 @@ def bare(samples: Path, tmp_path: Path) -> Path:
 def test_words() -> None:
     assert (format_recomputed_rate(3, 4, 4), format_recomputed_rate(0, 61, 1000), format_recomputed_rate(0, 0, 9)) == (
         "75.0 %",
-        "· (61 of 1,000)",
-        "-",
+        "– (61 of 1,000)",
+        "–",
     )
     assert (format_rate_of_known(3, 4, 4), format_rate_of_known(3, 4, 1000), format_rate_of_known(0, 0, 9)) == (
         "75.0 %",
         "75.0 % of 4",
-        "-",
+        "–",
     )
 
 
@@ -40,7 +40,7 @@ def test_runs_without_a_dataset_say_so_and_show_no_rate(cli: Cli, bare: Path) ->
     rows = [json.loads(line) for line in cli("runs", bare, "--json").out.splitlines()]
     assert all(0 < row["rule_known"] < row["n_items"] for row in rows)
     for row, line in zip(rows, done.out.splitlines()[1:], strict=False):
-        assert f"· ({row['rule_known']} of {row['n_items']})" in line
+        assert f"– ({row['rule_known']} of {row['n_items']})" in line
     assert NO_DATASET_MESSAGE in done.err
 
 
@@ -52,7 +52,7 @@ def test_a_figure_recomputed_of_a_part_is_not_set_beside_a_whole_one(cli: Cli, b
     partial = {each["name"] for each in figures if each["of"] and each["n"]["rule"] < each["of"]}
     assert "overall" in partial
     lines = {line.split("  ")[0].strip() or line.strip().split("  ")[0]: line for line in done.out.splitlines()}
-    assert "·" in lines["overall"] and "(recomputed " in lines["overall"]
+    assert "–" in lines["overall"] and "(recomputed " in lines["overall"]
 
 
 def test_with_its_dataset_a_run_has_nothing_to_say(cli: Cli, samples: Path, tmp_path: Path) -> None:

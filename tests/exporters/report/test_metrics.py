@@ -25,7 +25,7 @@ def test_a_table_has_the_three_sources_and_over_how_many() -> None:
 
 def test_what_is_recomputed_of_a_part_has_no_number() -> None:
     row = figure_table("accuracy", collect_metric_rows(figures)[:2], {}).rows[1]
-    assert row.shown_cells == ["live", "70.0 %", "–", "75.0 %", "100 items (recomputed 90); a note"]
+    assert row.cells == ["live", "70.0 %", "–", "75.0 %", "100 items (recomputed 90); a note"]
     assert row.level == 1
 
 

@@ -39,17 +39,17 @@ def test_each_dataset_has_a_table_of_scores_with_the_best_run_first() -> None:
 
 def test_a_partial_rate_names_its_denominator() -> None:
     maple, (oak, elm) = tables(score_section(RUNS))[0].rows[0], tables(score_section(RUNS))[1].rows
-    assert maple.shown_cells[2:] == ["70.0 %", "– (90 of 100)", "75.0 % of 60"]
-    assert oak.shown_cells[2:] == ["–", "– (4 of 10)", "20.0 %"]
-    assert elm.shown_cells[2:] == ["86.0 % stated", "–", "–"]
+    assert maple.cells[2:] == ["70.0 %", "– (90 of 100)", "75.0 % of 60"]
+    assert oak.cells[2:] == ["–", "– (4 of 10)", "20.0 %"]
+    assert elm.cells[2:] == ["86.0 % stated", "–", "–"]
 
 
 def test_an_estimate_has_its_interval_a_whisker_and_the_labels_needed() -> None:
     found = tables(score_section([RUNS[0], SAMPLED]))[0]
     assert list(found.heads[5:]) == ["estimated, 95 % CI", "labels for ±2"]
-    assert found.rows[0].shown_cells[4:] == ["75.0 % of 60 · 2 open disagreements", "75.3 % [72.9, 77.7]", "64"]
+    assert found.rows[0].cells[4:] == ["75.0 % of 60 · 2 open disagreements", "75.3 % [72.9, 77.7]", "64"]
     assert found.rows[0].graphic == Whisker(0.729, 0.753, 0.777, 0.7)
-    assert (found.rows[1].shown_cells[5:], found.rows[1].graphic) == (["–", "–"], None)
+    assert (found.rows[1].cells[5:], found.rows[1].graphic) == (["–", "–"], None)
 
 
 def test_the_best_run_is_chosen_among_runs_of_equal_size() -> None:
@@ -70,7 +70,7 @@ def test_rates_by_category_are_unknown_where_verdicts_are_missing() -> None:
     run = replace(RUNS[0], categories={"simple": (60, 0.8), "live": (40, None)})
     (found,) = tables(category_section([run]))
     assert list(found.heads) == ["bfcl V1 en", "items", "overall", "simple", "live"]
-    assert found.rows[0].shown_cells == ["birch", "100", "50.0", "80.0", "–"]
+    assert found.rows[0].cells == ["birch", "100", "50.0", "80.0", "–"]
 
 
 def test_reasons_are_sentences_with_codes_and_scaled_to_the_largest() -> None:

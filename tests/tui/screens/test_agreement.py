@@ -31,7 +31,7 @@ async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> Non
         assert isinstance(person.app.screen, AgreementScreen)
         assert f"agreement overall · {len(wanted)} figures" in lines[0]
         for each in wanted:
-            value, interval = ("–" if cell == "·" else cell for cell in format_value_and_interval(each))
+            value, interval = format_value_and_interval(each)
             said = [
                 line for line in lines if format_coefficient_name(each) in line and f" {value}  {interval} " in line
             ]

@@ -80,7 +80,7 @@ OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH = 66, 24
 """Width of all columns but the first, and minimum width of the first column, in cells."""
 NOTES = (
     "Excluded: 'unsure', adjudications, and retracted or stale reviews.",
-    "[ ]: 95 % confidence interval (bootstrap). –: n/a. alpha: Krippendorff's.",
+    "[ ]: 95 % confidence interval (bootstrap). –: n/a.",
 )
 
 
@@ -223,7 +223,7 @@ def print_pairs(coefficients: Sequence[AgreementCoefficient], scope: AgreementSc
                     f"{each.n_units:,}",
                 ]
             )
-    heads = ["annotators", "percent", "[95 %]", COEFFICIENT_LABELS["cohen"], "[95 %]", "units"]
+    heads = ["annotators", COEFFICIENT_LABELS["percent"], "[95 %]", COEFFICIENT_LABELS["cohen"], "[95 %]", "units"]
     if rows:
         _print_table("pairs" if scope == "overall" else f"pairs {SCOPE_HEADINGS[scope]}", scope, heads, rows, (1, 3, 5))
 

@@ -238,8 +238,12 @@ BLIND_STATUS_LABELS: dict[BlindStatus, str] = {
     "all": "all reviews, blind or not",
 }
 COEFFICIENT_LABELS: dict[CoefficientName, str] = {
-    "percent": "percent", "fleiss": "Fleiss' kappa", "alpha": "alpha", "ac1": "Gwet's AC1", "cohen": "Cohen's kappa"
-}  # fmt: skip
+    "percent": "% agreement",
+    "fleiss": "Fleiss' kappa",
+    "alpha": "Krippendorff's alpha",
+    "ac1": "Gwet's AC1",
+    "cohen": "Cohen's kappa",
+}
 
 
 def format_group_cells(table: Iterable[AgreementCoefficient], coefficient: AgreementCoefficient) -> list[str]:
@@ -264,7 +268,8 @@ def format_value_and_interval(coefficient: AgreementCoefficient) -> list[str]:
         format_metric_value(None if each is None else round(each, 3) + 0.0, unit)  # Adding 0.0 turns -0.0 into 0.0.
         for each in (coefficient.value, coefficient.low, coefficient.high)
     )
-    return [value, NO_VALUE if coefficient.low is None else f"[{low}, {high}]"]
+    interval = f"[{low.removesuffix(' %')}, {high.removesuffix(' %')}]"
+    return [value, NO_VALUE if coefficient.low is None else interval]
 
 
 def group_key(coefficient: AgreementCoefficient) -> tuple[str | None, str | None, str]:

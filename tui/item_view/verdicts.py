@@ -247,6 +247,7 @@ def _review_texts(opinion: Opinion) -> list[str]:
     parts += [f"fault: {opinion.fault}"] if opinion.fault else []
     parts += [f"override: {sanitize(opinion.reason)}"] if opinion.reason else []
     parts += ["tags: " + sanitize(", ".join(opinion.tags))] if opinion.tags else []
+    parts += ["in bulk: not counted in agreement, calibration and estimates"] if opinion.bulk else []
     return parts
 
 

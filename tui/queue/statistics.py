@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import format_metric_value, format_verdict
+from fcreview.model.wording import format_count, format_metric_value, format_verdict
 from fcreview.stats.agreement_ratings import (
     BlindStatus,
     format_coefficient_name,
@@ -44,8 +44,14 @@ from fcreview.tui.text.lines import (
 from fcreview.tui.text.theme import symbols
 
 if TYPE_CHECKING:
-    from fcreview.stats.agreement_ratings import AgreementCoefficient
-    from fcreview.stats.calibration_pairs import Calibration, ErrorGroup, MeasureName
+    from fcreview.stats.agreement_ratings import AgreementCoefficient, CoefficientName
+    from fcreview.stats.calibration_pairs import (
+        Calibration,
+        ConfusionCell,
+        ErrorGroup,
+        MeasureName,
+        SelectionMethod,
+    )
 
 
 EMPTY_CELL: StyledText = ("", "")
@@ -61,10 +67,16 @@ class FigureRow:
     items: tuple[int, ...]
     """Numbers of the items that open when the row is chosen. Empty if the row opens nothing."""
     interval: Interval | None = None
+    explanation: str = ""
+    """The figure in plain words."""
+    group: int = 0
+    """Index of the group that the row belongs to."""
+    cell: ConfusionCell | None = None
+    """Cell of a confusion matrix that the row shows."""
 
 
-WHISKER_CELLS = 30
-"""Width of the line with an interval, in cells."""
+WHISKER_CELLS = (12, 60)
+"""Smallest and largest width of the line with an interval, in cells."""
 
 
 @dataclass(slots=True)
@@ -76,14 +88,15 @@ class FigureTable(ChoiceTable[tuple[int, ...]]):
     def lines(self, cells: int) -> tuple[Line, list[Line]]:
         heading, lines = ChoiceTable.lines(self, cells)
         used = max(map(line_width, (heading, *lines))) + 2
-        if not any(self.intervals) or used + WHISKER_CELLS + 1 > cells:
+        width = min(cells - used - 1, WHISKER_CELLS[1])
+        if not any(self.intervals) or width < WHISKER_CELLS[0]:
             return heading, lines
         lowest = min(0.0, *(each[0] for each in self.intervals if each))
         scale = f"{lowest:.1f}".rstrip("0").rstrip(".")
-        titles: Line = ((" " * (used - line_width(heading)) + scale + "1".rjust(WHISKER_CELLS - len(scale)), "dim"),)
+        titles: Line = ((" " * (used - line_width(heading)) + scale + "1".rjust(width - len(scale)), "dim"),)
         drawn: list[Line] = []
         for line, interval in zip(lines, self.intervals, strict=True):
-            bar = interval_bar(*interval, (lowest, 1.0), WHISKER_CELLS) if interval else ()
+            bar = interval_bar(*interval, (lowest, 1.0), width) if interval else ()
             drawn.append((*line, (" " * (used - line_width(line) - 1), ""), *bar))
         return (*heading, *titles), drawn
 
@@ -98,8 +111,18 @@ BLINDNESS_LABELS: dict[BlindStatus, str] = {
     "unknown": "not known whether blind",
     "all": "all",
 }
-LABELS_MIN_CELLS = 70
+LABELS_MIN_CELLS = 100
 """Smallest width of the table, in cells, at which the number of labels is shown."""
+
+
+CHANCE = "0 is chance, 1 is full agreement"
+COEFFICIENT_MEANINGS: dict[CoefficientName, str] = {
+    "percent": "share of equal pairs of labels on a unit, averaged over units",
+    "fleiss": f"agreement beyond chance, of units with the most common number of labels: {CHANCE}",
+    "alpha": f"agreement beyond chance, of all units with two labels or more: {CHANCE}",
+    "ac1": f"agreement beyond chance, also where nearly all items pass: {CHANCE}",
+    "cohen": f"agreement of two annotators beyond chance: {CHANCE}",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,24 +152,32 @@ def agreement_rows(figures: Sequence[AgreementCell], cells: int) -> list[FigureR
     separator = f" {symbols().separator} "
     rows: list[FigureRow] = []
     coefficients = [each.coefficient for each in figures]
-    for (given, _), group in groupby(figures, lambda each: (each.coefficient.given, group_key(each.coefficient))):
-        members = list(group)
+    for at, members in enumerate(agreement_groups(figures)):
+        given = members[0].coefficient.given
         names = [BLINDNESS_LABELS[given], *format_group_cells(coefficients, members[0].coefficient)]
         annotators = max((each.coefficient.annotators for each in members), key=len)
         heading = [(separator.join(names), "strong"), *[EMPTY_CELL] * (len(agreement_columns(cells)) - 1)]
-        rows.append(FigureRow(heading, members[0].items))
+        counts = f"{format_count(len(members[0].items), 'item')} with labels of at least two annotators"
+        rows.append(FigureRow(heading, members[0].items, explanation=counts, group=at))
         for each in members:
             figure = each.coefficient
             interval = make_interval(figure.low, figure.value, figure.high)
-            rows.append(FigureRow(_coefficient_cells(figure, annotators, cells), each.items, interval))
+            texts, meaning = _coefficient_cells(figure, annotators, cells), COEFFICIENT_MEANINGS[figure.metric]
+            rows.append(FigureRow(texts, each.items, interval, meaning, at))
     return rows
+
+
+def agreement_groups(figures: Iterable[AgreementCell]) -> list[list[AgreementCell]]:
+    """Return the figures of each combination of blind or open review, part of the items, and criterion."""
+    groups = groupby(figures, lambda each: (each.coefficient.given, group_key(each.coefficient)))
+    return [list(members) for _, members in groups]
 
 
 def _coefficient_cells(
     coefficient: AgreementCoefficient, group_annotators: tuple[str, ...], cells: int
 ) -> list[StyledText]:
     names_annotators = coefficient.metric == "cohen" or coefficient.annotators != group_annotators
-    prefix = f"    {sanitize(', '.join(coefficient.annotators))}: " if names_annotators else "  "
+    prefix = f"  {sanitize(', '.join(coefficient.annotators))}: " if names_annotators else "  "
     value, interval = map(replace_missing, format_value_and_interval(coefficient))
     row: list[StyledText] = [
         (prefix + format_coefficient_name(coefficient), ""),
@@ -195,7 +226,14 @@ def calibration_groups(pairs: Iterable[VerdictPair], scope: CalibrationScope) ->
 
 def calibration_rows(groups: Sequence[CalibrationGroup]) -> list[FigureRow]:
     """Return the rows of each group: a row that opens all its items, its confusion matrix, and its measures."""
-    return [row for group in groups for row in _group_rows(group)]
+    return [replace(row, group=at) for at, group in enumerate(groups) for row in _group_rows(group)]
+
+
+SELECTIONS: dict[SelectionMethod, str] = {
+    "random": "all items are from a random sample",
+    "by hand": "items chosen by hand: the measures describe these items only",
+    "both": "some items are from a random sample, the others were chosen by hand",
+}
 
 
 def _group_rows(group: CalibrationGroup) -> Iterator[FigureRow]:
@@ -203,16 +241,45 @@ def _group_rows(group: CalibrationGroup) -> Iterator[FigureRow]:
     names = [] if calibration.name is None else [sanitize(calibration.name)]
     names += [*format_source_and_criterion(calibration), format_selection_method(calibration)]
     heading = f" {symbols().separator} ".join(names)
-    yield _figure_row(heading, _unique_items(group.pairs), n=calibration.n, style="strong")
+    row = _figure_row(heading, _unique_items(group.pairs), n=calibration.n, style="strong")
+    yield replace(row, explanation=SELECTIONS[calibration.chosen])
+    source = format_source_and_criterion(calibration)[0]
     for cell in calibration.cells:
         automatic, human = (format_verdict(each, calibration.criterion) for each in (cell.automatic, cell.human))
         style = "" if automatic == human else "fail"
-        yield _figure_row(f"  automatic {automatic}, human {human}", cell.items, n=cell.n, style=style)
+        row = _figure_row(f"  automatic {automatic}, human {human}", cell.items, n=cell.n, style=style)
+        meaning = f"{source} says {automatic} and humans say {human}: {cell.n:,} of {calibration.n:,}"
+        yield replace(row, cell=cell, explanation=meaning)
     for rate in sorted(calibration.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric)):
         value, interval = map(replace_missing, format_measure(rate))
         items = _unique_items(pair for pair in group.pairs if _is_counted(pair, rate.metric))
-        row = _figure_row(f"    {MEASURE_LABELS[rate.metric]}", items, value, interval, n=rate.n)
-        yield replace(row, interval=make_interval(rate.low, rate.value, rate.high))
+        row = _figure_row(f"  {MEASURE_LABELS[rate.metric]}", items, value, interval, n=rate.n)
+        meaning = _explain_measure(calibration, rate.metric, source)
+        yield replace(row, interval=make_interval(rate.low, rate.value, rate.high), explanation=meaning)
+
+
+def _explain_measure(calibration: Calibration, measure: MeasureName, source: str) -> str:
+    """Return a measure in plain words, with its counts: `official says pass to 26 of the 27 ...`."""
+    passed, failed = (format_verdict(value, calibration.criterion) for value in (True, False))
+
+    def count(automatic: bool | None, human: bool | None) -> int:
+        return sum(
+            cell.n for cell in calibration.cells if automatic in (None, cell.automatic) and human in (None, cell.human)
+        )
+
+    if measure == "tpr":
+        total = count(None, True)
+        return f"of {total:,} where humans say {passed}, {source} says {passed} to {count(True, True):,}"
+    if measure == "tnr":
+        total = count(None, False)
+        return f"of {total:,} where humans say {failed}, {source} says {failed} to {count(False, False):,}"
+    if measure == "precision":
+        total = count(True, None)
+        return f"of {total:,} where {source} says {passed}, humans say {passed} to {count(True, True):,}"
+    if measure == "agreement":
+        equal = sum(cell.n for cell in calibration.cells if cell.automatic == cell.human)
+        return f"{source} and humans say the same to {equal:,} of {calibration.n:,}"
+    return "harmonic mean of TPR and precision" if measure == "f1" else f"agreement beyond chance: {CHANCE}"
 
 
 def _figure_row(

@@ -167,8 +167,13 @@ class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
                 yield LineBar(id="pick-heading")
                 yield TextList(id="pick-list")
                 yield from self.compose_below_list()
+            yield from self.compose_below_panel()
             yield LineBar(id="pick-title")
             yield KeyLine()
+
+    def compose_below_panel(self) -> Iterable[Widget]:
+        """Return widgets between the panel and the line with messages."""
+        return ()
 
     @property
     def table_cells(self) -> int:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from textual.binding import BindingType
+from textual.widget import Widget
 
+from fcreview.model.wording import format_count
 from fcreview.stats.agreement_ratings import (
     AGREEMENT_SCOPES,
     SCOPE_HEADINGS,
@@ -22,22 +24,27 @@ from fcreview.store.rows import View
 from fcreview.tui.actions import AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, CONVENTION_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.queue.conventions import convention_columns, convention_rows
+from fcreview.tui.queue.matrices import confusion_matrices, pair_maps
 from fcreview.tui.queue.statistics import (
     CALIBRATION_COLUMNS,
     ERROR_KIND_COLUMNS,
     AgreementCell,
     CalibrationGroup,
+    FigureRow,
     FigureTable,
     agreement_columns,
+    agreement_groups,
     agreement_rows,
     calibration_groups,
     calibration_rows,
     error_kind_rows,
     reported_scopes,
 )
-from fcreview.tui.screens.choice_list import PickerScreen
-from fcreview.tui.text.lines import ChoiceTable
+from fcreview.tui.screens.choice_list import PanelPickerScreen
+from fcreview.tui.text.lines import Line, fit_line
 from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.document_view import LineBar, LineBlock
+from fcreview.tui.widgets.panel import Panel, is_small
 
 if TYPE_CHECKING:
     from fcreview.stats.agreement_ratings import RatingGroup
@@ -46,31 +53,63 @@ if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
 
-class StatisticsScreen(PickerScreen[tuple[int, ...]], inherit_bindings=False):
-    """Table of figures that grows while the figures are computed.
+Picture = tuple[str, str, Sequence[Line]]
+"""(title, facts, lines). Without lines, there is no picture."""
+NO_PICTURE: Picture = "", "", ()
+TALL = 40
+"""Smallest height of the screen, in rows, at which the cells of a confusion matrix have three rows."""
+
+
+class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=False):
+    """Table of figures that grows while the figures are computed, with a picture of the figures below it.
 
     The result is the item numbers of the chosen figure.
     """
 
     CSS_PATH = "pick.tcss"  # Textual resolves the path from the module of the subclass
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, session: Session, view: View, name: str) -> None:
+        """Create the screen. `name`: last name of the path in the top line."""
+        super().__init__((*session.folder_names, name))
+        self._session, self._view = session, view
         self._progress = "reading reviews"
+        self._rows: Sequence[FigureRow] = ()
+
+    def compose_below_list(self) -> Iterable[Widget]:
+        yield LineBar(id="means")
+
+    def compose_below_panel(self) -> Iterable[Widget]:
+        with Panel(id="picture-panel"):
+            yield LineBlock(id="picture")
 
     async def compute_figures(self) -> None:
         """Read from the store, compute the figures in a thread, and call `show_progress` after each group."""
         raise NotImplementedError
 
-    def selected_table(self) -> ChoiceTable[tuple[int, ...]]:
-        """Return the selected table with the figures that have been computed."""
+    def selected_table(self) -> FigureTable:
+        """Return the selected table with the figures that have been computed, see `make_table`."""
         raise NotImplementedError
 
+    def make_table(self, rows: Sequence[FigureRow], **fields: Any) -> FigureTable:
+        """Return a table with these rows, and keep the rows. `fields`: the other fields of the table."""
+        self._rows = rows
+        return FigureTable(
+            rows=[row.cells for row in rows],
+            values=[row.items for row in rows],
+            intervals=[row.interval for row in rows],
+            **fields,
+        )
+
     def select_next_table(self) -> None:
-        raise NotImplementedError
+        """Select another table, if there are several."""
+
+    def picture_of(self, row: FigureRow, cells: int, rows: int) -> Picture:  # noqa: ARG002
+        """Return the picture for the row under the cursor. `rows`: largest number of lines."""
+        return NO_PICTURE
 
     def on_mount(self) -> None:
         super().on_mount()
+        self.watch(self.list, "cursor", self._draw_row, init=False)
         self._compute()
 
     @work(exclusive=True, group="figures")
@@ -87,6 +126,30 @@ class StatisticsScreen(PickerScreen[tuple[int, ...]], inherit_bindings=False):
         self._choices = self.selected_table()
         self._draw()
         self.list.move_cursor(cursor)
+
+    def _draw(self) -> None:
+        super()._draw()
+        if self._choices is not None:
+            self._draw_row()
+
+    def _draw_row(self) -> None:
+        """Draw the explanation and the picture of the row under the cursor, and fit the height of the table."""
+        small = is_small(self.size)
+        row = self._rows[self.list.cursor] if self._rows else None
+        means = self.query_one("#means", LineBar)
+        means.show(fit_line((("  ", ""), (row.explanation if row is not None else "", "dim")), self.table_cells))
+        room = self.size.height - (5 if small else 6)  # without bars, heading, explanation and borders
+        panel, cells = self.query_one("#picture-panel", Panel), self.table_cells - (1 if small else 0)
+        most = max(room // 2 - (1 if small else 2), 0)
+        title, facts, lines = self.picture_of(row, cells, most) if row is not None else NO_PICTURE
+        panel.display = 0 < len(lines) <= most
+        panel.set_flat(small)
+        panel.set_title(title, facts, flat_facts=True)
+        indent = ((" ", ""),) if small else ()
+        self.query_one("#picture", LineBlock).show([(*indent, *line) for line in lines])
+        if panel.display:
+            room = min(len(self._rows), room - len(lines) - (1 if small else 2))
+        self.list.styles.height = max(room, 1)
 
     def on_resize(self) -> None:
         if self._choices is not None:
@@ -112,8 +175,7 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(AGREEMENT_ACTIONS, MODAL_HELP_ACTIONS)
 
     def __init__(self, session: Session, view: View) -> None:
-        super().__init__()
-        self._session, self._view = session, view
+        super().__init__(session, view, "agreement")
         self._scope: AgreementScope = "overall"
         self._cells: dict[AgreementScope, list[AgreementCell]] = {scope: [] for scope in AGREEMENT_SCOPES}
 
@@ -124,20 +186,25 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
             self.show_progress(f"{at} of {len(groups)} groups computed")
             self._cells[group.scope] += await asyncio.to_thread(_agreement_cells, group)
 
-    def selected_table(self) -> ChoiceTable[tuple[int, ...]]:
-        figures, cells = self._cells[self._scope], self.size.width
+    def selected_table(self) -> FigureTable:
+        figures, cells = self._cells[self._scope], self.table_cells
         rows = agreement_rows(figures, cells)
-        return FigureTable(
+        return self.make_table(
+            rows,
             title=f"agreement {SCOPE_HEADINGS[self._scope]}",
             noun="figure",
             total=len(figures),
             columns=agreement_columns(cells),
-            rows=[row.cells for row in rows],
-            values=[row.items for row in rows],
-            intervals=[row.interval for row in rows],
             empty_message=self._progress or NO_LABELS,
             note=self._progress,
         )
+
+    def picture_of(self, row: FigureRow, cells: int, rows: int) -> Picture:
+        members = agreement_groups(self._cells[self._scope])[row.group]
+        lines, shown = pair_maps(members, cells, rows)
+        n = max(len(each.coefficient.annotators) for each in members)
+        names = format_count(n, "annotator") if shown == n else f"{shown} of {format_count(n, 'annotator')}"
+        return "Pairs of annotators", names, lines
 
     def select_next_table(self) -> None:
         self._scope = AGREEMENT_SCOPES[(AGREEMENT_SCOPES.index(self._scope) + 1) % len(AGREEMENT_SCOPES)]
@@ -163,7 +230,7 @@ def _agreement_cells(group: RatingGroup) -> Iterable[AgreementCell]:
     ]
 
 
-NOT_RANDOM = "no random sample: figures are for these items only"
+NOT_RANDOM = "not a random sample"
 CalibrationTable = CalibrationScope | Literal["wrong"]
 
 
@@ -173,8 +240,7 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(CALIBRATION_ACTIONS, MODAL_HELP_ACTIONS)
 
     def __init__(self, session: Session, view: View) -> None:
-        super().__init__()
-        self._session, self._view = session, view
+        super().__init__(session, view, "calibration")
         self._tables: list[CalibrationTable] = ["overall"]
         self._table: CalibrationTable = "overall"
         self._groups: dict[CalibrationScope, list[CalibrationGroup]] = {}
@@ -196,22 +262,28 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
                 wrong: list[CalibrationTable] = ["wrong"] if self._wrong else []
                 self._tables = ["overall", *wrong, *scopes[1:]]
 
-    def selected_table(self) -> ChoiceTable[tuple[int, ...]]:
+    def selected_table(self) -> FigureTable:
         wrong = self._table == "wrong"
         groups = [] if self._table == "wrong" else self._groups.get(self._table, [])
         rows = error_kind_rows(self._wrong) if wrong else calibration_rows(groups)
         heading = "overall" if self._table == "overall" else "errors" if wrong else f"by {self._table}"
-        return FigureTable(
+        return self.make_table(
+            rows,
             title=f"calibration {heading}",
             noun="kind" if wrong else "group",
             total=len(self._wrong) if wrong else len(groups),
             columns=ERROR_KIND_COLUMNS if wrong else CALIBRATION_COLUMNS,
-            rows=[row.cells for row in rows],
-            values=[row.items for row in rows],
-            intervals=[row.interval for row in rows],
             empty_message=self._progress or CALIBRATION_NONE,
             note=self._progress or ("" if self._random or not rows else NOT_RANDOM),
         )
+
+    def picture_of(self, row: FigureRow, cells: int, rows: int) -> Picture:
+        if self._table == "wrong":
+            return NO_PICTURE
+        groups = self._groups[self._table]
+        tall = self.size.height >= TALL and rows >= 8
+        facts = "in % of the human verdicts"
+        return "Automatic and human verdicts", facts, confusion_matrices(groups, row, cells, tall=tall)
 
     def select_next_table(self) -> None:
         self._table = self._tables[(self._tables.index(self._table) + 1) % len(self._tables)]
@@ -233,8 +305,7 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(CONVENTION_ACTIONS, MODAL_HELP_ACTIONS)
 
     def __init__(self, session: Session, view: View) -> None:
-        super().__init__()
-        self._session, self._view = session, view
+        super().__init__(session, view, "conventions")
         self._runs: list[RunConventions] = []
 
     async def compute_figures(self) -> None:
@@ -243,18 +314,14 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
         if compare is not None:
             self._runs = await self._session.query(lambda store: compare(store, self._view.runs), interruptible=True)
 
-    def selected_table(self) -> ChoiceTable[tuple[int, ...]]:
-        rows = convention_rows(self._runs, self.size.width)
-        return FigureTable(
+    def selected_table(self) -> FigureTable:
+        rows = convention_rows(self._runs, self.table_cells)
+        return self.make_table(
+            rows,
             title="conventions",
             noun="figure",
             total=sum(len(run.rows) for run in self._runs),
-            columns=convention_columns(self.size.width),
-            rows=[row.cells for row in rows],
-            values=[row.items for row in rows],
+            columns=convention_columns(self.table_cells),
             empty_message=self._progress or NO_CONVENTIONS,
             note=self._progress or OWN_TOOL_NOTE,
         )
-
-    def select_next_table(self) -> None:
-        """Do nothing: there is one table."""

@@ -149,7 +149,7 @@ def test_the_tables_say_the_same(labelled: Labelled) -> None:
     shown = labelled().out
     figures = labelled("--json").objects
     correct = by(figures, scope="overall", criterion="correct", metric="percent", annotators=list(ANNOTATORS))
-    interval = f"[{100 * correct['low']:.1f} %, {100 * correct['high']:.1f} %]"
+    interval = f"[{100 * correct['low']:.1f}, {100 * correct['high']:.1f}]"
     row = next(line for line in shown.split("\n") if line.startswith("correct "))
     assert row.split("  ")[-1].strip() == "3"
     assert f"{100 * correct['value']:.1f} %  {interval}" in row

@@ -11,9 +11,11 @@ from fcreview.stats.agreement_ratings import format_coefficient_name, format_val
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.queue.statistics import AgreementCell, agreement_rows
+from fcreview.tui.queue.matrices import pair_maps
+from fcreview.tui.queue.statistics import AgreementCell, agreement_groups, agreement_rows
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.statistics import AgreementScreen
+from fcreview.tui.text.lines import plain_text
 from tests.store.factory import Imported
 from tests.tui.screens.test_adjudication import adjudicating, workspace
 
@@ -29,14 +31,15 @@ async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> Non
     async with adjudicating(workspace, (120, 60), adjudicate=False) as person:
         lines = await person.press("a")
         assert isinstance(person.app.screen, AgreementScreen)
-        assert f"agreement overall · {len(wanted)} figures" in lines[0]
+        assert "› agreement" in lines[0] and "Agreement overall" in lines[1]
+        assert any(f"{len(wanted)} figures" in line for line in lines)
         for each in wanted:
             value, interval = format_value_and_interval(each)
             said = [
                 line for line in lines if format_coefficient_name(each) in line and f" {value}  {interval} " in line
             ]
             assert said, each
-        assert "by category" in (await person.press("tab", "tab"))[0]
+        assert "by category" in (await person.press("tab", "tab"))[1]
         assert any("not blind · simple · correct" in line for line in person.lines)
         await person.press("escape")
         assert isinstance(person.app.screen, QueueScreen)
@@ -53,7 +56,7 @@ async def test_a_figure_opens_the_items_it_was_made_from(workspace: Workspace) -
     async with adjudicating(workspace, (120, 40), adjudicate=False) as person:
         lines = await person.press("a")
         at = next(at for at, line in enumerate(lines) if "not blind · completeness" in line)
-        await person.press(*["j"] * (at - 1), "enter")
+        await person.press(*["j"] * (at - 3), "enter")
         assert listed_ids(person.lines) == ["simple_2"]
         await person.press("F")
         assert sorted(listed_ids(person.lines)) == [f"simple_{at}" for at in range(4)]
@@ -62,7 +65,7 @@ async def test_a_figure_opens_the_items_it_was_made_from(workspace: Workspace) -
 async def test_where_nobody_reviewed_it_says_so(imported: Imported, tmp_path: Path) -> None:
     async with adjudicating(imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False) as person:
         lines = await person.press("a", "enter")
-        assert "nothing here has labels from two annotators" in lines[2]
+        assert any("nothing here has labels from two annotators" in line for line in lines)
 
 
 @pytest.mark.parametrize("cells", [60, 80, 160])
@@ -78,3 +81,22 @@ def test_a_groups_name_stands_above_its_figures_and_for_all_its_items(workspace:
     assert heads[0].items == (0,)
     assert len(made) == len(found) + len(heads)
     assert len({len(row.cells) for row in made}) == 1
+
+
+def test_the_map_of_pairs_has_the_figures_of_each_pair(workspace: Workspace) -> None:
+    with Store.open(workspace) as store:
+        said = split_by_blind_status(store.analysis.fetch_ratings(View()))["seen"]
+    found = [AgreementCell(figure, ()) for figure in compute_agreement(said, ["overall"], "seen")]
+    members = agreement_groups(found)[0]
+    lines, n = pair_maps(members, 76, 8)
+    assert n == 2
+    (share,) = [each.coefficient.value for each in members if each.coefficient.metric == "percent"]
+    (kappa,) = [each.coefficient.value for each in members if each.coefficient.metric == "cohen"]
+    assert share is not None and kappa is not None
+    assert [plain_text(line).split() for line in lines] == [
+        ["equal", "%", "alice", "bob", "kappa", "alice", "bob"],
+        ["alice", "–", f"{100 * share:.1f}", "alice", "–", f"{kappa:.2f}"],
+        ["bob", f"{100 * share:.1f}", "–", "bob", f"{kappa:.2f}", "–"],
+    ]
+    assert "kappa" not in plain_text(pair_maps(members, 40, 8)[0][0]), "no room for the second map"
+    assert pair_maps(members, 76, 2) == ([], 0)

@@ -167,7 +167,10 @@ ESTIMATE_ACTIONS = [
 
 COMPARISON_ACTIONS = [
     Action("compare.take", "enter", "take", "open"),
-    Action("compare.source", "tab", "source", "change verdict source"),
+    Action("compare.panel", "tab", "panel", "panel", help="go to the other panel"),
+    Action("compare.only", "o", "only", "only A / only B", help="show the items that only A passes, only B, or all"),
+    Action("compare.source", "v", "source", "verdict source", help="compare other verdicts: official, recomputed ..."),
+    Action("compare.export", "e", "export", "export", help="export labels, corrected runs or patches"),
     Action("compare.close", "q,escape", "close", "back"),
 ]
 

@@ -17,6 +17,7 @@ from fcreview.stats.run_comparison import (
     list_table_groups,
 )
 from fcreview.store.rows import QueueRow
+from fcreview.tui.queue.columns import short_ids
 from fcreview.tui.queue.difference import difference_line, fit_difference
 from fcreview.tui.text.graphics import interval_bar, verdict_badge
 from fcreview.tui.text.lines import (
@@ -33,13 +34,14 @@ from fcreview.tui.text.theme import symbols
 
 SOURCE_NAMES: dict[VerdictSource, str] = {"official": "official", "rule": "recomputed", "effective": "effective"}
 """Maps a verdict source to its name on screen."""
-COUNT_COLUMNS = (
-    ("both pass", "both fail", "only A", "only B", "p"),
-    ("only A", "only B", "p"),
-    ("only A", "only B"),
-    (),
+LAYOUTS = (
+    (True, ("both pass", "both fail", "only A", "only B", "p")),
+    (True, ("only A", "only B", "p")),
+    (True, ("only A", "only B")),
+    (False, ("only A", "only B")),
+    (False, ()),
 )
-"""Columns of counts and of the p-value, from the widest to the narrowest screen."""
+"""(whether intervals are drawn, columns of counts and of the p-value), from the widest to the narrowest screen."""
 WHISKER_CELLS = (12, 50)
 """Smallest and largest width of the line with an interval, in cells."""
 GAP = 2
@@ -53,8 +55,11 @@ def source_text(a: VerdictSource, b: VerdictSource) -> str:
     return f"{SOURCE_NAMES[a]} verdicts" if a == b else f"A {SOURCE_NAMES[a]}, B {SOURCE_NAMES[b]}"
 
 
-def comparison_facts(comparison: RunComparison) -> str:
-    """Return the counts of all items: `4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0, both fail 1`."""
+def comparison_facts(comparison: RunComparison, cells: int) -> str:
+    """Return the counts of all items: `4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0, both fail 1`.
+
+    The last counts are omitted if they do not fit into `cells`.
+    """
     overall = comparison.overall
     counts = overall.counts
     parts = [
@@ -63,7 +68,9 @@ def comparison_facts(comparison: RunComparison) -> str:
         f"only A {counts.only_a:,}, only B {counts.only_b:,}",
         f"both pass {counts.both_pass:,}, both fail {counts.both_fail:,}",
     ]
-    return f" {symbols().separator} ".join(parts)
+    separator = f" {symbols().separator} "
+    text = separator.join(parts)
+    return text if display_width(text) <= cells else separator.join(parts[:-1])
 
 
 def rate_lines(comparison: RunComparison, a: VerdictSource, b: VerdictSource, cells: int) -> tuple[Line, list[Line]]:
@@ -73,14 +80,14 @@ def rate_lines(comparison: RunComparison, a: VerdictSource, b: VerdictSource, ce
     left_columns = [
         TextColumn("category", truncate=truncate_middle, min_width=10),
         *(TextColumn(title, align_right=True, min_width=5) for title in ("items", "A", "B")),
-        TextColumn("A - B, 95 % CI", min_width=14),
     ]
     left_rows = [_rate_cells(group, is_comparable=ok) for group, ok in zip(groups, comparable, strict=True)]
+    left_columns.append(TextColumn("A - B, 95 % CI", min_width=max(display_width(row[-1][0]) for row in left_rows)))
     natural = line_width(table_lines(left_columns, left_rows, cells)[0])
-    for names in COUNT_COLUMNS:
+    for has_whiskers, names in LAYOUTS:
         rows = [_count_cells(group, names, is_comparable=ok) for group, ok in zip(groups, comparable, strict=True)]
         right_heading, right = table_lines([TextColumn(name, align_right=True) for name in names], rows, cells)
-        whisker = WHISKER_CELLS[0] + GAP if len(names) == len(COUNT_COLUMNS[0]) else 0
+        whisker = WHISKER_CELLS[0] + GAP if has_whiskers else 0
         if natural + whisker + GAP + line_width(right_heading) <= cells:
             break
     room = cells - (line_width(right_heading) + GAP if names else 0)
@@ -148,13 +155,14 @@ def flip_list_lines(flips: Sequence[Flip], rows: Mapping[int, QueueRow], cells: 
 
     `rows`: rows of the failing items, by number.
     """
-    ids = [sanitize(flip.a.question_key.id) for flip in flips]
-    longest = max(map(display_width, ids), default=0)
-    size = max(min(longest, ID_CELLS[1], cells // 2), ID_CELLS[0])
+    ids = [flip.a.question_key.id for flip in flips]
+    longest = max((display_width(sanitize(each)) for each in ids), default=0)
+    size = max(min(longest, ID_CELLS[1], cells // 3), ID_CELLS[0])
+    names = short_ids(ids, size)
     heading: Line = ((pad("item", size), "dim"), ("  A       B       first difference of the failing run", "dim"))
     lines: list[Line] = []
     for flip, name in zip(flips, ids, strict=True):
-        line: list[StyledText] = [(pad(truncate_middle(name, size), size), ""), ("  ", "")]
+        line: list[StyledText] = [(pad(names.get(name) or sanitize(name), size), ""), ("  ", "")]
         line += [verdict_badge(flip.a.verdict), ("  ", ""), verdict_badge(flip.b.verdict), ("  ", "")]
         lines.append((*line, *_cause_parts(flip, rows, cells - size - 18)))
     return heading, lines
@@ -172,6 +180,7 @@ def _cause_parts(flip: Flip, rows: Mapping[int, QueueRow], cells: int) -> Line:
     return fit_difference(line or make_line(sanitize(flip.cause)), cells)
 
 
-def flip_facts(comparison: RunComparison) -> str:
-    """Return the number of items that differ."""
-    return format_count(len(comparison.flips), "item")
+def flip_facts(flips: Sequence[Flip], side: str) -> str:
+    """Return the number of items that differ. `side`: `a` or `b` if only this run passes them, empty for both."""
+    words = "" if not side else f"only {side.upper()} passes {symbols().separator} "
+    return words + format_count(len(flips), "item")

@@ -26,6 +26,7 @@ from fcreview.tui.actions import (
     FLIP_ACTIONS,
     MODAL_HELP_ACTIONS,
 )
+from fcreview.tui.command_forms import FORMS
 from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.queue.comparison import (
     comparison_facts,
@@ -37,8 +38,9 @@ from fcreview.tui.queue.comparison import (
 )
 from fcreview.tui.queue.runs import flip_lines
 from fcreview.tui.screens.choice_list import PickerScreen
+from fcreview.tui.screens.command_form import open_command_form
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import Line, fit_line, justify_line, make_line, truncate_middle
+from fcreview.tui.text.lines import Line, fit_line, make_line, truncate_middle
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
@@ -48,6 +50,9 @@ from fcreview.tui.widgets.screens import GuardedScreen
 
 WIDE, TALL = 100, 30
 """Smallest size of the screen, in columns and rows, at which the panels have borders."""
+
+
+SIDES = ("", "a", "b")
 
 
 class FlipScreen(GuardedScreen[None]):
@@ -62,7 +67,7 @@ class FlipScreen(GuardedScreen[None]):
         self._items: tuple[Item, Item] | None = None
 
     def compose(self) -> ComposeResult:
-        yield LineBar(id="flip-title")
+        yield TopLine()
         yield TextList(id="flip-text", cursor=False)
         yield KeyLine()
 
@@ -93,9 +98,8 @@ class FlipScreen(GuardedScreen[None]):
             sanitize(flip.a.question_key.category),
             f"only {flip.passing_side.upper()} passes",
         ]
-        name = " " + f" {symbols().separator} ".join(words)
-        place: Line = ((f"{self._at + 1:,}/{len(self._flips):,} ", "dim"),)
-        self.query_one("#flip-title", LineBar).show(justify_line(((name, "strong"),), place, cells))
+        path = (*self._session.folder_names, "compare", f" {symbols().separator} ".join(words))
+        self.query_one(TopLine).show_path(path, ((f"{self._at + 1:,}/{len(self._flips):,}", "dim"),))
         if self._items is not None:
             self._text_list.set_lines(flip_lines(flip, *self._items, cells))
 
@@ -167,6 +171,8 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         self._session, self._view, self._runs = session, view, runs
         self._sources: tuple[VerdictSource, VerdictSource] = self._default_sources
         self._comparison: RunComparison | None = None
+        self._side = ""
+        """Side that passes the items of the list, `a` or `b`. Empty for both."""
         self._rows: Mapping[int, QueueRow] = {}
         """Rows of the failing items among the items that differ, by number."""
 
@@ -217,7 +223,8 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         if self._comparison is None:
             self._draw_waiting_time(0)
             return
-        text, style = (self._message, "warn") if self._message else (comparison_facts(self._comparison), "dim")
+        facts = comparison_facts(self._comparison, self.size.width - 2)
+        text, style = (self._message, "warn") if self._message else (facts, "dim")
         title = self.query_one("#pick-title", LineBar)
         title.display = bool(self._message) or self._is_small
         title.show(fit_line(((f" {text}", style),), self.size.width))
@@ -243,19 +250,43 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         rates.styles.height = max(min(len(lines), (self.size.height - 9) // 2), 1)
         self.query_one("#rates-heading", LineBar).show(((" ", ""), *heading))
         rates.set_lines(lines)
-        self.query_one("#rates-panel", Panel).set_title(title, comparison_facts(self._comparison))
-        heading, lines = flip_list_lines(self._comparison.flips, self._rows, cells)
-        facts = flip_facts(self._comparison)
+        self.query_one("#rates-panel", Panel).set_title(title, comparison_facts(self._comparison, cells))
+        self._draw_flips()
+        self._draw_title()
+
+    @property
+    def _flips(self) -> list[Flip]:
+        """Items that differ, as far as they are shown."""
+        flips = self._comparison.flips if self._comparison is not None else ()
+        return [flip for flip in flips if self._side in ("", flip.passing_side)]
+
+    def _draw_flips(self) -> None:
+        flips = self._flips
+        heading, lines = flip_list_lines(flips, self._rows, self.size.width - (2 if self._is_small else 6))
+        facts = flip_facts(flips, self._side)
         self.query_one("#pick-heading", LineBar).show(((" ", ""), *heading))
         self.list.empty_line = make_line(" no items differ", "dim")
         self.list.set_lines(lines)
-        title = f"Items that differ{dot}{facts}" if self._is_small else "Items that differ"
-        self.query_one("#flips-panel", Panel).set_title(title, facts)
-        self._draw_title()
+        self.query_one("#flips-panel", Panel).set_title("Items that differ", facts, flat_facts=True)
 
     def action_take(self) -> None:
-        if self._comparison is not None and self._comparison.flips and self.list.has_focus:
-            self.app.push_screen(FlipScreen(self._session, self._comparison.flips, self.list.cursor))
+        if (flips := self._flips) and self.list.has_focus:
+            self.app.push_screen(FlipScreen(self._session, flips, self.list.cursor))
+
+    def action_panel(self) -> None:
+        """Move the cursor to the other panel."""
+        (self.query_one("#rates") if self.list.has_focus else self.list).focus()
+
+    def action_only(self) -> None:
+        """Show the items that only A passes, then those that only B passes, then all."""
+        self._side = SIDES[(SIDES.index(self._side) + 1) % len(SIDES)]
+        if self._comparison is not None:
+            self._draw_flips()
+            self.list.move_cursor(0)
+
+    def action_export(self) -> None:
+        form = next(each for each in FORMS if each.command == "export")
+        open_command_form(self.app, self._session, form, {})
 
     def action_source(self) -> None:
         sources = list(dict.fromkeys([self._default_sources, *((source, source) for source in VERDICT_SOURCES)]))

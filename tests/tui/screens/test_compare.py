@@ -70,7 +70,7 @@ async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
         )
         assert re.search(r"simple_2 .*PASS .*FAIL", lines[at(lines, "simple_2")])
         assert re.search(r'simple_0 .*FAIL .*PASS .*city  "Hangzhou" → "Hangzhou, CN"', lines[at(lines, "simple_0")])
-        assert "effective" in (await person.press("tab", "tab"))[1]
+        assert "effective" in (await person.press("v", "v"))[1]
         await person.press("escape", "escape")
         assert isinstance(person.app.screen, QueueScreen)
 
@@ -105,6 +105,48 @@ async def test_the_cursor_moves_between_the_panels_and_opens_only_items(workspac
         assert isinstance(person.app.screen, CompareScreen)
         await person.press("j", "enter")
         assert isinstance(person.app.screen, FlipScreen)
+
+
+async def test_tab_goes_to_the_other_panel_and_o_shows_the_items_that_one_run_passes(workspace: Workspace) -> None:
+    async with opened(workspace, (100, 24)) as person:
+        await comparing(person)
+        rates, flips = (person.app.screen.query_one(f"#{name}") for name in ("rates", "pick-list"))
+        await person.press("tab")
+        assert rates.has_focus
+        await person.press("tab")
+        assert flips.has_focus
+
+        def ids(lines: list[str]) -> list[str]:
+            return re.findall(r"simple_\d", "".join(lines))
+
+        assert ids(person.lines) == ["simple_2", "simple_0", "simple_1"]
+        assert ids(lines := await person.press("o")) == ["simple_2"]
+        assert "only A passes · 1 item" in lines[at(lines, "Items that differ")]
+        assert ids(lines := await person.press("o")) == ["simple_0", "simple_1"]
+        assert "only B passes · 2 items" in lines[at(lines, "Items that differ")]
+        lines = await person.press("j", "enter")
+        assert "simple_1 · simple · only B passes" in lines[0] and "2/2" in lines[0]
+        assert len(ids(await person.press("escape", "o"))) == 3
+
+
+async def test_the_interval_is_drawn_before_the_counts_are_complete_and_never_cut(
+    imported: Imported, tmp_path: Path
+) -> None:
+    name = "executable_parallel_multiple_function"
+    wrong = {"official": False, "rule": False}
+    rows = {"maple": [RIGHT] * 4, "birch": [wrong, RIGHT, RIGHT, RIGHT]}
+    runs = {
+        run: [item | {"category": name if at else "simple", "prediction_hash": f"{run}{at}"}
+              for at, item in enumerate(items)]
+        for run, items in rows.items()
+    }  # fmt: skip
+    work = imported(tmp_path / "long", runs)
+    for cells, drawn in ((120, True), (80, False)):
+        async with opened(work, (cells, 30)) as person:
+            lines = await comparing(person)
+            whole = lines[at(lines, "all items")]
+            assert ("●" in whole) is drawn and re.search(r"\+25\.0 \[[-+.\d]+, [-+.\d]+\]", whole), whole
+            assert name in lines[at(lines, "executable")] or not drawn
 
 
 async def test_flips_are_walked_with_both_predictions_and_the_golden_answer(workspace: Workspace) -> None:
@@ -163,7 +205,7 @@ async def test_help_opens_over_the_comparison_and_leads_back(workspace: Workspac
     async with opened(workspace, (80, 24)) as person:
         assert "? help" in (await comparing(person))[-1]
         lines = await person.press("question_mark")
-        assert "keys: compare" in "\n".join(lines) and "change verdict source" in "\n".join(lines)
+        assert "keys: compare" in "\n".join(lines) and "compare other verdicts" in "\n".join(lines)
         await person.press("escape")
         assert isinstance(person.app.screen, CompareScreen)
 
@@ -187,4 +229,4 @@ async def test_each_run_has_a_source_and_incomplete_categories_no_rates(imported
         assert "100.0" not in lines[at(lines, "all items")]
         assert re.search(r" 100\.0 +50\.0 ", lines[at(lines, "complete categories")])
         assert "100.0" not in lines[at(lines, " multi_turn")]
-        assert "official verdicts" in (await person.press("tab"))[1]
+        assert "official verdicts" in (await person.press("v"))[1]

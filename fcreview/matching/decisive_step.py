@@ -223,7 +223,7 @@ class _Facts:
         if not differing:
             return f"{write.call.name} was called again with the arguments of an earlier golden action."
         name = differing[0]
-        given, wanted = (write.call.arguments or {}).get(name), _plain(similar).get(name)
+        name, given, wanted = _innermost(name, (write.call.arguments or {}).get(name), _plain(similar).get(name))
         return f"{write.call.name} has {name} {abbreviate(given)}, and the golden action {abbreviate(wanted)}."
 
     def _most_similar(self, call: Call) -> Call | None:
@@ -435,6 +435,18 @@ def _is_same(first: Any, second: Any) -> bool:
     if isinstance(first, list) and isinstance(second, list):
         return Counter(map(canonical_json, first)) == Counter(map(canonical_json, second))
     return canonical_json(first) == canonical_json(second)
+
+
+def _innermost(path: str, given: Any, wanted: Any) -> tuple[str, Any, Any]:
+    """Return the first nested value that differs, with its path. Lists of different lengths differ in their length."""
+    inner: list[tuple[str, Any, Any]] = []
+    if isinstance(given, dict) and isinstance(wanted, dict) and given.keys() == wanted.keys():
+        inner = [(f"{path}.{name}", each, wanted[name]) for name, each in given.items()]
+    elif isinstance(given, list) and isinstance(wanted, list) and len(given) == len(wanted):
+        inner = [(f"{path}[{at}]", *each) for at, each in enumerate(zip(given, wanted, strict=True))]
+    elif isinstance(given, list) and isinstance(wanted, list):
+        return f"number of {path}", len(given), len(wanted)
+    return next((_innermost(*each) for each in inner if not _is_same(*each[1:])), (path, given, wanted))
 
 
 def _identifiers(arguments: Mapping[str, Any]) -> list[str]:

@@ -81,7 +81,10 @@ def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
     item.diff_function = item.diff_argument = item.first_difference = None
     item.diff_golden = item.diff_predicted = None
     item.verdicts, item.issues = [], []
-    item.extra = Extra(accepted_answers=item.extra.accepted_answers, final_answer=item.extra.final_answer)
+    extra = item.extra  # The calls of a simulated user are needed to number the messages.
+    item.extra = Extra(
+        accepted_answers=extra.accepted_answers, final_answer=extra.final_answer, user_calls=extra.user_calls
+    )
     detail.run = replace(detail.run, official_metrics={})
     detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator == annotator]
     detail.history = [event for event in detail.history if event.annotator == annotator]

@@ -82,8 +82,8 @@ def test_hints_name_the_keys_in_force() -> None:
     line = plain_text(status_line(("", ""), PendingQuestion(), 100, False, 100, keys))
     assert line.startswith(" > [ items · p k move · ") and "X verdict on: item" in line
     assert plain_text(status_line(("", ""), PendingQuestion(), 100, False, 160, first_key_names())).startswith(
-        " ] [ items · j k move · enter open · . difference · t dialogue · d function docs · R records · / search"
-        " · q queue"
+        " ] [ items · j k move · enter open · . difference · D decisive step · t dialogue · d function docs"
+        " · R records · / search · q queue"
     )
 
 

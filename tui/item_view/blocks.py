@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from fcreview.matching.conversation import chat_messages
 from fcreview.matching.repeated_calls import RepeatedCalls
-from fcreview.model.item import GOLDEN_CALL, Call, CallPair, Item, number_steps
+from fcreview.model.item import GOLDEN_CALL, Call, CallPair, Item, Message, number_steps
 from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
+from fcreview.tui.item_view.decisive_mark import DecisiveStepMark, find_mark
 from fcreview.tui.text.lines import Line, format_size, justify_line, label_rows, wrap_head
 from fcreview.tui.text.theme import symbols
 
@@ -63,6 +65,10 @@ class Block:
     """Name of the golden function, if the block is the heading of a call with a golden call."""
     facts: Line = ()
     """Text at the bottom right of the panel that begins with this block."""
+    message: int | None = None
+    """Number of the message that the block shows, from 1. None outside conversations."""
+    is_decisive: bool = False
+    """Whether the block is the note on the decisive step, which is shown before the message."""
 
     @property
     def is_stop(self) -> bool:
@@ -94,6 +100,8 @@ class DisplayOptions:
     """Names of the keys that move to other items of the conversation, as shown to the reader."""
     open_key: str = "enter"
     """Name of the key that unfolds a block, as shown to the reader."""
+    confirm_key: str = ""
+    """Name of the key that confirms the decisive step, as shown to the reader."""
     frames: bool = False
     """Whether unfolded calls have a frame, and functions and metadata are folded, as on screen."""
     panels: bool = False
@@ -141,6 +149,17 @@ class BlockSource:
     def lines(self, index: int, cells: int) -> Sequence[Line]:
         """Render the block at `index` for a width of `cells`."""
         return self.blocks[index].lines(cells)
+
+
+def number_blocks(blocks: Sequence[Block], message: int | None, *, is_stop: bool = False) -> Sequence[Block]:
+    """Set the number of the message that the blocks show. Return the blocks.
+
+    `is_stop`: whether the cursor stops at the blocks, so that the message can be marked as the decisive step.
+    """
+    for block in blocks:
+        block.message = message
+        block.is_heading = block.is_heading or (is_stop and message is not None)
+    return blocks
 
 
 T = TypeVar("T")
@@ -208,6 +227,32 @@ class IndexedItem:
             for message in self.item.messages
         )
         return last > 0 and not has_actions and not any(turn < last for turn in self.turns_with_calls())
+
+    @cached_property
+    def _message_numbers(self) -> dict[int, int]:
+        if not self.is_trajectory or self.only_last_turn_judged:
+            return {}
+        chat = enumerate(chat_messages(self.item), 1)
+        return {id(part): number for number, each in chat for part in (*each.sources, *each.calls)}
+
+    def message_number(self, part: Message | Call | None) -> int | None:
+        """Return the number, from 1, of the chat message that a message or call of the item belongs to.
+
+        None outside conversations, and for the instruction to a simulated user.
+        """
+        return self._message_numbers.get(id(part))
+
+    @cached_property
+    def decisive_step(self) -> DecisiveStepMark | None:
+        """The decisive step that the annotator may see."""
+        return find_mark(self.item, self.opinions, self.annotator, hide_verdicts=self.hide_verdicts)
+
+    @cached_property
+    def decisive_turn(self) -> int | None:
+        """Turn of the decisive step."""
+        mark = self.decisive_step
+        parts: list[Message | Call] = [*self.item.messages, *self.item.predicted]
+        return next((each.turn for each in parts if mark and self.message_number(each) == mark.message), None)
 
     @cached_property
     def _repeats(self) -> RepeatedCalls:

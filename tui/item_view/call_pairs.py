@@ -50,8 +50,12 @@ def is_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> 
     """Whether a pair is folded by default.
 
     This applies to an equal pair among several pairs, and to a missing or extra call in a trajectory. A pair is
-    unfolded if it was reviewed or failed, or if the benchmark compared its predicted call with a golden call.
+    unfolded if it was reviewed or failed, if it is the decisive step, or if the benchmark compared its predicted call
+    with a golden call.
     """
+    decisive, predicted = indexed.decisive_step, indexed.calls_of(pair)[1]
+    if decisive is not None and decisive.message == indexed.message_number(predicted):
+        return False
     if needs_attention(indexed, address) or compared_golden_call(indexed, pair, address) is not None:
         return False
     in_trajectory = indexed.is_trajectory and not indexed.only_last_turn_judged

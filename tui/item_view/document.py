@@ -15,6 +15,7 @@ from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, fold_mark
+from fcreview.tui.item_view.decisive_note import add_decisive_note
 from fcreview.tui.item_view.frames import frame_blocks
 from fcreview.tui.item_view.function_docs import available_function_blocks
 from fcreview.tui.item_view.reasons import reason_blocks, suspicion_blocks
@@ -245,14 +246,15 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
         Block("end", lambda _: [BLANK_LINE]),
     ]
     blocks = mark_reviewed_blocks(blocks, detail.opinions, annotator)
-    return frame_blocks(blocks, sections=options.panels) if on_screen and not options.unfold_all else blocks
+    blocks = frame_blocks(blocks, sections=options.panels) if on_screen and not options.unfold_all else blocks
+    return add_decisive_note(blocks, indexed, options.confirm_key)
 
 
 def starting_block(blocks: Sequence[Block], suspicions: Sequence[str] = ()) -> int:
     """Return the index of the block where the cursor starts.
 
-    It is the call that the `suspicions` name, else the first difference, else the first block that the benchmark
-    judges, else the first unfolded block.
+    It is the call that the `suspicions` name, else the decisive step, else the first difference, else the first block
+    that the benchmark judges, else the first unfolded block.
     """
     stops = cursor_stops(blocks, arguments=False)
     differing = (at for at in stops if blocks[at].differs)
@@ -260,9 +262,17 @@ def starting_block(blocks: Sequence[Block], suspicions: Sequence[str] = ()) -> i
     suspect = next((at for text in suspicions for at in calls if _names(text, blocks[at].function)), None)
     if suspect is not None:
         return suspect
+    decisive = find_decisive_note(blocks)
+    if decisive is not None:
+        return decisive
     judged = (at for at in stops if blocks[at].is_judged)
     unfolded = (at for at in stops if not blocks[at].folded)
     return next(differing, next(judged, next(unfolded, stops[0] if stops else 0)))
+
+
+def find_decisive_note(blocks: Sequence[Block]) -> int | None:
+    """Return the index of the note on the decisive step. None if no step is known or if its turn is folded."""
+    return next((at for at, block in enumerate(blocks) if block.is_decisive), None)
 
 
 def _names(text: str, function: str) -> bool:
@@ -278,8 +288,10 @@ def cursor_stops(blocks: Sequence[Block], *, arguments: bool) -> list[int]:
 def first_difference_inside(blocks: Sequence[Block], at: int) -> int:
     """Return the index of the first difference inside the block at `at`: its first differing argument, else call.
 
-    Returns `at` if nothing inside the block differs.
+    At the note on the decisive step, it is the first difference of the step. Returns `at` if nothing inside the block
+    differs.
     """
+    at += blocks[at].is_decisive
     head = blocks[at].key
     if blocks[at].differs:
         at = next((n for n in range(at + 1, len(blocks)) if blocks[n].parent == head and blocks[n].differs), at)

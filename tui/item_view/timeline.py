@@ -28,6 +28,7 @@ from fcreview.tui.item_view.blocks import (
     LineRenderer,
     is_long,
     note_block,
+    number_blocks,
     pad_label,
     snapshot_block,
     text_block,
@@ -320,7 +321,8 @@ def event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> li
             blocks += _repeat_blocks(indexed, turn, event, options)
         elif event is final_reply and event.message is not None:
             step_label = indexed.step_label(turn, event.step)
-            blocks += reply_blocks(indexed, event.message.content, options, step_label)
+            reply = reply_blocks(indexed, event.message.content, options, step_label)
+            blocks += number_blocks(reply, indexed.message_number(event.message))
         else:
             blocks += _single_event_blocks(indexed, turn, event, options)
     if final_reply is None and turn == indexed.n_turns - 1 and indexed.item.extra.golden_reply is not None:
@@ -342,15 +344,20 @@ def _final_reply(indexed: IndexedItem, turn: int, events: Sequence[TimelineEvent
 
 def _single_event_blocks(indexed: IndexedItem, turn: int, event: TimelineEvent, options: DisplayOptions) -> list[Block]:
     if event.message is not None:
-        return [_message_block(indexed, turn, event, event.message, options)]
+        number, is_text = indexed.message_number(event.message), event.message.role in ("user", "assistant")
+        block = _message_block(indexed, turn, event, event.message, options)
+        return [*number_blocks([block], number, is_stop=is_text)]
+    number = indexed.message_number(event.call)
     if event.pair is None and event.call is not None:  # The benchmark defines no golden calls for the turn.
         step_label = indexed.step_label(turn, event.step)
         text = format_call(event.call.name, event.call)
-        return [note_block(f"{turn_address(turn)}/{event.key}/call", step_label, text, style="predicted")]
+        block = note_block(f"{turn_address(turn)}/{event.key}/call", step_label, text, style="predicted")
+        return [*number_blocks([block], number, is_stop=True)]
     blocks = [] if event.pair is None else pair_blocks(indexed, event.pair, event.position, options)
+    number_blocks(blocks, number)
     if event.pair is not None and event.observation is not None:
-        brief = event.pair.state in "=~"
-        blocks.append(_result_block(turn, event, event.observation, options, brief=brief))
+        result = _result_block(turn, event, event.observation, options, brief=event.pair.state in "=~")
+        blocks += number_blocks([result], indexed.message_number(event.observation))
     return blocks
 
 
@@ -379,6 +386,7 @@ def _repeat_blocks(indexed: IndexedItem, turn: int, repeated: RepeatedEvents, op
 
     title = f"turn {turn + 1} {name}"
     head = Block(key, lines, differs=is_call, foldable=True, folded=folded, title=title)
+    head.message = indexed.message_number(first.call or first.message)
     if not folded:
         single = (_single_event_blocks(indexed, turn, event, options) for event in repeated.events)
         return [head, *(block for blocks in single for block in blocks)]

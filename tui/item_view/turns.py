@@ -22,6 +22,7 @@ from fcreview.tui.item_view.blocks import (
     IndexedItem,
     nest_blocks,
     note_block,
+    number_blocks,
     pad_label,
     snapshot_block,
     text_block,
@@ -127,8 +128,9 @@ def opening_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> 
         if unknown and not message.content.strip():
             continue
         key = f"{turn_address(turn)}/opening:{at}"
+        number = indexed.message_number(message)
         if message.role == "state":
-            blocks.append(snapshot_block(key, "state", message.name or "", message.content))
+            blocks += number_blocks([snapshot_block(key, "state", message.name or "", message.content)], number)
             continue
         if options.full_dialogue:
             rows = FULL_DIALOGUE_ROWS
@@ -139,7 +141,8 @@ def opening_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> 
         style = "" if message.role == "user" else "dim"
         title = f"turn {turn + 1} {message.name or message.role}"
         label = _sender_label(message)
-        blocks.append(text_block(key, label, message.content, options, rows=rows, title=title, style=style))
+        block = text_block(key, label, message.content, options, rows=rows, title=title, style=style)
+        blocks += number_blocks([block], number, is_stop=message.role in ("user", "assistant"))
     return blocks
 
 
@@ -269,15 +272,16 @@ def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
     """Return the turns that are unfolded by default.
 
     These are all turns of a short trajectory. In a long trajectory, it is the failing turn, else the first turn with a
-    difference, else the turn with calls.
+    difference, else the turn with calls, and always the turn of the decisive step.
     """
     if sum(len(messages) for messages in indexed.messages.values()) <= MAX_OPEN_MESSAGES:
         return set(range(indexed.n_turns))
+    decisive = set() if indexed.decisive_turn is None else {indexed.decisive_turn}
     if indexed.failing_turn is not None:
-        return {indexed.failing_turn}
+        return {indexed.failing_turn} | decisive
     differing = indexed.turns_with_differences()
-    if differing:
-        return {differing[0]}
+    if differing or decisive:
+        return {*differing[:1]} | decisive
     with_calls = indexed.turns_with_calls()
     return {0} if len(with_calls) > 1 else {with_calls[0] if with_calls else indexed.n_turns - 1}
 

@@ -9,7 +9,14 @@ from typing import NamedTuple
 from fcreview.model.address import call_address, enclosing_call, parse_address, turn_address
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem
-from fcreview.tui.item_view.document import build_document, cursor_stops, first_difference, starting_block, target_at
+from fcreview.tui.item_view.document import (
+    build_document,
+    cursor_stops,
+    find_decisive_note,
+    first_difference,
+    starting_block,
+    target_at,
+)
 from fcreview.tui.item_view.function_docs import docs_choices, next_docs_choice
 from fcreview.tui.text.lines import plain_text
 
@@ -175,10 +182,13 @@ class Cursor:
         return bool(reachable)
 
     def move_to_difference(self) -> bool:
-        index = first_difference(self.blocks)
+        """Move to the decisive step or, from there or without one, to the first difference."""
+        index = find_decisive_note(self.blocks)
+        if index is None or index == self.index:
+            index = first_difference(self.blocks)
         if index is None:
             return False
-        self.in_arguments = self.in_arguments or self.blocks[index].is_argument
+        self.in_arguments = (self.in_arguments or self.blocks[index].is_argument) and not self.blocks[index].is_decisive
         self.index = index
         return True
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
 from fcreview.model.address import ITEM, describe_address
 from fcreview.model.review import Annotation, Event
 from fcreview.model.sanitize import sanitize
+from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.review.completion import summarize_queue
 from fcreview.tui.review.cursor import Cursor
@@ -170,8 +171,8 @@ class OverrideReasons:
         self._reasons, self._key = reasons, key
 
     def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
-        """Set the last override from an event with a verdict. Ignore an event without a verdict."""
-        if event is not None and event.verdict is not None:
+        """Set the last override from an event with a verdict. Ignore an event without a verdict, and a moved step."""
+        if event is not None and event.verdict is not None and event.criterion != DECISIVE_STEP:
             subject = replace(subject, target=event.target)  # a score may have another target than the cursor
             self.override = Override(subject, event.criterion, event.overrules) if event.overrules else None
 
@@ -372,6 +373,13 @@ class ItemReviewer:
             return "queue complete · next: fcreview export, fcreview report"
         key = self._key("item.next")
         return f"end of the queue, {remaining} unreviewed{key and f'; press {key} for the first'}"
+
+    def mark_decisive_step(self, subject: ReviewSubject, message: int) -> None:
+        """Record the message at the cursor, by its number from 1, as the decisive step."""
+        if subject.item != self.displayed.navigator.item:
+            self._show_message("decisive step not saved: another item was opened", "bad")
+        else:
+            self.record(subject, lambda latest: self.recorder.record_decisive_step(latest, message))
 
     def score(self, subject: ReviewSubject, value: int) -> None:
         """Record a score. If the criterion belongs to another block, move the cursor to that block instead.

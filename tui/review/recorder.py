@@ -262,6 +262,13 @@ class ReviewRecorder:
         """Record why an earlier verdict overrides an automatic one."""
         return await self._save(subject, annotation, lambda: f"override reason: {sanitize(reason)}")
 
+    async def record_decisive_step(self, subject: ReviewSubject, message: int) -> ReviewOutcome:
+        """Record the message, by its number from 1, after which the conversation could no longer succeed."""
+        annotation = Annotation(target=ITEM, criterion=DECISIVE_STEP, verdict=message)
+        return await self._save(
+            replace(subject, target=ITEM), annotation, lambda: verdict_words(message, DECISIVE_STEP)
+        )
+
     async def record_labels(self, subject: ReviewSubject, criterion: str, labels: list[str]) -> ReviewOutcome:
         """Record the correct labels of the response as a verdict on it, whatever the subject's target is."""
         response = replace(subject, target=RESPONSE)
@@ -353,8 +360,13 @@ def score_criteria(detail: ItemDetail) -> list[tuple[str, str]]:
 
 
 def verdict_words(value: Any, criterion: str) -> str:
-    """Format a verdict: `pass` for the criterion `correct`, else with the criterion, such as `hallucinated no`."""
+    """Format a verdict: `pass` for the criterion `correct`, else with the criterion, such as `hallucinated no`.
+
+    A decisive step is `decisive step: message 5`.
+    """
     text = format_verdict(value, criterion) or "none"
+    if criterion == DECISIVE_STEP and decides(value):
+        return f"decisive step: message {text}"
     return text if criterion == CORRECT else f"{sanitize(criterion)} {text}"
 
 

@@ -89,6 +89,7 @@ KEY_HINTS = (
     KeyHint(("item.down", "item.up"), "move", 3),
     KeyHint(("item.fold",), "open", 1),
     KeyHint(("item.difference",), "difference", 2),
+    KeyHint(("item.decisive_step",), "decisive step", 1),
     KeyHint(("item.dialogue",), "dialogue", 1),
     KeyHint(("item.document",), "function docs", 0),
     KeyHint(("item.raw",), "records", 0),

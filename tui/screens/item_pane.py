@@ -46,6 +46,7 @@ from fcreview.tui.widgets.screens import GuardedScreen
 MAX_BLANK_TIME = 0.3
 """Seconds after which the screen is drawn although its item is still being read."""
 TARGET_RESET = StatusMessage("verdict target: whole item", "warn")
+NO_CHAT_MESSAGE = StatusMessage("no message of a conversation under the cursor", "warn")
 NO_PART = StatusMessage("no part under the cursor takes a verdict", "warn")
 
 
@@ -241,7 +242,8 @@ class ItemPane(Vertical):
             options = DisplayOptions(
                 open_key=self._key_name("item.fold"), group_keys=keys, frames=True, panels=not is_small(self.app.size)
             )
-            options = replace(options, suspicions=displayed.suspicions)
+            confirm_key = self._key_name("item.decisive_step")
+            options = replace(options, suspicions=displayed.suspicions, confirm_key=confirm_key)
             self.text.open(Cursor(displayed.detail, self._session.annotator, self._session.blind, options))
         else:
             self.cursor.show_item(displayed.detail, displayed.suspicions)
@@ -299,6 +301,8 @@ class ItemPane(Vertical):
         status: Line = ((f" {self._message.text}", self._message.style),)
         if self.item_reviewer.has_item:
             displayed, cursor = self.item_reviewer.displayed, self.cursor
+            if cursor.block.message is None:
+                keys = {name: key for name, key in keys.items() if name != "item.decisive_step"}
             position, count = displayed.navigator.position, displayed.navigator.count
             is_hidden, names_item = cursor.hides_verdicts, not self.is_named_above
             header = header_line(
@@ -333,6 +337,16 @@ class ItemPane(Vertical):
         """Record a score, or select the override reason with this number."""
         if (subject := self._subject()) is not None:
             self.item_reviewer.score(subject, value)
+
+    def action_decisive_step(self) -> None:
+        """Confirm the decisive step, or mark the message under the cursor as the decisive step."""
+        message = self.cursor.block.message
+        if (subject := self._subject()) is None:
+            return
+        if message is None:
+            self.show_message(NO_CHAT_MESSAGE)
+        else:
+            self.item_reviewer.mark_decisive_step(subject, message)
 
     def action_fault(self) -> None:
         if (subject := self._subject()) is not None:

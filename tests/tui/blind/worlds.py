@@ -119,6 +119,7 @@ def _item(world: World, number: int, file: str, offset: int, length: int, scores
             Verdict("judge", ok, rationale=reason, by=world.word("vellum")),
             Verdict("judge", ok, CALL, "equivalent", rationale=reason, by=world.word("vellum")),
             Verdict("judge", 2 if ok else 0, "response", "completeness", rationale=reason),
+            Verdict("rule", 3 if ok else 5, criterion="decisive_step", error_type=error, rationale=reason, by=error),
         ],
         extra=Extra(
             failing_turn=(0 if ok else 1) if long else None,
@@ -143,6 +144,7 @@ def _reviews(world: World, workspace: Workspace) -> None:
     acts: list[tuple[str, int, Annotation, dict[str, Any]]] = []
     for number, ok in enumerate(world.passing):
         acts.append(("bob", number, Annotation(verdict=ok, note=note, tags=[tag]), {}))
+        acts.append(("bob", number, Annotation(criterion="decisive_step", verdict=2 if ok else 4, note=note), {}))
         if ok:
             acts.append(("carol", number, Annotation(verdict=not ok, fault="golden", note=note), {}))
             acts.append(

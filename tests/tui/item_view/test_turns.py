@@ -41,10 +41,10 @@ def test_the_cursor_starts_where_the_item_fails_and_stops_at_targets() -> None:
     assert blocks[starting_block(blocks)].key == "turn:2"
     stops = [blocks[at].key for at in cursor_stops(blocks, arguments=False)]
     said = ["turn:2/step:2/assistant:0", "turn:2/step:2/state:1"]
-    assert stops == ["turn:1", "turn:2", "turn:2/call:1", *said, "turn:3"]
+    assert stops == ["turn:1", "turn:2", "turn:2/opening:0", "turn:2/call:1", *said, "turn:3"]
     at = first_difference(blocks)
     assert at is not None and blocks[at].target == "turn:2/call:1/arg:to"
-    assert target_at(blocks, cursor_stops(blocks, arguments=False)[3]) == "turn:2"
+    assert target_at(blocks, cursor_stops(blocks, arguments=False)[4]) == "turn:2"
 
 
 def test_the_state_that_differs_is_shown_in_the_failing_turn_with_both_sides_named() -> None:

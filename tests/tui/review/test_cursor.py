@@ -40,12 +40,13 @@ def test_it_begins_where_the_item_first_fails() -> None:
     assert Cursor(detail(), "alice").block.key == "turn:2"
 
 
-def test_steps_stop_at_calls_and_long_texts_and_say_where_they_end() -> None:
+def test_steps_stop_at_calls_and_texts_and_say_where_they_end() -> None:
     cursor = Cursor(detail(), "alice")
     seen = [cursor.block.key]
     while cursor.move(1):
         seen.append(cursor.block.key)
-    assert seen == ["turn:2", "turn:2/call:1", "turn:2/step:1/tool:1", "turn:3", "turn:4"]
+    texts = ["turn:2/step:1/tool:1", "turn:2/step:2/assistant:0"]
+    assert seen == ["turn:2", "turn:2/opening:0", "turn:2/call:1", *texts, "turn:3", "turn:4"]
     assert cursor.move_to_turn(-1) and cursor.move_to_turn(-1)
     assert cursor.block.key == "turn:2"
     assert cursor.move(-1) and not cursor.move(-1)

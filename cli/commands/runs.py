@@ -18,7 +18,15 @@ from fcreview.model.wording import (
     format_dataset_name,
     format_recomputed_rate,
 )
-from fcreview.store.queries.run_lists import GROUP_LABELS, SORT_KEYS, folder_label, group_runs, search_runs, sort_runs
+from fcreview.store.queries.run_lists import (
+    GROUP_LABELS,
+    SORT_KEYS,
+    folder_label,
+    group_runs,
+    name_runs,
+    search_runs,
+    sort_runs,
+)
 
 if TYPE_CHECKING:
     from fcreview.store.rows import RunRow
@@ -77,7 +85,8 @@ def runs(
             return
         rates = ["official", "recomp.", "corrected"]
         headers = ["run", "benchmark", "model", "items", *rates, "reviewed", "part", "issues"]
-        table = [format_run_cells(row) for part in groups for row in part.runs]
+        names = name_runs(session.runs)
+        table = [format_run_cells(row, names[row.run]) for part in groups for row in part.runs]
         first, *lines = format_table(headers, table, right_aligned=(0, 3, 4, 5, 6, 7, 8, 9), max_width=40)
         emit(first)
         for part in groups:
@@ -95,11 +104,11 @@ def runs(
             print_warning(f"run {', '.join(lacking)}: {NO_DATASET_MESSAGE}")
 
 
-def format_run_cells(row: RunRow) -> list[str]:
+def format_run_cells(row: RunRow, name: str) -> list[str]:
     info = row.info
     return [
         str(row.run), cell_text(format_dataset_name(info.benchmark, info.generation, info.language)),
-        cell_text(info.model), f"{row.n_items:,}", row.official_rate,
+        cell_text(name), f"{row.n_items:,}", row.official_rate,
         format_recomputed_rate(row.rule_pass, row.rule_known, row.n_items),
         format_corrected_rate(row.effective_pass, row.effective_known, row.n_items, row.disputed),
         f"{row.reviewed:,}", f"{row.in_part:,}", f"{row.n_issues:,}",

@@ -70,7 +70,7 @@ def add_verdicts(
     item.extra.uncounted_states = "+" if basis is not None and "ACTION" in basis else "-!+"
     if reason == INFRASTRUCTURE_ERROR:
         item.error_type = INFRASTRUCTURE_ERROR
-        item.rule_note = "the simulation was not run because of an infrastructure error; no figure counts it"
+        item.rule_note = "not run because of an infrastructure error; no figure counts it"
         item.first_difference = item.rule_note
         return
     reward = read_number(recorded.get("reward"))
@@ -82,7 +82,7 @@ def add_verdicts(
         return
     if basis is None:
         note = (recorded.get("info") or {}).get("note") if isinstance(recorded.get("info"), dict) else None
-        text = f"the conversation ended with {reason}, so nothing was checked"
+        text = f"ended with {reason}; nothing was checked"
         record_reward(item, reward, None, str(reason), f"{text}: {note}" if isinstance(note, str) else text)
         return
     said = _find_texts(_read_texts(criteria), messages or ())

@@ -88,15 +88,15 @@ class Parts:
         )
         sentences = [f"reward = {shown}", *(self.explain_part(part) for part in self.failing)]
         if has_actions and "ACTION" not in self.values:
-            sentences.append("the golden actions are one way to the goal and do not count themselves")
+            sentences.append("golden actions are one way to the goal and do not count themselves")
         return "; ".join(sentences)
 
     def explain_part(self, part: str) -> str:
         """Return the reason why a part fails."""
         if part == "DB":
-            return "the final database differs from the database after the golden actions"
+            return "final database differs from the expected one"
         if part == "COMMUNICATE":
-            return f"the agent never said {_quote(self.missing_texts)}" if self.missing_texts else "a text was not said"
+            return f"agent never said {_quote(self.missing_texts)}" if self.missing_texts else "a text was not said"
         if part == "ACTION":
             names = ", ".join(dict.fromkeys(self.missing_actions))
             return f"no call matches the golden action {names}" if names else "a golden action was not made"

@@ -199,9 +199,9 @@ def _add_verdicts(
     if "error" in info or not isinstance(reward_info, dict):
         ended = "error" if "error" in info else "not_ended"
         reason = (
-            "the run ended with an exception, which counts as a failure"
+            "ended with an exception, which counts as a failure"
             if "error" in info
-            else "the conversation did not end within the limit of steps, so nothing was checked"
+            else "did not end within the limit of steps; nothing was checked"
         )
         record_reward(item, reward, None, ended, reason)
         return

@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from fcreview.store.rows import RunRow
 
 _DATE = re.compile(r"(?<!\d)(20\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
+_IS_FILE = re.compile(r"\.(json|jsonl|ndjson|eval)$")
+_WORDS = re.compile(r"[^_-]+[_-]*|[_-]+")
+MAX_FILE_LABEL = 16
+"""Number of characters above which the names of files are shortened."""
 _COMMON_FOLDERS = {"result", "score", "results", "scores"}
 """Folder names that most result archives have, so they do not distinguish runs."""
 
@@ -22,6 +27,38 @@ def folder_label(row: RunRow) -> str:
         if match := _DATE.search(name):
             return "-".join(match.groups())
     return next((name for name in parents if name not in _COMMON_FOLDERS), parents[0] if parents else "")
+
+
+def label_files(rows: Iterable[RunRow]) -> dict[int, str]:
+    """Return the name of each run's file, by run number; empty for a run that is a folder.
+
+    Long names are shortened by the words that all of them begin with.
+    """
+    names = {row.run: PurePath(row.info.path).name for row in rows}
+    names = {
+        run: name.split(".json")[0].removesuffix(".eval") if _IS_FILE.search(name) else ""
+        for run, name in names.items()
+    }
+    if max(map(len, names.values()), default=0) <= MAX_FILE_LABEL:
+        return names
+    parts = {run: _WORDS.findall(name) for run, name in names.items()}
+    leading = [each[:-1] for each in parts.values() if each]
+    n_common = next(
+        (at for at, words in enumerate(zip(*leading, strict=False)) if len(set(words)) > 1), min(map(len, leading))
+    )
+    return {run: "".join(words[n_common:]) for run, words in parts.items()}
+
+
+def name_runs(rows: Sequence[RunRow]) -> dict[int, str]:
+    """Return the model of each run, with the name of its file if several runs have this benchmark and model."""
+    groups: dict[tuple[str, str], list[RunRow]] = {}
+    for row in rows:
+        groups.setdefault((row.info.full_title, row.info.model), []).append(row)
+    names: dict[int, str] = {}
+    for (_, model), group in groups.items():
+        labels = label_files(group) if len(group) > 1 else {}
+        names |= {row.run: f"{model} · {labels[row.run]}" if labels.get(row.run) else model for row in group}
+    return names
 
 
 def _descending_rate_key(passed: int, known: int) -> tuple[bool, float]:

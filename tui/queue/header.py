@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
-from fcreview.store.queries.run_lists import folder_label
+from fcreview.store.queries.run_lists import folder_label, label_files
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.queue.state import SHUFFLED
 from fcreview.tui.text.graphics import bar
@@ -90,16 +90,26 @@ def run_title(run: RunRow) -> str:
 def label_runs(runs: Sequence[RunRow]) -> dict[int, str]:
     """Return the model of each run, by run number, with what distinguishes it from other runs of the model, sanitized.
 
-    That is the benchmark with its version and language, the folder or the date of the run, or the run number.
+    That is the benchmark with its version and language, the folder or the date of the run, its file, or the run number.
     """
     labels = {run.run: sanitize(run.info.model) for run in runs}
-    for describe in (run_title, lambda run: sanitize(folder_label(run)), lambda run: f"#{run.run}"):
+    for describe in (
+        lambda group: {run.run: run_title(run) for run in group},
+        lambda group: {run.run: folder_label(run) for run in group},
+        label_files,
+        lambda group: {run.run: f"#{run.run}" for run in group},
+    ):
         groups: dict[str, list[RunRow]] = {}
         for run in runs:
             groups.setdefault(labels[run.run], []).append(run)
         for group in groups.values():
-            if len({describe(run) for run in group}) > 1:
-                labels.update((run.run, f"{labels[run.run]} {symbols().separator} {describe(run)}") for run in group)
+            found = describe(group)
+            if len(set(found.values())) > 1:
+                labels.update(
+                    (run, f"{labels[run]} {symbols().separator} {sanitize(name)}")
+                    for run, name in found.items()
+                    if name
+                )
     return labels
 
 

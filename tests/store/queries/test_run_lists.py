@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from fcreview.model.item import Run
-from fcreview.store.queries.run_lists import GROUP_LABELS, SORT_KEYS, folder_label, group_runs, search_runs, sort_runs
+from fcreview.store.queries.run_lists import (
+    GROUP_LABELS,
+    SORT_KEYS,
+    folder_label,
+    group_runs,
+    name_runs,
+    search_runs,
+    sort_runs,
+)
 from fcreview.store.rows import RunRow
 
 
@@ -87,3 +95,13 @@ def test_every_word_has_to_be_there() -> None:
     assert numbers(search_runs(RUNS, "maple v3")) == [3]
     assert numbers(search_runs(RUNS, "07-24 bfcl")) == [2, 3]
     assert numbers(search_runs(RUNS, "maple elm")) == []
+
+
+def test_runs_of_one_model_are_named_by_their_files() -> None:
+    paths = ["a/sim_1.json", "a/sim_2.json", "a/folder"]
+    rows = [row(number, "m", path) for number, path in enumerate(paths)]
+    assert name_runs(rows) == {0: "m · sim_1", 1: "m · sim_2", 2: "m"}
+    assert name_runs(rows[:1]) == {0: "m"}
+    paths = ["a/airline_10tasks_2t_context_agent.json", "a/airline_10tasks_2t.json"]
+    rows = [row(number, "m", path) for number, path in enumerate(paths)]
+    assert name_runs(rows) == {0: "m · 2t_context_agent", 1: "m · 2t"}

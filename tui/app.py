@@ -264,7 +264,7 @@ class FcreviewApp(App[int]):
     def action_redraw(self) -> None:
         """Send the whole screen, because other output or a change of the terminal's size may have damaged it."""
         if isinstance(self._driver, CompactDriver):
-            self._driver.forget_screen()
+            self._driver.forget_screen(*self.size)
         self.screen.refresh()
 
     def action_help(self) -> None:

@@ -19,10 +19,16 @@ _CONTROL = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])")
 _MODE = re.compile(r"(\x1b\[\?(2026|25|1000|1002|1003|1004|1006|1015|1016|2004)[hl]|\x07)*")
 """Output that changes no cell."""
 _SIGNS = "".join(getattr(UNICODE_SYMBOLS, each.name) for each in fields(UNICODE_SYMBOLS))
-_NARROW = re.compile(rf"[ -~\xa1-\xac\xae-\u024f\u2010-\u2027\u2190-\u2193\u2500-\u257f{re.escape(_SIGNS)}]*")
+_NARROW_CHARACTER = rf"[ -~\xa1-\xac\xae-\u024f\u2010-\u2027\u2190-\u2193\u2500-\u257f{re.escape(_SIGNS)}]"
+_NARROW = re.compile(f"{_NARROW_CHARACTER}*")
 """Text that every terminal draws with one cell for each character."""
+_WIDE_CHARACTER = "[\u3001-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60]"
+_CERTAIN = re.compile(f"{_NARROW_CHARACTER}|{_WIDE_CHARACTER}|")
+"""Content of a cell whose width all terminals agree about."""
 _VISIBLE_ON_BLANKS = frozenset("4579")
 """Attributes that change how a blank looks: underline, blink, reverse and strike."""
+MAX_CELLS = 1 << 16
+"""Largest number of columns and rows of a terminal."""
 MAX_RESENT_CELLS = 5
 """Largest number of unchanged cells between two changes that are sent again, because moving the cursor costs more."""
 _OFF_CODES = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", "8": "28", "9": "29"}
@@ -87,10 +93,15 @@ class ScreenDiff:
         self._rows: dict[int, list[Cell | None]] = {}
         """Cells of each row as last sent. None for a cell whose content is unknown."""
         self._looks: dict[GraphicState, GraphicState] = {}
+        self._shifting_rows: set[int] = set()
+        """Rows with characters whose width terminals disagree about. Their spans are sent as Textual sends them."""
+        self.size: tuple[int, int] | None = None
+        """Columns and rows of the terminal. None if unknown."""
 
     def clear(self) -> None:
         """Forget the content of the screen, so that the next frame is sent as a whole."""
         self._rows.clear()
+        self._shifting_rows.clear()
 
     def reduce(self, text: str) -> str:
         """Return terminal output that draws the same screen as `text` if the model is correct.
@@ -100,7 +111,7 @@ class ScreenDiff:
         if _MODE.fullmatch(text):
             return text
         parsed = self._parse(text)
-        if parsed is None:
+        if parsed is None or self._is_outside(parsed[0]):
             self.clear()
             return text
         spans, cursor = parsed
@@ -120,6 +131,11 @@ class ScreenDiff:
         if sent is None:
             return ""
         return "".join([*parts, _transition(sent, _RESET), cursor])
+
+    def _is_outside(self, spans: list[Span]) -> bool:
+        """Whether a frame is larger than the terminal. Textual draws such a frame after the terminal has shrunk."""
+        columns, rows = self.size or (MAX_CELLS, MAX_CELLS)
+        return any(row > rows or column - 1 + len(cells) > columns for row, column, cells, _ in spans)
 
     def _parse(self, text: str) -> tuple[list[Span], str] | None:
         """Return the spans of a frame and the sequence that moves the cursor last. None if the text is no frame."""
@@ -174,9 +190,15 @@ class ScreenDiff:
         start, end = column - 1, column - 1 + len(cells)
         row.extend([None] * (end - len(row)))
         before = row[start:end]
+        row[start:end] = cells
+        if not is_narrow and not all(_CERTAIN.fullmatch(cell[0]) for cell in cells):
+            self._shifting_rows.add(number)
+        elif start == 0 and end == len(row):
+            self._shifting_rows.discard(number)
+        if number in self._shifting_rows:
+            return [(number, column, cells)]
         if before == cells:
             return []
-        row[start:end] = cells
         if not is_narrow or any(cell is not None and not _NARROW.fullmatch(cell[0] or "\x00") for cell in before):
             return [(number, column, cells)]  # terminals disagree about the widths of some characters
         changed = [at for at, (old, new) in enumerate(zip(before, cells, strict=True)) if old != new]
@@ -208,8 +230,9 @@ class CompactDriver(LinuxDriver):
         super().__init__(*args, **options)
         self._screen_diff = ScreenDiff()
 
-    def forget_screen(self) -> None:
-        """Send the next frame as a whole, because something else may have changed the screen."""
+    def forget_screen(self, columns: int, rows: int) -> None:
+        """Send the next frame as a whole, because something else may have changed the screen or its size."""
+        self._screen_diff.size = columns, rows
         self._screen_diff.clear()
 
     def write(self, data: str) -> None:

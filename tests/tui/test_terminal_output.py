@@ -71,6 +71,26 @@ def test_a_line_with_wide_characters_is_sent_as_a_whole() -> None:
     assert "tokyo two" in diff.reduce("\x1b[1;1Htokyo two\x1b[1;1H")
 
 
+def test_a_row_with_characters_of_doubtful_width_is_sent_as_it_is() -> None:
+    """A terminal that draws them wider or narrower has moved the rest of the row."""
+    diff = ScreenDiff()
+    diff.reduce("\x1b[1;1H👩 e\u0301 list\x1b[1;20Hitem 1\x1b[1;1H")
+    assert "item 1" in diff.reduce("\x1b[1;20Hitem 1\x1b[1;1H")
+    assert "item 2" in diff.reduce("\x1b[1;20Hitem 2\x1b[1;1H")
+    diff.reduce(f"\x1b[1;1H{'list':25}\x1b[1;1H")
+    assert diff.reduce("\x1b[1;1Hlist\x1b[1;1H") == ""
+
+
+def test_after_a_frame_that_is_larger_than_the_terminal_everything_is_sent() -> None:
+    diff = ScreenDiff()
+    diff.size = (20, 5)
+    for larger in ("\x1b[6;1Hrow 6\x1b[1;1H", "\x1b[1;18Hlong\x1b[1;1H"):
+        frame = "\x1b[1;1Hone\x1b[1;1H"
+        diff.reduce(frame)
+        assert diff.reduce(larger) == larger
+        assert "one" in diff.reduce(frame)
+
+
 @pytest.mark.parametrize(
     "text", ["plain", "\x1b[1;1H\x1b[53moverlined\x1b[0m", "\x1b[1;1H\x1b[38;9mx", "\x1b[?1049h", "\x1b[1;1Ha\tb"]
 )

@@ -28,10 +28,8 @@ TEXTS = (
     "ｆｕｌｌ　ｗｉｄｔｈ",
     "½ ± µ ß ñ",
 )
-WALK = """
-    j j k J K a a v b t d R ] ] ] [ [ p f u z enter escape escape tab slash e escape c r f question_mark pagedown pageup
-    end home full_stop m T y space left right colon escape
-""".split()
+KEY_NAMES = ("enter", "escape", "tab", "slash", "question_mark", "pagedown", "pageup", "end", "home", "full_stop")
+WALK = [*"jjkJKaavbtdR]]][[pfuzecrfmTy", *KEY_NAMES, "escape", "escape", "space", "left", "right", "colon", "escape"]
 EVENTS = ["theme", "resize 130 32", "resize 80 24", "resize 80 24", "suspend", "ctrl+l"]
 """What happens besides keys: another theme, another size, the same size again, `$EDITOR`, and damage with ctrl+l."""
 WIDTHS: dict[str, Callable[[str], int]] = {

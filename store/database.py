@@ -19,7 +19,7 @@ from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = "8"
+SCHEMA_VERSION = "9"
 """Version of the tables in `schema.sql`. A store of another version is rebuilt by the next import."""
 _TABLES = ("functions", "import_issues", "item_rows", "meta", "questions", "runs", "sources")
 _VIEWS = ("calls", "items", "messages", "pairs", "verdicts")

@@ -52,6 +52,7 @@ CREATE TABLE item_rows (
     diff_function VARCHAR USING COMPRESSION dictionary, diff_argument VARCHAR USING COMPRESSION dictionary,
     first_difference VARCHAR USING COMPRESSION fsst,
     diff_golden VARCHAR USING COMPRESSION fsst, diff_predicted VARCHAR USING COMPRESSION fsst,
+    decisive_step VARCHAR USING COMPRESSION dictionary,  -- kind of the guessed decisive step
     prediction_hash VARCHAR USING COMPRESSION fsst, golden_hash VARCHAR USING COMPRESSION fsst,
     file VARCHAR USING COMPRESSION dictionary, line BIGINT, "offset" BIGINT, length BIGINT,
     functions VARCHAR[],             -- functions.hash
@@ -79,7 +80,7 @@ CREATE VIEW items AS
 SELECT i.item, i.run, i.seq, i.id, r.benchmark, r.generation, r.language, r.model, i.category, i."group", i.question,
        i.n_turns, i.n_steps, i.n_golden, i.n_predicted, i.n_issues, i.official, i.rule, i.judge,
        i.error_type, i.rule_error_type, i.rule_note, i.diff_function, i.diff_argument, i.first_difference,
-       i.diff_golden, i.diff_predicted,
+       i.diff_golden, i.diff_predicted, i.decisive_step,
        i.tokens_in, i.tokens_out, i.latency, i.seconds, i.setting, i.prediction_hash, i.golden_hash,
        i.file, i.line, i."offset", i.length, i.functions, i.extra
 FROM item_rows i JOIN runs r USING (run);

@@ -15,6 +15,7 @@ from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_work
 from fcreview.matching.clusters import (
     BY_ARGUMENT,
     BY_CATEGORY,
+    BY_DECISIVE_STEP,
     BY_ERROR_TYPE,
     BY_FUNCTION,
     BY_VALUE,
@@ -30,6 +31,7 @@ from fcreview.matching.clusters import (
     explain_error_type,
     group_by_shared_name,
     group_clusters,
+    has_decisive_steps,
     select_named_clusters,
 )
 from fcreview.model.sanitize import clip, display_width, sanitize
@@ -54,6 +56,7 @@ GROUPINGS_BY_NAME = {
     "argument": BY_ARGUMENT,
     "category": BY_CATEGORY,
     "value": BY_VALUE,
+    "decisive": BY_DECISIVE_STEP,
 }
 
 
@@ -89,8 +92,8 @@ def triage(
     """Group failures by cause.
 
     Groups failing items by error type, then by the function and argument of the first difference; --by chooses another
-    grouping. Each group shows the meaning of its error type and an example. With --json, each cluster has a filter that
-    selects its items.
+    grouping. Each group shows the meaning of its error type and an example. For failed conversations, a second table
+    groups them by the kind of their decisive step. With --json, each cluster has a filter that selects its items.
 
     Example: fcreview triage runs/gpt4o --where category:live_simple --by value
     """
@@ -110,23 +113,29 @@ def triage(
                 emit_json(_build_cluster_json(cluster, failing, grouping))
         else:
             print_triage(session, view, TriageTable(clusters, failing, grouping, limit or MAX_GROUPS))
+            if grouping == BY_ERROR_TYPE and has_decisive_steps(clusters):
+                steps = session.store.fetch_clusters(view, by=BY_DECISIVE_STEP)
+                for line in format_triage_table(TriageTable(steps, failing, BY_DECISIVE_STEP, limit or MAX_GROUPS)):
+                    emit(clip_to_terminal(line))
 
 
 def _build_cluster_json(cluster: Cluster, n_failing: int, grouping: int) -> dict[str, object]:
     """Build the JSON object {error_type, function, argument, count, share, examples, difference, where}.
 
     `share` is the share of all failing items, from 0 to 1; `difference` is the first difference of the first example;
-    `where` is a filter. Grouped by category, the object begins with category, error_type and function; grouped by
-    value, with golden_value, predicted_value, function and argument. Values are JSON texts; several accepted values are
-    `"km" or 2 more`.
+    `where` is a filter. Grouped by category or decisive step, the object begins with category or decisive_step,
+    error_type and function; grouped by value, with golden_value, predicted_value, function and argument. Values are
+    JSON texts; several accepted values are `"km" or 2 more`.
     """
     names: dict[str, object] = {"category": cluster.category} if grouping == BY_CATEGORY else {}
+    if grouping == BY_DECISIVE_STEP:
+        names = {"decisive_step": cluster.decisive_step}
     if grouping == BY_VALUE:
         names = {"golden_value": cluster.golden, "predicted_value": cluster.predicted}
     else:
         names["error_type"] = cluster.error_type or None
     names["function"] = cluster.function
-    if grouping != BY_CATEGORY:
+    if grouping not in (BY_CATEGORY, BY_DECISIVE_STEP):
         names["argument"] = cluster.argument
     return {
         **names,
@@ -205,8 +214,8 @@ def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_E
             select_examples(group),
         )
     ]
-    words, example = explain_error_type(group) if grouping != BY_VALUE else "", group.example
-    if grouping == BY_ERROR_TYPE and words:
+    words, example = explain_error_type(group, grouping) if grouping != BY_VALUE else "", group.example
+    if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) and words:
         words = words.removeprefix(f"{name}: ")
     if words:
         lines.append(INDENT + words)

@@ -1,4 +1,4 @@
-"""Clusters of similar failures, grouped by error type, function, argument, category or pair of values.
+"""Clusters of similar failures, by error type, function, argument, category, pair of values or decisive step.
 
 Names are sanitized when they are formatted here.
 """
@@ -11,23 +11,24 @@ from dataclasses import dataclass, field
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import describe_error_type, format_count
 
-GROUPINGS = ("error type", "function", "argument", "category", "value")
+GROUPINGS = ("error type", "function", "argument", "category", "value", "decisive step")
 """Properties to group clusters by, in the order of `Cluster.names`. A grouping is an index in this tuple. `value` means
-the golden and the predicted value at the first difference."""
-BY_ERROR_TYPE, BY_FUNCTION, BY_ARGUMENT, BY_CATEGORY, BY_VALUE = range(5)
+the golden and the predicted value at the first difference, `decisive step` the kind of the guessed step."""
+BY_ERROR_TYPE, BY_FUNCTION, BY_ARGUMENT, BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP = range(6)
 SUBDIVISIONS = (
     (BY_FUNCTION, BY_ARGUMENT),
     (BY_ERROR_TYPE, BY_ARGUMENT),
     (BY_ERROR_TYPE, BY_FUNCTION),
     (BY_ERROR_TYPE, BY_FUNCTION),
     (BY_FUNCTION, BY_ARGUMENT),
+    (BY_ERROR_TYPE, BY_FUNCTION),
 )
 """For each of `GROUPINGS`, the two other groupings that divide its groups further."""
 VALUE_ARROW = " -> "
 """Text between a golden and a predicted value."""
-GROUPING_PLURALS = ("error types", "functions", "arguments", "categories", "values")
-GROUPING_HEADINGS = ("error type", "function", "argument", "category", f"golden{VALUE_ARROW}predicted")
-UNNAMED_GROUPS = (*(f"(no {name} given)" for name in GROUPINGS[:BY_VALUE]), "(no value differs)")
+GROUPING_PLURALS = ("error types", "functions", "arguments", "categories", "values", "decisive steps")
+GROUPING_HEADINGS = ("error type", "function", "argument", "category", f"golden{VALUE_ARROW}predicted", "decisive step")
+UNNAMED_GROUPS = (*(f"(no {name} given)" for name in GROUPINGS[:BY_VALUE]), "(no value differs)", "(not known)")
 """For each of `GROUPINGS`, the title of the group whose clusters have no name in that grouping."""
 
 
@@ -35,8 +36,8 @@ UNNAMED_GROUPS = (*(f"(no {name} given)" for name in GROUPINGS[:BY_VALUE]), "(no
 class Cluster:
     """Failures that share three properties. The fields of all other properties are empty.
 
-    The shared properties are error type, function and argument; category, error type and function; or the golden and
-    predicted values, function and argument.
+    The shared properties are error type, function and argument; category or decisive step, error type and function; or
+    the golden and predicted values, function and argument.
     """
 
     error_type: str
@@ -57,13 +58,17 @@ class Cluster:
     category: str | None = None
     golden: str | None = None
     predicted: str | None = None
+    decisive_step: str | None = None
+    """Kind of the decisive step that the items share; None by default."""
+    n_decisive: int = 0
+    """Number of items with a guessed decisive step."""
     first_item: int | None = None
     """Number of the cluster's first item."""
 
     @property
     def names(self) -> tuple[str | None, ...]:
         """Names of the cluster in the order of `GROUPINGS`; None for a property that is not shared."""
-        return (self.error_type or None, self.function, self.argument, self.category, self._values)
+        return (self.error_type or None, self.function, self.argument, self.category, self._values, self.decisive_step)
 
     @property
     def _values(self) -> str | None:
@@ -106,7 +111,7 @@ def group_clusters(clusters: Iterable[Cluster], grouping: int) -> list[ClusterGr
 def computed_grouping(grouping: int) -> int:
     """Return the grouping for which clusters are computed. One set of clusters serves error types, functions and
     arguments."""
-    return grouping if grouping in (BY_CATEGORY, BY_VALUE) else BY_ERROR_TYPE
+    return grouping if grouping in (BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP) else BY_ERROR_TYPE
 
 
 def select_named_clusters(clusters: Iterable[Cluster], grouping: int) -> list[Cluster]:
@@ -174,11 +179,18 @@ def draw_bar(number: int, total: int, cells: int) -> str:
     return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
 
 
-def explain_error_type(group: ClusterGroup) -> str:
-    """Explain the most frequent error type of a group; empty if it has no explanation.
+def has_decisive_steps(clusters: Iterable[Cluster]) -> bool:
+    """Whether an item of a cluster has a guessed decisive step."""
+    return any(cluster.n_decisive for cluster in clusters)
+
+
+def explain_error_type(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> str:
+    """Explain the most frequent error type of a group, or its decisive step; empty if it has no explanation.
 
     `value_error:string: string is not an accepted value`, with `mostly` before it if there are other error types.
     """
+    if grouping == BY_DECISIVE_STEP:
+        return f"{group.name}: {describe_error_type(group.name)}" if group.name else ""
     by_error_type = group_clusters(group.clusters, BY_ERROR_TYPE)
     name = by_error_type[0].name or ""
     meaning = describe_error_type(name)

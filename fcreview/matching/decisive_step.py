@@ -118,6 +118,7 @@ def add_decisive_step(item: Item, missing_texts: Sequence[str] = ()) -> None:
     fails = item.official is False or (item.official is None and item.rule is False)
     step = find_decisive_step(chat_messages(item), item.golden, missing_texts) if fails else None
     if step is not None:
+        item.decisive_step = step.kind
         item.verdicts.append(
             Verdict(
                 "rule", step.message, criterion=DECISIVE_STEP, error_type=step.kind, rationale=step.reason, by=GUESS

@@ -374,6 +374,8 @@ class Item:
     """Golden value at the first difference, shortened: `"Hangzhou, China"`. None without a golden value."""
     diff_predicted: str | None = None
     """Predicted value at the first difference, shortened: `"Hangzhou, CN"`. None without a predicted value."""
+    decisive_step: str | None = None
+    """Kind of the guessed decisive step, such as `wrong_write`. None if there is no guess."""
     extra: Extra = field(default_factory=Extra)
     """Optional data, such as the failing turn, a final answer and the benchmark's metadata."""
     prediction_hash: str = ""

@@ -155,6 +155,18 @@ _MEANINGS = {
     "task accepts a default value": "task:default_value",
     "task accepts another spelling of a name": "task:name_spelling",
     "task's rules differ from those of BFCL": "task:other",
+    "a call changes something that the golden actions do not": "wrong_write",
+    "a golden action came too late and was refused": "wrong_order",
+    "a calculation has other numbers than the golden one": "wrong_calculation",
+    "a reply states another value than the expected one": "wrong_answer",
+    "an expected text was said only beside a call": "unseen_answer",
+    "an expected text was never said": "missing_answer",
+    "the user chose what no golden action has": "user_choice",
+    "the user dropped what a golden action needs": "user_retraction",
+    "the user never named what a golden action needs": "user_omission",
+    "the model declined a golden action": "refused_request",
+    "the model handed the conversation over too early": "early_end",
+    "a golden action was never made": "missing_action",
 }
 """Meaning -> error types of all benchmarks, separated by commas."""
 _ERROR_TYPES = {error_type: meaning for meaning, types in _MEANINGS.items() for error_type in types.split(", ")}

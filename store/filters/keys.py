@@ -388,6 +388,7 @@ FILTER_KEYS: dict[str, FilterKey] = {
     "argument": _verdict_key(match_text("i.diff_argument"), "argument of the first difference"),
     "golden_value": _verdict_key(match_json("i.diff_golden"), "golden value of the first difference"),
     "predicted_value": _verdict_key(match_json("i.diff_predicted"), "predicted value of the first difference"),
+    "decisive": _verdict_key(match_text("i.decisive_step"), "kind of the guessed decisive step: wrong_write ..."),
     "calls": FilterKey(match_called_function, "name of a golden or predicted call"),
     "category": FilterKey(match_text("i.category", compare_prefix), "category, or its first words"),
     "group": FilterKey(match_text('i."group"'), "conversation"),

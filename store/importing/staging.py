@@ -24,8 +24,8 @@ from fcreview.model.redact import redact_credentials, redact_keys, redact_keys_i
 ITEM_COLUMNS = (
     "id", "category", "group", "question", "official", "rule", "judge", "error_type", "rule_error_type", "rule_note",
     "n_turns", "n_steps", "tokens_in", "tokens_out", "latency", "seconds", "setting", "diff_function",
-    "diff_argument", "first_difference", "diff_golden", "diff_predicted", "prediction_hash", "golden_hash", "file",
-    "line", "offset", "length",
+    "diff_argument", "first_difference", "diff_golden", "diff_predicted", "decisive_step", "prediction_hash",
+    "golden_hash", "file", "line", "offset", "length",
 )  # fmt: skip
 """Columns of `item_rows` that contain a field of `Item` unchanged."""
 _MAX_CACHED_LISTS = 20_000

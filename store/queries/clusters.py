@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fcreview.matching.clusters import (
     BY_ARGUMENT,
     BY_CATEGORY,
+    BY_DECISIVE_STEP,
     BY_ERROR_TYPE,
     BY_FUNCTION,
     BY_VALUE,
@@ -38,16 +39,21 @@ _COLUMNS = {
     BY_FUNCTION: ("function", "i.diff_function"),
     BY_ARGUMENT: ("argument", "i.diff_argument"),
     BY_CATEGORY: ("category", "i.category"),
+    BY_DECISIVE_STEP: ("decisive_step", "i.decisive_step"),
 }
 """(field of `Cluster`, SQL expression) of each grouping except `BY_VALUE`."""
 _SHARED_GROUPINGS = {
     BY_ERROR_TYPE: (BY_ERROR_TYPE, BY_FUNCTION, BY_ARGUMENT),
     BY_CATEGORY: (BY_CATEGORY, BY_ERROR_TYPE, BY_FUNCTION),
     BY_VALUE: (BY_FUNCTION, BY_ARGUMENT),
+    BY_DECISIVE_STEP: (BY_DECISIVE_STEP, BY_ERROR_TYPE, BY_FUNCTION),
 }
 """For each grouping: the groupings in which all items of a cluster have the same value, such as the same function. The
 items of a cluster by value also share the golden and the predicted value."""
-_FILTER_KEYS = {BY_ERROR_TYPE: "error", BY_FUNCTION: "function", BY_ARGUMENT: "argument", BY_CATEGORY: "category"}
+_FILTER_KEYS = {
+    BY_ERROR_TYPE: "error", BY_FUNCTION: "function", BY_ARGUMENT: "argument", BY_CATEGORY: "category",
+    BY_DECISIVE_STEP: "decisive",
+}  # fmt: skip
 _VALUE_COLUMNS = {"golden": "i.diff_golden", "predicted": "i.diff_predicted"}
 # Where all values differ, counting the values instead of their hashes takes a hundred times as long.
 _VALUE_PAIR_HASH = f"hash({', '.join(_VALUE_COLUMNS.values())})"
@@ -63,6 +69,7 @@ class _ClusterRow:
     examples: list[str]
     difference: str | None
     first_item: int
+    n_decisive: int
 
 
 def fetch_clusters(
@@ -95,6 +102,7 @@ def fetch_clusters(
                 terms=terms,
                 difference=row.difference or "",
                 first_item=row.first_item,
+                n_decisive=row.n_decisive,
             )
         )
     return clusters
@@ -117,7 +125,7 @@ def _fetch_cluster_rows(connection: DuckDBPyConnection, view: View, grouping: in
         params = params * 2
     rows = connection.execute(
         f"SELECT {columns}, count(*) AS n, min_by(i.id, i.item, {N_EXAMPLES}),"
-        " arg_min_null(i.first_difference, i.item), min(i.item)"
+        " arg_min_null(i.first_difference, i.item), min(i.item), count(i.decisive_step)"
         f" {failing} GROUP BY {positions} ORDER BY n DESC, {positions}",
         params,
     ).fetchall()

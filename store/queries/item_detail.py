@@ -79,7 +79,7 @@ def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
     item = detail.item
     item.official = item.rule = item.judge = item.error_type = item.rule_error_type = item.rule_note = None
     item.diff_function = item.diff_argument = item.first_difference = None
-    item.diff_golden = item.diff_predicted = None
+    item.diff_golden = item.diff_predicted = item.decisive_step = None
     item.verdicts, item.issues = [], []
     extra = item.extra  # The calls of a simulated user are needed to number the messages.
     item.extra = Extra(

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fcreview.matching.clusters import (
+    BY_DECISIVE_STEP,
     BY_ERROR_TYPE,
     BY_VALUE,
     GROUPING_HEADINGS,
@@ -151,7 +152,9 @@ def explain_cluster_row(row: ClusterRow, grouping: int, cells: int) -> tuple[str
     if grouping == BY_VALUE:
         text = f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}" if row.group.name else ""
     else:
-        text = explain_error_type(row.group if row.cluster is None else ClusterGroup("", None, [row.cluster]))
+        by_step = grouping == BY_DECISIVE_STEP
+        group = row.group if row.cluster is None or by_step else ClusterGroup("", None, [row.cluster])
+        text = explain_error_type(group, grouping)
         if display_width(text) > cells:
             name, colon, words = text.partition(": ")
             room = max(cells - display_width(colon + words), MIN_ERROR_TYPE_CELLS)
@@ -243,10 +246,12 @@ def cluster_table(
 def _cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
     outer, inner = SUBDIVISIONS[grouping]
     by_error = grouping == BY_ERROR_TYPE
-    truncate_name = {BY_ERROR_TYPE: _cut_words, BY_VALUE: _cut_value_pair}.get(grouping, truncate_middle)
+    truncate_name = {BY_ERROR_TYPE: _cut_words, BY_DECISIVE_STEP: _cut_words, BY_VALUE: _cut_value_pair}.get(
+        grouping, truncate_middle
+    )
     heading = "why" if by_error else GROUPING_HEADINGS[grouping]
     size = (cells >= USUAL_CELLS) + (cells >= SHARES_MIN_CELLS)
-    min_width = SENTENCE_CELLS[size] if by_error else 20
+    min_width = SENTENCE_CELLS[size] if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) else 20
     columns = [TextColumn(f"  {heading}", truncate=truncate_name, min_width=min_width)]
     if by_error and cells >= CODES_MIN_CELLS:
         columns.append(TextColumn("error type", truncate=truncate_error_type, min_width=14))
@@ -263,7 +268,7 @@ def _cluster_cells(row: ClusterRow, grouping: int, unfolded: set[str], cells: in
         sign = symbols().unfolded if row.group.term in unfolded else symbols().folded
         mark = f"{sign} " if is_unfoldable(row.group) else "  "
         name = sanitize(row.group.name) if row.group.name else UNNAMED_GROUPS[grouping]
-        if by_error and row.group.name:
+        if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) and row.group.name:
             name, code = explain_in_words(row.group.name), name
             code = "" if code == name else code
         examples = [cluster.examples[0] for cluster in row.group.clusters[:3] if cluster.examples]

@@ -8,7 +8,13 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.widget import Widget
 
-from fcreview.matching.clusters import GROUPINGS, computed_grouping, group_clusters
+from fcreview.matching.clusters import (
+    BY_DECISIVE_STEP,
+    GROUPINGS,
+    computed_grouping,
+    group_clusters,
+    has_decisive_steps,
+)
 from fcreview.model.wording import format_count
 from fcreview.store.rows import View
 from fcreview.tui.actions import CLUSTER_ACTIONS, MODAL_HELP_ACTIONS
@@ -134,7 +140,9 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
 
     def action_grouping(self) -> None:
         """Switch to the next grouping."""
-        self._state.grouping = (self._state.grouping + 1) % len(GROUPINGS)
+        counts = self._state.counts.values()
+        has_steps = any(has_decisive_steps(each.clusters) for each in counts)
+        self._state.grouping = (self._state.grouping + 1) % (len(GROUPINGS) if has_steps else BY_DECISIVE_STEP)
         self._redraw_at(0)
         if self._choices is None:
             self._load()

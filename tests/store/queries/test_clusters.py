@@ -11,12 +11,14 @@ import pytest
 
 from fcreview.matching.clusters import (
     BY_CATEGORY,
+    BY_DECISIVE_STEP,
     BY_ERROR_TYPE,
     BY_VALUE,
     GROUPINGS,
     Cluster,
     explain_error_type,
     group_clusters,
+    has_decisive_steps,
 )
 from fcreview.model.item import Item
 from fcreview.run_plan import RunPlan
@@ -52,6 +54,7 @@ def odd(plan: RunPlan) -> Iterator[Item]:
             diff_argument=None if golden is None and predicted is None else "unit",
             diff_golden=golden,
             diff_predicted=predicted,
+            decisive_step=(None, "wrong_write", "user_choice")[n % 3],
             first_difference=f"unit {predicted} (golden {golden})" if n % 2 else None,
             verdicts=[],
         )
@@ -171,3 +174,14 @@ def test_interrupt_ends_counting_after_the_query(imported: Imported, tmp_path: P
         with pytest.raises(duckdb.InterruptException):
             store.fetch_clusters(View())
         assert store.count_items(View()) == 1
+
+
+def test_clusters_count_guessed_decisive_steps(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
+        groups = group_clusters(store.fetch_clusters(QueueState().view, by=BY_DECISIVE_STEP), BY_DECISIVE_STEP)
+        assert {group.name: group.term for group in groups} == {
+            None: "decisive:none", "wrong_write": "decisive:wrong_write", "user_choice": "decisive:user_choice",
+        }  # fmt: skip
+        by_error = store.fetch_clusters(QueueState().view)
+    known = sum(group.count for group in groups if group.name)
+    assert known == sum(cluster.n_decisive for cluster in by_error) and has_decisive_steps(by_error)

@@ -113,6 +113,7 @@ def _item(world: World, number: int, file: str, offset: int, length: int, scores
         diff_function=None if ok else error,
         diff_argument=None if ok else error,
         first_difference=None if ok else error,
+        decisive_step=None if ok else error,
         verdicts=[
             Verdict("official", ok, error_type=None if ok else error, rationale=reason, by=error),
             Verdict("rule", ok, rationale=reason),

@@ -16,6 +16,7 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.exports import ExportRequest, write_export
+from tests.commands import environment, in_this_process
 
 Cli = Callable[..., Any]
 ITEM = "live_simple_0-0-0"
@@ -31,13 +32,21 @@ COMMANDS = [
 commands = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: "-".join((*command[:2], *command[3:4])))
 
 
+@pytest.fixture(scope="module")
+def prepared(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An imported run with a review that corrects a golden answer, so that every command has something to write, and
+    its errata."""
+    folder = tmp_path_factory.mktemp("outputs")
+    run, environ = Path(shutil.copytree(samples / "bfcl", folder / "bfcl")), environment(folder)
+    label = ["label", run, ITEM, "--run", "1", "--golden-fix", json.dumps(FIX)]
+    for words in (label, ["errata", "create", run, "-o", folder / "errata.jsonl"]):
+        assert in_this_process(words, folder, environ).code == 0
+    return folder
+
+
 @pytest.fixture
-def run(cli: Cli, samples: Path, tmp_path: Path) -> Path:
-    """A run with a review that corrects a golden answer, so that every command has something to write."""
-    run = Path(shutil.copytree(samples / "bfcl", tmp_path / "bfcl"))
-    assert cli("label", run, ITEM, "--run", "1", "--golden-fix", json.dumps(FIX)).code == 0
-    assert cli("errata", "create", run, "-o", tmp_path / "errata.jsonl").code == 0
-    return run
+def run(prepared: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)) / "bfcl"
 
 
 def words_of(command: tuple[str, ...], run: Path) -> list[str]:
@@ -67,7 +76,7 @@ def test_a_journal_or_an_imported_file_is_never_replaced(cli: Cli, run: Path, co
         places = [place for place in places if ".fcreview" in os.path.realpath(place)] + [Path(words[2])]
     before = files_of(run.parent)
     for place in places:
-        for force in ((), ("--force",)):
+        for force in ((), ("--force",)) if place is places[0] else (("--force",),):
             done = cli(*words, place, *force)
             assert done.code == 1, (place, done)
             assert "protected. Choose another path." in done.err, done

@@ -167,6 +167,19 @@ _MEANINGS = {
     "the model declined a golden action": "refused_request",
     "the model handed the conversation over too early": "early_end",
     "a golden action was never made": "missing_action",
+    "final database differs from the expected one": "db_mismatch",
+    "no call matches a golden action": "action_not_made",
+    "user was not told an expected text": "not_communicated",
+    "an assertion about the environment is not met": "env_assertion_failed",
+    "an assertion in plain language is not met": "nl_assertion_failed",
+    "conversation did not end within the limit of steps": "max_steps, not_ended",
+    "too many errors ended the conversation": "too_many_errors",
+    "an error of the agent ended the conversation": "agent_error",
+    "an error of the simulated user ended the conversation": "user_error",
+    "an error ended the conversation": "error, unexpected_error",
+    "the conversation took too long": "timeout",
+    "the conversation was longer than the model can read": "context_window_exceeded",
+    "the benchmark did not work, so nothing was checked": "infrastructure_error",
 }
 """Meaning -> error types of all benchmarks, separated by commas."""
 _ERROR_TYPES = {error_type: meaning for meaning, types in _MEANINGS.items() for error_type in types.split(", ")}
@@ -176,8 +189,12 @@ def describe_error_type(error_type: str) -> str:
     """Describe an error type in one line; empty if it is unknown.
 
     `value_error:string` gives `string is not an accepted value`. The whole type is looked up first, then the part after
-    the last colon, then the part before the first.
+    the last colon, then the part before the first. Types joined by ` + ` have each their own meaning.
     """
+    types = error_type.split(" + ")
+    if len(types) > 1:
+        meanings = [describe_error_type(each) for each in types]
+        return " and ".join(meanings) if all(meanings) else ""
     names = (error_type, error_type.rpartition(":")[2], error_type.partition(":")[0])
     return next((_ERROR_TYPES[name] for name in names if name in _ERROR_TYPES), "")
 

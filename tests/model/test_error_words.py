@@ -18,6 +18,11 @@ from fcreview.model.wording import describe_error_type
         ("relevance_error:decoder_success", "no function fits the question, but one was called"),
         ("relevance_error:decoder_failed", "no call was made, but one was expected"),
         ("dialog_act:no_overlap", "reply has no label of the golden reply"),
+        (
+            "db_mismatch + not_communicated",
+            "final database differs from the expected one and user was not told an expected text",
+        ),
+        ("db_mismatch + never_seen", ""),
         ("something else", ""),
         ("", ""),
     ],

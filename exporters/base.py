@@ -227,6 +227,11 @@ FORMATS: tuple[ExportFormat, ...] = (
         _lazy_function("training", "write_preferences"),
     ),
     FolderFormat("inspect", "Inspect logs with reviews as edited scores", _lazy_function("inspect_log", "write")),
+    FolderFormat(
+        "tau2-notes",
+        "reviews as notes for the viewer of tau2-bench, one file for each review",
+        _lazy_function("tau2_notes", "write"),
+    ),
     FolderFormat("native", "the benchmark's own score files with reviewed verdicts", _lazy_function("native", "write")),
     FolderFormat(
         "golden-patch",

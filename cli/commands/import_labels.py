@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 RUN_FORMAT = "inspect"
 """Format of files that are runs themselves and contain people's decisions."""
+NOTES_FORMAT = "tau2-notes"
+"""Format of notes, which name a simulation of a run."""
+OTHER_FORMATS = (RUN_FORMAT, NOTES_FORMAT)
 READABLE_FORMATS = {each.name: each for each in FORMATS if isinstance(each, FileFormat) and each.read}
 RECORD_UNITS = {"labelstudio": "task"}
 """Unit in which error messages count the records of a format. The default is a line."""
@@ -35,7 +39,7 @@ def import_labels(
     format: Annotated[  # noqa: A002
         str,
         typer.Option(
-            "--format", metavar="NAME", help=f"Format of the file: {', '.join(READABLE_FORMATS)} or {RUN_FORMAT}."
+            "--format", metavar="NAME", help=f"Format of the file: {', '.join([*READABLE_FORMATS, *OTHER_FORMATS])}."
         ),
     ] = "jsonl",
     source_annotator: Annotated[
@@ -52,12 +56,12 @@ def import_labels(
 
     The reviews are recorded for --annotator (default: you). The whole file is checked first, and nothing is recorded if
     a line is invalid. Reviews that are already recorded are skipped. With --format inspect, FILE is an Inspect log, and
-    the edits of its scores are imported.
+    the edits of its scores are imported. With --format tau2-notes, FILE is a note or a folder of notes.
 
     Example: fcreview import-labels runs/gpt4o labels.jsonl --annotator alice
     """
-    if format not in (*READABLE_FORMATS, RUN_FORMAT):
-        raise UsageError(f"cannot import format {format!r}: choose {', '.join([*READABLE_FORMATS, RUN_FORMAT])}")
+    if format not in (*READABLE_FORMATS, *OTHER_FORMATS):
+        raise UsageError(f"cannot import format {format!r}: choose {', '.join([*READABLE_FORMATS, *OTHER_FORMATS])}")
     with open_workspace(options) as session:
         record_labels(session, file, format, source_annotator, adjudicate=adjudicate, run=run, as_json=as_json)
 
@@ -73,14 +77,14 @@ def _read_labels(file: Path, format_name: str) -> list[ImportedReview | InvalidR
     return list(load()(content))
 
 
-def read_recorded_reviews(file: Path) -> list[ImportedReview | InvalidRecord]:
-    """Read the decisions by people that the files of a run contain."""
+def read_recorded_reviews(paths: Sequence[Path], benchmark: str) -> list[ImportedReview | InvalidRecord]:
+    """Read the decisions by people that the files of runs contain."""
     from fcreview.importers.registry import discover, read_items
     from fcreview.model.item import Item
-    from fcreview.model.review import Annotation
+    from fcreview.model.review import FAULTS, Annotation
     from fcreview.store.labels.import_labels import ImportedReview, normalize_time
 
-    found = discover([file], format=RUN_FORMAT)
+    found = discover(paths, format=benchmark)
     if not found.plans:
         raise CommandError("\n".join(issue.what for issue in found.issues if issue.severity == "error"))
     reviews: list[ImportedReview | InvalidRecord] = []
@@ -92,7 +96,12 @@ def read_recorded_reviews(file: Path) -> list[ImportedReview | InvalidRecord]:
                 continue
             for each in item.extra.recorded_reviews:
                 annotation = Annotation(
-                    target=each.target, criterion=each.criterion, verdict=each.verdict, note=each.reason
+                    target=each.target,
+                    criterion=each.criterion,
+                    verdict=each.verdict,
+                    note=each.reason,
+                    fault=next((fault for fault in FAULTS if fault == each.fault), None),
+                    tags=each.tags or None,
                 )
                 reviews.append(
                     ImportedReview(
@@ -127,7 +136,13 @@ def record_labels(
     """
     from fcreview.store.labels.import_labels import ReviewFile, import_reviews, mark_not_blind, to_adjudication
 
-    reviews = read_recorded_reviews(file) if format == RUN_FORMAT else _read_labels(file, format)
+    if format == RUN_FORMAT:
+        reviews = read_recorded_reviews([file], format)
+    elif format == NOTES_FORMAT:
+        paths = [Path(row.info.path) for row in session.runs if row.info.benchmark == "tau"]
+        reviews = read_recorded_reviews([*paths, file], "tau")
+    else:
+        reviews = _read_labels(file, format)
     if not_blind:
         reviews = list(map(mark_not_blind, reviews))
     if adjudicate:

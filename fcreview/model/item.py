@@ -78,6 +78,8 @@ class RecordedReview:
     """ISO 8601."""
     events: list[str] = field(default_factory=list)
     """Ids of the journal events that an export of fcreview recorded as this decision."""
+    fault: str | None = None
+    tags: list[str] = field(default_factory=list)
 
 
 def _to_dict(value: Any) -> dict[str, Any]:
@@ -145,7 +147,8 @@ class Extra:
         "without_errata": {"valid": false, "error_type": "value_error:string"},
         "erratum": {"who": ["alice"], "date": "2026-01-01", "reasons": [], "old": [], "stale": ""},
         "recorded_reviews": [{"source": "inspect", "author": "bob", "verdict": true, "target": "item", "criterion":
-        "correct", "reason": null, "time": null, "events": []}], "redacted": true, "more": {"path": ["a.b"]}}`
+        "correct", "reason": null, "time": null, "events": [], "fault": null, "tags": []}], "redacted": true,
+        "more": {"path": ["a.b"]}}`
         """
         found: dict[str, Any] = {}
         for name in type(self).__slots__:  # in the order of the fields; `fields` would take most of the time

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from fcreview.importers.tau.notes import names_run
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
@@ -25,6 +26,8 @@ VERSION1_NAME = re.compile(
 SIMULATION_FOLDER = "simulations"
 MAIN_FILE = "results.json"
 INFO_KEYS = ("agent_info", "user_info", "environment_info", "num_trials")
+NOTED_SIMULATION = "_simulation"
+"""Ending of the names of files with a copy of a simulation, which the viewer of tau2-bench writes beside a note."""
 NOTE_KEYS = ("note", "simulation_id", "source_results_file")
 FOLDER_LAYOUT = "folder"
 """`RunPlan.importer_data` of a run with one file for each simulation."""
@@ -35,6 +38,7 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
     found = DiscoveredRuns()
     simulations: defaultdict[Path, list[Path]] = defaultdict(list)
     main_files: list[Path] = []
+    notes: dict[Path, str] = {}
     for path in files:
         if path.suffix != ".json":
             continue
@@ -44,19 +48,34 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
         elif is_version2(head):
             main_files.append(path)
         elif is_notes(head):
-            found.claimed.add(path)
-        elif path.parent.name == SIMULATION_FOLDER and is_simulation(head):
+            notes[path] = head
+        elif is_simulation(head) and path.parent.name == SIMULATION_FOLDER:
             simulations[path.parent].append(path)
+        elif is_simulation(head) and path.stem.endswith(NOTED_SIMULATION):
+            found.claimed.add(path)
+    found.plans += _make_version2_plans(main_files, simulations)
+    _attach_notes(found.plans, notes)
+    found.claimed.update(notes, *(plan.files for plan in found.plans))
+    return found
+
+
+def _make_version2_plans(main_files: Sequence[Path], simulations: dict[Path, list[Path]]) -> Iterator[RunPlan]:
     for path in main_files:
         own = simulations.pop(path.parent / SIMULATION_FOLDER, [])
-        found.plans.append(_make_folder_plan(path, own) if own else _make_file_plan(path))
+        yield _make_folder_plan(path, own) if own else _make_file_plan(path)
     for folder, paths in simulations.items():
         main = folder.parent / MAIN_FILE
         has_main = main.is_file() and is_version2(_read_head(main))
-        found.plans.append(_make_folder_plan(main if has_main else None, paths))
-    for plan in found.plans:
-        found.claimed.update(plan.files)
-    return found
+        yield _make_folder_plan(main if has_main else None, paths)
+
+
+def _attach_notes(plans: Sequence[RunPlan], notes: Mapping[Path, str]) -> None:
+    """Add the files of notes to the runs that they name. A file that names none of the runs may concern each run."""
+    plans = [plan for plan in plans if plan.run.generation == "v2"]
+    for path, head in notes.items():
+        named = [plan for plan in plans if names_run(head, Path(plan.run.path))]
+        for plan in named or plans:
+            plan.logs.append(path)
 
 
 def _read_head(path: Path) -> str:

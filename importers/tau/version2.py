@@ -28,10 +28,11 @@ from fcreview.importers.tau.conversation import (
     spoken_text,
 )
 from fcreview.importers.tau.item_ids import ItemIds, is_task_id
+from fcreview.importers.tau.notes import read_notes
 from fcreview.importers.tau.reviews import add_reviews
 from fcreview.importers.tau.reward import read_number
 from fcreview.importers.tau.ticks import ticks_to_messages
-from fcreview.model.item import ImportIssue, Item, Message, SharedList
+from fcreview.model.item import ImportIssue, Item, Message, RecordedReview, SharedList
 from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
 
@@ -50,6 +51,8 @@ class RunData:
     planned_trials: int | None = None
     functions: list[dict[str, Any]] = field(default_factory=list)
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    notes: dict[str, list[RecordedReview]] = field(default_factory=dict)
+    """People's notes on each simulation, by its id."""
 
 
 @dataclass(slots=True)
@@ -71,6 +74,8 @@ def read_version2(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     issues: list[ImportIssue] = []
     data = read_run_data(document.fields, str(main), issues)
     plan.run.settings |= read_settings(document.fields)
+    data.notes, noted = read_notes(plan.logs)
+    issues += noted
     ids = ItemIds()
     if not is_folder:
         yield from issues
@@ -194,6 +199,7 @@ def _fill_item(item: Item, simulation: dict[str, Any], task: dict[str, Any] | No
         else simulation.get("messages")
     )
     item.tokens_in, item.tokens_out = _count_tokens(simulation.get("messages"))
+    item.extra.recorded_reviews = data.notes.get(str(simulation.get("id")), [])
     turns = add_conversation(item, messages)
     policy = content_text(simulation.get("policy")) or data.policy
     if policy and not any(message.role == "system" for message in messages):

@@ -217,6 +217,8 @@ def _recorded_lines(reviews: Sequence[RecordedReview], cells: int) -> list[Line]
         parts = [] if review.verdict is None else [format_verdict(review.verdict, review.criterion)]
         parts += [sanitize(review.criterion)] if review.criterion != "correct" else []
         parts += [f"on {describe_address(sanitize(review.target))}"] if review.target != ITEM else []
+        parts += [f"fault: {sanitize(review.fault)}"] if review.fault else []
+        parts += [sanitize(", ".join(review.tags))] if review.tags else []
         parts += [sanitize(review.reason)] if review.reason else []
         parts += [sanitize(review.time[:10])] if review.time else []
         symbol = _verdict_symbol(review.verdict, review.criterion)

@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 
-.PHONY: training-rows demo compiled quick test sweep faults lint types layers check snapshots pictures bench clean
+.PHONY: packages demo compiled quick test sweep faults lint types layers check snapshots pictures bench clean
 
 demo: compiled
 	$(BIN)/fcreview demo
@@ -49,17 +49,21 @@ snapshots: $(STAMP)
 pictures: compiled
 	$(BIN)/python docs/pictures/make.py
 
-# Training rows of the sample runs, read with `datasets` and TRL. TRL needs PyTorch: the pinned release has a CPU build.
-TRAINING := build/training
-training-rows: compiled
-	mkdir -p $(TRAINING)
-	test -x $(TRAINING)/venv/bin/python || $(PYTHON) -m venv $(TRAINING)/venv
-	$(TRAINING)/venv/bin/python -m pip install --quiet torch==2.13.0
-	$(TRAINING)/venv/bin/python -m pip install --quiet trl datasets
-	$(BIN)/fcreview import sample_runs --workspace $(TRAINING)/workspace
-	for each in sft preference; do $(BIN)/fcreview export sample_runs --workspace $(TRAINING)/workspace --annotator check \
-	  --format $$each --trust-rule --force -o $(TRAINING)/$$each.jsonl || exit 1; done
-	$(TRAINING)/venv/bin/python tests/exporters/check_training_rows.py $(TRAINING)/sft.jsonl $(TRAINING)/preference.jsonl
+# Exports, read by the packages they are for, in an environment of its own: Inspect logs by `inspect_ai`, trajectories by
+# `atif`, training rows by `datasets` and TRL. TRL needs PyTorch: the pinned release has a CPU build.
+PACKAGES := build/packages
+packages: compiled
+	mkdir -p $(PACKAGES)
+	test -x $(PACKAGES)/venv/bin/python || $(PYTHON) -m venv $(PACKAGES)/venv
+	$(PACKAGES)/venv/bin/python -m pip install --quiet -e '.[inspect]' 'atif>=1.8' datasets hypothesis pytest pytest-asyncio
+	$(PACKAGES)/venv/bin/python -m pytest -q tests/exporters/test_inspect_log.py tests/exporters/test_inspect_published.py \
+	  tests/exporters/test_conversations.py
+	$(PACKAGES)/venv/bin/python -m pip install --quiet torch==2.13.0
+	$(PACKAGES)/venv/bin/python -m pip install --quiet trl
+	$(BIN)/fcreview import sample_runs --workspace $(PACKAGES)/workspace
+	for each in sft preference; do $(BIN)/fcreview export sample_runs --workspace $(PACKAGES)/workspace --annotator check \
+	  --format $$each --trust-rule --force -o $(PACKAGES)/$$each.jsonl || exit 1; done
+	$(PACKAGES)/venv/bin/python tests/exporters/check_training_rows.py $(PACKAGES)/sft.jsonl $(PACKAGES)/preference.jsonl
 
 bench: compiled
 	$(BIN)/python benchmarks/run_all.py

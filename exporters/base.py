@@ -68,9 +68,10 @@ class BenchmarkServices:
     print_message: Callable[[str], None]
     """Print one line about what was written, or about what the files cannot represent."""
     write_reviewed_logs: (
-        Callable[[RunPlan, Sequence[ReviewedVerdict]], Iterator[RewrittenFile | Unrepresentable]] | None
+        Callable[[RunPlan, Sequence[ReviewedVerdict], Sequence[ScoredItem]], Iterator[RewrittenFile | Unrepresentable]]
+        | None
     ) = None
-    """Return copies of a run's logs with the verdicts of annotators."""
+    """Return copies of a run's logs with the verdicts of annotators. `plan.run` is the run as it was imported."""
     golden_calls: Callable[[Run, Item, dict[str, Any]], list[Call]] = lambda _, __, ___: []
     """Return the golden calls of a valid golden fix."""
 

@@ -1,23 +1,27 @@
-"""Inspect export: a copy of each log, with reviews as edits of its main score and recomputed results.
+"""Inspect export: a copy of each log, with reviews as edits of its scores and recomputed results.
 
-Each item with a decided verdict gets one edit. An edit that confirms the value marks the item as reviewed.
+Each decided target and criterion is part of an edit. An edit that confirms the value marks the item as reviewed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fcreview.exporters.base import ExportError, ExportSource
-from fcreview.model.review import ITEM_CORRECT, Opinion
-from fcreview.model.verdict import same_verdict
+import orjson
+
+from fcreview.exporters.base import ExportError, ExportSource, Label
+from fcreview.model.decision import find_retracted_events
+from fcreview.model.review import ItemKey
+from fcreview.model.verdict import RESOLUTIONS, decides, same_verdict
 from fcreview.run_plan import ReviewedVerdict, RewrittenFile
-from fcreview.store.rows import ItemDetail
 
 BENCHMARK = "inspect"
 SUFFIX = "-reviewed"
+CHECK_TOLERANCE = 1e-9
+"""Largest difference between a written result and that of `inspect_ai`, for rounding."""
 
 
 def write(source: ExportSource, folder: Path) -> None:
@@ -29,20 +33,19 @@ def write(source: ExportSource, folder: Path) -> None:
     runs = [run for run in source.runs if run.info.benchmark == BENCHMARK]
     if not runs or edit is None:
         raise ExportError("no run comes from an Inspect log")
-    n_edits = n_files = 0
+    n_items = n_files = 0
     for run in runs:
-        view = replace(source.view, runs=(run.run,))
-        details = (each for chunk in source.store.iter_details(view) for each in chunk)
-        verdicts = list(_reviewed_verdicts(details))
-        for each in edit(source.benchmarks.find_plan(run.info), verdicts):
+        verdicts = list(_reviewed_verdicts(source, run.run))
+        plan = replace(source.benchmarks.find_plan(run.info), run=run.info)
+        for each in edit(plan, verdicts, source.store.analysis.fetch_scored_items(run.run)["corrected"]):
             if not isinstance(each, RewrittenFile):
-                source.benchmarks.print_message(f"{run.info.model}: cannot be written: {each.description}")
+                source.tell(f"{run.info.model}: cannot be written: {each.description} ({each.count:,})")
                 continue
             target = _unused(folder, each.path)
             target.write_bytes(each.content)
             n_files += 1
-        n_edits += len(verdicts)
-    source.counts |= {"log": n_files, "reviewed item": n_edits}
+        n_items += len({verdict.item_id for verdict in verdicts})
+    source.counts |= {"log": n_files, "reviewed item": n_items}
 
 
 def _unused(folder: Path, path: Path) -> Path:
@@ -55,33 +58,73 @@ def _unused(folder: Path, path: Path) -> Path:
     return target
 
 
-def _reviewed_verdicts(details: Iterable[ItemDetail]) -> Iterable[ReviewedVerdict]:
-    for detail in details:
-        human = detail.row.human
-        opinions = [
-            each for each in detail.opinions
-            if (each.target, each.criterion) == ITEM_CORRECT and each.verdict is not None and not each.stale
-        ]  # fmt: skip
-        if not isinstance(human, bool):
-            continue
-        deciding = next((each for each in opinions if each.is_adjudication), None)
-        agreeing = [each for each in opinions if same_verdict(each.verdict, human)]
-        named = deciding or next(iter(agreeing), None)
-        if named is None:  # the verdict follows from reviews of parts
-            named = next((each for each in detail.opinions if not each.stale), None)
-        if named is not None:
-            yield _make_verdict(detail, human, named, agreeing)
+def _reviewed_verdicts(source: ExportSource, run: int) -> Iterator[ReviewedVerdict]:
+    """Yield the decided verdicts on the items of a run and their parts, the verdict on the item itself first."""
+    from fcreview.store.labels.read import LabelSelection
+
+    for lines in source.store.iter_label_lines(replace(source.view, runs=(run,)), LabelSelection("reviewed")):
+        for label in map(orjson.loads, lines):
+            if label["decided_by"] in RESOLUTIONS and decides(label["human"]):
+                yield _make_verdict(source, label)
 
 
-def _make_verdict(detail: ItemDetail, passed: bool, named: Opinion, agreeing: list[Opinion]) -> ReviewedVerdict:
-    annotators = {each.annotator for each in detail.opinions if not each.is_adjudication}
+def _make_verdict(source: ExportSource, label: Label) -> ReviewedVerdict:
+    key = ItemKey(*[label[name] for name in ItemKey._fields])
+    target, criterion, value = label["target"], label["criterion"], label["human"]
+    history = source.store.reviews.events.history_of(key)
+    retracted = find_retracted_events(history)
+    events = [e for e in history if e.act != "retract" and (e.event, e.annotator) not in retracted]
+    # The verdict on an item may follow from reviews of its parts.
+    events = [e for e in events if (e.target, e.criterion) == (target, criterion)] or events
+    current = [each for each in label["opinions"] if not each["stale"]]
+    agreeing = [each for each in current if same_verdict(each["value"], value)]
+    adjudicated = [each for each in current if each["act"] == "adjudicate"]
+    last: dict[str, Any] = next(iter(adjudicated or agreeing), {})
     details: dict[str, Any] = {
-        "annotators": len(annotators),
-        "agree": len({each.annotator for each in agreeing if not each.is_adjudication}),
-        "fault": named.fault,
-        "tags": named.tags or [],
-        "blind": named.blind,
-        "events": [event.event for event in detail.history],
+        "annotators": label["n_annotators"],
+        "agree": len({each["annotator"] for each in agreeing if each["act"] != "adjudicate"}),
+        "fault": label["fault"],
+        "tags": label["tags"],
+        "blind": last.get("blind"),
+        "events": [each.event for each in events],
     }
-    reason = named.note or named.reason or named.fault
-    return ReviewedVerdict(detail.item.id, passed, named.annotator, named.time, reason, details)
+    author, time = (last["annotator"], last["time"]) if last else (events[-1].annotator, events[-1].time)
+    reason = last.get("note") or last.get("reason") or label["fault"]
+    return ReviewedVerdict(label["id"], target, criterion, value, author, time, reason, details)
+
+
+def check_copies(folder: Path) -> int:
+    """Read each copy with the package `inspect_ai`, and return their number.
+
+    Raises ExportError if the package is missing or cannot read a copy, or if its results are not those in the copy.
+    """
+    try:
+        from inspect_ai.log import read_eval_log, recompute_metrics
+    except ImportError as error:
+        raise ExportError("--check needs the package inspect_ai: pip install 'fcreview[inspect]'") from error
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    for path in paths:
+        try:
+            log = read_eval_log(str(path))
+            written = _figures(log)
+            if log.samples and log.results and log.results.scores:
+                recompute_metrics(log)
+        except Exception as error:
+            raise ExportError(f"{path.name}: inspect_ai cannot read the copy: {error}") from error
+        wrong = [name for name, value in _figures(log).items() if not _is_equal(value, written.get(name, value))]
+        if wrong:
+            raise ExportError(f"{path.name}: inspect_ai computes other results: {', '.join(wrong[:5])}")
+    return len(paths)
+
+
+def _figures(log: Any) -> dict[str, Any]:
+    scores = log.results.scores if log.results is not None else ()
+    return {
+        f"{score.name} {score.reducer or ''} {key}": metric.value
+        for score in scores
+        for key, metric in score.metrics.items()
+    }
+
+
+def _is_equal(first: Any, second: Any) -> bool:
+    return bool(first == second or (first != first and second != second) or abs(first - second) <= CHECK_TOLERANCE)

@@ -102,10 +102,12 @@ class AppliedGoldenFix:
 
 @dataclass(frozen=True, slots=True)
 class ReviewedVerdict:
-    """The verdict of annotators on an item, for a benchmark whose files record who decided and why."""
+    """The verdict of annotators on an item or a part of it, for a benchmark whose files record who decided and why."""
 
     item_id: str
-    passed: bool
+    target: str
+    criterion: str
+    value: Any
     author: str
     time: str
     """ISO 8601."""

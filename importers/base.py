@@ -108,12 +108,14 @@ class Importer:
         )
 
     def write_reviewed_logs(
-        self, plan: RunPlan, verdicts: Sequence[ReviewedVerdict]
+        self, plan: RunPlan, verdicts: Sequence[ReviewedVerdict], items: Sequence[ScoredItem]
     ) -> Iterator[RewrittenFile | Unrepresentable]:
-        """Yield the files of a run with the verdicts of annotators, for files that record who decided and why."""
-        return cast(
-            "Iterator[RewrittenFile | Unrepresentable]", self._writeback_function("write_reviewed_logs")(plan, verdicts)
-        )
+        """Yield the files of a run with the verdicts of annotators, for files that record who decided and why.
+
+        `items` are all items of the run with their effective verdicts (the metric source `corrected`).
+        """
+        write = self._writeback_function("write_reviewed_logs")
+        return cast("Iterator[RewrittenFile | Unrepresentable]", write(plan, verdicts, items))
 
     def find_summary_files(self, plan: RunPlan) -> list[Path]:
         """Find the files with metrics that the benchmark's own program derives from the score files."""

@@ -68,7 +68,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
             "func_error", "param_missing", "hallucination", "value_error", "stop_early",
         ),
     ),
-    Importer("inspect", "Inspect", "Inspect logs, .eval or .json", version=3, needs_part_verdicts=True),
+    Importer("inspect", "Inspect", "Inspect logs, .eval or .json", version=4, needs_part_verdicts=True),
     Importer(
         "tau", "tau-bench",
         "JSON of {info, tasks, simulations}, results.json beside simulations/, or JSON arrays of {task_id, traj}",
@@ -242,10 +242,10 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
 
 
 def write_reviewed_logs(
-    plan: RunPlan, verdicts: Sequence[ReviewedVerdict]
+    plan: RunPlan, verdicts: Sequence[ReviewedVerdict], items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
     """Yield the files of a run with the verdicts of annotators; see `Importer.write_reviewed_logs`."""
-    return IMPORTERS[plan.importer].write_reviewed_logs(plan, verdicts)
+    return IMPORTERS[plan.importer].write_reviewed_logs(plan, verdicts, items)
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:

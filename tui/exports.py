@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fcreview.store.store import Store
     from fcreview.tui.command_forms import CommandService
 
-WHOLE_RUN_FORMATS = ("native", "golden-patch")
+WHOLE_RUN_FORMATS = ("inspect", "native", "golden-patch")
 """Formats that contain whole runs and ignore the filter."""
 
 

@@ -73,6 +73,7 @@ def export(
         bool, typer.Option("--exclude-benchmark-goldens", help="sft, preference: do not use golden calls.")
     ] = False,
     flavour: Annotated[str, typer.Option("--flavour", metavar="NAME", help="sft, preference: trl or openai.")] = "trl",
+    check: Annotated[bool, typer.Option("--check", help="inspect: verify the copies with inspect_ai.")] = False,
 ) -> None:
     """Export labels, corrected runs or golden answers.
 
@@ -91,6 +92,8 @@ def export(
             choice,
             training=_parse_training_options(agreed, trust_rule, max_pairs, exclude_benchmark_goldens, flavour),
         )
+    if check and format != "inspect":
+        raise UsageError("--check applies to --format inspect only")
     if format in RUN_FORMATS and (where or only != "all" or with_ or queue):
         raise UsageError(f"--where, --queue, --only and --with do not apply to {format}, which writes whole runs")
     with open_workspace(options) as session:
@@ -109,6 +112,10 @@ def export(
             print_message(f"nothing to export: {_explain_empty_export(session, view, choice, format)}")
     if format == "native":
         print_runs_without_dataset(Path(out))
+    if check:
+        from fcreview.exporters.inspect_log import check_copies
+
+        print_message(f"inspect_ai accepts {format_count(check_copies(Path(out)), 'log')}")
     if out != exports.STANDARD_OUTPUT:
         print_message(f"{' and '.join(format_count(number, noun) for noun, number in counts.items())} in {out}")
 

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.inspect.messages import Conversation
-from fcreview.importers.inspect.scores import SampleScore, ScoreEdit, ScoreState, to_verdict
+from fcreview.importers.inspect.scores import (
+    SampleScore,
+    ScoreEdit,
+    ScoreState,
+    parse_part_score,
+    to_number,
+    to_verdict,
+)
 from fcreview.model.address import ITEM
 from fcreview.model.item import Item, RecordedReview, SourceName, Verdict
 from fcreview.model.json_value import abbreviate, to_json_text
@@ -57,7 +64,7 @@ def add_score_verdicts(
             _add_score(item, name, score.official, log)
     _set_error_type(item, sample, by_scorer.get(log.primary or ""), conversation)
     for name, score in scores.items():
-        item.extra.recorded_reviews += [_recorded_review(name, edit, log) for edit in score.edits]
+        item.extra.recorded_reviews += [_recorded_review(name, edit, log, score.official) for edit in score.edits]
     if not by_scorer and item.rule is None and item.rule_note is None:
         item.rule_note = UNSCORED_NOTE
 
@@ -147,21 +154,28 @@ def _failure_kind(sample: Mapping[str, Any], score: SampleScore | None, conversa
     return "incorrect"
 
 
-def _recorded_review(name: str, edit: ScoreEdit, log: LogScores) -> RecordedReview:
+def _recorded_review(name: str, edit: ScoreEdit, log: LogScores, official: ScoreState | None) -> RecordedReview:
     """Convert an edit of a score. An edit of the main score is a verdict on the item."""
     metadata = edit.metadata if isinstance(edit.metadata, dict) else {}
     own = metadata.get("fcreview")
     events = own.get("events") if isinstance(own, dict) else None
     verdict = to_verdict(edit.state.value)
     is_item = name == log.primary and verdict is not None
+    target, criterion = parse_part_score(name) or (ITEM, CORRECT if is_item else name)
     value: Any = None
     if edit.changes_value:
-        value = verdict if is_item else _plain(edit.state.value)
+        value = edit.state.value
+        if is_item or (verdict is not None and not _is_fraction(value)):
+            # On a criterion with partial credit, verdicts are numbers.
+            value = verdict if is_item or official is None or not _is_fraction(official.value) else to_number(value)
+        else:
+            value = _plain(value)
     return RecordedReview(
         "inspect",
         edit.author,
         value if not isinstance(value, dict) else to_json_text(value),
-        criterion=CORRECT if is_item else name,
+        target,
+        criterion,
         reason=edit.reason,
         time=edit.time,
         events=[str(event) for event in events] if isinstance(events, list) else [],

@@ -22,7 +22,7 @@ from fcreview.importers.inspect.columns import (
     reduce_column,
 )
 from fcreview.importers.inspect.figures import MetricSpec, NotRecomputable, select_group
-from fcreview.importers.inspect.scores import to_verdict, value_for_verdict
+from fcreview.importers.inspect.scores import LETTER_OF_NUMBER, LETTERS, to_verdict, value_for_verdict
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, MetricUnit, ScoredItem, metrics_by_category, pass_rate_metric
 from fcreview.model.review import CORRECT, ITEM_CORRECT
@@ -161,7 +161,12 @@ def _pair(values: Sequence[EpochValue], recorded: Sequence[EpochValue]) -> Itera
 
 
 def _main_value(item: ScoredItem, recorded: Any, figures: LogFigures) -> Any:
-    """Return the value of the main score by the item's verdict, or MISSING if the source gives none."""
+    """Return the value of the main score by the item's verdict, or MISSING if the source gives none.
+
+    An object or a list has no verdict of its own. Reviews of its keys change it.
+    """
+    if isinstance(recorded, (dict, list)):
+        return _reviewed_part(item, figures.primary or "", recorded)
     override = item.overrides.get(ITEM_CORRECT)
     verdict = override if isinstance(override, bool) else None if figures.is_judged else item.valid
     expected = to_verdict(recorded)
@@ -170,6 +175,15 @@ def _main_value(item: ScoredItem, recorded: Any, figures: LogFigures) -> Any:
     if verdict is not None and verdict is not expected and (expected is not None or override is not None):
         return value_for_verdict(recorded, verdict)
     return _reviewed_part(item, figures.primary or "", recorded)
+
+
+def reviewed_value(item: ScoredItem, scorer: str, figures: LogFigures) -> Any:
+    """Return the value of a score by the item's verdicts, or None if it has no value."""
+    recorded = _mapping(item.metadata.get("scores")).get(scorer)
+    if scorer != figures.primary:
+        return _reviewed_part(item, scorer, recorded)
+    value = _main_value(item, recorded, figures)
+    return recorded if value is MISSING else value
 
 
 def _reviewed_part(item: ScoredItem, scorer: str, recorded: Any) -> Any:
@@ -182,10 +196,14 @@ def _reviewed_part(item: ScoredItem, scorer: str, recorded: Any) -> Any:
 
 
 def _override(item: ScoredItem, criterion: str, recorded: Any) -> Any:
+    if isinstance(recorded, list):
+        return recorded
     new = item.overrides.get(("item", criterion))
     if isinstance(new, bool):
         return value_for_verdict(recorded, new)
-    return new if isinstance(new, (int, float)) else recorded
+    if not isinstance(new, (int, float)):
+        return recorded
+    return LETTER_OF_NUMBER.get(new, new) if isinstance(recorded, str) and recorded in LETTERS else new
 
 
 def _sample_name(item: ScoredItem) -> str:

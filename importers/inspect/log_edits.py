@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -17,7 +18,7 @@ from fcreview.archive import SIGNATURE, ArchiveError, open_member, zip_library
 from fcreview.importers.inspect.columns import EpochValue, ScoreColumn, reduce_column
 from fcreview.importers.inspect.figures import MetricSpec, NotRecomputable, compute_metric, reduce_epochs
 from fcreview.importers.inspect.log import HEADER, SAMPLE_FOLDER
-from fcreview.importers.inspect.scores import UNCHANGED, plain_value, to_verdict, value_for_verdict
+from fcreview.importers.inspect.scores import UNCHANGED, plain_value, same_value
 from fcreview.run_plan import ReviewedVerdict
 from fcreview.safe_files import read_file
 
@@ -26,28 +27,41 @@ MAX_LOG_BYTES = 512 << 20
 MAX_SAMPLE_BYTES = 64 << 20
 """Largest sample that is edited. It is parsed as a whole."""
 JsonObject = dict[str, Any]
-FindVerdict = Callable[[JsonObject], ReviewedVerdict | None]
-"""Returns the reviewed verdict on a sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedEdit:
+    """An edit of one score of a sample."""
+
+    score: str
+    value: Any
+    """Value after the edit. It may be the present value."""
+    verdict: ReviewedVerdict
+    """The decision that the edit records."""
+
+
+FindEdits = Callable[[JsonObject], Sequence[PlannedEdit]]
+"""Returns the edits of a sample."""
 
 
 class LogEditError(ValueError):
     """Raised for a log that cannot be edited. The message is the reason."""
 
 
-def edit_log(path: Path, score: str, find_verdict: FindVerdict) -> bytes:
-    """Return the content of a log with the reviewed verdicts as edits of a score. Raises LogEditError."""
+def edit_log(path: Path, find_edits: FindEdits) -> bytes:
+    """Return the content of a log with edited scores. Raises LogEditError."""
     content = read_file(path, MAX_LOG_BYTES)
     try:
         if content.startswith(SIGNATURE):
-            return _edit_archive(content, score, find_verdict)
-        return _edit_json(content, score, find_verdict)
+            return _edit_archive(content, find_edits)
+        return _edit_json(content, find_edits)
     except (ArchiveError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise LogEditError(f"{path.name}: {error}") from error
 
 
-def _edit_json(content: bytes, score: str, find_verdict: FindVerdict) -> bytes:
+def _edit_json(content: bytes, find_edits: FindEdits) -> bytes:
     log = json.loads(content.decode("utf-8", "replace").removeprefix("\ufeff"))
-    edited = [_edit_sample(sample, score, verdict) for sample in log["samples"] if (verdict := find_verdict(sample))]
+    edited = [changed for sample in log["samples"] for changed in _edit_sample(sample, find_edits(sample))]
     if not edited:
         return content
     if any(edited):
@@ -56,15 +70,15 @@ def _edit_json(content: bytes, score: str, find_verdict: FindVerdict) -> bytes:
     return json.dumps(log, indent=2, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def _edit_archive(content: bytes, score: str, find_verdict: FindVerdict) -> bytes:
+def _edit_archive(content: bytes, find_edits: FindEdits) -> bytes:
     buffer = io.BytesIO(content)
     archive: ZipFile = zip_library().ZipFile(buffer, "a")
     members = dict(archive.NameToInfo)
-    if HEADER not in members:
-        raise LogEditError("a log without header cannot be edited")
-    samples, changed, is_changed = _edit_members(archive, score, find_verdict)
+    samples, changed, is_changed = _edit_members(archive, find_edits)
     if not changed:
         return content
+    if HEADER not in members:
+        raise LogEditError("a log without header cannot be edited")
     replaced: dict[str, Any] = dict(changed)
     if SUMMARIES in members:
         replaced[SUMMARIES] = _update_summaries(_load(archive, SUMMARIES), samples)
@@ -85,9 +99,7 @@ def _edit_archive(content: bytes, score: str, find_verdict: FindVerdict) -> byte
     return buffer.getvalue()
 
 
-def _edit_members(
-    archive: ZipFile, score: str, find_verdict: FindVerdict
-) -> tuple[list[JsonObject], dict[str, JsonObject], bool]:
+def _edit_members(archive: ZipFile, find_edits: FindEdits) -> tuple[list[JsonObject], dict[str, JsonObject], bool]:
     """Return the scores of all samples, the edited samples by member name, and whether a value changed."""
     samples: list[JsonObject] = []
     changed: dict[str, JsonObject] = {}
@@ -98,8 +110,8 @@ def _edit_members(
         if member.file_size > MAX_SAMPLE_BYTES:
             raise LogEditError(f"{name} has more than {MAX_SAMPLE_BYTES >> 20} MB")
         sample = _load(archive, name)
-        if verdict := find_verdict(sample):
-            is_changed = _edit_sample(sample, score, verdict) or is_changed
+        if edited := _edit_sample(sample, find_edits(sample)):
+            is_changed = is_changed or any(edited)
             changed[name] = sample
         samples.append(_summary(sample))
     return samples, changed, is_changed
@@ -114,33 +126,47 @@ def _summary(sample: JsonObject) -> JsonObject:
     return {name: sample.get(name) for name in ("id", "epoch", "scores", "metadata", "error")}
 
 
-def _edit_sample(sample: JsonObject, name: str, verdict: ReviewedVerdict) -> bool:
-    """Add an edit to a score, or the score itself if the sample has none. Returns whether its value changed."""
+def _edit_sample(sample: JsonObject, edits: Sequence[PlannedEdit]) -> list[bool]:
+    """Make the edits that the sample does not have yet. Returns for each of them whether it changed a value."""
     scores = sample.get("scores")
-    if not isinstance(scores, dict):
+    if edits and not isinstance(scores, dict):
         scores = sample["scores"] = {}
-    score = scores.get(name)
+    return [_edit_score(sample, scores, each) for each in edits if scores is not None and not _has_edit(scores, each)]
+
+
+def _has_edit(scores: JsonObject, edit: PlannedEdit) -> bool:
+    """Whether the last edit of the score is an earlier export of the same journal events."""
+    score = scores.get(edit.score)
+    history = score.get("history") if isinstance(score, dict) else None
+    last = history[-1] if isinstance(history, list) and history else {}
+    metadata = (last.get("provenance") or {}).get("metadata") or {}
+    events = (metadata.get("fcreview") or {}).get("events")
+    return bool(events) and events == edit.verdict.details.get("events")
+
+
+def _edit_score(sample: JsonObject, scores: JsonObject, planned: PlannedEdit) -> bool:
+    """Add an edit to a score, or the score itself if the sample has none. Returns whether its value changed."""
+    score, verdict = scores.get(planned.score), planned.verdict
     old = plain_value(score.get("value")) if score is not None else None
-    new = old if to_verdict(old) is verdict.passed else value_for_verdict(old, verdict.passed)
     provenance = {
         "timestamp": verdict.time,
         "author": verdict.author,
         "reason": verdict.reason,
         "metadata": {"fcreview": verdict.details},
     }
-    edit = dict.fromkeys(("value", "answer", "explanation", "reason", "metadata"), UNCHANGED) | {"value": new}
-    edit["provenance"] = provenance
+    edit: JsonObject = dict.fromkeys(("value", "answer", "explanation", "reason", "metadata"), UNCHANGED)
+    edit |= {"value": planned.value, "provenance": provenance}
     if score is None:
-        edit |= {"answer": None, "explanation": None, "reason": None, "metadata": UNCHANGED}
-        scores[name] = {"value": new, "history": [edit]}
+        edit |= {"answer": None, "explanation": None, "reason": None}
+        scores[planned.score] = {"value": planned.value, "history": [edit]}
     else:
         if not score.get("history"):
             original = {key: score.get(key) for key in ("value", "answer", "explanation", "reason")}
             score["history"] = [original | {"metadata": score.get("metadata") or {}}]
         score["history"].append(edit)
-        score["value"] = new
-    _add_event(sample, name, edit)
-    return type(new) is not type(old) or new != old
+        score["value"] = planned.value
+    _add_event(sample, planned.score, edit)
+    return not same_value(planned.value, old)
 
 
 def _add_event(sample: JsonObject, name: str, edit: Mapping[str, Any]) -> None:

@@ -10,11 +10,14 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from fcreview.model.address import is_address
 from fcreview.model.item import ImportIssue
 from fcreview.model.json_value import to_plain_json
+from fcreview.model.review import CORRECT as CORRECT_CRITERION
 
 CORRECT, INCORRECT, PARTIAL, NO_ANSWER = "C", "I", "P", "N"
 LETTERS = {CORRECT: 1.0, INCORRECT: 0.0, PARTIAL: 0.5, NO_ANSWER: 0.0}
+LETTER_OF_NUMBER = {1.0: CORRECT, 0.5: PARTIAL, 0.0: INCORRECT}
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 UNCHANGED = "UNCHANGED"
 UNSCORED = None
@@ -57,6 +60,22 @@ class SampleScore:
     def current(self) -> ScoreState:
         """The score after all edits."""
         return self.edits[-1].state if self.edits else self.official or ScoreState()
+
+
+PART_SCORE = "fcreview"
+"""Beginning of the scores that the export adds for verdicts on parts: `fcreview/TARGET`, or `fcreview.CRITERION/TARGET`
+for another criterion than `correct`."""
+
+
+def part_score_name(target: str, criterion: str) -> str:
+    return f"{PART_SCORE}/{target}" if criterion == CORRECT_CRITERION else f"{PART_SCORE}.{criterion}/{target}"
+
+
+def parse_part_score(name: str) -> tuple[str, str] | None:
+    """Return target and criterion of a score that the export added; None for any other score."""
+    head, _, target = name.partition("/")
+    start, _, criterion = head.partition(".")
+    return (target, criterion or CORRECT_CRITERION) if start == PART_SCORE and is_address(target) else None
 
 
 def read_scores(value: Any, issues: list[ImportIssue], file: str, line: int) -> dict[str, SampleScore]:

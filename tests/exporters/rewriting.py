@@ -18,6 +18,7 @@ from fcreview.importers.registry import (
     parse_golden_fix,
     rewrite_golden,
     rewrite_scores,
+    write_reviewed_logs,
 )
 from fcreview.model.item import Run
 from fcreview.model.metric import MetricSource
@@ -57,7 +58,8 @@ class Lent:
             find_golden_fix_problem,
             rewrite_golden,
             self.told.append,
-            golden_calls=parse_golden_fix,
+            write_reviewed_logs,
+            parse_golden_fix,
         )
 
 

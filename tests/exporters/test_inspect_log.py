@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 
 from fcreview.archive import zip_library
+from fcreview.exporters.base import ExportError
+from fcreview.exporters.inspect_log import check_copies
 from fcreview.importers.inspect.log import LogSample, open_log
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
@@ -25,6 +28,10 @@ REVIEWS = [
     ("heat_2", "pass", "bob"),
 ]
 """The second one confirms the official verdict."""
+TURN = ("light_1#2", "turn:1")
+"""Reviewed as fail by alice, so that the item fails."""
+N_EDITS = len(REVIEWS) + 2
+"""Edits of scores in the log: also the one by the review of a turn, and one of the model-graded score."""
 
 
 @pytest.fixture(scope="module", params=["json", "eval"])
@@ -67,6 +74,8 @@ def exported(log: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     run("export", original, "--format", "inspect", "-o", place / "before")
     for item, verdict, annotator in REVIEWS:
         run("label", original, item, "--verdict", verdict, "--annotator", annotator, "--note", f"note on {item}")
+    run("label", original, TURN[0], "--target", TURN[1], "--verdict", "fail", "--annotator", "alice")
+    run("label", original, "heat_2", "--criterion", "model_graded_qa", "--verdict", "1", "--annotator", "bob")
     run("export", original, "--format", "inspect", "-o", place / "after")
     (place / "report.jsonl").write_text(run("report", original, "--json").out)
     (before,), (after,) = ((place / name).iterdir() for name in ("before", "after"))
@@ -87,7 +96,7 @@ def test_a_log_without_reviews_is_copied_byte_for_byte(exported: tuple[Path, Pat
 def test_every_reviewed_item_has_one_edit_with_author_reason_and_events(exported: tuple[Path, Path, Path]) -> None:
     original, _, after = exported
     unchanged, edited = samples_of(original), samples_of(after)
-    expected = {("light_2", 1): "C", ("heat_2", 2): "I", ("light_1", 1): "I", ("heat_2", 1): "C"}
+    expected = {("light_2", 1): "C", ("heat_2", 2): "I", ("light_1", 1): "I", ("heat_2", 1): "C", ("light_1", 2): "I"}
     for key, sample in edited.items():
         score = sample["scores"]["device_state"]
         if key not in expected:
@@ -96,9 +105,41 @@ def test_every_reviewed_item_has_one_edit_with_author_reason_and_events(exported
         assert score["value"] == expected[key]
         first, edit = score["history"]
         assert first["value"] == unchanged[key]["scores"]["device_state"]["value"] and "provenance" not in first
-        assert edit["provenance"]["author"] in ("alice", "bob") and edit["provenance"]["reason"].startswith("note on")
+        reason = edit["provenance"]["reason"]
+        assert edit["provenance"]["author"] in ("alice", "bob")
+        assert reason is None if key == ("light_1", 2) else reason.startswith("note on")
         assert len(edit["provenance"]["metadata"]["fcreview"]["events"]) == 1
-        assert sample["scores"]["model_graded_qa"] == unchanged[key]["scores"]["model_graded_qa"]
+        judged = sample["scores"]["model_graded_qa"]
+        if key == ("heat_2", 1):
+            assert [each["value"] for each in judged["history"]] == ["P", "C"]
+        else:
+            assert judged == unchanged[key]["scores"]["model_graded_qa"]
+
+
+def test_the_verdict_on_a_part_is_a_score_of_its_own(exported: tuple[Path, Path, Path]) -> None:
+    added = {
+        (key, name): score["history"]
+        for key, sample in samples_of(exported[2]).items()
+        for name, score in sample["scores"].items()
+        if name.startswith("fcreview")
+    }
+    ((place, (entry,)),) = added.items()
+    assert place == (("light_1", 2), "fcreview/turn:1")
+    assert entry["value"] is False and entry["provenance"]["author"] == "alice"
+
+
+def test_a_copy_is_not_edited_twice_by_the_same_reviews(exported: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    """The workspace of the original is used for the copy, which has the same items."""
+    original, _, after = exported
+    (tmp_path / "copy").mkdir()
+    shutil.copytree(original.parent / ".fcreview" / "reviews", tmp_path / "copy" / ".fcreview" / "reviews")
+    copy = Path(shutil.copy(after, tmp_path / "copy"))
+    done = in_this_process(
+        ["export", copy, "--format", "inspect", "-o", tmp_path / "out"], tmp_path, {**os.environ, "HOME": str(tmp_path)}
+    )
+    assert done.code == 0, done.err
+    (again,) = (tmp_path / "out").iterdir()
+    assert samples_of(again) == samples_of(copy)
 
 
 def test_the_event_of_an_edit_is_in_the_last_span_of_scorers(exported: tuple[Path, Path, Path]) -> None:
@@ -138,12 +179,24 @@ def test_the_copy_is_imported_with_the_edits_as_reviews_in_the_file(exported: tu
         (plan,) = discover([path]).plans
         items[path] = {item.id: item for item in read_items(plan) if isinstance(item, Item)}
     assert {k: i.official for k, i in items[after].items()} == {k: i.official for k, i in items[original].items()}
-    reviews = {k: r for k, item in items[after].items() for r in item.extra.recorded_reviews}
-    assert {(k, r.author, r.verdict) for k, r in reviews.items()} == {(k, who, v == "pass") for k, v, who in REVIEWS}
+    reviews = [(k, r) for k, item in items[after].items() for r in item.extra.recorded_reviews]
+    assert {(k, r.author, r.target, r.criterion, r.verdict) for k, r in reviews} == {
+        *((k, who, "item", "correct", v == "pass") for k, v, who in REVIEWS),
+        (TURN[0], "alice", "item", "correct", False),
+        (*TURN[:1], "alice", TURN[1], "correct", False),
+        ("heat_2", "bob", "item", "model_graded_qa", 1.0),
+    }
 
 
-def test_inspect_ai_accepts_the_copy(exported: tuple[Path, Path, Path]) -> None:
-    """Runs only where the optional extra `fcreview[inspect]` is installed."""
-    library = pytest.importorskip("inspect_ai.log")
+def test_the_check_needs_the_package(exported: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
+    with pytest.raises(ExportError, match=r"fcreview\[inspect\]"):
+        check_copies(exported[2].parent)
+
+
+def test_inspect_ai_accepts_the_copy_and_computes_the_same_results(exported: tuple[Path, Path, Path]) -> None:
+    """Runs only where `inspect_ai` is installed: `make packages`."""
+    library = pytest.importorskip("inspect_ai.log", reason="the package inspect_ai is not installed")
     log = library.read_eval_log(str(exported[2]))
-    assert sum(len(score.history) == 2 for sample in log.samples for score in sample.scores.values()) == len(REVIEWS)
+    assert sum(len(score.history) == 2 for sample in log.samples for score in sample.scores.values()) == N_EDITS
+    assert check_copies(exported[2].parent) == 1

@@ -170,6 +170,7 @@ class FcreviewApp(App[int]):
     ToastRack { margin-bottom: 2; }
     Toast { width: auto; max-width: 60; padding: 0 1; }
     Input > .input--cursor { background: $background; color: $foreground; text-style: reverse; }
+    Input > .input--placeholder, Input > .input--suggestion { color: $dim; }
     Input > .input--selection { background: $background; color: $foreground; text-style: underline; }
     """
 

@@ -6,6 +6,7 @@ A theme is chosen by `FCREVIEW_THEME` (earlier `FCREVIEW_COLOURS`), in the app w
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from textual.theme import BUILTIN_THEMES, Theme
@@ -80,7 +81,7 @@ def list_theme_names() -> list[str]:
 def build_palette(name: str) -> Palette:
     """Return the palette of a theme. Raises: KeyError if there is no theme of this name."""
     if name in ANSI_THEMES:
-        return ANSI_PALETTE
+        return ANSI_PALETTE if name == "ansi-dark" else replace(ANSI_PALETTE, is_dark=False, primary="blue")
     theme = next((each for each in OWN_THEMES if each.name == name), None) or BUILTIN_THEMES[name]
     colours = {key: value[:7] for key, value in theme.to_color_system().generate().items()}
     chosen = {key: value for key, value in theme.variables.items() if key in HUES}
@@ -88,13 +89,14 @@ def build_palette(name: str) -> Palette:
 
 
 def css_variables(name: str) -> dict[str, str]:
-    """Return the colours of a theme that styles of widgets use, such as `$golden`."""
+    """Return the colours of a theme that styles of widgets use, such as `$golden`. They replace Textual's."""
     palette = build_palette(name)
     names = ("golden", "predicted", "passed", "failed", "people", "bar")
     if palette.is_ansi:
         ansi = {each: f"ansi_{getattr(palette, each)}" for each in names}
-        return {**ansi, "dim": "ansi_bright_black", "focus": "ansi_blue", "border": "ansi_bright_black"}
-    variables = {each: getattr(palette, each) for each in (*names, "dim")}
+        dim, focus = "ansi_bright_black", f"ansi_{palette.primary}"
+        return {**ansi, "foreground": "ansi_default", "dim": dim, "focus": focus, "border": dim}
+    variables = {each: getattr(palette, each) for each in (*names, "foreground", "dim")}
     return {**variables, "focus": palette.primary, "border": palette.track}
 
 

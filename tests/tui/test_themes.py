@@ -59,6 +59,10 @@ def test_all_texts_are_readable(name: str) -> None:
         if (worst := min(contrast(getattr(palette, text), each) for each in backgrounds)) < MIN_CONTRAST
     }
     assert faint == {}
+    drawn = css_variables(name)
+    assert {each: drawn[each] for each in ("foreground", "dim")} == {
+        each: getattr(palette, each) for each in ("foreground", "dim")
+    }, "text without a meaning, and facts in borders"
     assert contrast(palette.golden, palette.golden_difference) >= MIN_CONTRAST
     assert contrast(palette.foreground, palette.predicted_difference) >= MIN_CONTRAST
     assert min(contrast(*heat_colours(percent / 100, palette)) for percent in range(101)) >= MIN_CONTRAST
@@ -69,6 +73,12 @@ def test_no_two_meanings_look_alike(name: str) -> None:
     palette = build_palette(name)
     for one, other in combinations(MEANINGS, 2):
         assert distance(getattr(palette, one), getattr(palette, other)) > 20, (one, other)
+
+
+def test_with_16_colours_each_meaning_has_its_own() -> None:
+    for name in ANSI_THEMES:
+        palette = build_palette(name)
+        assert len({getattr(palette, each) for each in (*MEANINGS, "primary", "foreground")}) == len(MEANINGS) + 2
 
 
 @pytest.mark.parametrize("eye", [None, PROTANOPIA, DEUTERANOPIA])

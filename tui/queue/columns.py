@@ -169,10 +169,14 @@ def short_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
 
 def _short_forms(text: str, start: int, cells: int) -> Iterator[str]:
     """Yield short forms of an id. The first ones show the character at `start`, at which the id differs from others."""
-    heads = (*range(start + 1, cells - MIN_TAIL_CELLS), *range(cells - 1))
-    yield from (truncate_middle(text, cells, (head + 0.5) / max(cells - 1, 1)) for head in heads)
-    starts = (max(start - 1, 0), *range(1, len(text)))
-    yield from (truncate(symbols().ellipsis + text[at:], cells) for at in starts)
+
+    def cut(head: int) -> str:
+        return truncate_middle(text, cells, (head + 0.5) / max(cells - 1, 1))
+
+    yield from map(cut, range(start + 1, cells - MIN_TAIL_CELLS))
+    yield truncate(symbols().ellipsis + text[max(start - 1, 0) :], cells)
+    yield from map(cut, range(cells - 1))
+    yield from (truncate(symbols().ellipsis + text[at:], cells) for at in range(1, len(text)))
 
 
 def _common_length(texts: Sequence[str]) -> int:

@@ -181,7 +181,7 @@ ASCII_SYMBOLS = Symbols(
     rule="-",
     heavy_rule="=",
     bar="|",
-    ellipsis=">",
+    ellipsis="~",
     folded="+",
     unfolded="-",
     arrow=">",

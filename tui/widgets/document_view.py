@@ -25,7 +25,7 @@ GUTTER_WIDTH = 1
 """Width of the cursor column at the left, in cells."""
 WHEEL_ROWS = 3
 """Rows scrolled by one step of the mouse wheel."""
-ASCII_REPLACEMENTS = str.maketrans("·…–", ".>-")
+ASCII_REPLACEMENTS = str.maketrans("·…–", ".~-")
 """Replacements for the punctuation of fcreview's own messages when only ASCII symbols are used."""
 
 

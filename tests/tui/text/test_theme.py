@@ -40,6 +40,7 @@ def test_every_symbol_takes_one_cell_and_the_ascii_set_is_ascii():
     for symbol in [*dataclasses.astuple(ASCII_SYMBOLS), *dataclasses.astuple(UNICODE_SYMBOLS)]:
         assert display_width(symbol) == 1
     assert all(symbol.isascii() for symbol in dataclasses.astuple(ASCII_SYMBOLS))
+    assert ASCII_SYMBOLS.ellipsis != ASCII_SYMBOLS.arrow, 'a cut value before an arrow: "Hangzhou, ~ > "Hangz~'
 
 
 def test_verdicts_are_told_apart_without_colour():

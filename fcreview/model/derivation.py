@@ -120,7 +120,7 @@ def _derive_from_reward(
     parts, checks = metadata.get(REWARD_PARTS), metadata.get(REWARD_CHECKS)
     if not isinstance(parts, dict):
         return None
-    values = [_derive_part(part, value, checks, verdicts) for part, value in parts.items()]
+    values = [derive_reward_part(part, value, checks, verdicts) for part, value in parts.items()]
     if not any(is_overridden for _, is_overridden in values):
         return None
     product = 0.0 if any(value == 0 for value, _ in values) else 1.0
@@ -131,7 +131,7 @@ def _derive_from_reward(
     return product if question == _REWARD else abs(product - 1) <= 1e-6
 
 
-def _derive_part(
+def derive_reward_part(
     part: str, value: Any, checks: Any, verdicts: Mapping[TargetCriterion, Any]
 ) -> tuple[float | None, bool]:
     """Return the value of a part, and whether a verdict overrides it."""

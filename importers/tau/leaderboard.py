@@ -14,10 +14,10 @@ from typing import Any
 
 from fcreview.importers.tau.checks import INFRASTRUCTURE_ERROR
 from fcreview.importers.tau.item_ids import is_trial
-from fcreview.importers.tau.reward import read_number
+from fcreview.importers.tau.reward import ERROR_TYPES, is_success, read_number
 from fcreview.importers.tau.version2 import PLANNED_TRIALS
 from fcreview.model.address import ITEM
-from fcreview.model.derivation import REWARD_CHECKS
+from fcreview.model.derivation import REWARD_CHECKS, REWARD_PARTS, derive_reward_part
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, cached_on_item
 from fcreview.model.review import CORRECT
@@ -176,5 +176,15 @@ def _review_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 def _outcome_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     """Count the items by outcome: success, or the error type."""
     outcomes = {True: "success", None: "no verdict"}
-    counts = Counter(outcomes.get(get_success(item)) or item.error_type or "failed" for item in items)
+    counts = Counter(outcomes.get(get_success(item)) or _effective_error(item) for item in items)
     return [Metric("outcomes", name, count, "count", 1) for name, count in counts.most_common()]
+
+
+def _effective_error(item: ScoredItem) -> str:
+    """Return the error type of an item that fails. Reviews of parts and checks change which parts fail."""
+    parts, checks = item.metadata.get(REWARD_PARTS), item.metadata.get(REWARD_CHECKS)
+    values = {part: derive_reward_part(part, value, checks, item.overrides) for part, value in (parts or {}).items()}
+    if not any(is_overridden for _, is_overridden in values.values()):
+        return item.error_type or "failed"
+    failing = [part for part, (value, _) in values.items() if value is not None and not is_success(value)]
+    return " + ".join(ERROR_TYPES.get(part, part) for part in failing) or "failed"

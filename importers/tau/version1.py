@@ -27,6 +27,7 @@ from fcreview.importers.tau.conversation import (
     list_objects,
 )
 from fcreview.importers.tau.item_ids import ItemIds, is_task_id
+from fcreview.importers.tau.notes import OWN_FIELD
 from fcreview.importers.tau.pairing import GoldenAction, pair_actions
 from fcreview.importers.tau.reward import Parts, is_success, read_number, read_share, record_reward
 from fcreview.model.item import ImportIssue, Item, Message
@@ -216,7 +217,7 @@ def _add_verdicts(
         implied = None
         if reward is not None and is_success(reward):
             implied = 1.0
-        elif read_number(recorded.get("r_outputs")) == 1:
+        elif read_number(recorded.get("r_outputs")) == 1 and OWN_FIELD not in recorded:
             implied = 0.0
         official.values["DB"] = recomputed.values["DB"] = implied
     if outputs is None or outputs:

@@ -1,21 +1,212 @@
-"""Golden fixes for tau-bench: none, because its result files carry their tasks and no dataset is corrected."""
+"""Writing of reviewed rewards and checks to the result files. The bytes of all other simulations are kept.
+
+A review of the item sets the reward. A review of a part sets the part, its check, and the reward that follows.
+The tasks are part of the result files, so golden answers cannot be corrected.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common.writeback import CriterionKey, find_unrepresentable
+from fcreview.importers.tau.checks import INFRASTRUCTURE_ERROR
+from fcreview.importers.tau.conversation import list_objects
+from fcreview.importers.tau.leaderboard import get_reward
+from fcreview.importers.tau.notes import OWN_FIELD
+from fcreview.importers.tau.read import read_items
+from fcreview.importers.tau.reward import PARTS
+from fcreview.model.address import ITEM
+from fcreview.model.derivation import REWARD_CHECKS, REWARD_PARTS
 from fcreview.model.item import Item, Run
+from fcreview.model.metric import ScoredItem
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
+from fcreview.safe_files import read_file
+
+JsonObject = dict[str, Any]
+REWARD = (ITEM, "reward")
+REMARK = {OWN_FIELD: "corrected by reviews"}
+"""Added to `reward_info.info`, so that a reader does not take the reward for the program's."""
+CHECKS = {
+    "ACTION": ("action_checks", "action_match", "action_reward"),
+    "COMMUNICATE": ("communicate_checks", "met", None),
+    "ENV_ASSERTION": ("env_assertions", "met", "reward"),
+    "NL_ASSERTION": ("nl_assertions", "met", None),
+}
+"""Part -> list of its checks in `reward_info`, and the fields of a check with its verdict and its reward."""
+_VERSION1_PARTS = {"db": "r_actions", "communicate": "r_outputs"}
+_INDENT = re.compile(rb"\n( *)")
+
+
+def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+    """Yield the files with a reward or a check that reviews change, and the reviews that no file can represent."""
+    changed = {item.id: item for item in items if any(_is_representable(item, key) for key in item.overrides)}
+    yield from find_unrepresentable(items, _is_representable)
+    edits: defaultdict[Path, list[tuple[int, int, ScoredItem]]] = defaultdict(list)
+    for item in read_items(plan) if changed else ():
+        if isinstance(item, Item) and item.id in changed:
+            edits[Path(item.file)].append((item.offset, item.length, changed[item.id]))
+    rewards: dict[str, float | None] = {}
+    n_lost = 0
+    for path, places in edits.items():
+        raw, end = read_file(path), 0
+        pieces: list[bytes] = []
+        for offset, length, scored in sorted(places, key=lambda place: place[0]):
+            old = raw[offset : offset + length]
+            record = json.loads(old.decode("utf-8-sig", "surrogateescape"))
+            correct = _correct_version1 if plan.run.generation == "v1" else _correct_simulation
+            n_lost += correct(record, scored)
+            rewards[str(record.get("id"))] = get_reward(scored)
+            pieces += [raw[end:offset], _dump_like(record, old)]
+            end = offset + length
+        yield RewrittenFile(path, b"".join([*pieces, raw[end:]]))
+    if plan.importer_data is not None and plan.data and rewards:
+        yield from _rewrite_index(plan.data[0], rewards)
+    if n_lost:
+        yield Unrepresentable("checks that the file does not record", n_lost)
+
+
+def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001
+    """Return no files: the figures are computed from the simulations."""
+    return []
+
+
+def _is_representable(item: ScoredItem, key: CriterionKey) -> bool:
+    if item.metadata.get("ended") == INFRASTRUCTURE_ERROR:
+        return False
+    if key in (ITEM_CORRECT, REWARD):
+        return True
+    value = item.overrides[key]
+    target, criterion = key
+    if target == ITEM and criterion.upper() in PARTS:
+        return isinstance(value, (bool, int, float))
+    return isinstance(value, bool) and _find_check(item.metadata, key) is not None
+
+
+def _find_check(metadata: Mapping[str, Any], key: CriterionKey) -> tuple[str, int] | None:
+    """Return the part and the index of the check that a criterion stands for."""
+    checks = metadata.get(REWARD_CHECKS)
+    for part, listed in (checks or {}).items():
+        for at, each in enumerate(listed):
+            if (each[0], each[1]) == key:
+                return part, at
+    return None
+
+
+def _correct_simulation(simulation: JsonObject, item: ScoredItem) -> int:
+    """Change `reward_info` of a tau2-bench simulation to the reviewed values. Returns the number of reviews for which
+    the file records no check."""
+    info = dict(simulation["reward_info"]) if isinstance(simulation.get("reward_info"), dict) else {}
+    parts: dict[str, float] = {}
+    n_lost = 0
+    for key, value in item.overrides.items():
+        if key in (ITEM_CORRECT, REWARD) or not _is_representable(item, key):
+            continue
+        part, at = _find_check(item.metadata, key) or (key[1].upper(), None)
+        is_written = _set_check(info, part, value, at)
+        if at is None:
+            parts[part] = float(value)
+        elif (ITEM, part.lower()) not in item.overrides:
+            parts[part] = float(
+                all(check.get(CHECKS[part][1]) is True for check in list_objects(info.get(CHECKS[part][0])))
+            )
+        n_lost += not is_written and part not in (item.metadata.get(REWARD_PARTS) or {})
+    _set_breakdown(info, parts, item.metadata.get(REWARD_PARTS))
+    info["reward"] = get_reward(item)
+    info["info"] = {**(info["info"] if isinstance(info.get("info"), dict) else {}), **REMARK}
+    simulation["reward_info"] = info
+    return n_lost
+
+
+def _set_check(info: JsonObject, part: str, value: Any, at: int | None) -> bool:
+    """Set the check at an index, or all checks of a part. Returns False if the file cannot show the verdict there."""
+    if part == "DB":
+        info["db_check"] = {**(info.get("db_check") or {}), "db_match": value == 1, "db_reward": float(value)}
+        return True
+    name, field, reward = CHECKS[part]
+    checks = [dict(check) for check in list_objects(info.get(name))]
+    chosen = checks if at is None else checks[at : at + 1]
+    if not chosen or value not in (0, 1) or (at is None and not value and len(checks) > 1):
+        return False  # Which of several checks fails is not known.
+    for check in chosen:
+        check[field] = bool(value)
+        if reward is not None:
+            check[reward] = float(value)
+    info[name] = checks
+    return True
+
+
+def _set_breakdown(info: JsonObject, parts: dict[str, float], counted: Any) -> None:
+    """Set the values of parts that count for the reward."""
+    breakdown = info.get("reward_breakdown")
+    if not isinstance(breakdown, dict) or not breakdown:
+        values = counted if isinstance(counted, dict) else {}
+        breakdown = values if values and None not in (values | parts).values() else None
+    if breakdown is not None and any(part in breakdown for part in parts):
+        info["reward_breakdown"] = {part: parts.get(part, value) for part, value in breakdown.items()}
+
+
+def _correct_version1(entry: JsonObject, item: ScoredItem) -> int:
+    """Change the reward of a v1 entry to the reviewed value. Returns 0: the file has a place for each review."""
+    entry["reward"] = get_reward(item)
+    info = entry.get("info")
+    reward_info = info.get("reward_info") if isinstance(info, dict) else None
+    if not isinstance(reward_info, dict):
+        return 0
+    reward_info["reward"] = entry["reward"]
+    recorded = reward_info["info"] = {**(reward_info.get("info") or {}), **REMARK}
+    for criterion, field in _VERSION1_PARTS.items():
+        value = item.overrides.get((ITEM, criterion))
+        if value is not None:
+            recorded[field] = float(value)
+            if criterion == "communicate" and value == 1 and isinstance(recorded.get("outputs"), dict):
+                recorded["outputs"] = dict.fromkeys(recorded["outputs"], True)
+    return 0
+
+
+def _rewrite_index(path: Path, rewards: Mapping[str, float | None]) -> Iterator[RewrittenFile]:
+    """Yield `results.json` with the rewards in its index of simulations."""
+    raw = read_file(path)
+    try:
+        main = json.loads(raw.decode("utf-8", "surrogateescape"))
+    except (ValueError, RecursionError):
+        return
+    index = list_objects(main.get("simulation_index")) if isinstance(main, dict) else []
+    known = [entry for entry in index if str(entry.get("id")) in rewards and "reward" in entry]
+    for entry in known:
+        entry["reward"] = rewards[str(entry["id"])]
+    if known:
+        yield RewrittenFile(path, _dump_like(main, raw))
+
+
+def _dump_like(record: JsonObject, old: bytes) -> bytes:
+    """Write a record with the indentation and escapes of the old one."""
+    end = len(old.rstrip())
+    old, rest = old[:end], old[end:]
+    indents = [len(match[1]) for match in _INDENT.finditer(old)]
+    base = indents[-1] if indents else 0
+    indent = indents[0] - base if indents else None
+    separators = None if indents or b'": ' in old[:2000] else (",", ":")
+    text = json.dumps(record, indent=indent, ensure_ascii=old.isascii(), separators=separators)
+    encoded = text.replace("\n", "\n" + " " * base).encode("utf-8", "surrogateescape")
+    return (encoded.replace(b"\n", b"\r\n") if b"\r\n" in old else encoded) + rest
+
 
 NO_DATASET = "the tasks of tau-bench are part of the result file, so golden answers cannot be corrected here"
 
 
-def check_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> str | None:  # noqa: ARG001
+def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
     return NO_DATASET
 
 
-def make_golden_template(run: Run, item: Item) -> dict[str, Any] | None:  # noqa: ARG001
+def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
     return None
 
 
-def recheck(run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bool | None:  # noqa: ARG001
+def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
     return None

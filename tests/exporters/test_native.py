@@ -24,6 +24,7 @@ HELD = {
     "complexfuncbench": [ITEM, ("call", "equivalent"), ("response", "completeness"), ("response", "correctness")],
     "hammerbench/legacy": [ITEM, ("item", "args_ok"), ("item", "equivalent")],
     "atif": [ITEM, ("item", "reward")],
+    "tau": [ITEM, ("call", "action")],
     "generic": [ITEM, ("response", "completeness"), ("call", "correct")],
 }  # fmt: skip
 """What the benchmark's files can hold: verdicts on (kind of target, criterion)."""

@@ -35,6 +35,8 @@ class ConversationMessage:
     calls: list[ToolCall] = field(default_factory=list)
     name: str | None = None
     """Function that returned the result, for the role `tool`."""
+    reply: str | None = None
+    """What the user reads, if the content has more."""
 
 
 @dataclass(slots=True)
@@ -129,6 +131,12 @@ def content_text(content: Any) -> str:
 def list_objects(value: Any) -> list[dict[str, Any]]:
     """Return the objects in a list. Any other value gives an empty list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def function_doc(tool: dict[str, Any]) -> dict[str, Any]:
+    """Return the doc of a function, which an OpenAI tool contains."""
+    function = tool.get("function")
+    return function if isinstance(function, dict) else tool
 
 
 def spoken_text(message: dict[str, Any]) -> str:

@@ -30,12 +30,17 @@ from fcreview.importers.tau.item_ids import ItemIds, is_task_id
 from fcreview.importers.tau.notes import OWN_FIELD
 from fcreview.importers.tau.pairing import GoldenAction, pair_actions
 from fcreview.importers.tau.reward import Parts, is_success, read_number, read_share, record_reward
+from fcreview.importers.tau.text_actions import (
+    REPLY_ACTION,
+    has_text_actions,
+    name_action,
+    read_text_actions,
+    read_tools,
+)
 from fcreview.model.item import ImportIssue, Item, Message
 from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
 
-REPLY_ACTION = "respond"
-"""Golden action that is a reply instead of a call."""
 ENVIRONMENT_TOOLS = {
     "airline": {
         "book_reservation", "cancel_reservation", "get_reservation_details", "list_all_airports",
@@ -87,6 +92,8 @@ def guess_environment(entries: Sequence[Any]) -> str:
 
 def _tool_names(entry: Any) -> Iterator[str]:
     for message in list_objects(entry.get("traj") if isinstance(entry, dict) else None):
+        if (name := name_action(message.get("content"))) and message.get("role") == "assistant":
+            yield name
         for call in list_objects(message.get("tool_calls")):
             function = call.get("function")
             if isinstance(function, dict) and isinstance(function.get("name"), str):
@@ -112,6 +119,9 @@ def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
     task = info.get("task")
     task = task if isinstance(task, dict) else {}
     messages = _read_conversation(item, entry.get("traj"), "error" in info)
+    if messages is not None and has_text_actions(messages):
+        item.functions = read_tools(messages)
+        messages = read_text_actions(messages)
     add_conversation(item, messages or [])
     add_instruction(item, content_text(task.get("instruction")))
     if not item.question:
@@ -249,7 +259,7 @@ def find_outputs(outputs: Sequence[str], messages: Sequence[ConversationMessage]
     Commas are removed from the replies only, so an output with a comma is never found.
     """
     replies = [
-        message.content.lower().replace(",", "")
+        (message.content if message.reply is None else message.reply).lower().replace(",", "")
         for message in messages
         if message.role == "assistant" and not message.calls
     ]

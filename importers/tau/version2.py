@@ -24,6 +24,7 @@ from fcreview.importers.tau.conversation import (
     add_conversation,
     add_instruction,
     content_text,
+    function_doc,
     list_objects,
     spoken_text,
 )
@@ -105,7 +106,7 @@ def read_run_data(fields: Mapping[str, Any], file: str, issues: list[ImportIssue
     trials = info.get("num_trials")
     definitions = environment.get("tool_defs")
     definitions = list(definitions.values()) if isinstance(definitions, dict) else definitions
-    functions = [_function_doc(each) for each in read_function_docs(definitions)] if definitions else []
+    functions = [function_doc(each) for each in read_function_docs(definitions)] if definitions else []
     data = RunData(
         domain=content_text(environment.get("domain_name")) or UNKNOWN_DOMAIN,
         policy=content_text(environment.get("policy")),
@@ -123,11 +124,6 @@ def read_run_data(fields: Mapping[str, Any], file: str, issues: list[ImportIssue
             what = f"task {task['id']} occurs more than once, with different content. The first one is used"
             issues.append(ImportIssue(file, None, what))
     return data
-
-
-def _function_doc(tool: dict[str, Any]) -> dict[str, Any]:
-    function = tool.get("function")
-    return function if isinstance(function, dict) else tool
 
 
 def read_settings(fields: Mapping[str, Any]) -> dict[str, Any]:

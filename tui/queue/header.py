@@ -263,11 +263,12 @@ def queue_facts(
         partial = view.queue if view.queue == SUSPECTS_QUEUE else f"{view.queue} items"
         items = f"{partial} only" if view.queue in PARTIAL_QUEUES else "all items"
         selection = ["your share" if view.share else items]
-    order = f"{'queue' if view.queue_file else 'order'} {format_order(view)}"
+    is_named = selection[0].endswith(" only")
+    order = () if is_named else (f"{'queue' if view.queue_file else 'order'} {format_order(view)}",)
     counts = [] if total is None else [f"{position:,}/{total:,}" if position else f"{total:,}"]
     separator = f" {symbols().separator} "
     titles = [_benchmark_titles(runs)] if runs else []
-    for parts in ([*titles, *selection, order, *counts], [*selection, order, *counts], [*selection, *counts]):
+    for parts in ([*titles, *selection, *order, *counts], [*selection, *order, *counts], [*selection, *counts]):
         text = separator.join(parts)
         if display_width(text) <= cells:
             return text

@@ -5,6 +5,7 @@ All queries run in the store's thread. Lists are read in windows of `WINDOW` row
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -144,7 +145,8 @@ def load_page(request: QueueRequest, store: Store) -> QueuePage:
     window = cursor // WINDOW
     rows = fetch_rows(view, window * WINDOW, WINDOW, store)
     widths = store.measure_columns(view)
-    widths = replace(widths, has_difference=True, model=0) if view.queue == SUSPECTS_QUEUE else widths
+    if view.queue == SUSPECTS_QUEUE:  # reasons need the room
+        widths = replace(widths, has_difference=True, model=0, has_rule=False, has_judge=False)
     return QueuePage(total, cursor, window, rows, widths, count_progress(view, store))
 
 
@@ -156,8 +158,13 @@ def fetch_rows(view: View, offset: int, limit: int, store: Store) -> list[QueueR
     return [_with_suspicion(row, store.fetch_suspect_reasons(view, row.item)) for row in rows]
 
 
+AGREEING_FAMILIES = re.compile(r"^(\d+) of (\d+) model famil(?:y|ies) \(\d+ models?\) agrees?: ")
+"""Start of the reason that models agree on another answer. A row shortens it."""
+
+
 def _with_suspicion(row: QueueRow, reasons: Sequence[str]) -> QueueRow:
-    text = "; ".join(each.removeprefix("golden answer ") for each in reasons)
+    short = (AGREEING_FAMILIES.sub(r"\1 of \2 families: ", each.removeprefix("golden answer ")) for each in reasons)
+    text = "; ".join(short)
     return replace(
         row, first_difference=text, diff_function=None, diff_argument=None, diff_golden=None, diff_predicted=None
     )

@@ -52,6 +52,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         load: Callable[[int], Awaitable[ClusterCounts]],
         state: ClusterListState,
         view_of: Callable[[Sequence[str]], View],
+        run_name: str = "",
     ) -> None:
         """Create the table.
 
@@ -59,8 +60,9 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             load: Counts the failing items by cluster for a grouping.
             state: State of the table, kept for the next time the table opens. Counts in the state are shown at once.
             view_of: Returns the view of the failing items that filter terms select.
+            run_name: Name of the run whose failures are counted, sanitized. Empty for several runs.
         """
-        super().__init__((*session.folder_names, "clusters"), load=self._load_counts)
+        super().__init__((*session.folder_names, *filter(None, (run_name,)), "clusters"), load=self._load_counts)
         self._session, self._count_failures, self._view_of = session, load, view_of
         self._state = state
         self._rows: list[ClusterRow] = []

@@ -19,7 +19,7 @@ from textual.binding import BindingType
 from textual.reactive import Reactive
 from textual.widget import Widget
 
-from fcreview.store.rows import RunRow, View
+from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import QUEUE_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, make_bindings, welcome_message
 from fcreview.tui.queue.state import CursorPosition, QueueLevels, QueuePosition, QueueState
@@ -174,7 +174,9 @@ class QueueScreen(GuardedScreen[None]):
             self.action_choose(value)
         else:
             self._levels.clear()
-            self.apply_choice(menu_name, value)
+            cursor = self._menus.apply(menu_name, value, self.pane.cursor_position, from_list=False)
+            is_ranked = self.state.queue == SUSPECTS_QUEUE  # the suspects with the strongest evidence come first
+            self.pane.load_view(CursorPosition() if is_ranked else cursor)
 
     def _reload_after(self, item: int | None) -> None:
         """Load the view again, because reviews may have changed it, with the cursor on `item`."""

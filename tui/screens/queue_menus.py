@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.screen import ModalScreen, Screen
 
+from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.choices import issue_choices, order_choices
 from fcreview.tui.queue.loader import count_clusters
@@ -97,7 +98,9 @@ class QueueMenus:
         from fcreview.tui.screens.clusters import ClustersScreen
 
         session, lists = self._session, self._levels.lists
-        return ClustersScreen(session, self._count_clusters, lists.clusters, self._state.view_of_terms)
+        runs = self.shown_runs or ()
+        run_name = sanitize(runs[0].info.model) if len(runs) == 1 else ""
+        return ClustersScreen(session, self._count_clusters, lists.clusters, self._state.view_of_terms, run_name)
 
     async def _count_clusters(self, grouping: int) -> ClusterCounts:
         return await self._session.query(partial(count_clusters, self._state.view, grouping), interruptible=True)

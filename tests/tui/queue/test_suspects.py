@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fcreview.store.rows import View
+from fcreview.tui.queue.loader import AGREEING_FAMILIES
 
 FUNCTION = {"name": "set_alarm", "description": "Set an alarm.", "parameters": {"type": "dict", "properties": {}}}
 PASSED: dict[str, Any] = {"official": True, "rule": True}
@@ -24,3 +25,14 @@ async def test_reasons_are_in_the_row_and_on_the_item(make_app: Any, settled: An
         assert "5 of 5 readable answers fail" in item
         assert '· alternative: city: "Hangzhou, CN"' in item
         assert "▸╭─ get_weather" in item
+        await pilot.press("j")
+        assert "suspects only · 2/10" in (await settled(pilot))[-3]
+        await pilot.press("v")
+        await settled(pilot)
+        await pilot.press("s")
+        assert "suspects only · 1/10" in (await settled(pilot))[-3], "the strongest evidence first"
+
+
+def test_the_row_shortens_how_many_agree() -> None:
+    reason = "7 of 7 model families (10 models) agree: interval: [1, 3]; golden answer has [1.0, 3.0]"
+    assert AGREEING_FAMILIES.sub(r"\1 of \2 families: ", reason).startswith("7 of 7 families: interval: [1, 3]")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fcreview.model.address import ITEM, describe_address
+from fcreview.model.address import ITEM, describe_address, enclosing_call
 from fcreview.model.decision import Disagreement, answer_letter
 from fcreview.model.review import CORRECT, Annotation, Fault, Opinion
 from fcreview.model.sanitize import sanitize
@@ -183,7 +183,8 @@ class DisagreementCursor(Cursor):
     def _build(self, key: str) -> None:
         Cursor._build(self, key)
         if self.case is not None and self.case.disagreement.target != ITEM:
-            at = self._target_index()
+            call = enclosing_call(self.case.disagreement.target)  # the line is above the frame of the call
+            at = next((at for at, block in enumerate(self.blocks) if block.key == call), self._target_index())
             self.blocks.insert(at, Block(MARK_KEY, partial(mark_line, self.case), parent=self.blocks[at].parent))
 
 

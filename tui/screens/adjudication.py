@@ -39,6 +39,7 @@ from fcreview.tui.text.lines import Line, justify_line, line_width, make_line
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document_view import LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemText
+from fcreview.tui.widgets.panel import is_small
 from fcreview.tui.widgets.screens import GuardedScreen
 
 
@@ -74,6 +75,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.adjudicator.load_cases()
 
     def on_resize(self) -> None:
+        self.text.set_panels(not is_small(self.app.size))
         self.call_after_refresh(self._draw)
 
     @property
@@ -119,7 +121,9 @@ class AdjudicationScreen(GuardedScreen[None]):
         if case is not None and detail is not None:
             reader = self.text.reader
             if not isinstance(reader, DisagreementCursor):
-                options = DisplayOptions(open_key=self._key_name("item.fold"))
+                options = DisplayOptions(
+                    open_key=self._key_name("item.fold"), frames=True, panels=not is_small(self.app.size)
+                )
                 reader = DisagreementCursor(detail, self._session.annotator, options=options)
             reader.show_case(case, detail)
             self.text.open(reader)

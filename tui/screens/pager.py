@@ -12,13 +12,13 @@ from textual.binding import BindingType
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.tui.actions import PAGER_ACTIONS
-from fcreview.tui.key_bindings import key_hints, make_bindings
+from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.text.clipboard import copy_text
 from fcreview.tui.text.layout import TextSource, find_match, fold_below, indent_json, max_indent_level
 from fcreview.tui.text.lines import Line, format_size, justify_line
 from fcreview.tui.widgets.base import work
-from fcreview.tui.widgets.document_view import DocumentView, LineBar
+from fcreview.tui.widgets.document_view import DocumentView, KeyLine, LineBar
 from fcreview.tui.widgets.screens import GuardedScreen
 
 
@@ -55,7 +55,7 @@ class PagerScreen(GuardedScreen[None]):
     def compose(self) -> ComposeResult:
         yield LineBar(id="pager-title")
         yield DocumentView(gutter=False, id="pager-text")
-        yield LineBar(id="pager-keys")
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self._view.focus()
@@ -95,10 +95,6 @@ class PagerScreen(GuardedScreen[None]):
         state += f", {format_count(self._depth, 'level')}" if self._depth is not None and not self._raw else ""
         right: Line = ((f"{format_size(self._text.raw)} · {state} · {share:3} % ", "dim"),)
         self.query_one("#pager-title", LineBar).show(justify_line(left, right, self.app.size.width))
-        keys: Line = ()
-        for key, name in key_hints(self):
-            keys += ((f" {key}", "key"), (f" {name}  ", ""))
-        self.query_one("#pager-keys", LineBar).show(keys)
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._draw_bars)

@@ -233,3 +233,16 @@ async def test_keys_that_settle_nothing_say_why(workspace: Workspace) -> None:
         await person.press("C")
         assert "C (calibration) works in the queue" in person.status()
         assert not person.events
+
+
+async def test_a_disputed_argument_is_marked_above_the_frame_of_its_call(imported: Imported, tmp_path: Path) -> None:
+    made = imported(tmp_path / "work", {"maple-8b": [{}]})
+    for who, verdict in (("alice", True), ("bob", False)):
+        with Store.open(made, who) as store:
+            item = store.find_items("simple_0")[0]
+            Reviewer(store, Journal(made, who)).review(item, Annotation(target=f"{CALL}/arg:city", verdict=verdict))
+    async with adjudicating(made, (120, 34)) as person:
+        mark = next(at for at, line in enumerate(person.lines) if "annotators disagree" in line)
+        assert person.lines[mark + 1].strip().startswith("╭─ get_weather")
+        at = next(line for line in person.lines if "▸" in line)
+        assert "city" in at

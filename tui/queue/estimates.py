@@ -217,8 +217,8 @@ def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str
         return make_line(f"Resolve {format_count(sample.open, 'disagreement')}{hint('estimates.adjudicate')}")
     if waiting:
         name, left = waiting[0].share.annotator, waiting[0].share.total - waiting[0].share.done
-        command = f"fcreview open PATH --annotator {name}"
-        return make_line(sanitize(f"{name} has {format_count(left, 'item')} left and reviews with: {command}"))
+        command = f"fcreview open PATH --annotator {name} --queue {waiting[0].queue}"
+        return make_line(sanitize(f"{name} has {format_count(left, 'item')} left: {command}"))
     estimate = sample.estimate
     if sum(each.items for each in sample.outcomes) > MAX_ESTIMATED_ITEMS:
         return make_line(f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate it{hint('estimates.metrics')}")
@@ -261,7 +261,7 @@ def form_defaults(
     return {
         "name": name,
         "size": str(min(SAMPLE_SIZE, run.n_items)),
-        "annotators": annotator,
+        "annotators": f"{annotator}, ",  # the user adds other names
         "overlap": str(min(SHARED_ITEMS, run.n_items)),
         "stratify": "official" if has_official else "",
         "run": str(run.run),

@@ -200,6 +200,21 @@ def queue_file_shares(store: Store) -> Mapping[str, bool]:
     return {name: has_share(name) for name in queue_names(store.workspace)}
 
 
+def find_unfinished_share(store: Store) -> tuple[str, int] | None:
+    """Return (queue file, number of items left) of the first queue file whose share this annotator has to finish."""
+    from fcreview.store.queues.queue_file import QueueError, queue_names
+
+    for name in queue_names(store.workspace):
+        try:
+            shares = store.measure_progress(name, store.annotator)
+        except QueueError:
+            continue
+        left = sum(share.total - share.done for share in shares if share.annotator == store.annotator)
+        if left:
+            return name, left
+    return None
+
+
 def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
     """Estimate the pass rate of a run.
 

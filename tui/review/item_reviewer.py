@@ -370,7 +370,8 @@ class ItemReviewer:
 
     def _end_message(self, remaining: RemainingItems) -> str:
         if not remaining.count:
-            return "queue complete · next: fcreview export, fcreview report"
+            key = self._key("item.overview")
+            return "queue complete" + (f" · next: {key} overview" if key else "")
         key = self._key("item.next")
         return f"end of the queue, {remaining} unreviewed{key and f'; press {key} for the first'}"
 

@@ -204,7 +204,8 @@ class AdjudicationScreen(GuardedScreen[None]):
         )
 
     def action_fault(self) -> None:
-        self.app.push_screen(FaultScreen(), lambda fault: self.adjudicator.record_fault(fault) if fault else None)
+        name = sanitize(self.adjudicator.detail.row.id) if self.adjudicator.detail else ""
+        self.app.push_screen(FaultScreen(name), lambda fault: self.adjudicator.record_fault(fault) if fault else None)
 
     def action_note(self) -> None:
         case, detail, mine = self.adjudicator.cases.case, self.adjudicator.detail, self.adjudicator.own_review

@@ -53,7 +53,7 @@ class FormFields(VerticalScroll):
         for field in self.fields:
             with Horizontal():
                 yield Static(field.name, markup=False)
-                box = FormInput(field.default, select_on_focus=True)
+                box = FormInput(field.default, select_on_focus=not field.default.endswith(", "))
                 box.cursor_blink = False
                 yield box
 
@@ -190,7 +190,7 @@ def open_command_form(
         return
 
     async def open_form() -> None:
-        defaults = {"annotators": session.annotator, **form.defaults, **values}
+        defaults = {"annotators": f"{session.annotator}, ", **form.defaults, **values}
         described = await asyncio.to_thread(commands.describe, form.command)
         fields = [replace(each, default=defaults.get(each.name, each.default)) for each in described]
 

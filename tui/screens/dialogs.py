@@ -73,7 +73,7 @@ class FaultScreen(GuardedModalScreen[Fault | None]):
     """
 
     def __init__(self, name: str = "") -> None:
-        """Create the prompt. `name` is shown if the question is about an item that is not on screen."""
+        """Create the prompt. `name`: item that the question is about, if that may be unclear."""
         super().__init__()
         self._about = name
 

@@ -19,14 +19,18 @@ from textual.binding import BindingType
 from textual.reactive import Reactive
 from textual.widget import Widget
 
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import QUEUE_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, make_bindings, welcome_message
+from fcreview.tui.queue.loader import find_unfinished_share
 from fcreview.tui.queue.state import CursorPosition, QueueLevels, QueuePosition, QueueState
 from fcreview.tui.screens.queue_menus import QueueMenus
 from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.screens.split_view import SplitView
 from fcreview.tui.session import Session
+from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import KeyLine, TopLine
 from fcreview.tui.widgets.filter_input import FilterLine
 from fcreview.tui.widgets.lists import QueueList
@@ -73,7 +77,7 @@ class QueueScreen(GuardedScreen[None]):
         self._menus = QueueMenus(session, state, self._levels)
         self.pane = QueuePane(session, state, self._menus)
         self._split = SplitView(session, state, self.pane)
-        self._preloaded = False
+        self._preloaded = self._is_share_mentioned = False
         self._focused_at = 0.0
         """Time when the focused list was drawn, in seconds of the monotonic clock."""
         self._opens_overview = session.opens_overview and position is None and open_item is None
@@ -146,9 +150,25 @@ class QueueScreen(GuardedScreen[None]):
         opens, self._opens_overview = self._opens_overview, False
         if opens and loaded.count > 1 and self.app.screen is self:
             self.app.push_screen(self.make_overview(self._menus.runs or ()), self._leave_overview)
-        elif self._session.shows_welcome and self.app.screen is self:
+            return
+        if not self._is_share_mentioned and self.state.file is None:
+            self._mention_share()
+        self._is_share_mentioned = True
+        if self._session.shows_welcome and self.app.screen is self:
             self._session.shows_welcome = False
             self.pane.show_message(welcome_message(self.app))
+
+    @work(group="share")
+    async def _mention_share(self) -> None:
+        """Say how to review the annotator's share of a queue file, because the queue shows other items."""
+        share = await self._session.query_in_background(find_unfinished_share)
+        keys = active_key_names(self.app)
+        path = ", then ".join(filter(None, map(keys.get, ("queue.overview", "overview.queue"))))
+        if share is not None and path and self.app.screen is self:
+            name, left = share
+            self.pane.show_message(
+                sanitize(f"Press {path} to review your {format_count(left, 'item')} of queue {name}")
+            )
 
     def action_overview(self) -> None:
         self.app.push_screen(self.make_overview(), self._leave_overview)

@@ -91,7 +91,7 @@ def test_what_to_do_next_follows_the_state_of_the_sample() -> None:
         "No sample yet. Fill in the form to draw one: press enter",
         "Review your 30 items of pilot: press r",
         "Resolve 4 disagreements: press x",
-        "bob has 30 items left and reviews with: fcreview open PATH --annotator bob",
+        "bob has 30 items left: fcreview open PATH --annotator bob --queue pilot",
         "64 more labels narrow the interval to ± 2 points: press enter",
         "The interval is within ± 2 points",
         "No estimate: the sample does not cover all items of the run",

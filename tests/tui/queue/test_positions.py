@@ -204,7 +204,7 @@ async def test_behind_the_last_item_it_says_that_all_are_done(make_app: Any, set
         for _ in range(3):
             await pilot.press("p")
             lines = await settled(pilot)
-        assert "queue complete · next: fcreview export" in lines[-2]
+        assert "queue complete · next: v overview" in lines[-2]
         await pilot.press("q")
         lines = await settled(pilot)
         assert "Queue complete (3 reviewed): run fcreview export" in lines[4] and "3 of 3" in lines[0]

@@ -15,6 +15,7 @@ from fcreview.store.queues.create import QueueRequest
 from fcreview.store.queues.queue_file import QueueFile, read_queue, write_queue
 from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp
+from fcreview.tui.queue.state import QueueState
 
 SHARE = View(queue="pilot", share=True)
 
@@ -38,6 +39,18 @@ def order_of(app: FcreviewApp) -> list[str]:
     share = queue.share_of("alice")
     assert share is not None and len(share.order) == 8
     return [queue.items[at].key.id for at in share.order]
+
+
+@pytest.mark.parametrize("blind", [False, True])
+async def test_another_queue_says_how_to_review_the_own_share(
+    share: Callable[..., FcreviewApp], settled: Any, blind: bool
+) -> None:
+    app = share(blind=blind)
+    app._state = QueueState.from_view(View(), blind)
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert "Press v, then r to review your 8 items of queue pilot" in "\n".join(await settled(pilot))
+        await pilot.press("v", "r")
+        assert "queue pilot" in "\n".join(await settled(pilot))
 
 
 @pytest.mark.sweep

@@ -267,18 +267,16 @@ def _explain_measure(calibration: Calibration, measure: MeasureName, source: str
             cell.n for cell in calibration.cells if automatic in (None, cell.automatic) and human in (None, cell.human)
         )
 
-    if measure == "tpr":
-        total = count(None, True)
-        return f"of {total:,} where humans say {passed}, {source} says {passed} to {count(True, True):,}"
-    if measure == "tnr":
-        total = count(None, False)
-        return f"of {total:,} where humans say {failed}, {source} says {failed} to {count(False, False):,}"
+    if measure in ("tpr", "tnr"):
+        value = measure == "tpr"
+        word = passed if value else failed
+        return f"{source} says {word} on {count(value, value):,} of the {count(None, value):,} where humans say {word}"
     if measure == "precision":
         total = count(True, None)
-        return f"of {total:,} where {source} says {passed}, humans say {passed} to {count(True, True):,}"
+        return f"humans say {passed} on {count(True, True):,} of the {total:,} where {source} says {passed}"
     if measure == "agreement":
         equal = sum(cell.n for cell in calibration.cells if cell.automatic == cell.human)
-        return f"{source} and humans say the same to {equal:,} of {calibration.n:,}"
+        return f"{source} and humans agree on {equal:,} of {calibration.n:,}"
     return "harmonic mean of TPR and precision" if measure == "f1" else f"agreement beyond chance: {CHANCE}"
 
 

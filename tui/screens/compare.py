@@ -59,7 +59,10 @@ class FlipScreen(GuardedScreen[None]):
     """Screen that shows one flip at a time: the golden answer, and the predictions of both runs side by side."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FLIP_ACTIONS)
-    DEFAULT_CSS = "FlipScreen { layout: vertical; }"
+    CSS = """
+    FlipScreen { layout: vertical; }
+    FlipScreen #flip-text { padding: 0 1; }
+    """
 
     def __init__(self, session: Session, flips: Sequence[Flip], at: int) -> None:
         super().__init__()
@@ -101,7 +104,7 @@ class FlipScreen(GuardedScreen[None]):
         path = (*self._session.folder_names, "compare", f" {symbols().separator} ".join(words))
         self.query_one(TopLine).show_path(path, ((f"{self._at + 1:,}/{len(self._flips):,}", "dim"),))
         if self._items is not None:
-            self._text_list.set_lines(flip_lines(flip, *self._items, cells))
+            self._text_list.set_lines(flip_lines(flip, *self._items, cells - 2))
 
     def action_step(self, by: int) -> None:
         """Show the next (1) or previous (-1) flip. At the first and the last flip nothing happens."""

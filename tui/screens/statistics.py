@@ -282,7 +282,7 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
             return NO_PICTURE
         groups = self._groups[self._table]
         tall = self.size.height >= TALL and rows >= 8
-        facts = "in % of the human verdicts"
+        facts = "% of human verdicts"
         return "Automatic and human verdicts", facts, confusion_matrices(groups, row, cells, tall=tall)
 
     def select_next_table(self) -> None:

@@ -23,6 +23,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.dom import DOMNode
+from textual.geometry import Size
 from textual.theme import Theme
 
 from fcreview.store.rows import View
@@ -255,7 +256,7 @@ class FcreviewApp(App[int]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Cover the screen with `TerminalTooSmallScreen` while the terminal is too small."""
-        self.action_redraw()
+        self._redraw(event.size)  # `self.size` is still the earlier size
         is_small = event.size.width < MIN_TERMINAL_SIZE[0] or event.size.height < MIN_TERMINAL_SIZE[1]
         if is_small and not isinstance(self.screen, TerminalTooSmallScreen):
             self.push_screen(TerminalTooSmallScreen())
@@ -263,9 +264,13 @@ class FcreviewApp(App[int]):
             self.screen.dismiss()
 
     def action_redraw(self) -> None:
-        """Send the whole screen, because other output or a change of the terminal's size may have damaged it."""
+        """Send the whole screen, because other output may have damaged it."""
+        self._redraw(self.size)
+
+    def _redraw(self, size: Size) -> None:
+        """Send the whole screen. A terminal may rearrange its text when its size changes, even to the same size."""
         if isinstance(self._driver, CompactDriver):
-            self._driver.forget_screen(*self.size)
+            self._driver.forget_screen(*size)
         self.screen.refresh()
 
     def action_help(self) -> None:

@@ -29,7 +29,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     Importer(
         "bfcl", "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
-        version=10, aggregates_rows=True, applies_errata=True, applies_equivalences=True,
+        version=11, aggregates_rows=True, applies_errata=True, applies_equivalences=True,
         tags=(  # common mistakes in the release post of V1, and error types of the V4 program
             "implicit conversion", "malformed call", "missing URL", "wrong function", "wrong count",
             "missing parameter", "unexpected parameter", "wrong type", "wrong value", "should not call", "should call",
@@ -38,7 +38,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "acebench", "ACEBench", "data_CATEGORY_result.json below result_en or result_zh",
-        version=5, combines_runs=True, applies_errata=True,
+        version=6, combines_runs=True, applies_errata=True,
         tags=(  # figure 6 (normal), table 5 (special) and section 4.2 (agent) of the paper
             "function name", "param type", "param value", "output format", "error detection", "error correction",
             "function call error", "rule violation", "information mismanagement",
@@ -63,7 +63,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "complexfuncbench", "ComplexFuncBench", "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
-        version=3,
+        version=4,
         tags=(  # section 4.3.1 of the paper
             "func_error", "param_missing", "hallucination", "value_error", "stop_early",
         ),

@@ -114,9 +114,13 @@ def find_decisive_step(
 
 
 def add_decisive_step(item: Item, missing_texts: Sequence[str] = ()) -> None:
-    """Add the decisive step of a failed item as a recomputed verdict. Its error type is the kind of step."""
+    """Add the decisive step of a failed item."""
     fails = item.official is False or (item.official is None and item.rule is False)
-    step = find_decisive_step(chat_messages(item), item.golden, missing_texts) if fails else None
+    add_step(item, find_decisive_step(chat_messages(item), item.golden, missing_texts) if fails else None)
+
+
+def add_step(item: Item, step: DecisiveStep | None) -> None:
+    """Add a guessed step to an item as a recomputed verdict. Its error type is the kind of step."""
     if step is not None:
         item.decisive_step = step.kind
         item.verdicts.append(

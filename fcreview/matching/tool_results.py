@@ -14,12 +14,17 @@ MAX_RESULT_LENGTH = 1_000_000
 """Maximum number of characters of a result that is parsed."""
 MAX_LEVELS = 50
 """Maximum nesting of a result that is read."""
-_REFUSAL = re.compile(r"""\s*(?:error\b|exception\b|traceback\b|invalid\b|\{\s*['"]error['"])""", re.IGNORECASE)
+_REFUSAL = re.compile(
+    r"""\s*(?:error\b|exception\b|traceback\b|invalid\b|status: False\b|\{\s*['"]error['"])""", re.IGNORECASE
+)
 _WORD = re.compile(r"[a-z0-9]+")
 
 
 def is_refused(result: str) -> bool:
-    """Whether a result says that the call was refused. tau-bench writes `Error: ...`, BFCL `{"error": ...}`."""
+    """Whether a result says that the call was refused.
+
+    tau-bench writes `Error: ...`, BFCL `{"error": ...}`, ACEBench `status: False`.
+    """
     return _REFUSAL.match(result) is not None
 
 

@@ -27,6 +27,7 @@ from fcreview.importers.common.records import (
     load_records_by_id,
     read_function_docs,
 )
+from fcreview.matching.decisive_call import add_decisive_call
 from fcreview.model.derivation import MILESTONES_MET
 from fcreview.model.item import ImportIssue, Item, RecomputedVerdict, Verdict
 from fcreview.model.json_value import answer_hash
@@ -223,6 +224,7 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
         agent.fill_item(item, result, question, answer, inputs.histories.get(position))
         _add_process_verdict(item, inputs, position)
         _reject_agent_erratum(item, item_id, inputs.corrections)
+        add_decisive_call(item, only_effect=True)
     else:
         _fill_reply_item(item, result, question, answer, inputs)
     if question is None:

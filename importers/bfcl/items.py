@@ -22,6 +22,8 @@ from fcreview.importers.bfcl.decoders.base import Decoder
 from fcreview.importers.bfcl.golden_corrections import CorrectedItem
 from fcreview.importers.common.jsonl import JsonRecord
 from fcreview.matching.align import align_turns
+from fcreview.matching.decisive_call import add_decisive_call, find_loop
+from fcreview.matching.decisive_step import add_step
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.item import (
     CallPair,
@@ -261,8 +263,19 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
         elif item.error_type in WHOLE_ITEM_ERRORS:
             pairs = []
         set_first_difference(item, pairs, None)
+        if context.kind == "multi_turn":
+            _add_decisive_step(item)
     elif item.official is None:
         set_first_difference(item, pairs, None)
+
+
+def _add_decisive_step(item: Item) -> None:
+    """Add the decisive step of a failed multi-turn item: in the failing turn, or where a stopped run began to loop."""
+    if item.extra.failing_turn is not None:
+        only_effect = item.error_type == "multi_turn:instance_state_mismatch"
+        add_decisive_call(item, item.extra.failing_turn, only_effect=only_effect)
+    elif item.error_type == "multi_turn:force_terminated":
+        add_step(item, find_loop(item))
 
 
 def make_degraded_item(context: CategoryContext, inputs: ItemInputs, reason: str) -> Item:

@@ -37,6 +37,7 @@ from fcreview.importers.complexfuncbench.calls import (
     verdicts_by_address,
 )
 from fcreview.importers.complexfuncbench.log import EvaluationLog, parse_log
+from fcreview.matching.decisive_call import add_decisive_call
 from fcreview.matching.diff import diff_call
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import RESPONSE, call_address
@@ -221,6 +222,8 @@ def _fill_item(item: Item, record: dict[str, Any], sample: dict[str, Any] | None
     item.extra.needs = find_required_calls(golden_path, by_address, bool(item.official)) if sample else None
     _add_metadata(item, record, golden_path, verdicts, log)
     _add_metric_inputs(item, by_address)
+    if sample:
+        add_decisive_call(item, only_effect=False)
 
 
 def _note_missing_sample(item: Item, name: str, dataset: dict[str, dict[str, Any]]) -> Item:

@@ -1,0 +1,193 @@
+"""The decisive step where golden calls are paired with the model's calls: BFCL, ACEBench and ComplexFuncBench.
+
+| kind | fact | message |
+|---|---|---|
+| `wrong_call` | a call differs from its golden call | the call |
+| `refused_call` | a call was refused, and no golden call of the same function was made | the call |
+| `wrong_write` | an unexpected call changes something, and was not refused | the call |
+| `undecodable_call` | a reply names the golden function, and no call could be decoded | the reply |
+| `repeated_call` | the conversation ends with the same call, made several times in a row | the first repetition |
+| `missing_call` | a golden call was never made | the last reply before the turn or conversation ends |
+
+The kinds are looked for in this order, the first two together, and the earliest message of a kind is decisive. Where
+only the effect of calls counts, differences in calls that read are considered last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from fcreview.matching.conversation import ChatMessage, chat_messages
+from fcreview.matching.decisive_step import DecisiveStep, add_step, is_reading
+from fcreview.matching.first_difference import MAX_VALUE_IN_LINE, find_first_difference
+from fcreview.matching.repeated_calls import is_same_call
+from fcreview.matching.tool_results import is_refused
+from fcreview.model.address import call_address
+from fcreview.model.item import Call, CallPair, Item
+
+READING_FUNCTIONS = frozenset({
+    "absolute_value", "add", "cat", "cd", "diff", "divide", "du", "echo", "estimate_distance",
+    "estimate_drive_feasibility_by_mileage", "gallon_to_liter", "grep", "imperial_si_conversion", "liter_to_gallon",
+    "logarithm", "ls", "max_value", "mean", "min_value", "multiply", "percentage", "power", "pwd", "round_number",
+    "si_unit_conversion", "sort", "square_root", "standard_deviation", "subtract", "sum_values", "tail", "wc",
+})  # fmt: skip
+"""Functions of BFCL that change no state which is compared, and whose names do not begin with a verb of reading. `cd`
+changes only the current folder. `echo` writes if it has a file."""
+MIN_REPEATS = 3
+"""Number of equal calls in a row at the end that are a loop. A single repetition may be a second attempt."""
+
+
+@dataclass(slots=True)
+class _PairedCall:
+    message: int
+    """Number of the message, from 1."""
+    call: Call
+    pair: CallPair
+    address: str
+    refused: bool
+
+
+@dataclass(slots=True)
+class _Paired:
+    """Calls of the part of a conversation in which it failed."""
+
+    item: Item
+    turn: int | None
+    """Turn, from 0, that failed. None for the whole conversation."""
+    messages: Sequence[ChatMessage]
+    calls: list[_PairedCall] = field(default_factory=list)
+    missing: list[CallPair] = field(default_factory=list)
+    """Pairs of the golden calls that were never made."""
+    replies: list[tuple[int, ChatMessage]] = field(default_factory=list)
+    """(number from 1, message) of the model's messages."""
+
+    def __post_init__(self) -> None:
+        positions: dict[int, int] = {}
+        by_call: dict[tuple[int, int], tuple[CallPair, str]] = {}
+        for pair in self.item.pairs:
+            at = positions[pair.turn] = positions.get(pair.turn, -1) + 1
+            if pair.predicted is not None:
+                by_call[pair.turn, pair.predicted] = pair, call_address(pair.turn, at)
+            elif self.turn in (None, pair.turn):
+                self.missing.append(pair)
+        results = {each.call_id: each.content for each in self.messages if each.role == "tool" and each.call_id}
+        for number, message in enumerate(self.messages, 1):
+            turns = {each.turn for each in message.sources} | {each.turn for each in message.calls}
+            if message.role != "assistant" or message.is_given or self.turn not in (None, *turns):
+                continue
+            self.replies.append((number, message))
+            for call, call_id in zip(message.calls, message.ids, strict=True):
+                found = by_call.get((call.turn, call.index))
+                if found is not None:
+                    self.calls.append(_PairedCall(number, call, *found, is_refused(results.get(call_id, ""))))
+
+    def golden_call(self, pair: CallPair) -> Call | None:
+        at = pair.turn, pair.golden
+        return next((each for each in self.item.golden if (each.turn, each.index) == at), None)
+
+
+def add_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool) -> None:
+    """Add the decisive step of a failed item as a recomputed verdict, if the facts name one.
+
+    Args:
+        item: the item, with its verdicts and call pairs.
+        turn: the turn, from 0, in which it failed; None if only the whole conversation is known to fail.
+        only_effect: whether the benchmark compares states, so that calls which change nothing do not count.
+    """
+    if item.official is False or (item.official is None and item.rule is False):
+        add_step(item, find_decisive_call(item, turn, only_effect=only_effect))
+
+
+def find_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool) -> DecisiveStep | None:
+    """Return the decisive step of a failed conversation, or None if there are no facts."""
+    if not item.pairs:
+        return None
+    paired = _Paired(item, turn, chat_messages(item))
+    step = next(_wrong_calls(paired, only_effect=only_effect), None)
+    if step is None and only_effect:
+        step = _unexpected_write(paired)
+    step = step or _missing_call(paired, only_effect=only_effect)
+    if step is None and only_effect:  # A call that reads returned something else, which led to the later calls.
+        step = next(_wrong_calls(paired, only_effect=False), None)
+    return step
+
+
+def find_loop(item: Item) -> DecisiveStep | None:
+    """Return the step at which the model began to repeat its last call, of a conversation that was stopped."""
+    calls = [(n, call) for n, each in enumerate(chat_messages(item), 1) if not each.is_given for call in each.calls]
+    count = 1
+    while count < len(calls) and is_same_call(calls[-count - 1][1], calls[-1][1]):
+        count += 1
+    if count < MIN_REPEATS:
+        return None
+    number, call = calls[1 - count]
+    return DecisiveStep(number, "repeated_call", f"{call.name} is called {count} times with the same arguments.")
+
+
+def _changes_state(call: Call) -> bool:
+    if call.name == "echo":
+        return bool((call.arguments or {}).get("file_name"))
+    return call.name not in READING_FUNCTIONS and not is_reading(call.name)
+
+
+def _wrong_calls(paired: _Paired, *, only_effect: bool) -> Iterator[DecisiveStep]:
+    """Yield calls that differ from their golden calls, and refused calls whose golden call was never made."""
+    verdicts = {(v.target, v.value) for v in paired.item.verdicts if isinstance(v.value, bool)}
+    missing = {pair.name for pair in paired.missing}
+    for each in paired.calls:
+        name, counts = each.call.name, not only_effect or _changes_state(each.call)
+        if each.pair.state == "!" and counts and (each.address, True) not in verdicts:
+            yield DecisiveStep(each.message, "wrong_call", _explain(paired, each))
+        elif each.pair.golden is None and each.refused and name in missing:
+            yield DecisiveStep(each.message, "refused_call", f"{name} is refused and not made correctly later.")
+
+
+def _unexpected_write(paired: _Paired) -> DecisiveStep | None:
+    """Return the first call that changes something and has no golden call. Refused calls change nothing."""
+    for each in paired.calls:
+        if each.pair.golden is None and not each.refused and _changes_state(each.call):
+            is_again = any(
+                is_same_call(other.call, each.call) for other in paired.calls if other.message < each.message
+            )
+            what = "was already called with the same arguments" if is_again else "changes something"
+            reason = f"{each.call.name} {what}, and no golden call is left for it."
+            return DecisiveStep(each.message, "wrong_write", reason)
+    return None
+
+
+def _explain(paired: _Paired, each: _PairedCall) -> str:
+    pair, name = each.pair, each.call.name
+    skipped = [other for other in paired.missing if pair.golden is not None and (other.golden or 0) < pair.golden]
+    if paired.turn is None and skipped:
+        return f"{name} is called, but {skipped[0].name} is not called before it."
+    if name != pair.name:
+        return f"{name} is called instead of {pair.name}."
+    found = find_first_difference([pair], paired.item.golden, paired.item.predicted)
+    if found.argument is None:
+        return f"{name} differs from the golden call{' and is refused' * each.refused}."
+    predicted, golden = _shorten(found.predicted or ""), _shorten(found.golden or "")
+    if not predicted:
+        return f"{name} has no {found.argument}, and the golden call {golden}."
+    if not golden:
+        return f"{name} has {found.argument} {predicted}, which the golden call does not have."
+    if predicted == golden:  # They differ only where they are cut.
+        return f"{name} has another {found.argument} than the golden call."
+    return f"{name} has {found.argument} {predicted}, and the golden call {golden}."
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_VALUE_IN_LINE else f"{text[: MAX_VALUE_IN_LINE - 1]}…"
+
+
+def _missing_call(paired: _Paired, *, only_effect: bool) -> DecisiveStep | None:
+    missing = [(pair, call) for pair in paired.missing if (call := paired.golden_call(pair)) is not None]
+    counted = [call for _, call in missing if not only_effect or _changes_state(call)]
+    if not counted or not paired.replies:
+        return None
+    name = counted[0].name
+    first, reply = paired.replies[0]
+    if paired.turn is not None and not paired.calls and f"{name}(" in reply.content:
+        return DecisiveStep(first, "undecodable_call", f"The reply names {name}, but no call can be decoded from it.")
+    where = "" if paired.turn is None else f" in turn {paired.turn + 1}"
+    return DecisiveStep(paired.replies[-1][0], "missing_call", f"{name} is never called{where}.")

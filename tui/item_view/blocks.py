@@ -68,7 +68,7 @@ class Block:
     message: int | None = None
     """Number of the message that the block shows, from 1. None outside conversations."""
     is_decisive: bool = False
-    """Whether the block is the note on the decisive step, which is shown before the message."""
+    """Whether the block begins with the note on the decisive step."""
 
     @property
     def is_stop(self) -> bool:

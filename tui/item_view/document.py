@@ -262,7 +262,7 @@ def starting_block(blocks: Sequence[Block], suspicions: Sequence[str] = ()) -> i
     suspect = next((at for text in suspicions for at in calls if _names(text, blocks[at].function)), None)
     if suspect is not None:
         return suspect
-    decisive = find_decisive_note(blocks)
+    decisive = find_decisive_step(blocks)
     if decisive is not None:
         return decisive
     judged = (at for at in stops if blocks[at].is_judged)
@@ -270,8 +270,8 @@ def starting_block(blocks: Sequence[Block], suspicions: Sequence[str] = ()) -> i
     return next(differing, next(judged, next(unfolded, stops[0] if stops else 0)))
 
 
-def find_decisive_note(blocks: Sequence[Block]) -> int | None:
-    """Return the index of the note on the decisive step. None if no step is known or if its turn is folded."""
+def find_decisive_step(blocks: Sequence[Block]) -> int | None:
+    """Return the index of the block of the decisive step. None if no step is known or if its turn is folded."""
     return next((at for at, block in enumerate(blocks) if block.is_decisive), None)
 
 
@@ -288,10 +288,8 @@ def cursor_stops(blocks: Sequence[Block], *, arguments: bool) -> list[int]:
 def first_difference_inside(blocks: Sequence[Block], at: int) -> int:
     """Return the index of the first difference inside the block at `at`: its first differing argument, else call.
 
-    At the note on the decisive step, it is the first difference of the step. Returns `at` if nothing inside the block
-    differs.
+    Returns `at` if nothing inside the block differs.
     """
-    at += blocks[at].is_decisive
     head = blocks[at].key
     if blocks[at].differs:
         at = next((n for n in range(at + 1, len(blocks)) if blocks[n].parent == head and blocks[n].differs), at)

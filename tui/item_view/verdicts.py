@@ -135,8 +135,8 @@ def format_verdict_value(value: Any, criterion: str) -> str:
 
 
 def main_verdict(item: Item, source: str) -> Verdict | None:
-    """Return the verdict of a source on the item, else its first verdict on a part of the item."""
-    verdicts = [verdict for verdict in item.verdicts if verdict.source == source]
+    """Return the verdict of a source on the item, else its first verdict on a part. The decisive step is none."""
+    verdicts = [each for each in item.verdicts if each.source == source and each.criterion != DECISIVE_STEP]
     return next((v for v in verdicts if v.target == ITEM), verdicts[0] if verdicts else None)
 
 

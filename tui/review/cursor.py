@@ -12,7 +12,7 @@ from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem
 from fcreview.tui.item_view.document import (
     build_document,
     cursor_stops,
-    find_decisive_note,
+    find_decisive_step,
     first_difference,
     starting_block,
     target_at,
@@ -183,7 +183,7 @@ class Cursor:
 
     def move_to_difference(self) -> bool:
         """Move to the decisive step or, from there or without one, to the first difference."""
-        index = find_decisive_note(self.blocks)
+        index = find_decisive_step(self.blocks)
         if index is None or index == self.index:
             index = first_difference(self.blocks)
         if index is None:

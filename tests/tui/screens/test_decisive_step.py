@@ -40,8 +40,8 @@ async def test_the_item_opens_at_the_step_and_the_difference_comes_next(workspac
         assert "message 12 · guess from facts · D to confirm" in note(rows(app)) and REASON in note(rows(app))
         assert "wrong_write" in note(rows(app))
         cursor = screen_of(app).cursor
-        assert cursor.block.is_decisive and cursor.block.message == 12
-        assert not next(block for block in cursor.blocks if block.key == "turn:3/call:1").folded
+        assert cursor.block.key == "turn:3/call:1"
+        assert cursor.block.is_decisive and cursor.block.message == 12 and not cursor.block.folded
         await pilot.press("full_stop")
         assert cursor.block.key == "turn:2/call:1/arg:folder"
         await pilot.press("full_stop")
@@ -53,7 +53,7 @@ async def test_a_person_confirms_moves_and_undoes(workspace: Workspace) -> None:
         await pilot.press("D")
         assert "saved: decisive step: message 12" in bar(app, "status") and "z undo" in bar(app, "status")
         assert "confirmed by you" in note(rows(app))
-        await pilot.press("j", "k", "k")
+        await pilot.press("k")
         assert screen_of(app).cursor.block.key == "turn:3/opening:0"
         await pilot.press("D")
         moved = note(rows(app))

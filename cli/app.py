@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import signal
 import sys
@@ -11,6 +12,7 @@ from fcreview.cli.environment import check_environment
 from fcreview.cli.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_SUCCESS, OutputClosedError, describe_error
 from fcreview.cli.output import print_message
 from fcreview.model.sanitize import clip, sanitize
+from fcreview.model.wording import NO_VALUE
 
 MAX_ERROR_WIDTH = 2_000
 """Width limit of an error message line, in cells. A message may quote a text of any length."""
@@ -74,13 +76,24 @@ def replace_closed_streams() -> None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
+def _escape_unencodable(error: UnicodeError) -> tuple[str, int]:
+    """Replace characters that the locale lacks: a dash by a hyphen, any other character by an escape."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].replace(NO_VALUE, "-")
+    return text.encode("ascii", "backslashreplace").decode(), error.end
+
+
+codecs.register_error("fcreview.escape", _escape_unencodable)
+
+
 def app() -> None:
     """Run the command line and exit. This is the function of the console script."""
     replace_closed_streams()
     install_signal_handlers()
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # print escapes for characters that the locale lacks
-            stream.reconfigure(errors="backslashreplace")
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="fcreview.escape")
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,7 +28,6 @@ from fcreview.store.database import (
 )
 from fcreview.store.queries import item_detail
 from fcreview.store.queries.clusters import fetch_clusters, fetch_label_criteria
-from fcreview.store.queries.golden_audit import SuspectTable
 from fcreview.store.queries.item_order import (
     CHUNK_SIZE,
     ItemChunk,
@@ -48,6 +47,7 @@ from fcreview.store.workspace import Workspace
 if TYPE_CHECKING:  # modules of features that only some commands use are imported on use, to start faster
     from fcreview.store.analysis import UnblindedAnalysis
     from fcreview.store.labels.read import LabelSelection
+    from fcreview.store.queries.golden_audit import SuspectTable
     from fcreview.store.queues.create import QueueRequest
     from fcreview.store.queues.queue_file import QueueFile, ShareProgress
 
@@ -94,8 +94,9 @@ class Store:
         """Whether `lock_configuration` was called."""
         self._analysis: UnblindedAnalysis | None = None
         self._queue_items = QueueItemTable(connection, workspace)
-        self._suspects = SuspectTable(connection)
-        self._orders = ViewOrders(connection, self._queue_items, self._suspects.load_suspects, annotator, blind=blind)
+        self._orders = ViewOrders(
+            connection, self._queue_items, lambda view: self._suspects.load_suspects(view), annotator, blind=blind
+        )
         self._runs = fetch_run_infos(connection, workspace)
         self._run_names = build_run_names(self._runs)
 
@@ -256,6 +257,12 @@ class Store:
     def load_queue(self, name: str) -> QueueFile:
         """Read a queue file, so that views can use it. Raises: QueueError if it is missing or invalid."""
         return self._query(lambda: self._queue_items.load_queue(name))
+
+    @cached_property
+    def _suspects(self) -> SuspectTable:
+        from fcreview.store.queries.golden_audit import SuspectTable
+
+        return SuspectTable(self.connection)
 
     def load_suspects(self, view: View, report: Callable[[int, int], object] | None = None) -> None:
         """Find the suspects in the view's runs, so that views can use the queue `suspects`. Takes a second or more.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,19 +38,18 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
     runs_of: defaultdict[str, list[int]] = defaultdict(list)
     examples: dict[str, AnswerDifference] = {}
     explained_runs: list[int] = []
-    explanations_of: dict[int, list[str | None]] = {}
+    explanations_of: dict[int, list[str]] = {}
     """Explanations of the differences, by `id` of their list, which equal answers share."""
     for answer, differences in evidence.differences:
         if id(differences) not in explanations_of:
-            explanations_of[id(differences)] = [explain_difference(evidence, index, each) for each in differences]
+            explanations_of[id(differences)] = _explain_all(evidence, index, differences)
         explanations = explanations_of[id(differences)]
-        if not all(explanations):
+        if not explanations:
             continue
         explained_runs += answer.runs
         for explanation, difference in zip(explanations, differences, strict=True):
-            if explanation:
-                runs_of[explanation] += answer.runs
-                examples.setdefault(explanation, difference)
+            runs_of[explanation] += answer.runs
+            examples.setdefault(explanation, difference)
     if not explained_runs:
         return []
     weights = evidence.run_weights
@@ -58,6 +57,19 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
     runs, example = sorted(set(runs_of[explanation])), examples[explanation]
     text = f"{format_count(len(runs), 'failing answer')} may be right: {example.label}, {explanation}"
     return [Reason("explained", weights.compute_share(explained_runs), text, evidence.build_alternative(example, runs))]
+
+
+def _explain_all(
+    evidence: QuestionEvidence, index: GoldenAnswerIndex, differences: Sequence[AnswerDifference]
+) -> list[str]:
+    """Explain each difference. Returns an empty list if a difference has no explanation."""
+    explanations = []
+    for difference in differences:
+        explanation = explain_difference(evidence, index, difference)
+        if explanation is None:
+            return []
+        explanations.append(explanation)
+    return explanations
 
 
 def explain_difference(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 REDACTED = "[redacted]"
@@ -51,8 +52,9 @@ _KEY_FORMATS = [
 """(literal, pattern) of each key format that no other text has. A search for the literal is fast. Each pattern begins
 with letters, because a look-behind would be ten times slower. The text that a group of the pattern matches is kept."""
 _PATTERNS = [(literal, re.compile(pattern)) for literal, pattern in _KEY_FORMATS]
-_search_literals = re.compile(rb"sk-|hf_|AKIA|AIza|gh[opsur]_|github_pat_|xox|earer |PRIVATE KEY-----").search
-"""Searches a text for all literals of `_KEY_FORMATS` at once, in a quarter of the time of separate searches."""
+_search_literals = re.compile(rb"k(?<=sk)-|f(?<=hf)_|AKIA|AIza|gh[opsur]_|github_pat_|xox|KEY-----").search
+"""Searches a text for all literals of `_KEY_FORMATS` but `earer ` at once, in a quarter of the time of separate
+searches. Each alternative begins with a rare letter, which saves another third."""
 _CREDENTIAL_NAME = re.compile(
     r"(?:.*[-_ ])?(?:api[-_ ]?key|(?:access|auth|secret|private)[-_ ]?(?:key|token)|authorization|password|secret)",
     re.IGNORECASE,
@@ -61,7 +63,7 @@ _CREDENTIAL_NAME = re.compile(
 
 def redact_keys(text: bytes) -> bytes:
     """Replace keys of known formats, such as `sk-...` and `Bearer ...`. This is fast enough for every imported item."""
-    if _search_literals(text):
+    if b"earer " in text or _search_literals(text):
         for literal, pattern in _PATTERNS:
             if literal in text:
                 text = pattern.sub(_redact_match, text)
@@ -81,6 +83,11 @@ def redact_keys_in_text(text: str) -> str:
     return redact_keys(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
+@lru_cache(1 << 10)
+def _is_credential_name(name: str) -> bool:
+    return _CREDENTIAL_NAME.fullmatch(name) is not None
+
+
 def redact_credentials(settings: Any) -> Any:
     """Replace every string under a credential-like name. Not to be used on calls, because benchmarks have arguments
     named `api_key`."""
@@ -89,7 +96,7 @@ def redact_credentials(settings: Any) -> Any:
     if isinstance(settings, dict):
         return {
             name: REDACTED
-            if value and isinstance(value, str) and _CREDENTIAL_NAME.fullmatch(str(name))
+            if value and isinstance(value, str) and _is_credential_name(str(name))
             else redact_credentials(value)
             for name, value in settings.items()
         }

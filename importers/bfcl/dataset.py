@@ -281,7 +281,13 @@ def clear_dataset_cache() -> None:
 
 def _content_digest(*values: Any) -> bytes:
     """Return a digest that is equal only for JSON values of equal content and types. As JSON, NaN would equal null."""
-    return blake2b(repr(values).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    try:
+        text = orjson.dumps(values)
+    except TypeError:
+        text = b"null"
+    if b"null" in text:
+        text = repr(values).encode("utf-8", "surrogatepass")
+    return blake2b(text, digest_size=16).digest()
 
 
 def file_stamp(path: Path) -> tuple[str, int, int]:

@@ -93,7 +93,7 @@ class AuditInput:
     """Questions that the view's filter selects in at least one run; None if the view has no filter."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _AnswerRow:
     """A row of `_ANSWERS`: an answer to a question and the runs that gave it."""
 

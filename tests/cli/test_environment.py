@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import resource
 import shlex
 import subprocess
@@ -80,3 +81,9 @@ def test_errors_for_lack_of_memory_give_one_line(error: Exception) -> None:
         code, lines = describe_error(each)
         assert code == EXIT_FAILURE and len(lines) == 1
         assert lines[0].startswith("not enough memory.")
+
+
+def test_a_dash_that_the_locale_lacks_is_printed_as_a_hyphen() -> None:
+    importlib.import_module("fcreview.cli.app")  # registers the error handler
+    assert "ü – ✓".encode("latin-1", "fcreview.escape") == b"\xfc - \\u2713"
+    assert "\udcff".encode("utf-8", "fcreview.escape") == b"\\udcff"

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import gc
+
+from fcreview.store.garbage_collection import pause_garbage_collection
+
+
+def test_objects_created_in_a_pause_are_old_after_it() -> None:
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    try:
+        with pause_garbage_collection():
+            created = [[number] for number in range(1000)]
+        assert gc.isenabled()
+        assert created not in gc.get_objects(generation=0)
+        assert any(each is created for each in gc.get_objects(generation=2))
+    finally:
+        if frozen:
+            gc.freeze()
+
+
+def test_a_pause_leaves_frozen_objects_frozen() -> None:
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    with pause_garbage_collection():
+        pass
+    assert gc.get_freeze_count() == frozen

@@ -20,25 +20,25 @@ from fcreview.model.item import Item, Run
 
 @dataclass(slots=True)
 class Agreement:
-    """Of one run."""
+    """Agreement of official and recomputed verdicts in one run."""
 
     run: Run
     decoder: str = ""
     items: int = 0
     verdict: int = 0
-    whole: int = 0
-    """Verdict and error type are the same."""
+    error_type: int = 0
+    """Number of items with the same verdict and error type."""
     differing: list[Item] = field(default_factory=list)
 
     @property
     def line(self) -> str:
-        share = f"{100 * self.whole / self.items:.2f} %" if self.items else "·"
-        told = [self.run.generation, self.run.model, self.decoder, self.items, self.verdict, self.whole, share]
-        return "| " + " | ".join(map(str, told)) + " |"
+        share = f"{100 * self.error_type / self.items:.2f} %" if self.items else "–"
+        cells = [self.run.generation, self.run.model, self.decoder, self.items, self.verdict, self.error_type, share]
+        return "| " + " | ".join(map(str, cells)) + " |"
 
 
-def agreements(paths: list[Path], data: list[Path]) -> Iterator[Agreement]:
-    """Of each run that has both verdicts on some item."""
+def measure_agreement(paths: list[Path], data: list[Path]) -> Iterator[Agreement]:
+    """Yield the agreement in each run that has an item with both verdicts."""
     for plan in discover(paths, data=data).plans:
         if plan.run.benchmark != "bfcl":
             continue
@@ -50,7 +50,7 @@ def agreements(paths: list[Path], data: list[Path]) -> Iterator[Agreement]:
             found.decoder = str(item.extra.metadata.get(DECODER_FIELD, ""))
             found.verdict += item.official == item.rule
             if (item.official, item.error_type) == (item.rule, item.rule_error_type):
-                found.whole += 1
+                found.error_type += 1
             else:
                 found.differing.append(item)
         if found.items:
@@ -62,21 +62,21 @@ def main() -> None:
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--data", action="append", default=[], type=Path)
     parser.add_argument("--differences", action="store_true")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     print("| | model | decoder | items | verdict equal | error type, too | |\n|---|---|---|---|---|---|---|")
-    every = []
-    for found in agreements(given.paths, given.data):
-        every.append(found)
+    agreements = []
+    for found in measure_agreement(arguments.paths, arguments.data):
+        agreements.append(found)
         print(found.line, flush=True)
-    items, whole = sum(found.items for found in every), sum(found.whole for found in every)
-    verdict = sum(found.verdict for found in every)
-    print(f"| | all | | {items} | {verdict} | {whole} | {100 * whole / max(items, 1):.3f} % |\n")
+    items, error_type = sum(found.items for found in agreements), sum(found.error_type for found in agreements)
+    verdict = sum(found.verdict for found in agreements)
+    print(f"| | all | | {items} | {verdict} | {error_type} | {100 * error_type / max(items, 1):.3f} % |\n")
     causes: Counter[str] = Counter()
-    for found in every:
+    for found in agreements:
         for item in found.differing:
             official, rule = item.error_type or "pass", item.rule_error_type or "pass"
             causes[f"{found.run.generation} {found.run.model}: official {official}, rule {rule}"] += 1
-            if given.differences:
+            if arguments.differences:
                 print(f"{found.run.model} {item.id}: official {official}, rule {rule}")
     for cause, count in causes.most_common():
         print(f"{count:6} {cause}")

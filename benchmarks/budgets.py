@@ -18,7 +18,7 @@ from statistics import median
 
 import orjson
 from first_paint import FCREVIEW
-from many_runs import seconds, write_runs
+from many_runs import time_command, write_runs
 from synthetic import write_run
 from terminal import Terminal
 
@@ -33,9 +33,9 @@ OBSERVATION = 300_000
 """Bytes."""
 
 
-def clocked(do: Callable[[], object]) -> float:
+def time_call(function: Callable[[], object]) -> float:
     start = time.perf_counter()
-    do()
+    function()
     return time.perf_counter() - start
 
 
@@ -43,21 +43,24 @@ def run(*arguments: object) -> None:
     subprocess.run([FCREVIEW, *map(str, arguments)], check=True, stdin=subprocess.DEVNULL, capture_output=True)
 
 
-def told(what: str, taken: float, budget: float, more: str = "") -> None:
-    kept = "kept" if taken <= budget else "missed"
-    print(f"  {what:<42} {taken * 1000:8,.0f} ms   of {budget * 1000:8,.0f} ms   {kept}   {more}".rstrip(), flush=True)
+def print_time(label: str, elapsed: float, budget: float, note: str = "") -> None:
+    outcome = "kept" if elapsed <= budget else "missed"
+    print(
+        f"  {label:<42} {elapsed * 1000:8,.0f} ms   of {budget * 1000:8,.0f} ms   {outcome}   {note}".rstrip(),
+        flush=True,
+    )
 
 
-def command(what: str, budget: float, *arguments: object, beyond: bool = False) -> None:
+def measure_command(label: str, budget: float, *arguments: object, without_start: bool = False) -> None:
     """`beyond`: the budget is of what it takes more than a start."""
-    start, start_work = seconds([FCREVIEW, "--version"])
-    clock, work = seconds([FCREVIEW, *map(str, arguments)])
-    more = f"processor {work:.2f} s, a start {start_work:.2f} s"
-    told(what, clock - start if beyond else clock, budget, more)
+    start, start_work = time_command([FCREVIEW, "--version"])
+    clock, work = time_command([FCREVIEW, *map(str, arguments)])
+    note = f"processor {work:.2f} s, a start {start_work:.2f} s"
+    print_time(label, clock - start if without_start else clock, budget, note)
 
 
-def observation(folder: Path) -> None:
-    """Opened for the first time, then again from the queue."""
+def measure_long_item(folder: Path) -> None:
+    """Measure the first time that an item is opened, and the next times."""
     long = "\n".join(f"row {n}: " + "abcdefghij" * 9 for n in range(OBSERVATION // 100))
     call = {"id": "1", "function": {"name": "table_read", "arguments": "{}"}}
     messages = [
@@ -76,30 +79,32 @@ def observation(folder: Path) -> None:
         first = terminal.wait_for("verdict on") - before
         terminal.settle(0.5)
         times = sorted(terminal.press("]").settled for _ in range(10))
-    told("item with 300 KB of observation, the first", first, 0.1, "modules are loaded for it")
-    told("... the next ones", median(times), 0.1, f"worst {times[-1] * 1000:.0f} ms")
+    print_time("item with 300 KB of observation, the first", first, 0.1, "modules are loaded for it")
+    print_time("... the next ones", median(times), 0.1, f"worst {times[-1] * 1000:.0f} ms")
 
 
-def verdict(place: Path) -> None:
-    workspace = find_workspace(place)
-    said, bare = [], []
+def measure_verdict(results: Path) -> None:
+    workspace = find_workspace(results)
+    with_review, bare = [], []
     with Store.open(workspace, "alice") as store, (workspace.root / "bare").open("ab", buffering=0) as file:
         reviewer = Reviewer(store, Journal(workspace, "alice"))
         items = [row[0] for row in store.connection.execute("SELECT item FROM item_rows LIMIT 60").fetchall()]
         for item in items:
-            bare.append(clocked(lambda: (file.write(b"x" * 500), os.fsync(file.fileno()))))
-            said.append(clocked(lambda item=item: reviewer.review(item, Annotation(verdict=True))))
+            bare.append(time_call(lambda: (file.write(b"x" * 500), os.fsync(file.fileno()))))
+            with_review.append(time_call(lambda item=item: reviewer.review(item, Annotation(verdict=True))))
     fsync = median(bare)
-    told("a verdict, durable, beyond the disk's fsync", median(said) - fsync, 0.01, f"fsync {fsync * 1000:.1f} ms")
+    print_time(
+        "a verdict, durable, beyond the disk's fsync", median(with_review) - fsync, 0.01, f"fsync {fsync * 1000:.1f} ms"
+    )
 
 
-def exports(place: Path, folder: Path) -> None:
+def measure_exports(results: Path, folder: Path) -> None:
     for name in ("jsonl", "csv", "parquet"):
-        command(
+        measure_command(
             f"export of {LABELS:,} labels, {name}",
             2.0,
             "export",
-            place,
+            results,
             "--format",
             name,
             "--force",
@@ -108,13 +113,13 @@ def exports(place: Path, folder: Path) -> None:
         )
 
 
-def several(folder: Path, runs: int, budget: float) -> None:
+def measure_many_runs(folder: Path, runs: int, budget: float) -> None:
     results = write_runs(folder / f"of-{runs}", runs, 1000)
     run("import", results)
-    command(f"{runs} runs of 1,000: compare two", budget, "compare", results, "synthetic", "synthetic-0001")
-    command(f"{runs} runs of 1,000: compare all", budget, "compare", results)
-    command(f"{runs} runs of 1,000: suspects", budget, "suspects", results)
-    command(
+    measure_command(f"{runs} runs of 1,000: compare two", budget, "compare", results, "synthetic", "synthetic-0001")
+    measure_command(f"{runs} runs of 1,000: compare all", budget, "compare", results)
+    measure_command(f"{runs} runs of 1,000: suspects", budget, "suspects", results)
+    measure_command(
         f"{runs} runs of 1,000: report --html", budget, "report", results, "--force", "--html", folder / f"{runs}.html"
     )
 
@@ -122,14 +127,16 @@ def several(folder: Path, runs: int, budget: float) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        observation(folder)
-        place = write_run(folder / "labels", LABELS)
-        run("import", place)
-        command(f"an unchanged run of {LABELS:,} items, beyond a start", 0.3, "import", place, beyond=True)
-        exports(place, folder)
-        verdict(place)
-        several(folder, 12, 2.0)
-        several(folder, 71, 10.0)
+        measure_long_item(folder)
+        results = write_run(folder / "labels", LABELS)
+        run("import", results)
+        measure_command(
+            f"an unchanged run of {LABELS:,} items, beyond a start", 0.3, "import", results, without_start=True
+        )
+        measure_exports(results, folder)
+        measure_verdict(results)
+        measure_many_runs(folder, 12, 2.0)
+        measure_many_runs(folder, 71, 10.0)
 
 
 if __name__ == "__main__":

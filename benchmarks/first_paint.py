@@ -1,6 +1,6 @@
 """First paint of an imported run against an empty Textual app, and what one key costs after it.
 
-Usage: python benchmarks/first_paint.py [ITEMS ...]        (500, 5000 and 100000 unless said, and 100,000 reviews)
+Usage: python benchmarks/first_paint.py [ITEMS ...]        (default: 500, 5000, 100000, and 100,000 reviews)
 Every figure is the median of five starts; the ratio is to the empty app started in between, so that a busy
 machine slows both.
 """
@@ -46,7 +46,7 @@ def paint(command: list[str]) -> str:
 
 
 def measure_reviewed(events: int, folder: Path) -> None:
-    """A run of which every item was reviewed by three, opened as it is the first time and every other time."""
+    """Measure a run whose items were all reviewed by three annotators: the first start and later starts."""
     run = write_run(folder / "reviewed", events // 3)
     command = [FCREVIEW, "open", str(run)]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)

@@ -85,7 +85,7 @@ def measure(path: Path, data: list[Path], jobs: int | None) -> None:
 
 
 class Clock:
-    """Processor seconds inside an iterator."""
+    """Measures the processor seconds inside an iterator."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -104,7 +104,7 @@ class Clock:
 
 
 def batches(parts: list[StagedRun]) -> Iterator[list[StagedRun]]:
-    """As an import loads them."""
+    """Group staging files as an import loads them."""
     waiting: list[StagedRun] = []
     for part in parts:
         waiting.append(part)
@@ -129,8 +129,9 @@ def lines_alone(parts: list[StagedRun], types: dict[str, str]) -> float:
 
 
 def measure_stages(path: Path, data: list[Path]) -> None:
-    """Processor time of each, in µs an item, in one process. The floor is what DuckDB takes with these tables.
-    `lines alone`: it reads the same lines into columns and keeps nothing."""
+    """Print the processor time of each stage, in µs per item, in one process.
+
+    The floor is the time of DuckDB with these tables. For `lines alone`, DuckDB only reads the lines into columns."""
     plans = discover([path], data=data).plans
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)

@@ -1,9 +1,9 @@
-"""A workspace of many runs: what reading commands, an export and the first screen take.
+"""Measures commands, an export and the first screen of a workspace with many runs.
 
 Usage: python benchmarks/many_runs.py [--runs 300] [--items 1600] [--keep FOLDER]
-The runs are copies of one synthetic run under other names, each opened by its path, so that every run's number is in
-what is asked. Every figure is of the whole command: on the clock, processor seconds, and their ratio to a bare scan of
-the same store (counting its items by category in a process of its own).
+The runs are copies of one synthetic run under other names. They are opened by path, so that every query names each run
+by number. Prints the elapsed and the processor time of each command, and the ratio of the processor time to a bare scan
+of the same store (a process that counts its items by category).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ QUERY = "SELECT run, category, count(*), count(*) FILTER (official) FROM item_ro
 
 
 def write_runs(folder: Path, runs: int, items: int) -> Path:
-    """`runs` runs of `items` items each. Returns the folder of their results."""
+    """Write `runs` runs of `items` items each. Returns the folder of their results."""
     write_run(folder, items)
     for number in range(1, runs):
         for kind in ("result", "score"):
@@ -38,8 +38,8 @@ def write_runs(folder: Path, runs: int, items: int) -> Path:
     return folder / "result"
 
 
-def seconds(command: list[str], times: int = TIMES) -> tuple[float, float]:
-    """On the clock and of the processor, of a command that succeeds; the medians of several."""
+def time_command(command: list[str], times: int = TIMES) -> tuple[float, float]:
+    """Return the medians of the elapsed and the processor time of a command, in seconds."""
     clock, processor = [], []
     for _ in range(times):
         start, before = time.perf_counter(), os.times()
@@ -50,8 +50,8 @@ def seconds(command: list[str], times: int = TIMES) -> tuple[float, float]:
     return median(clock), median(processor)
 
 
-def told(label: str, taken: tuple[float, float], bare: float | None = None) -> None:
-    clock, processor = taken
+def print_times(label: str, times: tuple[float, float], bare: float | None = None) -> None:
+    clock, processor = times
     scans = "" if bare is None else f"   {processor / bare:5.1f} scans"
     print(f"  {label:<18} {clock:6.2f} s   processor {processor:6.2f} s{scans}", flush=True)
 
@@ -59,8 +59,8 @@ def told(label: str, taken: tuple[float, float], bare: float | None = None) -> N
 def measure(results: Path, items: int) -> None:
     path = str(results)
     store = str(find_workspace(results).store)
-    scan = seconds([sys.executable, "-c", SCAN.format(query=QUERY), store])
-    told("bare scan", scan)
+    scan = time_command([sys.executable, "-c", SCAN.format(query=QUERY), store])
+    print_times("bare scan", scan)
     for label, arguments in (
         ("--version", ["--version"]),
         ("runs", ["runs", path]),
@@ -72,10 +72,10 @@ def measure(results: Path, items: int) -> None:
         ("filter: a text", ["items", path, "--where", f"text:A-{items - 1:06d}", "--limit", "5"]),
         ("export, JSON Lines", ["export", path, "--format", "jsonl", "-o", "-"]),
     ):
-        told(label, seconds([FCREVIEW, *arguments]), scan[1])
+        print_times(label, time_command([FCREVIEW, *arguments]), scan[1])
 
 
-def open_it(results: Path) -> None:
+def measure_keys(results: Path) -> None:
     """Time the overview and the keys that leave it while suspects are searched for.
 
     The runs are opened by path, so that every query names each run by number.
@@ -85,27 +85,29 @@ def open_it(results: Path) -> None:
         runs = terminal.wait_for("synthetic")
         print(f"  runs               {runs:6.2f} s on the clock")
         print(f"  failures           {terminal.wait_for('error type') - runs:6.2f} s later")
-        for key, there in (*keys, ("r", "all runs")):
+        for key, expected in (*keys, ("r", "all runs")):
             before = time.perf_counter()
             terminal.press(key)
-            print(f"  key {key:<8}       {terminal.wait_for(there) + terminal.started - before:6.2f} s")
+            print(f"  key {key:<8}       {terminal.wait_for(expected) + terminal.started - before:6.2f} s")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=300)
-    parser.add_argument("--items", type=int, default=1600, help="of each run")
-    parser.add_argument("--keep", type=Path, help="where the runs are, or are to be written; else a temporary folder")
-    asked = parser.parse_args()
+    parser.add_argument("--items", type=int, default=1600, help="items of each run")
+    parser.add_argument(
+        "--keep", type=Path, help="folder of the runs, written if it is missing; default: a temporary folder"
+    )
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = asked.keep or Path(temporary) / "runs"
+        folder = arguments.keep or Path(temporary) / "runs"
         results = folder / "result"
         if not results.is_dir():
-            write_runs(folder, asked.runs, asked.items)
-        print(f"{asked.runs} runs of {asked.items:,} items")
-        told("import", seconds([FCREVIEW, "import", str(results)], 1))
-        measure(results, asked.items)
-        open_it(results)
+            write_runs(folder, arguments.runs, arguments.items)
+        print(f"{arguments.runs} runs of {arguments.items:,} items")
+        print_times("import", time_command([FCREVIEW, "import", str(results)], 1))
+        measure(results, arguments.items)
+        measure_keys(results)
 
 
 if __name__ == "__main__":

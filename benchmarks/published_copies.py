@@ -184,8 +184,8 @@ def main() -> None:
     parser.add_argument("bench", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--items", type=int, default=1_000_000)
-    asked = parser.parse_args()
-    print(f"{write_copies(asked.bench, asked.folder, asked.items):,} items")
+    arguments = parser.parse_args()
+    print(f"{write_copies(arguments.bench, arguments.folder, arguments.items):,} items")
 
 
 if __name__ == "__main__":

@@ -32,51 +32,51 @@ HALVES = 10
 
 
 @dataclass(frozen=True)
-class Found:
-    """How well a ranking finds what is known."""
+class RankingQuality:
+    """How well a ranking finds the known wrong golden answers."""
 
     known: int
     among: dict[int, int]
     area: float
 
-    def line(self, what: str) -> str:
+    def line(self, label: str) -> str:
         counts = "  ".join(f"{count:>3} in first {first}" for first, count in self.among.items())
-        return f"  {what:<44} {counts}   AUC {self.area:.3f}   ({self.known} known)"
+        return f"  {label:<44} {counts}   AUC {self.area:.3f}   ({self.known} known)"
 
 
-def found(order: Sequence[str], known: set[str]) -> Found:
-    """`order` holds ids, most suspect first; ids that are not in it are not counted as known."""
-    here = known & set(order)
+def measure_ranking(order: Sequence[str], known: set[str]) -> RankingQuality:
+    """Measure a ranking of ids, most suspect first. Known ids that it does not contain do not count."""
+    ranked_known = known & set(order)
     below = area = 0
     for item in reversed(order):
-        if item in here:
+        if item in ranked_known:
             area += below
         else:
             below += 1
-    among = {first: sum(item in here for item in order[:first]) for first in FIRST}
-    return Found(len(here), among, area / max(below * len(here), 1))
+    among = {first: sum(item in ranked_known for item in order[:first]) for first in FIRST}
+    return RankingQuality(len(ranked_known), among, area / max(below * len(ranked_known), 1))
 
 
-def ids(ranked: Iterable[Suspect]) -> list[str]:
+def list_ids(ranked: Iterable[Suspect]) -> list[str]:
     return [each.question.key.id for each in ranked]
 
 
-def by_failures(ranked: Iterable[Suspect]) -> list[str]:
-    """What there is without this: share of runs that fail, ties in dataset order."""
+def list_ids_by_failures(ranked: Iterable[Suspect]) -> list[str]:
+    """Rank by the share of runs that fail, ties in dataset order."""
     cases = sorted((each.question for each in ranked), key=lambda case: case.key)
     return [case.key.id for case in sorted(cases, key=lambda case: -case.n_failing / max(len(case.runs), 1))]
 
 
-def without(ranked: Sequence[Suspect], kinds: set[str]) -> list[str]:
-    """The ranking as it is if nothing were known of these kinds of reasons."""
+def list_ids_without(ranked: Sequence[Suspect], kinds: set[str]) -> list[str]:
+    """Rank without these kinds of reasons."""
     chances = {kind: 0.0 if kind in kinds else chance for kind, chance in REASON_CHANCES.items()}
-    return ids(
+    return list_ids(
         sorted((build_suspect(each.question, each.reasons, chances) for each in ranked), key=lambda each: -each.score)
     )
 
 
 @contextmanager
-def imported(path: Path, data: list[Path]) -> Iterator[Store]:
+def open_imported_store(path: Path, data: list[Path]) -> Iterator[Store]:
     with tempfile.TemporaryDirectory() as folder:
         workspace = find_workspace(path, Path(folder) / "ws")
         import_runs(workspace, discover([path], data=data).plans, read_items)
@@ -84,9 +84,9 @@ def imported(path: Path, data: list[Path]) -> Iterator[Store]:
             yield store
 
 
-def with_runs(store: Store, runs: Sequence[int], known: set[str]) -> Found:
+def measure_runs(store: Store, runs: Sequence[int], known: set[str]) -> RankingQuality:
     panel = store.analysis.fetch_audit_input(View(runs=tuple(runs)))
-    return found(ids(rank_suspects(panel.questions, panel.run_profiles)), known)
+    return measure_ranking(list_ids(rank_suspects(panel.questions, panel.run_profiles)), known)
 
 
 def report(store: Store, known: set[str]) -> None:
@@ -96,47 +96,47 @@ def report(store: Store, known: set[str]) -> None:
     ranked = rank_suspects(panel.questions, panel.run_profiles)
     scored = time.process_time() - start - read
     print(f"{len(ranked):,} questions, {len(panel.run_profiles)} runs; processor time {read:.2f} + {scored:.2f} s")
-    print(found(by_failures(ranked), known).line("failure rate alone"))
-    print(found(ids(ranked), known).line("score"))
+    print(measure_ranking(list_ids_by_failures(ranked), known).line("failure rate alone"))
+    print(measure_ranking(list_ids(ranked), known).line("score"))
     for kind in REASON_CHANCES:
-        print(found(without(ranked, {kind}), known).line(f"without {kind}"))
+        print(measure_ranking(list_ids_without(ranked, {kind}), known).line(f"without {kind}"))
     for category in sorted({each.question.key.category for each in ranked}):
         own = [each for each in ranked if each.question.key.category == category]
-        print(found(ids(own), known).line(f"only {category}"))
-        print(found(by_failures(own), known).line("  failure rate alone"))
-    fewer_questions(panel, known)
-    fewer_runs(store, panel, known)
+        print(measure_ranking(list_ids(own), known).line(f"only {category}"))
+        print(measure_ranking(list_ids_by_failures(own), known).line("  failure rate alone"))
+    measure_halves_of_questions(panel, known)
+    measure_fewer_runs(store, panel, known)
 
 
-def fewer_questions(panel: AuditInput, known: set[str]) -> None:
+def measure_halves_of_questions(panel: AuditInput, known: set[str]) -> None:
     draw = random.Random(1)
     halves = []
     for _ in range(HALVES):
         half = draw.sample(panel.questions, len(panel.questions) // 2)
-        halves.append(found(ids(rank_suspects(half, panel.run_profiles)), known))
-    print(spread("questions", halves, FIRST[-2]))
+        halves.append(measure_ranking(list_ids(rank_suspects(half, panel.run_profiles)), known))
+    print(format_spread("questions", halves, FIRST[-2]))
 
 
-def spread(what: str, halves: Sequence[Found], first: int) -> str:
+def format_spread(label: str, halves: Sequence[RankingQuality], first: int) -> str:
     areas, shares = [half.area for half in halves], [half.among[first] / max(half.known, 1) for half in halves]
     return (
-        f"  {len(halves)} random halves of the {what}: {min(shares):.0%} to {max(shares):.0%} in first {first},"
+        f"  {len(halves)} random halves of the {label}: {min(shares):.0%} to {max(shares):.0%} in first {first},"
         f" mean {mean(shares):.0%}; AUC {min(areas):.3f} to {max(areas):.3f}, mean {mean(areas):.3f}"
     )
 
 
-def fewer_runs(store: Store, panel: AuditInput, known: set[str]) -> None:
+def measure_fewer_runs(store: Store, panel: AuditInput, known: set[str]) -> None:
     runs = sorted(panel.run_profiles)
     for run in runs:
         rest = [each for each in runs if each != run]
-        print(with_runs(store, rest, known).line(f"without {panel.run_profiles[run].model}"[:44]))
+        print(measure_runs(store, rest, known).line(f"without {panel.run_profiles[run].model}"[:44]))
     draw = random.Random(1)
-    halves = [with_runs(store, draw.sample(runs, len(runs) // 2), known) for _ in range(HALVES)]
-    print(spread("runs", halves, FIRST[-1]))
+    halves = [measure_runs(store, draw.sample(runs, len(runs) // 2), known) for _ in range(HALVES)]
+    print(format_spread("runs", halves, FIRST[-1]))
     for few in (1, 3):
         drawn = draw.sample(runs, min(few, len(runs)))
         names = ", ".join(panel.run_profiles[run].model for run in drawn)
-        print(with_runs(store, drawn, known).line(f"only {names}"[:44]))
+        print(measure_runs(store, drawn, known).line(f"only {names}"[:44]))
 
 
 def main() -> None:
@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--data", action="append", default=[], type=Path)
     arguments = parser.parse_args()
     known = set(json.loads(arguments.known.read_text("utf-8")))
-    with imported(arguments.path.resolve(), [folder.resolve() for folder in arguments.data]) as store:
+    with open_imported_store(arguments.path.resolve(), [folder.resolve() for folder in arguments.data]) as store:
         report(store, known)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from published import Flags, Setting, settings
+from published import Flags, Setting, read_settings
 from verdicts import DRAWS, SIZES, Population
 
 from fcreview.importers.confetti.leaderboard import SOFT_SCORE_CRITERION
@@ -38,23 +38,23 @@ FIGURES = ("per call", "product of a chain", "chains of 1", "chains of 2 and mor
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Of the call records, in chains one after the other."""
+    """Scores of the call records, chain by chain."""
 
     rows: list[ScoredItem]
     truth: FloatArray
     automatic: FloatArray
     starts: IntArray
-    """Where each chain begins."""
+    """Index of the first record of each chain."""
 
     def values(self, scores: FloatArray) -> list[FloatArray]:
-        """Each figure of (draws, records)."""
+        """Compute each figure from scores (draws, records)."""
         products = np.multiply.reduceat(scores, self.starts, axis=1)
         alone = np.diff(np.append(self.starts, len(self.rows))) == 1
         return [scores.mean(axis=1), products.mean(axis=1), *(products[:, of].mean(axis=1) for of in (alone, ~alone))]
 
 
-def scores_of(setting: Setting, name: str) -> Scores:
-    rows = sorted((row for row in setting.rows if SOFT_SCORE_CRITERION in row.values), key=_place)
+def read_scores(setting: Setting, name: str) -> Scores:
+    rows = sorted((row for row in setting.rows if SOFT_SCORE_CRITERION in row.values), key=_sort_key)
     turns = [str(row.metadata["chain"]["turn"]) for row in rows]
     starts = np.array([at for at, turn in enumerate(turns) if at == 0 or turn != turns[at - 1]])
     truth = np.array([float(row.values[SOFT_SCORE_CRITERION]) for row in rows])
@@ -68,21 +68,23 @@ def scores_of(setting: Setting, name: str) -> Scores:
     return Scores(rows, truth, automatic, starts)
 
 
-def _place(row: ScoredItem) -> tuple[str, int]:
+def _sort_key(row: ScoredItem) -> tuple[str, int]:
     return str(row.metadata["chain"]["turn"]), int(row.metadata["chain"]["position"])
 
 
-def held(scores: Scores, setting: Setting, design: str, size: int, repetitions: int) -> Iterator[str]:
-    """Of each figure how often it holds."""
-    places = {id(row): at for at, row in enumerate(setting.rows)}
-    of = np.array([places[id(row)] for row in scores.rows])
-    people = Population(setting)
+def format_coverage(scores: Scores, setting: Setting, design: str, size: int, repetitions: int) -> Iterator[str]:
+    """Yield the coverage and the mean half-width of each figure's interval, in percent."""
+    positions = {id(row): at for at, row in enumerate(setting.rows)}
+    of = np.array([positions[id(row)] for row in scores.rows])
+    population = Population(setting)
     true = [float(value[0]) for value in scores.values(scores.truth[np.newaxis])]
     hits, widths = np.zeros(len(FIGURES)), np.zeros(len(FIGURES))
     for repetition in range(repetitions):
-        chosen, chance = people.drawn(design, size, "all items", np.random.default_rng([size, repetition, len(design)]))
-        made = _draws(scores, setting.automatic[of], np.isin(of, chosen), chance[of], repetition)
-        for at, values in enumerate(scores.values(made)):
+        chosen, probability = population.draw_items(
+            design, size, "all items", np.random.default_rng([size, repetition, len(design)])
+        )
+        draws = _draws(scores, setting.automatic[of], np.isin(of, chosen), probability[of], repetition)
+        for at, values in enumerate(scores.values(draws)):
             low, high = np.percentile(values, UNEVEN_INTERVAL_PERCENTILES)
             hits[at] += low - 1e-9 <= true[at] <= high + 1e-9
             widths[at] += (high - low) / 2
@@ -90,25 +92,25 @@ def held(scores: Scores, setting: Setting, design: str, size: int, repetitions: 
         yield f"{100 * hit / repetitions:.1f} (±{100 * width / repetitions:.1f})"
 
 
-def _draws(scores: Scores, verdicts: Flags, sampled: Flags, chance: FloatArray, seed: int) -> FloatArray:
-    """(draws, records); `verdicts`: the automatic ones, by which extensions draw."""
+def _draws(scores: Scores, verdicts: Flags, sampled: Flags, probability: FloatArray, seed: int) -> FloatArray:
+    """Return the drawn scores: (draws, records). `verdicts` are the automatic verdicts, by which extensions draw."""
     before = [
         replace(row, values={**row.values, SOFT_SCORE_CRITERION: float(own)})
         for row, own in zip(scores.rows, scores.automatic, strict=True)
     ]
-    standings = [
+    statuses = [
         ItemStatus(row.category, bool(own), None, ("",), float(part), is_sample_reviewed=bool(flag))
-        for row, own, part, flag in zip(scores.rows, verdicts, chance, sampled, strict=True)
+        for row, own, part, flag in zip(scores.rows, verdicts, probability, sampled, strict=True)
     ]
-    settled = [float(value) if flag else None for value, flag in zip(scores.truth, sampled, strict=True)]
+    reviewed = [float(value) if flag else None for value, flag in zip(scores.truth, sampled, strict=True)]
     flags = sampled.tolist()
     answers = AnswerModel(
-        before, standings, CriterionAnswers(SOFT_SCORE_CRITERION, settled, flags, flags, [False] * len(flags))
+        before, statuses, CriterionAnswers(SOFT_SCORE_CRITERION, reviewed, flags, flags, [False] * len(flags))
     )
-    made = np.tile(np.where(sampled, scores.truth, scores.automatic), (DRAWS, 1))
-    for draw, found in zip(made, answers.iter_draws(DRAWS, seed), strict=True):
+    draws = np.tile(np.where(sampled, scores.truth, scores.automatic), (DRAWS, 1))
+    for draw, found in zip(draws, answers.iter_draws(DRAWS, seed), strict=True):
         draw[list(found)] = list(found.values())
-    return made
+    return draws
 
 
 def main() -> None:
@@ -116,17 +118,19 @@ def main() -> None:
     parser.add_argument("bench", type=Path)
     parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--scores", default="", help="only those with this in their name")
-    wanted = parser.parse_args()
-    heads = [f"{design} {size}" for design in DESIGNS for size in SIZES]
-    print(f"| soft score | figure | {' | '.join(heads)} |")
-    print("|---" * (len(heads) + 2) + "|")
+    arguments = parser.parse_args()
+    headings = [f"{design} {size}" for design in DESIGNS for size in SIZES]
+    print(f"| soft score | figure | {' | '.join(headings)} |")
+    print("|---" * (len(headings) + 2) + "|")
     with tempfile.TemporaryDirectory() as folder:
-        setting = next(settings(wanted.bench, Path(folder), "CONFETTI, 20"))
+        setting = next(read_settings(arguments.bench, Path(folder), "CONFETTI, 20"))
         for name, word in (("0.05", "5 % flipped"), ("0.2", "20 % flipped"), ("binary", "1 or 0")):
-            if wanted.scores not in word:
+            if arguments.scores not in word:
                 continue
-            scores = scores_of(setting, name)
-            found = [list(held(scores, setting, d, n, wanted.repetitions)) for d in DESIGNS for n in SIZES]
+            scores = read_scores(setting, name)
+            found = [
+                list(format_coverage(scores, setting, d, n, arguments.repetitions)) for d in DESIGNS for n in SIZES
+            ]
             for figure, cells in zip(FIGURES, zip(*found, strict=True), strict=True):
                 print(f"| {word} | {figure} | {' | '.join(cells)} |", flush=True)
 

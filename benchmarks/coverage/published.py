@@ -24,7 +24,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Items with two verdicts; one entry an item."""
+    """Items with a true and an automatic verdict. Each array has one entry per item."""
 
     name: str
     truth: Flags
@@ -32,16 +32,16 @@ class Setting:
     category: NDArray[np.int64]
     rows: list[ScoredItem]
     figures: MetricFunction
-    """The benchmark's own, of such rows."""
+    """Computes the benchmark's metrics from such rows."""
     weights: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    """By figure: what one item more that passes adds, by category."""
+    """Figure -> effect of one more passing item on it, by category."""
     varies: bool = False
     """Whether the error of the automatic verdict differs much between categories."""
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A run that is there, and what is made of it."""
+    """A published run and the settings that are made from it."""
 
     name: str
     folder: str
@@ -51,10 +51,10 @@ class Published:
     figure: MetricKey | None = None
     """A weighted figure that is linear in the items of each category."""
     automatic: str = ""
-    """A source that the benchmark has besides."""
-    unchecked: bool = False
-    """Whether a checker that lets every value pass is tried."""
-    flipped: Sequence[float] = (0.05, 0.2)
+    """Another source of verdicts of the benchmark."""
+    without_value_check: bool = False
+    """Whether to add a checker that accepts every value."""
+    flipped_shares: Sequence[float] = (0.05, 0.2)
     """Shares of the verdicts that are inverted."""
     differs: Sequence[Sequence[float]] = ()
     """Shares of passes that are right, by category: judges whose error differs between categories."""
@@ -66,60 +66,62 @@ AST: MetricKey = ("accuracy", 1, "ast")
 BINARY: MetricKey = ("function calling", 0, "binary accuracy")
 RUNS = (
     Published("BFCL V3 Claude 3.5", "bfcl_families/v3", "bfcl_families/v3_data",
-              lambda run: run.model.startswith("claude-3-5"), "official", AST, unchecked=True),
+              lambda run: run.model.startswith("claude-3-5"), "official", AST, without_value_check=True),
     Published("BFCL V3 Gemini 1.5", "bfcl_families/v3", "bfcl_families/v3_data",
-              lambda run: run.model.startswith("gemini-1.5"), "official", AST, unchecked=True),
+              lambda run: run.model.startswith("gemini-1.5"), "official", AST, without_value_check=True),
     Published("HammerBench GPT-4o", "hammerbench", "",
               lambda run: run.model == "GPT-4o", "judge", automatic="official"),
     Published("CONFETTI", "confetti", "", lambda run: bool(run.model), "official", BINARY,
               differs=((0.87, 0.98), (0.98, 0.87)), alone=("dialogacts",)),
     Published("BFCL V1 yi-large", "bfcl_families/v1", "bfcl_v1/data",
               lambda run: run.model == "yi-large-fc", "official", AST,
-              unchecked=True, flipped=(), alone=("javascript",)),
+              without_value_check=True, flipped_shares=(), alone=("javascript",)),
     Published("BFCL V1 granite", "bfcl_families/v1", "bfcl_v1/data",
               lambda run: "granite" in run.model, "official", AST,
-              unchecked=True, flipped=(), alone=("javascript",)),
+              without_value_check=True, flipped_shares=(), alone=("javascript",)),
     Published("ACEBench en", "acebench", "", lambda run: run.language == "en", "official",
               ("result.xlsx", 0, "atom")),
 )  # fmt: skip
 VALUES = ("value_error", "type_error", "missing_optional")
-"""How error types begin of failures in which function and required arguments are right."""
+"""Prefixes of the error types of failures with the right function and the required arguments."""
 
 
-def settings(bench: Path, folder: Path, only: str) -> Iterator[Setting]:
-    """Those that have `only` in their name. Runs are imported into workspaces below `folder`."""
+def read_settings(bench: Path, folder: Path, only: str) -> Iterator[Setting]:
+    """Yield the settings that have `only` in their name. Runs are imported into workspaces below `folder`."""
     for published in RUNS:
         names = [published.automatic] if published.automatic else []
-        names += ["values unchecked"] if published.unchecked else []
-        names += [f"{100 * part:.0f} % flipped" for part in published.flipped]
+        names += ["values unchecked"] if published.without_value_check else []
+        names += [f"{100 * part:.0f} % flipped" for part in published.flipped_shares]
         names += [f"passes right in {' and '.join(map(str, rates))}" for rates in published.differs]
         names = [f"{published.name}, {name}" for name in names]
         if not any(only.lower() in name.lower() for name in names):
             continue
         rows, truth, automatic, run = _read(bench, folder, published)
-        words, category = np.unique([row.category for row in rows], return_inverse=True)
-        weights = _weights(rows, run, published.figure, words)
+        categories, category = np.unique([row.category for row in rows], return_inverse=True)
+        weights = _weights(rows, run, published.figure, categories)
         alone = dict[str, NDArray[np.float64]]()
         for name in published.alone:
-            alone[name] = (words == name) / np.count_nonzero(category == words.tolist().index(name))
-        made = [automatic] if published.automatic else []
-        made += [unchecked(truth, rows)] if published.unchecked else []
-        made += [flipped(truth, category, part) for part in published.flipped]
-        truths = [truth] * len(made) + [overturned(truth, category, rates) for rates in published.differs]
-        made += [truth] * len(published.differs)
-        for name, right, flags in zip(names, truths, made, strict=True):
+            alone[name] = (categories == name) / np.count_nonzero(category == categories.tolist().index(name))
+        automatic_verdicts = [automatic] if published.automatic else []
+        automatic_verdicts += [accept_all_values(truth, rows)] if published.without_value_check else []
+        automatic_verdicts += [flip_verdicts(truth, category, part) for part in published.flipped_shares]
+        truths = [truth] * len(automatic_verdicts) + [
+            overturn_verdicts(truth, category, rates) for rates in published.differs
+        ]
+        automatic_verdicts += [truth] * len(published.differs)
+        for name, right, flags in zip(names, truths, automatic_verdicts, strict=True):
             if only.lower() in name.lower():
-                varies = right is not truth or bool(published.alone and published.unchecked)
+                varies = right is not truth or bool(published.alone and published.without_value_check)
                 figures = weights | alone if varies else weights
                 yield Setting(name, right, flags, category, rows, partial(_figures, run), figures, varies)
 
 
-def unchecked(truth: Flags, rows: Sequence[ScoredItem]) -> Flags:
-    """A checker that looks at names only: what failed for a value passes."""
+def accept_all_values(truth: Flags, rows: Sequence[ScoredItem]) -> Flags:
+    """Return the verdicts of a checker that only looks at names: items that failed for a value pass."""
     return truth | np.array([(row.error_type or "").startswith(VALUES) for row in rows])
 
 
-def flipped(truth: Flags, category: NDArray[np.int64], part: float) -> Flags:
+def flip_verdicts(truth: Flags, category: NDArray[np.int64], part: float) -> Flags:
     """Return the verdicts with about this share inverted, in some categories several times as many as in others."""
     generator = np.random.default_rng(1)
     chance = generator.gamma(2.0, 0.5, category.max() + 1)[category]
@@ -127,8 +129,8 @@ def flipped(truth: Flags, category: NDArray[np.int64], part: float) -> Flags:
     return flags
 
 
-def overturned(verdicts: Flags, category: NDArray[np.int64], rates: Sequence[float]) -> Flags:
-    """The truth where verdicts are the automatic ones: in each category this share of passes is right, and 95 % of the
+def overturn_verdicts(verdicts: Flags, category: NDArray[np.int64], rates: Sequence[float]) -> Flags:
+    """Return true verdicts for these automatic ones: in each category this share of passes is right, and 95 % of the
     failures."""
     generator = np.random.default_rng(5)
     truth = verdicts.copy()
@@ -146,14 +148,14 @@ def _read(bench: Path, folder: Path, published: Published) -> tuple[list[ScoredI
         import_runs(workspace, discover([bench / published.folder], data=data).plans, read_items)
     with Store.open(workspace) as store:
         row: RunRow = next(each for each in store.fetch_runs() if published.chosen(each.info))
-        said = store.connection.execute(
+        verdicts_of_sources = store.connection.execute(
             f"SELECT {published.truth}, {published.automatic or published.truth}"  # noqa: S608 - our own names
             " FROM item_rows WHERE run = ? ORDER BY seq",
             [row.run],
         ).fetchall()
         rows = store.analysis.fetch_items_before_reviews(row.run)
-    known = [at for at, both in enumerate(said) if None not in both]
-    truth, automatic = (np.array([said[at][side] for at in known], dtype=bool) for side in (0, 1))
+    known = [at for at, both in enumerate(verdicts_of_sources) if None not in both]
+    truth, automatic = (np.array([verdicts_of_sources[at][side] for at in known], dtype=bool) for side in (0, 1))
     return [rows[at] for at in known], truth, automatic, row.info
 
 
@@ -162,14 +164,14 @@ def _figures(run: Run, rows: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _weights(
-    rows: list[ScoredItem], run: Run, figure: MetricKey | None, words: NDArray[np.str_]
+    rows: list[ScoredItem], run: Run, figure: MetricKey | None, categories: NDArray[np.str_]
 ) -> dict[str, NDArray[np.float64]]:
     if figure is None:
         return {}
     outcomes = MetricCalculator(rows, rows, partial(_figures, run))
-    found = np.zeros(len(words))
-    for number, category in enumerate(words):
-        places = [at for at, row in enumerate(rows) if row.category == category]
-        more, less = (outcomes.with_same_verdict(places, verdict)[figure] for verdict in (True, False))
-        found[number] = (more - less) / len(places)
-    return {figure[2]: found}
+    effects = np.zeros(len(categories))
+    for number, category in enumerate(categories):
+        positions = [at for at, row in enumerate(rows) if row.category == category]
+        more, less = (outcomes.with_same_verdict(positions, verdict)[figure] for verdict in (True, False))
+        effects[number] = (more - less) / len(positions)
+    return {figure[2]: effects}

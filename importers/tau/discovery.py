@@ -6,13 +6,16 @@ folder with `results.json` and one file for each simulation in `simulations/`.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from fcreview.importers.common.jsonl import clean_value
 from fcreview.importers.tau.notes import names_run
 from fcreview.model.item import ImportIssue, Run
+from fcreview.model.redact import redact_keys_in_text
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
 
@@ -23,6 +26,7 @@ VERSION1_NAME = re.compile(
     r"(?P<strategy>tool-calling|act|react|few-shot)-(?P<model>.+)-(?P<temperature>[\d.]+)_range_(?P<range>-?\d+-+\d+)"
     r"_user-(?P<user>.+?)(?:_(?P<time>\d{8,}))?"
 )
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 SIMULATION_FOLDER = "simulations"
 MAIN_FILE = "results.json"
 INFO_KEYS = ("agent_info", "user_info", "environment_info", "num_trials")
@@ -126,15 +130,24 @@ def _make_version1_plan(path: Path) -> RunPlan:
 def _make_run(path: Path, main: Path | None, name: str) -> Run:
     run = Run("tau", "v2", "en", name, str(path), title="tau2-bench", needs_dataset=False)
     head = _read_head(main) if main is not None else ""
-    agent = re.search(r'"agent_info"\s*:\s*\{[^{}]*?"llm"\s*:\s*"((?:[^"\\]|\\.)+)"', head)
-    implementation = re.search(r'"agent_info"\s*:\s*\{[^{}]*?"implementation"\s*:\s*"((?:[^"\\]|\\.)+)"', head)
-    known = agent or implementation
+    agent = _find_text(r'"agent_info"\s*:\s*\{[^{}]*?"llm"', head)
+    known = agent or _find_text(r'"agent_info"\s*:\s*\{[^{}]*?"implementation"', head)
     if known:
-        run.model = known[1]
-    domain = re.search(r'"domain_name"\s*:\s*"((?:[^"\\]|\\.)+)"', head)
+        run.model = redact_keys_in_text(known)
+    domain = _find_text('"domain_name"', head)
     if domain:
-        run.settings["domain"] = domain[1]
+        run.settings["domain"] = domain
     return run
+
+
+def _find_text(pattern: str, head: str) -> str:
+    """Return the JSON text after the first match of a pattern for its name; empty if there is none."""
+    match = re.search(pattern + r'\s*:\s*("(?:[^"\\]|\\.)+")', head)
+    try:
+        value = clean_value(json.loads(match[1])) if match else ""
+    except ValueError:
+        return ""
+    return _CONTROL.sub("", value) if isinstance(value, str) else ""
 
 
 def _make_file_plan(path: Path) -> RunPlan:

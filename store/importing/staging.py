@@ -262,7 +262,8 @@ def redact_json(value: dict[str, Any]) -> Any:
 
 def _issue_fields(issue: ImportIssue, item_id: str | None, seq: int | None) -> dict[str, Any]:
     what, raw = redact_keys_in_text(issue.what), issue.raw and redact_keys_in_text(issue.raw)
-    return {**asdict(issue), "what": what, "raw": raw, "item": issue.item or item_id, "seq": seq}
+    item = issue.item or item_id
+    return {**asdict(issue), "what": what, "raw": raw, "item": item and redact_keys_in_text(item), "seq": seq}
 
 
 def serialize_issues(

@@ -12,7 +12,7 @@ from typing import Any
 from tests.faults.processes import LONG
 
 ROOT = Path(__file__).resolve().parents[3]
-BENCHMARKS = ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench"]
+BENCHMARKS = ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench", *(["tau"] if LONG else [])]
 SUFFIX = "\x1b[2J\x1b]52;c;aGk=\x07\x9b31m\u202e\u2066\u200b\x00\x7f\x85\r\u2028[red]x[/]"
 """Clears the screen, sets the clipboard; C1, right-to-left, isolates, zero-width, NUL, DEL, NEL, CR, markup."""
 ARGUMENTS = 100_000 if LONG else 3_000

@@ -75,7 +75,7 @@ def check(words: list[str], done: Done) -> None:
 def check_page(page: str) -> None:
     """Only the program's own elements, no link that leads elsewhere, nothing that a browser would fetch or run."""
     assert read(page).faults == []
-    assert not harmful(page)
+    assert not harmful(page.replace("–\u2060", "–"))  # The program keeps a dash and its remark on one line.
 
 
 def check_markdown(text: str) -> None:

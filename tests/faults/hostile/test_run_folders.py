@@ -17,7 +17,7 @@ from tests.faults.hostile.limits import within
 from tests.faults.processes import times
 
 ROOT = Path(__file__).resolve().parents[3]
-BENCHMARKS = ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench"]
+BENCHMARKS = ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench", "tau"]
 SECONDS = 60.0
 """For one command on a sample run: it takes less than one."""
 HOSTILE_NAMES = [

@@ -154,6 +154,7 @@ def remaining_text(cases: CaseList) -> str:
     return f"{format_count(open_, 'disagreement')} left" if open_ else "all resolved"
 
 
+SEARCHING = "searching for disagreements"
 MARK_KEY = "disputed"
 """Key of the block above the disputed part."""
 
@@ -224,7 +225,7 @@ class Adjudicator:
 
     def load_cases(self) -> None:
         """Read the cases and show the first one."""
-        self._runner.queue_action(self._open, "searching for disagreements")
+        self._runner.queue_action(self._open, SEARCHING)
 
     def accept_answer(self, number: int) -> None:
         """Accept the review with this number, from 1, as the resolution."""

@@ -17,6 +17,7 @@ from fcreview.tui.item_view.document import join_records
 from fcreview.tui.key_bindings import active_key_names, key_hints, make_bindings, unavailable_key_message
 from fcreview.tui.review.adjudication import (
     MARK_KEY,
+    SEARCHING,
     Adjudicator,
     DisagreementCursor,
     case_name,
@@ -36,7 +37,6 @@ from fcreview.tui.screens.pager import PagerScreen, PagerText
 from fcreview.tui.session import Session
 from fcreview.tui.text.clipboard import copy_text
 from fcreview.tui.text.lines import Line, justify_line, line_width, make_line
-from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.document_view import LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemText
 from fcreview.tui.widgets.panel import is_small
@@ -160,7 +160,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         cells, cases, detail = self.app.size.width, self.adjudicator.cases, self.adjudicator.detail
         right = progress_line(cases, self._session.annotator, cells)
         self.query_one(TopLine).show_path((*self._session.folder_names, "disagreements"), right)
-        text = remaining_text(cases) if self.adjudicator.is_loaded else symbols().ellipsis
+        text = remaining_text(cases) if self.adjudicator.is_loaded else SEARCHING
         question, lines = make_line(f" {text}", "strong"), list[Line]()
         if cases.case is not None and detail is not None:
             key = self._key_name("adjudication.answers")
@@ -177,6 +177,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         text, style = self._message
         left: Line = ((f" {text}", style),)
         if not text and self.adjudicator.cases.case:
+            keys = {name: key for name, key in keys.items() if name != "item.decisive_step"}
             left = ((" " + format_hints(keys, cells - line_width(right) - 2), "dim"),)
         self.query_one("#item-status", LineBar).show(justify_line(left, right, cells))
         self.query_one("#item-keys", LineBar).show(adjudication_keys_line(key_hints(self), cells))

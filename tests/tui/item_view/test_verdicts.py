@@ -103,6 +103,13 @@ def test_ones_own_answer_stands_beside_the_judges() -> None:
     assert not any("bob" in line for line in text(detail(refused(), opinions=[said, other]), 120, hide_verdicts=True))
 
 
+def test_a_review_given_in_bulk_says_what_does_not_count_it() -> None:
+    opinions = [Opinion(annotator="alice", verdict=False, bulk="b1"), Opinion(annotator="bob", verdict=False)]
+    lines = text(detail(refused(), opinions=opinions), 120)
+    assert "  ✗ you  fail · in bulk: not counted in agreement, calibration and estimates" in lines
+    assert "  ✗ bob  fail" in lines
+
+
 def test_judges_of_the_reply_stand_below_it() -> None:
     made = refused()
     made.messages.append(Message(0, 2, "assistant", "A taxi at noon."))

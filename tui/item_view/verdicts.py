@@ -15,7 +15,7 @@ from fcreview.model.address import ITEM, RESPONSE, WHOLE_TARGETS, describe_addre
 from fcreview.model.item import Erratum, ImportIssue, Item, RecordedReview, Verdict
 from fcreview.model.review import CORRECT, Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
-from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL_CRITERIA
+from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL_CRITERIA, decides
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, LineRenderer, text_block
 from fcreview.tui.text.lines import (
@@ -245,7 +245,10 @@ def _review_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> li
 def _review_texts(opinion: Opinion) -> list[str]:
     """Return the verdict, criterion, fault, override reason and error tags of a review, each as a text."""
     parts = [format_verdict(opinion.verdict, opinion.criterion)] if opinion.verdict is not None else []
-    parts += [sanitize(opinion.criterion)] if opinion.criterion != "correct" else []
+    if opinion.criterion == DECISIVE_STEP and decides(opinion.verdict):
+        parts = [f"decisive step: message {part}" for part in parts]
+    elif opinion.criterion != CORRECT:
+        parts.append(sanitize(opinion.criterion))
     parts += [f"fault: {opinion.fault}"] if opinion.fault else []
     parts += [f"override: {sanitize(opinion.reason)}"] if opinion.reason else []
     parts += ["tags: " + sanitize(", ".join(opinion.tags))] if opinion.tags else []

@@ -53,6 +53,9 @@ async def test_a_person_confirms_moves_and_undoes(workspace: Workspace) -> None:
         await pilot.press("D")
         assert "saved: decisive step: message 12" in bar(app, "status") and "z undo" in bar(app, "status")
         assert "confirmed by you" in note(rows(app))
+        await pilot.press("end")
+        assert any("decisive step: message 12" in row for row in rows(app))
+        await pilot.press("full_stop", "full_stop")
         await pilot.press("k")
         assert screen_of(app).cursor.block.key == "turn:3/opening:0"
         await pilot.press("D")

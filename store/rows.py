@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fcreview.model.wording import format_official_rate
+from fcreview.model.wording import format_judge_rate, format_official_rate
 from fcreview.store.reviews.verdict_sql import EFFECTIVE_VERDICT
 
 if TYPE_CHECKING:
@@ -219,10 +219,20 @@ class RunRow:
     """Number of items according to the headers of score files, in categories without result files."""
     n_search_issues: int = 0
     """Number of import issues of the workspace that belong to no run. It is equal in all rows."""
+    judge_pass: int = 0
+    judge_known: int = 0
+    """Number of items with a judge verdict."""
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether only a judge gives verdicts on the items."""
+        return bool(self.judge_known) and not self.official_known and not self.rule_known
 
     @property
     def official_rate(self) -> str:
-        """Official pass rate as text: `71.3 %`."""
+        """Official pass rate as text: `71.3 %`. For a run with judge verdicts only, the judge's: `83.0 % judge`."""
+        if self.is_judged and not self.stated_of:
+            return format_judge_rate(self.judge_pass, self.judge_known, self.n_items)
         stated = {"stated_pass": self.stated_pass, "stated_of": self.stated_of}
         return format_official_rate(self.official_pass, self.official_known, self.n_items, **stated)
 

@@ -389,7 +389,7 @@ def compare(
 
 
 def _make_side(row: RunRow, requested: VerdictSource | None) -> ComparisonSide:
-    return ComparisonSide(row, requested or choose_source(row.official_known), requested is not None)
+    return ComparisonSide(row, requested or choose_source(row.official_known, row.rule_known), requested is not None)
 
 
 def _check_source(name: str | None) -> VerdictSource | None:

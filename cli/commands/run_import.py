@@ -20,14 +20,17 @@ from fcreview.cli.workspace import (
     import_discovered_runs,
     print_missing_datasets,
 )
-from fcreview.model.wording import format_count, format_dataset_name, format_official_rate
+from fcreview.model.wording import format_count, format_dataset_name, format_judge_rate, format_official_rate
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 MAX_KINDS = 30
 """Limit of different issues in text output."""
-NO_SCORES = {"official_pass": 0, "official_known": 0, "stated_pass": 0, "stated_of": 0}
+NO_SCORES = {
+    "official_pass": 0, "official_known": 0, "rule_known": 0, "judge_pass": 0, "judge_known": 0, "stated_pass": 0,
+    "stated_of": 0,
+}  # fmt: skip
 _NUMBER = re.compile(r"…?(?<![A-Za-z])\d(?:[\d,.-]*\d)?(?![A-Za-z])…?")
 SEVERITIES = ("error", "warning", "notice")
 
@@ -68,7 +71,7 @@ def import_(
 
 
 def _fetch_official_scores(workspace: Workspace) -> dict[int, dict[str, int]]:
-    """Fetch the official scores of each run: {official_pass, official_known, stated_pass, stated_of}."""
+    """Fetch the counts of each run that `NO_SCORES` names."""
     from fcreview.store.store import Store
 
     if not workspace.store.exists():
@@ -81,6 +84,8 @@ def _fetch_official_scores(workspace: Workspace) -> dict[int, dict[str, int]]:
 
 
 def _format_official_rate(row: dict[str, Any]) -> str:
+    if row["judge_known"] and not row["official_known"] and not row["rule_known"] and not row["stated_of"]:
+        return format_judge_rate(row["judge_pass"], row["judge_known"], row["items"])
     stated = {name: row[name] for name in ("stated_pass", "stated_of")}
     return format_official_rate(row["official_pass"], row["official_known"], row["items"], **stated)
 

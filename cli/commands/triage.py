@@ -35,7 +35,7 @@ from fcreview.matching.clusters import (
     select_named_clusters,
 )
 from fcreview.model.sanitize import clip, display_width, sanitize
-from fcreview.model.wording import format_count, format_rate
+from fcreview.model.wording import format_count, format_rate_of_known
 
 if TYPE_CHECKING:
     from fcreview.store.rows import View
@@ -195,11 +195,14 @@ def format_summary(session: WorkspaceSession, view: View, n_failing: int) -> lis
     differ = count("((official:fail rule:pass) OR (official:pass rule:fail))")
     runs = len(view.runs) or len(session.runs)
     parts = [format_count(total, "item") + (f" in {format_count(runs, 'run')}" if runs > 1 else "")]
-    parts += [f"official {format_rate(passed, passed + failed)}" if passed + failed else "no official scores"]
-    parts += [
-        f"{n_failing:,} failing",
-        f"official and recomputed differ on {differ:,}" if differ else "official and recomputed agree",
-    ]
+    only_judge = "official:unknown rule:unknown"
+    judged = count(f"{only_judge} judge:pass"), count(f"{only_judge} judge:fail -judge:pass")
+    rates = (("official", passed, failed), ("judge", *judged))
+    known = [f"{source} {format_rate_of_known(p, p + f, total)}" for source, p, f in rates if p + f]
+    parts += known or ["no official scores"]
+    parts += [f"{n_failing:,} failing"]
+    if count("-rule:unknown"):
+        parts += [f"official and recomputed differ on {differ:,}" if differ else "official and recomputed agree"]
     return [" · ".join(parts)]
 
 

@@ -302,6 +302,11 @@ def format_official_rate(passed: int, known: int, n_items: int, *, stated_pass: 
     return f"{format_rate(stated_pass, stated_of)} stated"
 
 
+def format_judge_rate(passed: int, known: int, n_items: int) -> str:
+    """Format the rate of a run with judge verdicts only: `83.0 % judge`."""
+    return f"{format_rate_of_known(passed, known, n_items)} judge"
+
+
 def format_verdict(value: Any, criterion: str = CORRECT) -> str:
     """Format a verdict: `pass`, `fail`, `yes`, `no`, a number, a word or labels; `–` for None. Sanitized."""
     if value is None:

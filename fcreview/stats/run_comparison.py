@@ -21,10 +21,10 @@ VERDICT_SOURCES: tuple[VerdictSource, ...] = ("official", "rule", "effective")
 """Sources of the compared verdicts. `effective` is the human verdict if there is one, else the automatic verdict."""
 
 
-def choose_source(n_official: int) -> VerdictSource:
-    """Return `official` for a run with official verdicts, else `rule`. `n_official`: number of official verdicts of the
-    run."""
-    return "official" if n_official else "rule"
+def choose_source(n_official: int, n_recomputed: int = 1) -> VerdictSource:
+    """Return `official` for a run with official verdicts, else `rule`, else `effective` for a run with judge verdicts
+    only. The arguments are numbers of verdicts."""
+    return "official" if n_official else "rule" if n_recomputed else "effective"
 
 
 class QuestionKey(NamedTuple):

@@ -37,6 +37,8 @@ _RUN_COUNTS = {
     "official_known": "count(official)",
     "rule_pass": "count(*) FILTER (rule)",
     "rule_known": "count(rule)",
+    "judge_pass": "count(*) FILTER (judge)",
+    "judge_known": "count(judge)",
     "effective_pass": "count(*) FILTER (effective)",
     "effective_known": "count(effective)",
     "reviewed": "count(human)",

@@ -16,7 +16,7 @@ from tests.scores.reviewed import Reviewed, changed
 
 Opened = Callable[[Sequence[Path]], Reviewed]
 BENCH = (
-    "acebench", "atif", "bfcl_v1", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench", "harbor_job",
+    "acebench", "atif", "bfcl_v1", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench", "harbor_job", "inspect",
 )  # fmt: skip
 
 

@@ -45,6 +45,8 @@ FIGURES: dict[str, dict[str, tuple[str, ...]]] = {
         "completeness": ("Complete Score",),
         "correctness": ("Correct Score",),
     },
+    "inspect": {"correct": ("light", "heating", "all")},
+    "atif": {"correct": ("all items",), "reward": ("mean",)},
     "generic": {"correct": ("all items",), "completeness": ("completeness",), "helpful": ("helpful",)},
 }
 """Benchmark -> criterion -> names of the figures that it decides."""

@@ -107,7 +107,12 @@ def test_rates_are_withheld_in_incomplete_categories_only() -> None:
 
 
 def test_the_source_is_chosen_for_each_run() -> None:
-    assert [choose_source(count) for count in (3, 0)] == ["official", "rule"]
+    assert [choose_source(*counts) for counts in ((3,), (0,), (0, 2), (0, 0))] == [
+        "official",
+        "rule",
+        "rule",
+        "effective",
+    ]
 
 
 def test_items_of_one_conversation_are_said_to_be_no_independent_ones() -> None:

@@ -49,6 +49,8 @@ class RateTotals:
     rule: tuple[int, int]
     """(passes, verdicts): number of items that pass by recomputed verdict, and number of items with a recomputed
     verdict."""
+    judge: tuple[int, int]
+    """(passes, verdicts) by judge verdict."""
     effective: tuple[int, int]
     """(passes, verdicts): number of items that pass by effective verdict, and number of items with an effective
     verdict."""
@@ -70,6 +72,7 @@ def sum_rates(runs: Sequence[RunRow]) -> RateTotals:
         items=sum(run.n_items for run in runs),
         official=sum_counts("official"),
         rule=sum_counts("rule"),
+        judge=sum_counts("judge"),
         effective=sum_counts("effective"),
         reviewed=sum(run.reviewed for run in runs),
         yours=sum(run.yours for run in runs),
@@ -212,7 +215,9 @@ def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, shortene
     omitted = {"corrected"} if "corrected" in shortened else set()
     if "repeated" in shortened:
         omitted.add("corrected" if only_recomputed_differs else "recomputed")
-    parts: list[StyledText] = [(" official ", "dim"), (format_pass_rate(*total.official, total.items), "strong")]
+    is_judged = total.judge[1] and not total.official[1] and not total.rule[1]
+    title, counts = (" judge ", total.judge) if is_judged else (" official ", total.official)
+    parts: list[StyledText] = [(title, "dim"), (format_pass_rate(*counts, total.items), "strong")]
     if total.rule[1] and "recomputed" not in omitted:
         is_short = "details" in shortened and not covers_all
         rate = symbols().none if is_short else format_recomputed_pass_rate(*total.rule, total.items)

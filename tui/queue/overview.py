@@ -144,7 +144,9 @@ def list_categories(runs: Sequence[RunRow]) -> list[str]:
 
 
 def _overall(run: RunRow) -> tuple[int, int]:
-    """Return (passes, verdicts) by official verdict, or by recomputed verdict if the run has no official one."""
+    """Return (passes, verdicts) by official verdict, else by recomputed verdict, else by the judge's verdict."""
+    if run.is_judged:
+        return run.judge_pass, run.judge_known
     official = run.official_pass, run.official_known
     return official if official[1] else (run.rule_pass, run.rule_known)
 
@@ -152,7 +154,8 @@ def _overall(run: RunRow) -> tuple[int, int]:
 def _overall_rate(run: RunRow) -> str:
     """Return the overall pass rate, with the number of verdicts if not all items have one."""
     passes, known = _overall(run)
-    return format_pass_rate(passes, known, run.n_items) if known else symbols().none
+    rate = format_pass_rate(passes, known, run.n_items) if known else symbols().none
+    return f"{rate} judge" if run.is_judged else rate
 
 
 def _category_rate(run: RunRow, category: str) -> float | None:
@@ -160,7 +163,7 @@ def _category_rate(run: RunRow, category: str) -> float | None:
     row = next((each for each in run.categories if each["category"] == category), None)
     if row is None:
         return None
-    for source in ("official", "rule"):
+    for source in ("official", "rule", *(("judge",) if run.is_judged else ())):
         if row[f"{source}_known"] == row["n"] and row["n"]:
             return float(row[f"{source}_pass"] / row["n"])
     return None

@@ -194,7 +194,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     @property
     def _default_sources(self) -> tuple[VerdictSource, VerdictSource]:
         a, b = self._runs
-        return choose_source(a.official_known), choose_source(b.official_known)
+        return choose_source(a.official_known, a.rule_known), choose_source(b.official_known, b.rule_known)
 
     def on_mount(self) -> None:
         super().on_mount()

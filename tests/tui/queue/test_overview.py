@@ -11,7 +11,7 @@ from fcreview.stats.estimation import PassRateEstimate
 from fcreview.store.queues.queue_file import ShareProgress
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.difference import fit_difference, split_difference
-from fcreview.tui.queue.header import label_runs
+from fcreview.tui.queue.header import label_runs, rates_line
 from fcreview.tui.queue.overview import (
     Overview,
     QueueProgress,
@@ -65,6 +65,16 @@ def test_the_best_run_is_first_and_categories_by_size() -> None:
     assert [run.run for run in sort_runs_by_rate(runs, blind=False)] == [2, 1]
     assert [run.info.model for run in sort_runs_by_rate(runs, blind=True)] == ["strong", "weak"]
     assert list_categories(runs) == ["simple", "live"]
+
+
+def test_a_run_with_judge_verdicts_only_has_the_rate_of_the_judge() -> None:
+    judged = replace(two_runs()[0], official_known=0, judge_pass=2, judge_known=4)
+    judged.categories[:] = [category("simple", 4, 0, known=0) | {"judge_pass": 2, "judge_known": 4}]
+    (line,) = map(plain_text, run_table(Overview([judged], "alice"), [judged], 78, 0).lines)
+    assert "50.0 % judge" in line and "50.0  " in line
+    assert judged.official_rate == "50.0 % judge"
+    assert plain_text(rates_line([judged], 80)).startswith(" judge 50.0 %   corrected")
+    assert replace(judged, official_known=1).official_rate == "100.0 % of 1"
 
 
 @pytest.mark.parametrize("cells", [60, 78, 116, 156])

@@ -118,10 +118,10 @@ LABELS_MIN_CELLS = 100
 CHANCE = "0 is chance, 1 is full agreement"
 COEFFICIENT_MEANINGS: dict[CoefficientName, str] = {
     "percent": "share of equal pairs of labels on a unit, averaged over units",
-    "fleiss": f"agreement beyond chance, of units with the most common number of labels: {CHANCE}",
-    "alpha": f"agreement beyond chance, of all units with two labels or more: {CHANCE}",
-    "ac1": f"agreement beyond chance, also where nearly all items pass: {CHANCE}",
-    "cohen": f"agreement of two annotators beyond chance: {CHANCE}",
+    "fleiss": f"{CHANCE}; units with the most common number of labels",
+    "alpha": f"{CHANCE}; all units with two labels or more",
+    "ac1": f"{CHANCE}; usable when nearly all items pass",
+    "cohen": f"{CHANCE}; labels of two annotators",
 }
 
 

@@ -389,7 +389,8 @@ def undecoded_call_lines(call: Call, cells: int, options: DisplayOptions) -> lis
     what = "golden answer cannot be parsed" if call.side == "golden" else "cannot be decoded"
     error = f"{what}: {sanitize(call.decode_error or 'not a call')}"
     rows, has_more = wrap_head(call.raw or "", cells - SIDE_LABEL_CELLS, options.row_limit(UNDECODED_ROWS))
-    lines: list[Line] = [(("! ", "bad"), (piece, "bad")) for piece in wrap_visible(error, cells - 2, 3)]
+    pieces = wrap_visible(error, cells - 2, 3)
+    lines: list[Line] = [(("  " if at else "! ", "bad"), (piece, "bad")) for at, piece in enumerate(pieces)]
     lines += labelled_side_lines(call.side, rows if call.raw else ())
     if has_more:
         lines.append(make_line(f"    … {options.unfold_hint}", "dim"))

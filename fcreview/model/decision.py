@@ -23,7 +23,6 @@ from fcreview.model.review import ANNOTATION_FIELDS, CORRECT, ITEM_CORRECT, UNSU
 from fcreview.model.verdict import (
     DISPUTED,
     PASS_FAIL_CRITERIA,
-    RESOLUTIONS,
     UNANIMOUS,
     DecidedBy,
     Policy,
@@ -320,11 +319,6 @@ class Decision:
     """`human` as it would be without bulk reviews."""
     individual_by: DecidedBy | None = None
     """`decided_by` as it would be without bulk reviews."""
-
-    @property
-    def is_resolved(self) -> bool:
-        """Whether the annotators or an adjudicator decided on a verdict."""
-        return self.decided_by in RESOLUTIONS
 
 
 def find_retracted_events(events: Iterable[Event]) -> set[tuple[str, str]]:

@@ -26,13 +26,6 @@ GAP = 2
 """Additional width between two matrices."""
 
 
-def _verdict_order(value: Any) -> tuple[int, Any]:
-    """Return the sort key of a verdict: pass first, numbers in ascending order."""
-    if isinstance(value, bool):
-        return 0, not value
-    return (1, value) if isinstance(value, (int, float)) else (2, repr(value))
-
-
 def confusion_matrices(groups: Sequence[CalibrationGroup], row: FigureRow, cells: int, *, tall: bool) -> list[Line]:
     """Return the matrix of the row's group, and of the groups with the same name as far as they fit side by side."""
     here = groups[row.group]

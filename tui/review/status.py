@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from fcreview.model.address import ITEM, describe_address
 from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.tui.review.recorder import GOLDEN_WRONG_PREFIX, PendingQuestion
-from fcreview.tui.text.lines import Line, justify_line, key_hints_line, line_width, truncate
+from fcreview.tui.text.lines import Line, justify_line, line_width, truncate
 from fcreview.tui.text.theme import symbols
 
 BREAK_SECONDS = 180.0
@@ -189,8 +189,3 @@ def format_hints(keys: Mapping[str, str], cells: int) -> str:
         if len(text) <= cells or lowest == highest:
             return text
     return ""
-
-
-def fit_key_hints(hints: Sequence[tuple[str, str]], cells: int) -> Line:
-    """Return a line with as many key hints as fit, and always the help key as the last one."""
-    return key_hints_line(sorted(hints, key=lambda hint: hint[1] == "help"), cells, 1)

@@ -222,10 +222,6 @@ SOURCES = (
 """Functions that return the commands of one kind, in the order in which the palette lists the kinds."""
 
 
-NO_QUEUE_SOURCES = (*ACTION_SOURCES, export_commands, form_commands, theme_commands)
-"""Sources for screens that must not be left for the queue."""
-
-
 class PaletteProvider(Provider):
     """Provider of all commands of a context, for Textual's command palette."""
 

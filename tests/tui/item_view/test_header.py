@@ -10,8 +10,8 @@ from fcreview.model.address import describe_address
 from fcreview.model.sanitize import display_width
 from fcreview.tui.item_view.document import header_line, summary_lines
 from fcreview.tui.review.recorder import PendingQuestion
-from fcreview.tui.review.status import fit_key_hints, status_line
-from fcreview.tui.text.lines import plain_text
+from fcreview.tui.review.status import status_line
+from fcreview.tui.text.lines import key_hints_line, plain_text
 from tests.tui.item_view.document_text import WEATHER, detail
 
 
@@ -58,7 +58,7 @@ def test_status_and_keys_fit_80_columns_and_name_the_target() -> None:
         status_line(("saved: fail · " + "x" * 90, "good"), PendingQuestion("turn:2/call:1"), 40, False, 80)
     )
     assert display_width(status) == 80 and status.endswith("verdict on: turn 2 call 1")
-    keys = fit_key_hints([("p", "pass"), *[(str(n), "something long") for n in range(9)], ("?", "help")], 80)
+    keys = key_hints_line([("p", "pass"), *[(str(n), "something long") for n in range(9)], ("?", "help")], 80, 1)
     assert display_width(plain_text(keys)) <= 80 and plain_text(keys).endswith("? help")
 
 

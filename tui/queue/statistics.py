@@ -196,6 +196,7 @@ CALIBRATION_COLUMNS = [
 ]
 ERROR_KIND_COLUMNS = [
     TextColumn("source and kind of item", truncate=truncate_middle, min_width=20),
+    TextColumn("automatic", min_width=16),
     TextColumn("share", align_right=True, min_width=7),
     TextColumn("[95 %]", min_width=13),
     TextColumn("wrong", align_right=True, min_width=12),
@@ -304,11 +305,12 @@ def error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[FigureRow]:
         kinds = sorted(group, key=lambda kind: -kind.wrong)
         items = tuple(dict.fromkeys(item for kind in kinds for item in kind.items))
         heading = f" {symbols().separator} ".join(names)
-        rows.append(FigureRow([(heading, "strong"), EMPTY_CELL, EMPTY_CELL, EMPTY_CELL], items))
+        rows.append(FigureRow([(heading, "strong"), *[EMPTY_CELL] * (len(ERROR_KIND_COLUMNS) - 1)], items))
         for kind in kinds:
             low, high = wilson_interval(kind.wrong, kind.of) or (0.0, 1.0)
             cells: list[StyledText] = [
-                (f"  {kind.by} {sanitize(kind.name)}: automatic {format_error(kind)}", ""),
+                (f"  {kind.by} {sanitize(kind.name)}", ""),
+                (format_error(kind), ""),
                 (format_metric_value(kind.wrong / kind.of, "share"), "strong"),
                 (f"[{100 * low:.1f}, {100 * high:.1f}]", "dim"),
                 (f"{kind.wrong:,} of {kind.of:,}", ""),

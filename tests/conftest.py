@@ -36,6 +36,7 @@ def pytest_collection_finish() -> None:
     """What is loaded by now stays to the end: the garbage collector need not look at it again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_unconfigure() -> None:

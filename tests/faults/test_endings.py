@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import PROGRAM, in_a_process
+from tests.examples import only_long
 from tests.faults.processes import children, processes_with, times
 from tests.faults.pty_program import OnTerminal
 from tests.waiting import until
@@ -79,7 +80,9 @@ def left_over(workspace: Path) -> list[str]:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=only_long)], ids=lambda number: number.name
+)
 @pytest.mark.parametrize(
     "keys",
     [{}, {"\r": "verdict on"}, {"\r": "verdict on", "p": "saved: "}, {"/": "Esc"}],
@@ -111,7 +114,7 @@ def journal(sample: Path) -> list[bytes]:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("keys", ["", "\r"], ids=["queue", "item"])
+@pytest.mark.parametrize("keys", [pytest.param("", marks=only_long), "\r"], ids=["queue", "item"])
 def test_a_dropped_connection_leaves_no_process(sample: Path, environ: dict[str, str], keys: str) -> None:
     """Also in the middle of drawing."""
     for _ in range(times(2, 50)):
@@ -133,7 +136,9 @@ STATEMENTS = {
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("query", STATEMENTS)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=only_long)], ids=lambda number: number.name
+)
 def test_a_statement_that_takes_long_ends_with_the_signal(
     sample: Path, environ: dict[str, str], query: str, number: signal.Signals
 ) -> None:

@@ -38,7 +38,7 @@ def started(words: str, how: str, place: Path, environ: dict[str, str]) -> subpr
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("how", [*CLOSED, *UNHEARD])
+@pytest.mark.parametrize("how", [*CLOSED, *UNHEARD] if LONG else [*CLOSED[::2], UNHEARD[0]])
 def test_a_command_does_its_work(sample: Path, environ: dict[str, str], how: str) -> None:
     for name in COMMANDS if LONG else SHORT:
         done = started(COMMANDS[name], how, sample, environ)

@@ -22,6 +22,7 @@ from fcreview.corrections.erratum import ErrataEntry
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import find_workspace
 from tests.commands import Done, in_this_process
+from tests.examples import LONG
 from tests.faults.damaged_files.damage import MORE
 from tests.faults.hostile.data import RAW, SUFFIX, Raw, as_json
 from tests.faults.hostile.exercise import check, check_markdown
@@ -215,7 +216,7 @@ NO_ERRATA = {
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("kind", NO_ERRATA)
+@pytest.mark.parametrize("kind", NO_ERRATA if LONG else list(NO_ERRATA)[::3])
 def test_what_is_no_file_of_errata_is_told(place: Place, kind: str) -> None:
     """Reviews of the other workspace are taken all the same."""
     place.file.unlink()

@@ -21,9 +21,10 @@ test: compiled
 	$(PYTEST) -m "not sweep"
 
 # Whole published runs and hundreds of random cases: what takes minutes and seldom finds more than `test` does. CI asks it too.
-# Hostile data in every field is hunted with `make faults` only.
+# Hostile data in every field is hunted with `make faults` only. Many of these tests wait for other processes, so more run at a
+# time than there are processors.
 sweep: compiled
-	$(PYTEST) -m sweep --ignore=tests/faults/hostile --ignore=tests/faults/kept
+	$(PYTEST) -n $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)) -m sweep --ignore=tests/faults/hostile --ignore=tests/faults/kept
 
 # The programs of tests/faults in their long form, one after the other. docs/reliability.md has their counts.
 faults: compiled

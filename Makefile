@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
+# Many tests wait for other processes, so more run at a time than there are processors.
+PYTEST := $(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)) --dist worksteal
 
 .PHONY: packages demo compiled quick test sweep faults lint types layers check snapshots pictures bench clean
 
@@ -21,10 +22,9 @@ test: compiled
 	$(PYTEST) -m "not sweep"
 
 # Whole published runs and hundreds of random cases: what takes minutes and seldom finds more than `test` does. CI asks it too.
-# Hostile data in every field is hunted with `make faults` only. Many of these tests wait for other processes, so more run at a
-# time than there are processors.
+# Hostile data in every field is hunted with `make faults` only.
 sweep: compiled
-	$(PYTEST) -n $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)) -m sweep --ignore=tests/faults/hostile --ignore=tests/faults/kept
+	$(PYTEST) -m sweep --ignore=tests/faults/hostile --ignore=tests/faults/kept
 
 # The programs of tests/faults in their long form, one after the other. docs/reliability.md has their counts.
 faults: compiled

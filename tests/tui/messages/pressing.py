@@ -66,7 +66,7 @@ class Desk:
         text = self.screen.text
         text.required_reader.options = replace(text.required_reader.options, unfold_all=place.open_all)
         text.required_reader.rebuild(key=place.block)
-        text.update_item(text.required_reader.detail)
+        text._show_blocks((place.block, 0))
         assert text.required_reader.block.key == place.block
 
     async def press(self, place: Place, keys: Sequence[str], *, armed: bool) -> Pressed:

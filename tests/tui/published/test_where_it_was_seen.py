@@ -43,9 +43,9 @@ SEEN = {
     ("acebench", "agent_multi_turn_21"): [
         "step 1  Before I proceed",
         "user    Yes",
-        "+ call 3 of 3 · extra: cancel_reservation",
-        "step 2",
-        "= golden call 1 of 2",
+        "decisive step",
+        "cancel_reservation changes something, and no golden call is left for it.",
+        "call 3 of 3 · cancel_reservation · + extra · step 2",
     ],
     ("acebench", "agent_multi_step_0"): [
         "state   at the start",
@@ -67,7 +67,8 @@ SEEN = {
 BELOW = {
     ("acebench", "agent_multi_step_2"): [
         "state   at the start",
-        "+ call 4 of 4",
+        "decisive step",
+        "call 4 of 4 · login_food_platform · + extra",
         "── final state",
         "! FoodPlatform.users.Jack.balance",
         "milestones        1 of 3 met: turn_on_wifi",

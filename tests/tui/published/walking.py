@@ -52,9 +52,12 @@ def overlong_documents(detail: ItemDetail, key: str) -> Iterator[str]:
 
 
 def _differs(blocks: list[Block], wanted: Block, detail: ItemDetail) -> bool:
-    """The block on the first screen is a difference, or a failing turn all of whose calls are equal."""
+    """The block on the first screen is a difference, the decisive step, or a failing turn all of whose calls are
+    equal."""
     failing = detail.item.extra.failing_turn
-    return wanted.differs or (failing is not None and wanted.key.startswith(f"turn:{failing + 1}"))
+    return (
+        wanted.differs or wanted.is_decisive or (failing is not None and wanted.key.startswith(f"turn:{failing + 1}"))
+    )
 
 
 def first_screen(cursor: Cursor, cells: int, height: int) -> list[tuple[str, str]]:

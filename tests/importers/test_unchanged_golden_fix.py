@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from fcreview.importers.registry import (
     read_items,
     rewrite_golden,
 )
-from fcreview.model.item import Erratum, Item
+from fcreview.model.item import Erratum, Extra, Item
 from fcreview.run_plan import AppliedGoldenFix
 
 BENCHMARKS = ("bfcl", "acebench", "confetti", "hammerbench", "generic", "complexfuncbench")
@@ -48,5 +49,6 @@ def test_an_answer_from_errata_may_be_given_again(samples: Path) -> None:
     item = next(each for each in read_items(plan) if isinstance(each, Item) and each.category == "simple_python")
     fix = make_golden_template(plan.run, item)
     assert fix is not None
-    item.extra.erratum, item.golden_hash = Erratum(["ann"], "2026-11-21", [], old=[]), "0" * 16
-    assert find_golden_fix_problem(plan.run, item, fix) is None
+    erratum = Erratum(["ann"], "2026-11-21", [], old=[])
+    corrected = replace(item, extra=Extra(erratum=erratum), golden_hash="0" * 16)  # runs share `item`
+    assert find_golden_fix_problem(plan.run, corrected, fix) is None

@@ -20,6 +20,8 @@ from typing import Any
 import pyte
 import pytest
 
+from tests.faults.pty_program import screen_text
+
 Cli = Callable[..., Any]
 KEYS = {"enter": b"\r", "escape": b"\x1b"}
 
@@ -39,14 +41,14 @@ class Terminal:
     def wait_for(self, *texts: str) -> list[str]:
         """The lines on the screen, when all of the texts stand there."""
         end = time.monotonic() + 60
-        while not all(text in "\n".join(self._screen.display) for text in texts):
-            assert time.monotonic() < end, "\n".join(self._screen.display)
+        while not all(text in screen_text(self._screen) for text in texts):
+            assert time.monotonic() < end, screen_text(self._screen)
             if select.select([self._fd], [], [], 0.2)[0]:
                 try:
                     self._stream.feed(os.read(self._fd, 65536))
                 except OSError:
-                    pytest.fail("it ended: " + "\n".join(self._screen.display))
-        return [line.rstrip() for line in self._screen.display]
+                    pytest.fail("it ended: " + screen_text(self._screen))
+        return [line.rstrip() for line in screen_text(self._screen).splitlines()]
 
     def colours_of(self, text: str) -> set[str]:
         """In which the character is drawn, wherever it stands."""

@@ -19,6 +19,12 @@ import pyte
 from tests.commands import PROGRAM
 
 
+def screen_text(screen: pyte.Screen) -> str:
+    """What the screen shows. `pyte.Screen.display` fails while half of a wide character is overwritten."""
+    rows, cells = range(screen.lines), range(screen.columns)
+    return "\n".join("".join(screen.buffer[row][cell].data for cell in cells) for row in rows)
+
+
 class OnTerminal:
     """`fcreview` with these arguments; ends with the context, whatever it is at."""
 
@@ -80,7 +86,7 @@ class OnTerminal:
         return shown and usual and termios.tcgetattr(self._ours) == self.attributes
 
     def text(self) -> str:
-        return "\n".join(self.screen.display)
+        return screen_text(self.screen)
 
     def read(self, wait: float = 0.05) -> bool:
         """Takes in what is there; False once the program has closed the terminal."""

@@ -48,7 +48,7 @@ snapshots: $(STAMP)
 
 # The pictures of README and docs, from the sample runs.
 pictures: compiled
-	$(BIN)/python docs/pictures/make.py
+	COLORTERM=truecolor $(BIN)/python docs/pictures/make.py
 
 # Exports, read by the packages they are for, in an environment of its own: Inspect logs by `inspect_ai`, trajectories by
 # `atif`, training rows by `datasets` and TRL. TRL needs PyTorch: the pinned release has a CPU build.

@@ -280,7 +280,7 @@ def key_hints_line(hints: Sequence[tuple[str, str]], cells: int, keep_last: int 
         gap = _hint_gap(kept, cells)
     parts: list[StyledText] = []
     for at, (key, label) in enumerate(kept):
-        parts += [(" " * (max(gap, 1) if at else 1), ""), (key, "key"), (" " + label, "")]
+        parts += [(" " * (max(gap, 1) if at else 1), ""), (key, "key"), (label and f" {label}", "")]
     return tuple(parts)
 
 
@@ -288,9 +288,8 @@ def _hint_gap(hints: Sequence[tuple[str, str]], cells: int) -> int:
     """Return the number of blanks between hints: at most 3, and less than 1 if the hints do not fit."""
     if len(hints) < 2:
         return 3
-    return min(
-        3, (cells - 1 - sum(display_width(key) + 1 + display_width(label) for key, label in hints)) // (len(hints) - 1)
-    )
+    used = sum(display_width(f"{key} {label}".rstrip()) for key, label in hints)
+    return min(3, (cells - 1 - used) // (len(hints) - 1))
 
 
 def progress_message(activity: str, seconds: float, cancel_key: str = "") -> str:

@@ -14,6 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fcreview.model.sanitize import display_width
+from fcreview.tui.actions import ITEM_ACTIONS
 from fcreview.tui.key_bindings import key_hints
 from fcreview.tui.text.graphics import top_line
 from fcreview.tui.text.layout import DOCUMENT_START, DocumentLayout, DocumentSource, RowPosition
@@ -241,6 +242,7 @@ class LineBlock(Widget):
         return render_strip(self.lines[y] if y < len(self.lines) else (), self.size.width, self.rich_style)
 
 
+VERDICT_LABELS = [action.label for action in ITEM_ACTIONS if action.action.startswith("verdict(")]
 LAST_LABELS = ("quit", "palette", "help")
 """Labels of the hints that come last in the key line, in this order."""
 
@@ -276,13 +278,17 @@ class KeyLine(LineBar):
 
     def update(self) -> None:
         """Show the hints of the bindings that are active now."""
-        hints = [*self._priority_hints, *key_hints(self.screen)]
+        hints = key_hints(self.screen)
+        if self._priority_hints:
+            verdicts = [hint for hint in hints if hint[1] in VERDICT_LABELS]
+            others = [hint for hint in hints if hint not in verdicts]
+            hints = [(" ".join(key for key, _ in verdicts), ""), *self._priority_hints, *others]
         hints.sort(key=lambda hint: LAST_LABELS.index(hint[1]) if hint[1] in LAST_LABELS else -1)
         always = self._always + any(label == "palette" for _, label in hints)
         self.show(key_hints_line(hints, self.size.width, always))
 
     def set_priority_hints(self, hints: list[tuple[str, str]]) -> None:
-        """Show these (key, label) hints before all other hints."""
+        """Show these (key, label) hints before all other hints but the verdict keys, which lose their labels."""
         if hints != self._priority_hints:
             self._priority_hints = hints
             self.update()

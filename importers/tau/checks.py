@@ -97,7 +97,8 @@ def add_verdicts(
     own = _recompute(item, criteria, None if messages is None else (all(matches), all(said.values())))
     recomputed.values |= {part: value for part, value in own.items() if part in basis}
     record_reward(item, reward, (official, recomputed))
-    _report_contradictions(item, recorded, list(said), [action.name for action in actions], official.reward)
+    if item.golden_hash:  # The task is in the file.
+        _report_contradictions(item, recorded, list(said), [action.name for action in actions], official.reward)
     _add_uncounted(item, recorded, basis, own)
     _add_action_checks(item, recorded, actions, addresses, matches)
     _add_nl_assertions(item, recorded)

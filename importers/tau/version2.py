@@ -114,8 +114,8 @@ def read_run_data(fields: Mapping[str, Any], file: str, issues: list[ImportIssue
         functions=SharedList(functions) if functions else [],
     )
     tasks = fields.get("tasks")
-    if fields and not isinstance(tasks, list):
-        what = "tasks is missing or is not a list, so golden answers are missing"
+    if fields and not (tasks and isinstance(tasks, list)):
+        what = "tasks is missing, empty or not a list, so golden answers are missing"
         issues.append(ImportIssue(file, None, what, severity="error"))
     for at, task in enumerate(tasks if isinstance(tasks, list) else (), 1):
         if not isinstance(task, dict) or "id" not in task:

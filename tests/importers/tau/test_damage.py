@@ -273,6 +273,13 @@ def test_wrong_missing_and_doubled_parts_are_survived_and_reported(tmp_path: Pat
             raise AssertionError(name) from error
 
 
+@pytest.mark.parametrize("tasks", [[], healthy()["tasks"][2:]])
+def test_a_missing_task_is_reported_instead_of_contradictions(tmp_path: Path, tasks: list[Any]) -> None:
+    items, issues = check(write_file(tmp_path, healthy() | {"tasks": tasks}), 3)
+    assert [(item.official, item.rule) for item in items] == [(True, True), (False, False), (False, False)]
+    assert issues and all("missing" in issue.what for issue in issues)
+
+
 def verify(name: str, items: list[Item], issues: list[ImportIssue], raw: list[Any], *, is_said: bool) -> None:
     by_id = {str(each.get("id")): each for each in raw if isinstance(each, dict)}
     expected = {"task t0": is_said and not name.startswith(SILENT), "task t1": False, "task t2": False}

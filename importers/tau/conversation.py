@@ -6,12 +6,12 @@ call tools of its own; such a message is a step too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.common.records import shorten_question
-from fcreview.model.item import SIMULATED_USER_INSTRUCTION, Call, Item, Message, Role
+from fcreview.model.item import SIMULATED_USER_INSTRUCTION, Call, ImportIssue, Item, Message, Role
 
 AGENT = "agent"
 """`Message.name` of the greeting, which is the agent's but was not written by a model."""
@@ -36,7 +36,7 @@ class ConversationMessage:
     name: str | None = None
     """Function that returned the result, for the role `tool`."""
     reply: str | None = None
-    """What the user reads, if the content has more."""
+    """Text that the user reads, if the content has a thought too."""
 
 
 @dataclass(slots=True)
@@ -56,6 +56,24 @@ class _Cursor:
 
     def start_turn(self) -> None:
         self.turn, self.step, self.index, self.agent_acted, self.user_called = self.turn + 1, -1, 0, False, False
+
+
+def read_role(message: Mapping[str, Any]) -> Role:
+    """Return the role of a message. Raises ValueError or TypeError if the message has another form."""
+    role = ROLES.get(str(message.get("role")))
+    if role is None:
+        raise ValueError(f"unknown role {str(message.get('role'))[:40]!r}")
+    if not isinstance(message.get("tool_calls") or [], list):
+        raise TypeError("tool_calls is not a list")
+    if role == "assistant" and not isinstance(message.get("content") or "", (str, list)):
+        raise TypeError("content is not text")
+    return role
+
+
+def add_unreadable_issue(item: Item, error: Exception) -> None:
+    """Add the issue of an item whose conversation cannot be read."""
+    what = f"the conversation cannot be read, so nothing is recomputed: {str(error)[:200]}"
+    item.issues.append(ImportIssue(item.file, item.line, what, item=item.id, severity="error"))
 
 
 def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> list[int]:

@@ -18,13 +18,14 @@ from fcreview.importers.common.json_document import read_document
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt
 from fcreview.importers.common.records import fill_safely, first_question
 from fcreview.importers.tau.conversation import (
-    ROLES,
     ConversationMessage,
     ToolCall,
     add_conversation,
     add_instruction,
+    add_unreadable_issue,
     content_text,
     list_objects,
+    read_role,
 )
 from fcreview.importers.tau.item_ids import ItemIds, is_task_id
 from fcreview.importers.tau.notes import OWN_FIELD
@@ -140,8 +141,7 @@ def _read_conversation(item: Item, trajectory: Any, is_error: bool) -> list[Conv
             raise ValueError("traj is empty")
         return _read_messages(trajectory)
     except MALFORMED_DATA as error:
-        what = f"the conversation cannot be read, so nothing is recomputed: {str(error)[:200]}"
-        item.issues.append(ImportIssue(item.file, item.line, what, item=item.id, severity="error"))
+        add_unreadable_issue(item, error)
         return None
 
 
@@ -161,13 +161,7 @@ def _read_messages(trajectory: Any) -> list[ConversationMessage]:
     for message in trajectory:
         if not isinstance(message, dict):
             raise TypeError("a message in traj is not an object")
-        role = ROLES.get(str(message.get("role")))
-        if role is None:
-            raise ValueError(f"unknown role {str(message.get('role'))[:40]!r}")
-        if not isinstance(message.get("tool_calls") or [], list):
-            raise TypeError("tool_calls is not a list")
-        if role == "assistant" and not isinstance(message.get("content") or "", (str, list)):
-            raise TypeError("content is not text")
+        role = read_role(message)
         calls = [_read_call(call) for call in message.get("tool_calls") or ()]
         name = message.get("name") if role == "tool" else None
         text = content_text(message.get("content"))
@@ -241,7 +235,7 @@ def _add_verdicts(
 
 
 def _read_outputs(item: Item, outputs: Any, recorded: dict[str, Any]) -> list[str] | None:
-    """Return the outputs that the agent has to say. Returns None, with an issue, if the file does not tell them."""
+    """Return the outputs that the agent has to say. Returns None, with an issue, if the file does not show them."""
     checked = recorded.get("outputs")
     checked = checked if isinstance(checked, dict) else {}
     if isinstance(outputs, list) and all(isinstance(each, str) for each in outputs) and set(checked) <= set(outputs):

@@ -18,14 +18,15 @@ from fcreview.importers.common.jsonl import JsonRecord, make_excerpt
 from fcreview.importers.common.records import fill_safely, first_question, read_function_docs, shorten_question
 from fcreview.importers.tau.checks import GRADED_ENDINGS, add_verdicts
 from fcreview.importers.tau.conversation import (
-    ROLES,
     ConversationMessage,
     ToolCall,
     add_conversation,
     add_instruction,
+    add_unreadable_issue,
     content_text,
     function_doc,
     list_objects,
+    read_role,
     spoken_text,
 )
 from fcreview.importers.tau.item_ids import ItemIds, is_task_id
@@ -204,8 +205,8 @@ def _fill_item(item: Item, simulation: dict[str, Any], task: dict[str, Any] | No
     add_instruction(item, instruction)
     item.question = shorten_question(question) if question else item.question or first_question(item.messages)
     criteria = (task or {}).get("evaluation_criteria")
-    said = messages if conversation is not None else None
-    add_verdicts(item, simulation, criteria if isinstance(criteria, dict) else None, said)
+    graded = None if conversation is None else messages
+    add_verdicts(item, simulation, criteria if isinstance(criteria, dict) else None, graded)
     by_index = dict(zip(found.turn_indices, turns, strict=True))
     by_tick = {tick: turns[at] for tick, at in found.entry_of_tick.items() if 0 <= at < len(turns)}
     add_reviews(item, simulation, {"turn_idx": by_index, "tick": by_tick})
@@ -221,8 +222,7 @@ def _read_conversation(item: Item, simulation: dict[str, Any]) -> Conversation |
             raise ValueError("there are neither messages nor ticks")
         return Conversation(*_read_messages(raw_messages or []), entry_of_tick)
     except MALFORMED_DATA as error:
-        what = f"the conversation cannot be read, so nothing is recomputed: {str(error)[:200]}"
-        item.issues.append(ImportIssue(item.file, item.line, what, item=item.id, severity="error"))
+        add_unreadable_issue(item, error)
         return None
 
 
@@ -278,12 +278,8 @@ def _read_messages(value: Any) -> tuple[list[ConversationMessage], list[int]]:
 
 
 def _read_message(message: dict[str, Any], names_of_calls: dict[str, str]) -> ConversationMessage:
-    role = ROLES.get(str(message.get("role")))
-    if role is None:
-        raise ValueError(f"unknown role {str(message.get('role'))[:40]!r}")
+    role = read_role(message)
     calls = []
-    if not isinstance(message.get("tool_calls") or [], list):
-        raise TypeError("tool_calls is not a list")
     for raw in message.get("tool_calls") or ():
         if not isinstance(raw, dict):
             calls.append(ToolCall("", None, str(raw), "not a call"))
@@ -292,8 +288,6 @@ def _read_message(message: dict[str, Any], names_of_calls: dict[str, str]) -> Co
         names_of_calls[str(raw.get("id"))] = name
         calls.append(_read_call(name, raw.get("arguments")))
     text = spoken_text(message)
-    if role == "assistant" and not isinstance(message.get("content") or "", (str, list)):
-        raise TypeError("content is not text")
     if role != "tool":
         return ConversationMessage(role, text, calls)
     return ConversationMessage(role, text, calls, names_of_calls.get(str(message.get("id"))))

@@ -102,9 +102,15 @@ def build_screen_services(session: WorkspaceSession) -> ReportServices:
 
     def compare_conventions(store: Store, runs: Sequence[int]) -> list[RunConventions]:
         from fcreview.cli.conventions import compute_run_conventions
+        from fcreview.tui.queue.header import label_runs
 
-        rows = [row for row in store.fetch_runs() if not runs or row.run in runs]
-        return [compute_run_conventions(store.analysis, row.run, row.info) for row in rows]
+        rows = store.fetch_runs()
+        names = label_runs(rows)  # the same names as on the overview
+        return [
+            replace(compute_run_conventions(store.analysis, row.run, row.info), name=names[row.run])
+            for row in rows
+            if not runs or row.run in runs
+        ]
 
     return ReportServices(build_report, build_services, build_command_service(session), compare_conventions)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any
 
 from textual.drivers.linux_driver import LinuxDriver
@@ -41,6 +42,7 @@ GraphicState = tuple[str, str, frozenset[str]]
 _RESET: GraphicState = ("", "", frozenset())
 
 
+@lru_cache(4096)
 def _apply(state: GraphicState, parameters: str) -> GraphicState | None:
     """Return the state after an SGR sequence. None for a number that fcreview does not track."""
     foreground, background, attributes = state
@@ -92,7 +94,6 @@ class ScreenDiff:
     def __init__(self) -> None:
         self._rows: dict[int, list[Cell | None]] = {}
         """Cells of each row as last sent. None for a cell whose content is unknown."""
-        self._looks: dict[GraphicState, GraphicState] = {}
         self._shifting_rows: set[int] = set()
         """Rows with characters whose width terminals disagree about. Their spans are sent as Textual sends them."""
         self.size: tuple[int, int] | None = None
@@ -151,7 +152,7 @@ class ScreenDiff:
                 cursor = f"\x1b[{parameters}H"
                 spans.append((row, column, [], True))
             elif letter == "m" and (state := _apply(look, parameters)) is not None:
-                look = self._looks.setdefault(state, state)
+                look = state
             else:
                 return None
             piece = raw.removesuffix("\n")
@@ -166,10 +167,7 @@ class ScreenDiff:
 
     def _cells(self, text: str, look: GraphicState) -> tuple[list[Cell], bool]:
         """Return the cells of a text, and whether each character is narrow."""
-        blank: Cell = (" ", look)
-        if not look[2] & _VISIBLE_ON_BLANKS:
-            state = ("", look[1], _RESET[2])
-            blank = (" ", self._looks.setdefault(state, state))
+        blank: Cell = (" ", look if look[2] & _VISIBLE_ON_BLANKS else ("", look[1], _RESET[2]))
         if _NARROW.fullmatch(text):
             return [blank if char == " " else (char, look) for char in text], True
         cells: list[Cell] = []
@@ -199,7 +197,8 @@ class ScreenDiff:
             return [(number, column, cells)]
         if before == cells:
             return []
-        if not is_narrow or any(cell is not None and not _NARROW.fullmatch(cell[0] or "\x00") for cell in before):
+        replaced = "".join(cell[0] or "\x00" for cell in before if cell is not None)
+        if not (is_narrow and _NARROW.fullmatch(replaced)):
             return [(number, column, cells)]  # terminals disagree about the widths of some characters
         changed = [at for at, (old, new) in enumerate(zip(before, cells, strict=True)) if old != new]
         pieces: list[tuple[int, int]] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -61,8 +62,6 @@ def main() -> None:
     method = sys.argv[2] if len(sys.argv) > 2 else "zstd"
     with tempfile.TemporaryDirectory() as name:
         if len(sys.argv) <= 3:  # another process writes the log, so that its memory does not count
-            import subprocess
-
             subprocess.run([sys.executable, __file__, str(megabytes), method, name], check=True)
             (path,) = Path(name).iterdir()
         else:

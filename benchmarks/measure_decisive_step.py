@@ -25,8 +25,8 @@ N_DEVELOPMENT = 19
 
 def guess(item: Item, entry: Any) -> int | None:
     outputs = [each for each in entry["info"]["task"].get("outputs") or () if isinstance(each, str)]
-    said = find_outputs(outputs, _read_messages(entry["traj"]))
-    step = find_decisive_step(chat_messages(item), item.golden, [text for text, found in said.items() if not found])
+    was_said = find_outputs(outputs, _read_messages(entry["traj"]))
+    step = find_decisive_step(chat_messages(item), item.golden, [text for text in was_said if not was_said[text]])
     return step.message if step else None
 
 
@@ -59,9 +59,9 @@ def main(folder: Path) -> None:
         )
     ids = sorted(roots)
     items = {each: _read_item(JsonRecord(1, 0, 0, entries[each]), str(each), "retail", path) for each in ids}
-    for part, chosen in (("development", ids[:N_DEVELOPMENT]), ("held out", ids[N_DEVELOPMENT:]), ("all", ids)):
-        report(f"{part}, rules", [(guess(items[each], entries[each]), roots[each]) for each in chosen])
-        report(f"{part}, baseline", [(baseline(items[each]), roots[each]) for each in chosen])
+    for part, part_ids in (("development", ids[:N_DEVELOPMENT]), ("held out", ids[N_DEVELOPMENT:]), ("all", ids)):
+        report(f"{part}, rules", [(guess(items[each], entries[each]), roots[each]) for each in part_ids])
+        report(f"{part}, baseline", [(baseline(items[each]), roots[each]) for each in part_ids])
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def write_reviews(workspace: Workspace, events: int) -> None:
     chance = random.Random(7)
     for annotator in ANNOTATORS:
         journal = Journal(workspace, annotator)
-        said = [
+        drawn = [
             Event(
                 event=f"{chance.getrandbits(128):032x}",
                 time=f"2026-01-{1 + n % 28:02d}T{n // 28 % 24:02d}:00:00.000Z",
@@ -44,7 +44,7 @@ def write_reviews(workspace: Workspace, events: int) -> None:
             )
             for n, (*key, prediction, golden) in enumerate(rows)
         ]
-        for event in journal.extend(said)[::500]:
+        for event in journal.extend(drawn)[::500]:
             journal.retract(event)
 
 

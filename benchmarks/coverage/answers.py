@@ -80,10 +80,10 @@ def format_coverage(scores: Scores, setting: Setting, design: str, size: int, re
     true = [float(value[0]) for value in scores.values(scores.truth[np.newaxis])]
     hits, widths = np.zeros(len(FIGURES)), np.zeros(len(FIGURES))
     for repetition in range(repetitions):
-        chosen, probability = population.draw_items(
+        sample, probability = population.draw_items(
             design, size, "all items", np.random.default_rng([size, repetition, len(design)])
         )
-        draws = _draws(scores, setting.automatic[of], np.isin(of, chosen), probability[of], repetition)
+        draws = _draws(scores, setting.automatic[of], np.isin(of, sample), probability[of], repetition)
         for at, values in enumerate(scores.values(draws)):
             low, high = np.percentile(values, UNEVEN_INTERVAL_PERCENTILES)
             hits[at] += low - 1e-9 <= true[at] <= high + 1e-9

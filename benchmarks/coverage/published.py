@@ -46,7 +46,7 @@ class Published:
     name: str
     folder: str
     data: str
-    chosen: Callable[[Run], bool]
+    is_wanted: Callable[[Run], bool]
     truth: str
     figure: MetricKey | None = None
     """A weighted figure that is linear in the items of each category."""
@@ -147,7 +147,7 @@ def _read(bench: Path, folder: Path, published: Published) -> tuple[list[ScoredI
         data = [bench / published.data] if published.data else []
         import_runs(workspace, discover([bench / published.folder], data=data).plans, read_items)
     with Store.open(workspace) as store:
-        row: RunRow = next(each for each in store.fetch_runs() if published.chosen(each.info))
+        row: RunRow = next(each for each in store.fetch_runs() if published.is_wanted(each.info))
         verdicts_of_sources = store.connection.execute(
             f"SELECT {published.truth}, {published.automatic or published.truth}"  # noqa: S608 - our own names
             " FROM item_rows WHERE run = ? ORDER BY seq",

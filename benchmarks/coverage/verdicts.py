@@ -79,15 +79,15 @@ class Population:
         return Cells(self.pool, reviewed, passed, self.sizes - reviewed, fraction)
 
     def draw_cells(self, design: str, size: int, target: str, generator: np.random.Generator) -> Cells:
-        chosen, probability = self._choose_items(design, size, target, generator)
-        return self.count_cells(chosen, probability)
+        sample, probability = self._choose_items(design, size, target, generator)
+        return self.count_cells(sample, probability)
 
     def draw_items(
         self, design: str, size: int, target: str, generator: np.random.Generator
     ) -> tuple[IntArray, FloatArray]:
         """Return the items of a sample, and the probability of each item to be drawn."""
-        chosen, probability = self._choose_items(design, size, target, generator)
-        return chosen, probability[self.cell]
+        sample, probability = self._choose_items(design, size, target, generator)
+        return sample, probability[self.cell]
 
     def _choose_items(
         self, design: str, size: int, target: str, generator: np.random.Generator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,11 +70,7 @@ def test_a_verdict_is_not_said_to_change_if_it_cannot_be_had_from_what_is_stored
     fix = make_golden_template(run, item)
     assert fix is not None
     assert recheck(run, item, fix, None) is None
-    item.rule = True
-    try:
-        assert recheck(run, item, fix, record) is None
-    finally:
-        item.rule = False
+    assert recheck(run, replace(item, rule=True), fix, record) is None
 
 
 def test_multi_turn_verdicts_are_not_recomputed(sampled: list[Sample]) -> None:
@@ -97,9 +94,6 @@ def test_a_later_snapshot_keeps_what_the_first_one_decided(
         for run, item, record in sampled
         if run.generation == "conversation" and item.predicted and not item.id.endswith("_1")
     )
-    before, item.rule_error_type = item.rule_error_type, error
-    try:
-        call = item.predicted[0]
-        assert recheck(run, item, {"name": call.name, "arguments": call.arguments}, None) is expected
-    finally:
-        item.rule_error_type = before
+    call = item.predicted[0]
+    fix = {"name": call.name, "arguments": call.arguments}
+    assert recheck(run, replace(item, rule_error_type=error), fix, None) is expected

@@ -50,6 +50,13 @@ def test_a_call_with_another_value() -> None:
     assert (kind, message) == ("wrong_call", 2), "the judge accepts the order"
 
 
+def test_a_call_before_which_another_one_is_missing() -> None:
+    item = conversation([golden("log_in"), golden("order", amount=100)], ("order", {"amount": 107}, OK))
+    reason = "order is called, but log_in is not called before it."
+    assert found(item, None) == ("wrong_call", 2, reason)
+    assert found(item) == ("wrong_call", 2, "order has amount 107, and the golden call 100.")
+
+
 def test_a_refused_call_that_was_not_repaired() -> None:
     item = conversation([golden("move", source="a")], ("move", {"source": "x"}, REFUSED))
     item.pairs = [CallPair(0, 0, None, "move", "-"), CallPair(0, None, 0, "move", "+")]
@@ -76,7 +83,7 @@ def test_a_reply_without_a_decoded_call() -> None:
 
 
 def test_a_loop() -> None:
-    calls = [("cancel", {"id": 1}, OK)] * 4
+    calls = [("cancel", {"id": 1}, OK)] * 3
     item = conversation([golden("cancel", id=1)], *calls)
     step = find_loop(item)
     assert step is not None
@@ -92,5 +99,9 @@ def test_only_failed_items_get_a_step() -> None:
     item.official = False
     add_decisive_call(item, only_effect=True)
     assert [(v.source, v.criterion, v.value) for v in item.verdicts] == [("rule", DECISIVE_STEP, 2)]
+    recomputed = conversation([golden("order", amount=1)])
+    recomputed.official, recomputed.rule = None, False
+    add_decisive_call(recomputed, only_effect=True)
+    assert recomputed.decisive_step == "missing_call"
     assert item.decisive_step == "missing_call"
     assert find_decisive_call(Item("b", "multi", official=False), only_effect=True) is None

@@ -58,6 +58,36 @@ def test_a_golden_action_that_came_too_late() -> None:
     assert kind_and_message(messages, *actions) == ("wrong_order", 2)
 
 
+def test_a_refused_action_with_nothing_made_too_early_is_missing() -> None:
+    messages = talk(
+        "Change item and address.",
+        ("modify_items", {"order_id": "#W1234", "item": "a1234"}, "{}"),
+        ("modify_address", {"order_id": "#W1234"}, "Error: order cannot be modified"),
+        "Sorry.",
+    )
+    actions = golden("modify_items", order_id="#W1234", item="a1234"), golden("modify_address", order_id="#W1234")
+    assert kind_and_message(messages, *actions)[0] == "missing_action"
+
+
+def test_the_first_of_two_wrong_writes_is_decisive() -> None:
+    wrong = [("cancel_order", {"order_id": f"#W{number}"}, "{}") for number in (1234, 5678)]
+    messages = talk("Cancel the hose.", *wrong, "Done.")
+    assert kind_and_message(messages, golden("return_order", order_id="#W9")) == ("wrong_write", 2)
+
+
+def test_a_refused_call_that_was_repaired_is_no_step() -> None:
+    refused = ("cancel_order", {"order_id": "#W1"}, "Error: order not found")
+    repaired = ("cancel_order", {"order_id": "#W1234"}, "{}")
+    action = golden("cancel_order", order_id="#W1234")
+    assert find_decisive_step(talk("Cancel the hose.", refused, repaired, "Done."), [action]) is None
+
+
+def test_an_answer_beside_a_call() -> None:
+    messages = talk("How much?", ("get_price", {}, '{"price": 1250}'), "It is not cheap.")
+    messages[1].content = "It costs 1,250."
+    assert kind_and_message(messages, golden("get_price"), missing=("1250",)) == ("unseen_answer", 2)
+
+
 def test_an_answer_of_the_same_form() -> None:
     listed = json.dumps({"name": "shirts"})
     messages = talk("How many shirts?", ("list_shirts", {}, listed), "There are 11 shirts.", "Thanks.")
@@ -67,6 +97,16 @@ def test_an_answer_of_the_same_form() -> None:
 def test_a_declined_request() -> None:
     messages = talk("Please update my address.", "Unfortunately, I cannot find your address.", "Bye.")
     assert kind_and_message(messages, golden("modify_user_address", zip="12345")) == ("refused_request", 2)
+
+
+def test_a_request_that_the_user_drops() -> None:
+    messages = talk(
+        "Please update my address.",
+        "Would you like to update your address?",
+        "Actually, no need.",
+        "Then I cannot update your address.",
+    )
+    assert kind_and_message(messages, golden("modify_user_address", zip="12345")) == ("user_retraction", 3)
 
 
 def test_without_facts_there_is_no_step() -> None:

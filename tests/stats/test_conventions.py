@@ -44,6 +44,37 @@ def test_errors_are_failures_or_left_out() -> None:
     assert find_row(rows, "pass^1", "tau-bench v1").value == pytest.approx((1 / 2 + 0 / 2) / 2)
 
 
+def test_accuracy_is_a_mean_over_trials_or_over_tasks() -> None:
+    trials = [Trial(f"a{n}", "a", True) for n in range(3)] + [Trial("b0", "b", False)]
+    rows = compare_conventions(TrialTable(trials, "Inspect"))
+    by_task, by_trial = find_row(rows, "accuracy", "Inspect"), find_row(rows, "accuracy", "Harbor")
+    assert (by_task.value, by_trial.value) == (0.5, 0.75)
+    assert by_trial.items == ("b0",), "the item of the task with fewer trials than others"
+
+
+def test_missing_trials_count_by_the_file_or_as_planned() -> None:
+    trials = [Trial("a0", "a", True), Trial("a1", "a", False), Trial("b0", "b", True)]
+    rows = compare_conventions(TrialTable(trials, "tau-bench v1", planned=4))
+    assert find_row(rows, "pass^1", "tau-bench v1").value == pytest.approx((1 / 2 + 1 / 2) / 2)
+    assert find_row(rows, "pass@2", "tau-bench v1").value == pytest.approx((1 + 1) / 2)
+    assert find_row(rows, "pass^1", "Harbor").value == pytest.approx((1 / 2 + 1) / 2)
+    assert find_row(rows, "pass^2", "Harbor").value is None
+    planned = [find_row(rows, figure, "planned trials") for figure in ("accuracy", "pass^1", "pass@2")]
+    assert [row.value for row in planned] == pytest.approx([2 / 8, 1 / 4, 1 - 3 / 6])
+    assert [row.n for row in planned] == [8] * 3
+
+
+def test_more_trials_than_planned_do_not_raise_k() -> None:
+    trials = [Trial(f"{task}{n}", task, True) for task in "ab" for n in range(3)]
+    rows = compare_conventions(TrialTable(trials, "tau2-bench", planned=2))
+    assert {row.figure for row in rows} == {"accuracy", "pass^1", "pass^2", "pass@2"}
+
+
+def test_a_tool_without_repeats_has_no_convention_for_them() -> None:
+    trials = [Trial("a0", "a", True), Trial("a1", "a", False)]
+    assert not any("BFCL" in row.convention for row in compare_conventions(TrialTable(trials, "Inspect")))
+
+
 def test_conventions_that_agree_are_one_row() -> None:
     rows = compare_conventions(TrialTable([Trial("a0", "a", True), Trial("b0", "b", False)], "Inspect"))
     assert [(row.figure, row.convention, row.value) for row in rows] == [("accuracy", "Inspect and all others", 0.5)]

@@ -19,12 +19,9 @@ from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.metric import ScoredItem
+from tests.importers.damage import ENCODINGS, ODD
 
 Log = dict[str, Any]
-ODD: dict[str, Any] = {
-    "null": None, "a number": 5, "text": "x", "a list": [1], "an object": {"a": 1}, "true": True,
-    "a huge number": 10**40, "nested lists": [[[[1]]]], "control characters": "\x1b[2J\u202e",
-}  # fmt: skip
 SAMPLE_FIELDS = (
     "id", "epoch", "input", "target", "messages", "output", "scores", "metadata", "store", "events", "model_usage",
     "attachments", "error", "limit", "invalidation", "working_time",
@@ -86,16 +83,10 @@ DAMAGES: dict[str, Callable[[Log], None]] = {
     ),
 }
 BYTES: dict[str, Callable[[bytes], bytes]] = {
-    "empty": lambda raw: b"",
+    **ENCODINGS,
     "cut in the header": lambda raw: raw[:60],
-    "cut in a sample": lambda raw: raw[: len(raw) * 2 // 3],
-    "cut at the end": lambda raw: raw[:-3],
     "a byte that is not UTF-8": lambda raw: raw.replace(b"How", b"H\xffw", 1),
-    "a byte order mark": lambda raw: b"\xef\xbb\xbf" + raw,
     "a NUL byte": lambda raw: raw.replace(b'"id"', b'"i\0d"', 1),
-    "UTF-16": lambda raw: raw.decode().encode("utf-16"),
-    "Windows line ends": lambda raw: json.dumps(json.loads(raw), indent=1).replace("\n", "\r\n").encode(),
-    "text after the end": lambda raw: raw + b"}{",
 }
 
 

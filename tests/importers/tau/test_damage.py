@@ -17,13 +17,10 @@ from fcreview.importers.tau.leaderboard import compute_metrics
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.metric import ScoredItem
+from tests.importers.damage import ENCODINGS, ODD
 
 Result = dict[str, Any]
 Damage = Callable[[Any], Any]
-ODD: dict[str, Any] = {
-    "null": None, "a number": 5, "text": "x", "a list": [1], "an object": {"a": 1}, "true": True,
-    "a huge number": 10**400, "nested lists": [[[[1]]]], "control characters": "\x1b[2J\u202e",
-}  # fmt: skip
 SOME = ("null", "a number", "text", "an object")
 
 
@@ -168,16 +165,10 @@ OTHERS: dict[str, Damage] = {
     "arguments as damaged text": put('{"room": 1,', *M, 2, "tool_calls", 0, "arguments"),
 }
 BYTES: dict[str, Callable[[bytes], bytes]] = {
-    "empty": lambda raw: b"",
+    **ENCODINGS,
     "cut in the tasks": lambda raw: raw[: raw.index(b'"tasks"') + 200],
-    "cut in a simulation": lambda raw: raw[: len(raw) * 2 // 3],
-    "cut at the end": lambda raw: raw[:-3],
     "a byte that is not UTF-8": lambda raw: raw.replace(b"A room, please", b"A \xffroom, please", 1),
-    "a byte order mark": lambda raw: b"\xef\xbb\xbf" + raw,
     "a NUL byte": lambda raw: raw.replace(b'"trial"', b'"tri\0al"', 1),
-    "UTF-16": lambda raw: raw.decode().encode("utf-16"),
-    "Windows line ends": lambda raw: json.dumps(json.loads(raw), indent=1).replace("\n", "\r\n").encode(),
-    "text after the end": lambda raw: raw + b"}{",
     "written twice": lambda raw: raw + raw,
     "NaN as reward": lambda raw: raw.replace(b'"reward": 1.0', b'"reward": NaN', 1),
     "a list around it": lambda raw: b"[" + raw + b"]",

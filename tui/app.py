@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
-from textual.dom import DOMNode
 from textual.geometry import Size
 from textual.theme import Theme
 
@@ -37,6 +36,7 @@ from fcreview.tui.terminal_output import CompactDriver
 from fcreview.tui.text.lines import fit_line
 from fcreview.tui.text.theme import is_colour_enabled, set_palette
 from fcreview.tui.themes import OWN_THEMES, build_palette, choose_theme, css_variables
+from fcreview.tui.widgets.base import call_after_keys
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
 from fcreview.tui.widgets.screens import GuardedScreen
 
@@ -298,6 +298,15 @@ class FcreviewApp(App[int]):
             return False
         return isinstance(self.screen, GuardedScreen) and not self.screen.takes_text
 
+    async def on_event(self, event: events.Event) -> None:
+        """Handle an event. A key waits if the screen cannot handle it yet."""
+        if not (isinstance(event, events.Key) and self._holds_key(event)):
+            await super().on_event(event)
+
+    def _holds_key(self, event: events.Key) -> bool:
+        screen = self.screen if self.screen_stack and not event.is_forwarded else None
+        return isinstance(screen, GuardedScreen) and screen.hold_key(event)
+
     def on_key(self, event: events.Key) -> None:
         """Handle a key without an action: ring the bell while a screen opens, else call `no_key` of the screen."""
         self.last_key_time = event.time
@@ -316,17 +325,7 @@ class FcreviewApp(App[int]):
 
         If a review cannot be saved, show the error; the next attempt then quits.
         """
-        self._quit_after_keys(list((self.focused or self.screen).ancestors_with_self))
-
-    def _quit_after_keys(self, nodes: list[DOMNode]) -> None:
-        """Quit after the keys pressed earlier are handled.
-
-        `nodes`: the focused widget and its ancestors, which get these keys.
-        """
-        if nodes:
-            nodes[0].call_later(self._quit_after_keys, nodes[1:])
-        else:
-            self.run_worker(self._quit(), group="leave", exclusive=True)
+        call_after_keys(self, lambda: self.run_worker(self._quit(), group="leave", exclusive=True))
 
     async def _quit(self) -> None:
         if await self.session.finish_actions():

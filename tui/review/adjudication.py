@@ -219,7 +219,7 @@ class Adjudicator:
         self.detail: ItemDetail | None = None
         """Item of the displayed case."""
         self.is_loaded = False
-        """Whether the cases have been read from the store."""
+        """Whether the cases and the item of the first one have been read from the store."""
         self._session, self._view, self._screen, self._key = session, view, screen, key
         self._runner = ActionRunner(session, screen.show_message, screen.run)
 
@@ -327,8 +327,9 @@ class Adjudicator:
                 ]
             )
         )
+        await self._read_item()
         self.is_loaded = True
-        await self._show_case(NO_MESSAGE)
+        self._screen.show_case(NO_MESSAGE)
         return True
 
     async def _save(self, case: AdjudicationCase, annotation: Annotation) -> bool:

@@ -42,6 +42,9 @@ from fcreview.tui.widgets.item_text import ItemText
 from fcreview.tui.widgets.panel import is_small
 from fcreview.tui.widgets.screens import GuardedScreen
 
+REVIEW_ACTIONS = frozenset({"take", "verdict", "fault", "note", "other", "undo"})
+"""Actions that record a review."""
+
 
 class AdjudicationScreen(GuardedScreen[None]):
     """Screen with the text of the item above the annotators' answers.
@@ -87,13 +90,24 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         case = self.adjudicator.cases.case
-        if action in ("back", "undo"):
+        if action == "back" or (action == "undo" and not self.opening):
             return True
         if case is None or self.adjudicator.detail is None:
             return False
         if action == "verdict" and decides(parameters[0]):
             return case.disagreement.criterion in PASS_FAIL_CRITERIA
         return action != "take" or int(str(parameters[0])) <= len(case.disagreement.answers)
+
+    @property
+    def opening(self) -> bool:
+        """Whether no disagreement is displayed yet. The app then rings the bell for keys that would review one."""
+        return not self.adjudicator.is_loaded
+
+    def must_wait(self, action: str) -> bool:
+        return self.opening and not action.startswith("app.")
+
+    def must_ignore(self, action: str) -> bool:
+        return self.opening and action in REVIEW_ACTIONS
 
     @property
     def idle_keys(self) -> frozenset[str]:
@@ -131,6 +145,7 @@ class AdjudicationScreen(GuardedScreen[None]):
             if mark is not None:
                 self.call_after_refresh(self.text.scroll_to_block, mark)
         self._draw()
+        self.release_keys()
 
     def refresh_case(self, message: StatusMessage) -> None:
         """Show the same case with its current reviews."""

@@ -83,6 +83,12 @@ class PickerScreen(GuardedModalScreen[T | None]):
             self._choices = await self._load_choices()
             self.waiting.stop()
             self._draw()
+            self.release_keys()
+
+    def must_wait(self, action: str) -> bool:
+        """Every action waits for the choices, except that another grouping can be chosen meanwhile."""
+        is_loading = self._load_choices is not None and self._choices is None
+        return is_loading and action != "grouping" and not action.startswith("app.")
 
     def _draw_waiting_time(self, seconds: float) -> None:
         message: Line = ((progress_message(self.WAITING_FOR, seconds), "dim"),)

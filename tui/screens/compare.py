@@ -220,6 +220,10 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         self._message = ""
         self._draw()
         self.list.move_cursor(0)
+        self.release_keys()
+
+    def must_wait(self, action: str) -> bool:
+        return self._comparison is None and not action.startswith("app.")
 
     def _draw_title(self) -> None:
         """Draw the message, or the facts of the first panel if the panel has no border to show them."""

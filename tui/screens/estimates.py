@@ -71,8 +71,10 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         """Numbers of the sampled runs whose samples are not read yet."""
         self._queue_names: Sequence[str] = ()
         self._form_of: tuple[object, ...] = ()
-        """Run and command of the form."""
+        """What the form was made for, see `_form_key`."""
         self._command = "queue create"
+        self._is_loaded = False
+        """Whether the runs are read."""
         self._is_running = False
         self._message: Line = ()
 
@@ -141,8 +143,10 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._samples = {row.run: RunSample(row.run) for row in runs if row.run not in overview.sampled_runs}
         self._unread = overview.sampled_runs
         self._list.cursor = next((at for at, row in enumerate(self._runs) if row.run == here), 0)
+        self._is_loaded = True
         self._draw()
         self._read_samples()
+        self.release_keys()
 
     @work(exclusive=True, group="samples")
     async def _read_samples(self) -> None:
@@ -160,6 +164,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self._samples[row.run] = sample
             self._unread -= {row.run}
             self._draw()
+            self.release_keys()
 
     # -- drawing
 
@@ -229,16 +234,21 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         commands = self._commands
         if run is None or sample is None or commands is None or self._form.has_focus_within:
             return
-        command = form_command(sample)
-        form_of = (run.run, command, sample.drawn, tuple(self._queue_names))
+        form_of = self._form_key(run, sample)
         if form_of == self._form_of:
             return
-        self._form_of, self._command = form_of, command
+        command = self._command = form_command(sample)
         defaults = form_defaults(command, run, sample, self._session.annotator, self._queue_names)
         fields = await asyncio.to_thread(commands.describe, command)
         await self._form.set_fields(order_fields(fields, defaults))
         self.query_one("#form-panel", Panel).set_title(FORM_TITLES[command], "Enter draws and assigns")
         self._draw_form_lines()
+        self._form_of = form_of
+        self.release_keys()
+
+    def _form_key(self, run: RunRow, sample: RunSample) -> tuple[object, ...]:
+        """Return what the fields and initial values of the form depend on."""
+        return run.run, form_command(sample), sample.drawn, *self._queue_names
 
     @property
     def _commands(self) -> CommandService | None:
@@ -283,13 +293,14 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     async def _submit(self, commands: CommandService, arguments: Sequence[str]) -> None:
         result = await commands.run(self._command, arguments)
         self._is_running = False
+        self.call_after_refresh(self.release_keys)
         if not result.is_successful:
             self._message = error_line(result)
             self._draw_run()
             return
         summary = [line.strip() for line in result.text.splitlines() if line.strip()][-1:]
         self._list.focus()
-        self._message = ()
+        self._message, self._is_loaded = (), False
         self.app.notify(sanitize(summary[0].partition(" in /")[0]) if summary else "done", markup=False)
         self._load()
 
@@ -324,6 +335,19 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         if self.is_mounted and self._form.has_focus_within:
             return action in ("submit", "move", "cancel")
         return action not in ("submit", "cancel")
+
+    def must_wait(self, action: str) -> bool:
+        """Every action waits for the runs, and those about the run under the cursor for its sample and its form."""
+        if self._is_running or not self._is_loaded:
+            return not action.startswith("app.")
+        run, sample = self._run, self._sample
+        if self._form.has_focus_within or run is None or action not in ("draw", "review"):
+            return False
+        needs_form = action == "draw" and self._commands is not None
+        return sample is None or (needs_form and self._form_of != self._form_key(run, sample))
+
+    def must_ignore(self, action: str) -> bool:
+        return self._is_running and action == "submit"
 
     def _show_message(self, message: str) -> None:
         self._message = make_line(message, "warn")

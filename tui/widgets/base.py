@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from time import monotonic
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from textual import events
 from textual import work as textual_work  # noqa: TID251
+from textual.app import App
 from textual.css.query import NoMatches
 from textual.dom import DOMNode, NoScreen
 from textual.message_pump import MessagePump
@@ -88,6 +89,18 @@ def work(
         return textual_work(group=group, exclusive=exclusive)(run)
 
     return decorate
+
+
+def call_after_keys(app: App[Any], then: Callable[[], object]) -> None:
+    """Call `then` after the focused widget and its ancestors have handled the keys that the app sent them."""
+    _call_in_turn([*(app.focused or app.screen).ancestors_with_self], then)
+
+
+def _call_in_turn(nodes: Sequence[DOMNode], then: Callable[[], object]) -> None:
+    if nodes:
+        nodes[0].call_later(_call_in_turn, nodes[1:], then)
+    else:
+        then()
 
 
 def is_screen_active(node: DOMNode) -> bool:

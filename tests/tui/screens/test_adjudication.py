@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 from tests.tui import idle
+from tests.tui.at_once import press, until
 from tests.tui.conftest import screen_lines
 
 CALL = "turn:1/call:1"
@@ -247,3 +249,24 @@ async def test_a_disputed_argument_is_marked_above_the_frame_of_its_call(importe
         assert person.lines[mark + 1].strip().startswith("╭─ get_weather")
         at = next(line for line in person.lines if "▸" in line)
         assert "city" in at
+
+
+async def test_keys_before_the_first_disagreement_wait_unless_they_would_review_it(workspace: Workspace) -> None:
+    app = FcreviewApp(Session(workspace, "dora"))
+    rung: list[bool] = []
+    async with app.run_test(size=(80, 24)) as pilot:
+        person = Adjudicator(pilot, app, workspace)
+        await person.press()
+        app.bell = lambda: rung.append(True)  # type: ignore[method-assign]
+        hold = threading.Event()
+        app.session._thread.submit(hold.wait, 20)
+        with idle.held_threads():
+            await pilot.press("x")
+            press(app, "p", "1", "right_square_bracket", "n")
+            await pilot.pause()
+        assert isinstance(app.screen, AdjudicationScreen) and len(rung) == 3
+        hold.set()
+        await until(lambda: "unresolved · 2 of 3" in person.lines[1])
+        assert person.events == []
+        await person.press("n", *"seen", "enter")
+        assert [event[0] for event in person.events] == ["simple_1"]

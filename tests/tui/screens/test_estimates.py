@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,8 +18,11 @@ from fcreview.tui.exports import ReportServices
 from fcreview.tui.screens.adjudication import AdjudicationScreen
 from fcreview.tui.screens.command_form import CommandFormScreen
 from fcreview.tui.screens.estimates import EstimatesScreen
+from fcreview.tui.screens.navigation import open_estimates
 from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.queue import QueueScreen
+from tests.tui.at_once import press, until
+from tests.tui.idle import held_threads
 
 RUNS = {"maple-8b": [{"official": False}, {"official": True}, {"official": True}], "birch-8b": [{"official": True}]}
 
@@ -130,3 +134,27 @@ async def test_the_overview_opens_the_forms_of_export_and_report(app: Any, settl
             assert word in "\n".join(await settled(pilot)) and isinstance(app.screen, CommandFormScreen)
             await pilot.press("escape", "escape")
             await settled(pilot)
+
+
+async def test_keys_wait_until_the_runs_and_the_form_are_read(app: Any, settled: Any) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settled(pilot)
+        hold = threading.Event()
+        app.session._thread.submit(hold.wait, 20)
+        with held_threads():
+            open_estimates(app, app.session)
+            await pilot.pause()
+            press(app, "down", "enter", "down", *"bob")
+            await pilot.pause()
+        assert isinstance(app.screen, EstimatesScreen)
+        hold.set()
+        await until(lambda: not app.screen._held_keys)
+        await settled(pilot)
+        assert app.screen._list.cursor == 1
+        assert app.screen._form.values["annotators"] == "alice, bob"
+        assert app.screen._form.values["run"] == str(app.screen._run.run)
+        press(app, "enter")
+        await until(lambda: bool(app.commands))
+        press(app, "r")
+        await until(lambda: isinstance(app.screen, QueueScreen))
+        assert "queue sample" in "\n".join(await settled(pilot))

@@ -5,9 +5,10 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 # Many tests wait for other processes, so more run at a time than there are processors.
-PYTEST := $(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)) --dist worksteal
+# Compiled tests are kept even where CI keeps none of its own: three processes read them, twice.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)) --dist worksteal
 
-.PHONY: packages demo compiled quick test sweep faults lint types layers check snapshots pictures bench clean
+.PHONY: packages demo compiled collected quick test sweep faults lint types layers check snapshots pictures bench clean
 
 demo: compiled
 	$(BIN)/fcreview demo
@@ -29,6 +30,10 @@ sweep: compiled
 # The programs of tests/faults in their long form, one after the other. docs/reliability.md has their counts.
 faults: compiled
 	FCREVIEW_FAULTS=long $(BIN)/python -m pytest -q -s tests/faults
+
+# Compiles the tests. `make test` reports what is wrong with them.
+collected: $(STAMP)
+	-PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qq >/dev/null
 
 types: $(STAMP)
 	$(BIN)/mypy -p fcreview

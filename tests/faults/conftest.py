@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if item.nodeid.startswith("tests/faults/"):
             item.add_marker("process")
 
 
@@ -54,8 +54,10 @@ def sample(imported_sample: Path, tmp_path: Path) -> Path:
 def screens(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Apps run in this process as they do in the tests of screens."""
     from tests.tui import idle
+    from tests.tui.parsed_styles import parse_styles_once
     from tests.tui.plain_terminal import plain_terminal
 
     with plain_terminal(monkeypatch):
         idle.instead_of_pauses(monkeypatch)
+        parse_styles_once(monkeypatch)
         yield

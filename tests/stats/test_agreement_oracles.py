@@ -14,12 +14,17 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from nltk.metrics.agreement import AnnotationTask
-from nltk.metrics.distance import binary_distance
-from nltk.metrics.distance import masi_distance as nltk_masi_distance
-from statsmodels.stats.inter_rater import aggregate_raters, cohens_kappa, fleiss_kappa, to_table
 
 from fcreview.stats.agreement_coefficients import masi_distance
+from tests.oracles import (
+    AnnotationTask,
+    aggregate_raters,
+    binary_distance,
+    cohens_kappa,
+    fleiss_kappa,
+    nltk_masi_distance,
+    to_table,
+)
 from tests.stats.agreement_tables import NAMES, figures, made_up
 
 RECORDED: list[dict[str, Any]] = json.loads((Path(__file__).parent / "recorded.json").read_text())
@@ -57,7 +62,7 @@ def test_the_recorded_tables_are_worth_comparing() -> None:
     assert sum(any(None in unit for unit in recorded["units"]) for recorded in RECORDED) >= 8
 
 
-def task(units: list[list[Any]], distance: Any = binary_distance) -> AnnotationTask:
+def task(units: list[list[Any]], distance: Any = binary_distance) -> Any:
     said = [
         (NAMES[at], number, frozenset(value) if isinstance(value, list) else value)
         for number, unit in enumerate(units)

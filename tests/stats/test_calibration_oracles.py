@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from nltk.metrics.agreement import AnnotationTask
-from scipy.stats import bootstrap
-from statsmodels.stats.inter_rater import cohens_kappa, to_table
-from statsmodels.stats.proportion import proportion_confint
 
 from fcreview.stats.calibration import compute_binary_measures, compute_multiclass_measures
 from fcreview.stats.calibration_pairs import CalibrationMeasure, MeasureName
+from tests.oracles import AnnotationTask, bootstrap, cohens_kappa, proportion_confint, to_table
 
 COUNTS = st.lists(st.integers(0, 40), min_size=4, max_size=4).filter(any)
 

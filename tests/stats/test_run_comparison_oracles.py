@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.optimize import brentq
-from scipy.stats import binomtest, mannwhitneyu
-from statsmodels.stats.contingency_tables import mcnemar as mcnemars
 
 from fcreview.stats.intervals import NORMAL_QUANTILE
 from fcreview.stats.run_comparison import mcnemar_p_value, tango_interval, tango_score
 from fcreview.stats.run_matrix import compute_upset_score
+from tests.oracles import binomtest, brentq, mannwhitneyu, mcnemars
 
 FLIPS = st.integers(0, 400)
 

@@ -17,6 +17,7 @@ from fcreview.tui.app import FcreviewApp
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 from tests.tui import idle
+from tests.tui.parsed_styles import parse_styles_once
 from tests.tui.plain_terminal import plain_terminal
 
 Rows = list[dict[str, Any]]
@@ -31,6 +32,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def waits_are_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
     idle.instead_of_pauses(monkeypatch)
+    parse_styles_once(monkeypatch)
 
 
 MakeApp = Callable[..., FcreviewApp]

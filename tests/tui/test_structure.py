@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,9 @@ def imported(tree: ast.AST) -> set[str]:
     return found
 
 
-GRAPH = {name: imported(ast.parse(file.read_text("utf-8"))) for name, file in FILES.items()}
+@cache
+def import_graph() -> dict[str, set[str]]:
+    return {name: imported(ast.parse(file.read_text("utf-8"))) for name, file in FILES.items()}
 
 
 def circle(graph: dict[str, set[str]]) -> list[str]:
@@ -70,16 +73,16 @@ def folder(module: str) -> str:
 def reached(start: str) -> set[str]:
     seen, waiting = {start}, [start]
     while waiting:
-        for module in GRAPH.get(waiting.pop(), set()) - seen:
+        for module in import_graph().get(waiting.pop(), set()) - seen:
             seen.add(module)
             waiting.append(module)
     return seen
 
 
 def test_no_module_and_no_folder_imports_in_a_circle() -> None:
-    assert circle(GRAPH) == []
+    assert circle(import_graph()) == []
     folders: dict[str, set[str]] = {}
-    for module, others in GRAPH.items():
+    for module, others in import_graph().items():
         folders.setdefault(folder(module), set()).update(folder(other) for other in others)
     assert circle(folders) == []
 
@@ -91,7 +94,7 @@ def test_a_circle_would_be_found() -> None:
 @pytest.mark.parametrize("room", ["item_view", "text", "queue", "review"])
 def test_what_is_pure_needs_no_textual(room: str) -> None:
     """`fcreview show` prints through document/ without the library; screens' parts are tried without an app."""
-    for module in GRAPH:
+    for module in import_graph():
         if module.startswith(f"fcreview.tui.{room}."):
             assert not {name for name in reached(module) if name.split(".")[0] == "textual"}, module
 

@@ -13,11 +13,11 @@ import krippendorff
 import numpy as np
 import orjson
 import pytest
-from nltk.metrics.agreement import AnnotationTask
 
 from fcreview.model.review import ItemKey
 from fcreview.store.reviews.journal_format import hash_event
 from tests.commands import Done, environment, in_this_process
+from tests.oracles import AnnotationTask
 from tests.sources import ROOT
 
 pytestmark = pytest.mark.slow  # two hundred labels

@@ -1,0 +1,35 @@
+"""Functions of independent packages, loaded at the first call: importing scipy and nltk takes two seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from operator import attrgetter
+from typing import Any
+
+
+def oracle(module: str, name: str) -> Callable[..., Any]:
+    def call(*arguments: Any, **options: Any) -> Any:
+        return attrgetter(name)(import_module(module))(*arguments, **options)
+
+    return call
+
+
+AnnotationTask = oracle("nltk.metrics.agreement", "AnnotationTask")
+binary_distance = oracle("nltk.metrics.distance", "binary_distance")
+nltk_masi_distance = oracle("nltk.metrics.distance", "masi_distance")
+betaln = oracle("scipy.special", "betaln")
+beta = oracle("scipy.stats", "beta")
+betabinom = oracle("scipy.stats", "betabinom")
+binomtest = oracle("scipy.stats", "binomtest")
+bootstrap = oracle("scipy.stats", "bootstrap")
+kstest = oracle("scipy.stats", "kstest")
+mannwhitneyu = oracle("scipy.stats", "mannwhitneyu")
+normal_quantile = oracle("scipy.stats", "norm.ppf")
+brentq = oracle("scipy.optimize", "brentq")
+mcnemars = oracle("statsmodels.stats.contingency_tables", "mcnemar")
+aggregate_raters = oracle("statsmodels.stats.inter_rater", "aggregate_raters")
+cohens_kappa = oracle("statsmodels.stats.inter_rater", "cohens_kappa")
+fleiss_kappa = oracle("statsmodels.stats.inter_rater", "fleiss_kappa")
+to_table = oracle("statsmodels.stats.inter_rater", "to_table")
+proportion_confint = oracle("statsmodels.stats.proportion", "proportion_confint")

@@ -1,0 +1,35 @@
+"""Style sheets that the apps of a test session parse once.
+
+Textual keeps the rules of 64 sources for each app. The screens have more, so that each new screen parses all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from textual.css.stylesheet import Stylesheet
+
+_rules: dict[frozenset[tuple[str, str]], dict[Any, Any]] = {}
+"""By the variables of the theme: what `Stylesheet` has parsed."""
+_init, _set_variables = Stylesheet.__init__, Stylesheet.set_variables
+
+
+def parse_styles_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Stylesheet, "__init__", _init_shared)
+    patch.setattr(Stylesheet, "set_variables", _set_variables_shared)
+
+
+def _init_shared(self: Any, *, variables: dict[str, str] | None = None) -> None:
+    _init(self, variables=variables)
+    _share(self, variables or {})
+
+
+def _set_variables_shared(self: Any, variables: dict[str, str]) -> None:
+    self._parse_cache = {}
+    _set_variables(self, variables)
+    _share(self, variables)
+
+
+def _share(sheet: Any, variables: dict[str, str]) -> None:
+    sheet._parse_cache = _rules.setdefault(frozenset(variables.items()), {})

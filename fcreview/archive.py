@@ -1,4 +1,4 @@
-"""ZIP archives whose members are compressed with Deflate or Zstandard, such as the logs of Inspect.
+"""Read ZIP archives whose members are compressed with Deflate or Zstandard, such as the logs of Inspect.
 
 Importers and the store both read members, and neither may import the other. This module opens no files.
 """
@@ -75,11 +75,11 @@ def read_first_member(file: BinaryIO, name: bytes, limit: int) -> bytes | None:
     size = int.from_bytes(header[18:22], "little")
     name_length, extra_length = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
     if file.read(name_length) != name or header[6] & 0x09 or not 0 < size <= limit:
-        return None  # encrypted, or the size stands after the content
+        return None  # encrypted, or the size follows the content
     file.seek(extra_length, 1)
     try:
         return _decompress(file.read(size), method, limit)
-    except Exception:  # the complete reader reports what is wrong
+    except Exception:  # `open_archive` reports the error
         return None
 
 

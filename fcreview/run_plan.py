@@ -1,4 +1,4 @@
-"""Plans for reading the runs that were found on disk, and the files that write-back produces."""
+"""Describe how to read the runs found on disk, and the files that a write-back produces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RunPlan:
     """Dataset files (questions, golden answers, function docs) that the run is joined with."""
     logs: list[Path] = field(default_factory=list)
     confidence: float = 1.0
-    """How certain the importer is, from 0 to 1, that the files belong to its benchmark. If several importers recognize
+    """How certain the importer is, from 0 to 1, that the files belong to the benchmark. If several importers recognize
     the files, the highest value decides."""
     reason: str = ""
     """Why the files belong to this benchmark, shown by `fcreview doctor`."""
@@ -113,4 +113,4 @@ class ReviewedVerdict:
     """ISO 8601."""
     reason: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
-    """What fcreview knows about the decision: annotators, agreement, event ids; JSON."""
+    """Annotators, agreement and event ids of the decision; JSON."""

@@ -1,4 +1,4 @@
-"""Safe reading and writing of files.
+"""Read and write files safely.
 
 `open_file` and `read_file` read any regular file, because reading a pipe or device could block or never end.
 
@@ -37,8 +37,8 @@ _SECOND_LINK_SECONDS = 0.02
 
 
 class UnsafeFileError(OSError):
-    """Raised for a file of a workspace that is a link, has several links or is not a regular file. `strerror` names it
-    and says what to do."""
+    """Raised for a file of a workspace that is a link, has several links or is not a regular file. `strerror` contains
+    the name of the file and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class WorkspaceFiles:
             os.close(folder)
 
     def _explain_error(self, error: OSError, path: Path) -> OSError:
-        """Return the error with the reason if the path is or contains a link, or is not a regular file."""
+        """Return an error that states the reason if the path is or contains a link, or is not a regular file."""
         if error.errno == errno.ENXIO:  # a socket, or a pipe without a reader
             return _not_regular(path)
         inside = [path, *path.parents][: len(path.relative_to(self.root).parts)]
@@ -273,6 +273,6 @@ def check_regular_file(descriptor: int, name: str) -> None:
 
 
 def check_file_size(descriptor: int, name: str, limit: int) -> None:
-    """Raise OSError if the file has more than `limit` bytes. A sparse file can claim to have a thousand gigabytes."""
+    """Raise OSError if the file has more than `limit` bytes. The size of a sparse file can be a thousand gigabytes."""
     if os.fstat(descriptor).st_size > limit:
         raise OSError(errno.EFBIG, f"larger than {limit >> 20:,} MB", name)

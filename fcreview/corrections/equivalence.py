@@ -1,11 +1,11 @@
-"""Equivalence rules: what counts as the same argument, although the benchmark's own comparison says otherwise.
+"""Parse and apply equivalence rules, which accept argument values that the benchmark's own comparison rejects.
 
 A rule is written `KIND [in ARGUMENT] [of FUNCTION] [on BENCHMARK]`. A value in a rule is JSON, or a bare word, which is
 a string. The kinds:
 
-* `number-equal`: numbers are equal whatever their type, such as 5.0 and 5.
+* `number-equal`: numbers of different types are equal, such as 5.0 and 5.
 * `default-omittable`: an argument may be omitted if its documented default is the golden value.
-* `ignore-case`: strings are equal whatever their case.
+* `ignore-case`: strings that differ only in case are equal.
 * `power-notation`: `x^2` equals `x**2`.
 * `accept VALUE for VALUE`: the first value is accepted for the second, golden one.
 """
@@ -40,7 +40,7 @@ _SCOPE_FIELDS = {"in": "argument", "of": "function", "on": "benchmark"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EquivalenceRule:
-    """An equivalence rule. Rules are equal if their texts are: `accept 1 for 0` differs from `accept 1.0 for 0`."""
+    """An equivalence rule. Rules with the same text are equal: `accept 1 for 0` differs from `accept 1.0 for 0`."""
 
     kind: str
     benchmark: str = ""
@@ -158,8 +158,8 @@ _OMITTED = ""
 
 
 def is_equivalent(rules: Sequence[EquivalenceRule], wanted: Any, given: Any, depth: int = 0) -> bool:
-    """Whether a predicted value equals the golden value, exactly or by one of the rules. Nested values are compared in
-    the same way.
+    """Whether a predicted value equals the golden value, exactly or under one of the rules. Nested values are compared
+    in the same way.
 
     A field of a golden object is either a value or a list of accepted values.
     """

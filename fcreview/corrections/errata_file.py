@@ -1,11 +1,12 @@
-"""Errata files, as JSON Lines: a header, a line for each corrected golden answer, and a line for each equivalence rule.
+"""Read, write and combine errata files. An errata file is JSON Lines: a header, a line for each corrected golden
+answer, and a line for each equivalence rule.
 
 The header is `{"format": "fcreview-errata", "version": 1, "date", "who", "goldens", "rules", "digest"}`. An entry has
 `"kind": "golden"`, a rule has `"kind": "rule"`.
 
 The digest (BLAKE2b, 32 bytes, as hex) covers the header without the field `digest` and all bytes after the header. It
-reveals accidental and manual changes, but does not prove who wrote the file: to prove that, sign the file with another
-tool.
+reveals accidental and manual changes, but does not prove who wrote the file. To prove the author, sign the file with
+another tool.
 """
 
 from __future__ import annotations
@@ -193,7 +194,7 @@ def _is_same_correction(first: ErrataEntry, second: ErrataEntry) -> bool:
 
 
 def _combine_entries(first: ErrataEntry, second: ErrataEntry) -> ErrataEntry:
-    """Combine the reasons and annotators of two entries, and keep the evidence of more runs."""
+    """Combine the reasons and annotators of two entries, and keep the evidence that comes from more runs."""
     return replace(
         first,
         reasons=_remove_duplicates(*first.reasons, *second.reasons),

@@ -1,4 +1,4 @@
-"""One correction of a golden answer in an errata file."""
+"""Define one correction of a golden answer in an errata file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ErrataKey = tuple[str, str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Official verdicts, with the old golden answer, of the available runs on an item."""
+    """Official verdicts of the available runs on an item. They were computed with the old golden answer."""
 
     runs: int = 0
     """Number of runs that contain the item."""

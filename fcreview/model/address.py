@@ -1,7 +1,8 @@
-"""Addresses of the targets of a verdict: `item`, `response`, `turn:2`, `turn:2/call:1`, `turn:2/call:1/arg:city`.
+"""Format and parse the addresses of verdict targets: `item`, `response`, `turn:2`, `turn:2/call:1`,
+`turn:2/call:1/arg:city`.
 
-Addresses count turns and calls from 1; the rest of the program counts from 0. A call's number is the position of its
-call pair in the turn, so a missing or extra call has an address too. An argument is a path as in
+An address numbers turns and calls from 1; the rest of the program numbers them from 0. The number of a call is the
+position of its call pair in the turn, so a missing or extra call has an address too. An argument is a path as in
 `fcreview.model.json_value`, and may itself contain `/` and `:`. Only this module formats and parses addresses.
 """
 
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 ITEM = "item"
 RESPONSE = "response"
 WHOLE_TARGETS = (ITEM, RESPONSE)
-"""Targets that are not a part of the trajectory."""
+"""Targets that are not a turn, call or argument."""
 ADDRESS_FORMS = "item, response, turn:1, turn:1/call:2 or turn:1/call:2/arg:city"
 """Examples of addresses, for help texts and messages."""
 
@@ -22,7 +23,7 @@ _PART = re.compile(r"turn:([1-9]\d{0,8})(?:/call:([1-9]\d{0,8})(?:/arg:(.+))?)?"
 
 @dataclass(frozen=True, slots=True)
 class PartAddress:
-    """Address of a turn, a call pair or an argument. `turn` and `call` count from 0; `str()` gives the address."""
+    """Address of a turn, a call pair or an argument. `turn` and `call` count from 0; `str()` formats the address."""
 
     turn: int
     call: int | None = None
@@ -37,7 +38,7 @@ class PartAddress:
 
 
 def turn_address(turn: int) -> str:
-    """Format the address of a turn, given from 0: `turn:1`."""
+    """Format the address of a turn, such as `turn:1` for the turn with index 0."""
     return f"turn:{turn + 1}"
 
 

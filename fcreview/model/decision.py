@@ -1,4 +1,4 @@
-"""Decisions on an item from the reviews of all annotators. Pure: events in, values out.
+"""Combine the reviews of all annotators into decisions on an item.
 
 * `fold_events` folds the events of a journal into opinions. An opinion is an annotator's current review of one target
   and criterion.
@@ -50,7 +50,7 @@ class VerdictsByAnnotator:
     adjudication: Any = None
     """Adjudicated verdict; None if there is none."""
     independent: dict[str, Any] = field(default_factory=dict)
-    """Annotator -> verdict that follows from the annotator's own reviews alone."""
+    """Annotator -> verdict that follows from this annotator's reviews without those of others."""
 
 
 def collect_verdicts(opinions: Sequence[Opinion], context: RollUpContext) -> dict[TargetCriterion, VerdictsByAnnotator]:
@@ -113,8 +113,8 @@ def _complete_from_criteria(
 ) -> None:
     """Add the verdicts that follow from verdicts on other criteria, so that they are compared with given verdicts.
 
-    A question without a given verdict is added only if different verdicts follow from the annotators' verdicts on
-    several criteria, none of which is disputed itself.
+    A target and criterion on which nobody gave a verdict is added only if the annotators' verdicts on other criteria
+    lead to different verdicts, and annotators do not disagree on any of these other criteria.
     """
     given: dict[str, dict[TargetCriterion, Any]] = {}
     adjudicated: dict[TargetCriterion, Any] = {}
@@ -146,10 +146,10 @@ def _complete_from_criteria(
 def _derive_by_annotator(
     question: TargetCriterion, verdicts: Mapping[str, Mapping[TargetCriterion, Any]], context: RollUpContext
 ) -> dict[str, Any]:
-    """Return the verdict on a question that follows from each annotator's verdicts on other criteria.
+    """Return annotator -> verdict on the target and criterion `question`, derived from the annotator's other verdicts.
 
-    If an annotator only confirms a verdict that another annotator overrides, the automatic verdict on the question
-    follows.
+    If an annotator only confirms a verdict that another annotator overrides, the result for this annotator is the
+    automatic verdict.
     """
     given = {source: None for own in verdicts.values() for source in own}
     sources = find_sources(context.benchmark, question, given)
@@ -294,7 +294,7 @@ class Decision:
     mine: Any = field(default=None, metadata={"column": "you"})
     """Verdict of the current annotator; None if they gave none."""
     fault: str | None = None
-    """Fault named by the adjudicator; None for an adjudicated pass without a fault. Otherwise, the fault on which
+    """Fault that the adjudicator recorded; None for an adjudicated pass without a fault. Otherwise, the fault on which
     all annotators agree (all annotators of the majority if the majority decided), else "disputed"."""
     golden_fix: dict[str, Any] | None = None
     """Golden fix by the adjudicator, else the golden fix on which all annotators who gave one agree, else None."""
@@ -305,7 +305,8 @@ class Decision:
     n_verdicts: int = 0
     """Number of annotators and adjudicators with a current verdict, "unsure" included."""
     stale: bool = False
-    """Whether an annotator reviewed an earlier prediction or golden answer. Stale opinions do not count."""
+    """Whether an annotator's review is of an earlier prediction or golden answer. Stale reviews have no influence on
+    this decision."""
     n_part_verdicts: int = field(default=0, compare=False, metadata={"column": "n_parts"})
     """Number of targets and criteria other than `item`/`correct` with a current verdict. Only the decision on
     `item`/`correct` has this number."""
@@ -336,8 +337,8 @@ def find_last_event(events: Reversible[Event], annotator: str, retracted: set[tu
 
 
 def is_stale(event: Event, prediction_hash: str, golden_hash: str) -> bool:
-    """Whether the event reviewed a prediction or golden answer that has changed since. An empty hash means unknown and
-    never makes an event stale."""
+    """Whether the prediction or golden answer changed after the event was recorded. An empty hash means unknown, and an
+    unknown answer never makes an event stale."""
     hashes = ((event.prediction_hash, prediction_hash), (event.golden_hash, golden_hash))
     return any(recorded and current and recorded != current for recorded, current in hashes)
 
@@ -395,7 +396,7 @@ def has_seen_other_verdicts(
     golden_hash: str = "",
     presentation: int = 1,
 ) -> bool:
-    """Whether other verdicts on an item are visible to an annotator, in the given presentation (1 or 2) of the item.
+    """Whether an annotator can see other verdicts on an item, in the given presentation (1 or 2) of the item.
 
     They become visible when the annotator submits a verdict that decides the item, and stay visible if it is retracted.
     They are always visible after an event that was recorded without blinding. A hidden duplicate (presentation 2) is
@@ -436,7 +437,8 @@ def decide(
 
 
 def set_individual_verdicts(decisions: Iterable[Decision], without_bulk: Iterable[Decision]) -> None:
-    """Set what the decisions would be without bulk reviews. `without_bulk`: decisions from the other reviews."""
+    """Set the fields that depend on bulk reviews: `individual`, `individual_by` and `mine_bulk`. `without_bulk`
+    contains the decisions from individual reviews only."""
     individual = {(each.target, each.criterion): each for each in without_bulk}
     for decision in decisions:
         question = decision.target, decision.criterion
@@ -446,7 +448,7 @@ def set_individual_verdicts(decisions: Iterable[Decision], without_bulk: Iterabl
 
 
 def _decide_single(opinion: Opinion, annotator: str | None) -> Decision:
-    """Return the decision of `_decide_item` on a single opinion. This is faster; most reviewed items have only one."""
+    """Decide as `_decide_item` does, but faster, if an item has a single opinion. Most reviewed items have only one."""
     verdict = opinion.verdict
     decided_by: DecidedBy | None = "unanimous" if decides(verdict) else None
     return Decision(
@@ -535,7 +537,7 @@ def _common_fault(opinions: Iterable[Opinion]) -> str | None:
 
 
 def _decided_fault(adjudications: Sequence[Opinion], current: Iterable[Opinion]) -> str | None:
-    """Return the fault of an adjudicated pass, which may be None; otherwise the common fault of the opinions."""
+    """Return the fault of an adjudicated pass, which may be None. Otherwise return the common fault of the opinions."""
     last = latest_adjudication(adjudications)
     if last is not None and last.verdict is True:
         return last.fault

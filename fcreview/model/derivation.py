@@ -1,6 +1,6 @@
-"""Verdicts that follow from an annotator's verdicts on other criteria, by the rules of each benchmark.
+"""Derive verdicts from an annotator's verdicts on other criteria, by the rules of each benchmark.
 
-A verdict that an annotator gives on a criterion counts before one that follows from another criterion.
+A verdict that the annotator gave takes precedence over a derived verdict.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ TargetCriterion = tuple[str, str]
 Metadata = Mapping[str, Any]
 """`Extra.metadata` of an item."""
 Rule = tuple[TargetCriterion, Callable[[Any, Metadata], Any]]
-"""Where the verdict follows from, and the function that derives it from (verdict, metadata) or returns None."""
+"""(target and criterion of the given verdict, function of (given verdict, metadata) that returns the derived verdict or
+None)."""
 
 GOLDEN_ACTS_KEY = "golden dialog acts"
 """Metadata key of the golden labels of a CONFETTI item."""
 MILESTONES_MET = "milestones met"
 """Metadata key of ACEBench agent items. The value is the process accuracy that applies if the end state is wrong."""
 SAME_NAMES_KEY = "same function and argument names"
-"""Metadata key of HammerBench items with a judge verdict. The value states whether function and argument names are the
-golden ones. If they are not, the evaluator ignores that the judge accepts the arguments."""
+"""Metadata key of HammerBench items with a judge verdict. The value is true if function and argument names equal the
+golden ones. If it is false, the evaluator fails the item even if the judge accepts the arguments."""
 DECLINE_KEY = "expected"
 """Metadata key of HammerBench items that the model should decline, because no available function is suitable."""
 
@@ -62,7 +63,7 @@ def _is_full_reward(reward: Any, metadata: Metadata) -> bool | None:  # noqa: AR
 
 
 _PART = "part"
-"""Stands for the address of any turn, call or argument."""
+"""Placeholder in `_RULES` for the address of any turn, call or argument."""
 _ITEM_VERDICT = (ITEM, CORRECT)
 _REWARD_RULES: dict[TargetCriterion, tuple[Rule, ...]] = {
     (ITEM, "reward"): ((_ITEM_VERDICT, lambda verdict, _: float(verdict) if isinstance(verdict, bool) else None),),
@@ -84,10 +85,10 @@ _RULES: dict[str, dict[TargetCriterion, tuple[Rule, ...]]] = {
     "atif": _REWARD_RULES,
     "complexfuncbench": {(_PART, "equivalent"): (((_PART, CORRECT), lambda verdict, _: verdict),)},
 }
-"""Benchmark -> target and criterion -> rules. The first rule whose target and criterion have a verdict decides."""
+"""Benchmark -> target and criterion of the derived verdict -> rules. The first rule with a given verdict applies."""
 
 _PRODUCT_BENCHMARK = "tau"
-"""Benchmark whose verdict is a product of parts, so that several overrides can decide it together."""
+"""Benchmark whose verdict is a product of parts, so that several overrides can determine it together."""
 _REWARD = (ITEM, "reward")
 _REWARD_CRITERIA = ("db", "env_assertion", "action", "communicate", "nl_assertion")
 
@@ -97,7 +98,7 @@ def find_sources(
 ) -> list[TargetCriterion]:
     """Return the targets and criteria from which a verdict follows, in order of precedence.
 
-    `given` are the reviewed ones. They matter where the number of checks differs between items.
+    `given` are the reviewed targets and criteria. They are needed for benchmarks whose items have different checks.
     """
     if benchmark != _PRODUCT_BENCHMARK:
         return [source for source, _ in _find_rules(benchmark, question)]
@@ -110,7 +111,8 @@ def find_sources(
 def _derive_from_reward(
     question: TargetCriterion, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
 ) -> bool | float | None:
-    """Derive the reward or the item verdict from each other, else from the parts of the reward and their checks."""
+    """Derive the reward from the item verdict, or the item verdict from the reward. If neither is given, derive them
+    from the parts of the reward and the checks of each part."""
     if question == _REWARD and isinstance(verdicts.get(_ITEM_VERDICT), bool):
         return float(verdicts[_ITEM_VERDICT])
     if question == _ITEM_VERDICT and _is_number(verdicts.get(_REWARD)):
@@ -134,7 +136,7 @@ def _derive_from_reward(
 def derive_reward_part(
     part: str, value: Any, checks: Any, verdicts: Mapping[TargetCriterion, Any]
 ) -> tuple[float | None, bool]:
-    """Return the value of a part, and whether a verdict overrides it."""
+    """Return (value of a part of the reward, whether a verdict overrides it)."""
     own = verdicts.get((ITEM, part.lower()))
     if isinstance(own, (bool, int, float)):
         return float(own), True
@@ -154,7 +156,7 @@ def derive_verdict(
 ) -> Any:
     """Return the verdict that follows from verdicts on other criteria, or None.
 
-    `verdicts` are those that contradict the automatic ones. A confirmed verdict implies nothing.
+    `verdicts` are the verdicts that contradict automatic verdicts. Nothing follows from a verdict that confirms one.
     """
     if benchmark == _PRODUCT_BENCHMARK:
         return _derive_from_reward(question, verdicts, metadata)
@@ -169,7 +171,8 @@ def _find_rules(benchmark: str, question: TargetCriterion) -> list[Rule]:
 
 
 def find_derived_questions(benchmark: str, questions: Iterable[TargetCriterion]) -> list[TargetCriterion]:
-    """Return the targets and criteria that are not given, and whose verdict follows from several of the given ones."""
+    """Return the targets and criteria that are not in `given` but whose verdict follows from several targets and
+    criteria in `given`."""
     given = set(questions)
     return [
         each

@@ -1,7 +1,8 @@
-"""Function docs as benchmarks write them: a name, a description and the JSON Schema of the parameters.
+"""Parse function docs as benchmarks write them: a name, a description and the JSON Schema of the parameters.
 
-Any part of a function doc can be missing or malformed, because it comes from a data file. The readers here skip
-malformed parts, except `read_declared_parameters(strict=True)` for checkers: a verdict must not rest on a guess.
+Any part of a function doc can be missing or malformed, because it comes from a data file. The functions here skip
+malformed parts. Checkers use `read_declared_parameters(strict=True)`, which raises an error instead, because a verdict
+must not depend on a guess.
 """
 
 from __future__ import annotations

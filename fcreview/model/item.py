@@ -1,4 +1,4 @@
-"""The data model of an imported run: runs, items, messages, calls, call pairs and verdicts.
+"""Define the data model of an imported run: runs, items, messages, calls, call pairs and verdicts.
 
 The classes are plain slotted dataclasses, because every imported item passes through them: building a pydantic model
 takes four times as long, and orjson writes dataclasses directly. pydantic validates data that people write instead
@@ -29,7 +29,8 @@ ABSENT = "(not there)"
 
 @dataclass(slots=True)
 class StateDifference:
-    """Values of an environment attribute after the golden calls and after the predicted calls; both are JSON."""
+    """Value of an environment attribute after the golden calls and its value after the predicted calls, both as
+    JSON."""
 
     golden: Any
     predicted: Any
@@ -77,7 +78,7 @@ class RecordedReview:
     time: str | None = None
     """ISO 8601."""
     events: list[str] = field(default_factory=list)
-    """Ids of the journal events that an export of fcreview recorded as this decision."""
+    """Ids of the journal events that led to this decision, if an fcreview export wrote it into the file."""
     fault: str | None = None
     tags: list[str] = field(default_factory=list)
 
@@ -109,9 +110,8 @@ class Extra:
     """Address of an unpaired predicted call -> `Call.index` of the golden call that the benchmark compared it with. The
     item screen shows both."""
     uncounted_states: str | None = None
-    """States of call pairs that are no error by the benchmark's rules, such as `+` where additional calls are allowed,
-    or `-!+` where the golden calls are one way among many and only their effect counts. Not None only if the benchmark
-    judges the whole conversation."""
+    """States of call pairs that are not errors under the benchmark's rules: `+` if additional calls are allowed, or
+    `-!+` if only the effect of the calls counts. None unless the benchmark judges whole conversations."""
     user_calls: list[list[int]] | None = None
     """[turn, `Call.index`] of each predicted call that the simulated user made instead of the model."""
     accepted_answers: list[Any] | None = None
@@ -151,7 +151,7 @@ class Extra:
         "more": {"path": ["a.b"]}}`
         """
         found: dict[str, Any] = {}
-        for name in type(self).__slots__:  # in the order of the fields; `fields` would take most of the time
+        for name in type(self).__slots__:  # in field order; calling `dataclasses.fields` is slow
             value = getattr(self, name)
             if value is None or value is False or (name in _OMITTED_IF_EMPTY and not value):
                 continue
@@ -183,8 +183,8 @@ class Extra:
 
 Side = Literal["golden", "predicted"]
 Role = Literal["system", "user", "assistant", "tool", "state", "log"]
-"""Role of a message. The model did not see `state` (a snapshot of the environment) or `log` (a remark of the
-benchmark's runner)."""
+"""Role of a message. The model did not see messages with the role `state` (a snapshot of the environment) or `log` (a
+remark by the benchmark's runner)."""
 GOLDEN_CALL = "golden call"
 """`Message.name` of a golden call from earlier in the dialogue. The content of the message is the call as JSON."""
 SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
@@ -211,7 +211,8 @@ class SharedList(list[T]):
 
 @dataclass(slots=True)
 class SharedContent:
-    """Cached JSON of an item without its run, `issues` and `RUN_SPECIFIC_FIELDS`. Equal items of all runs share it."""
+    """Cached JSON of the fields of an item that do not depend on its run: all except `issues` and
+    `RUN_SPECIFIC_FIELDS`. Equal items of all runs share one object."""
 
     json_text: bytes | None = None
 
@@ -245,7 +246,8 @@ class AcceptedValues:
 
 @dataclass(slots=True)
 class GoldenObject:
-    """A golden object, stored as `{"fields": {name: {"any_of": [...], "optional": false}}}`."""
+    """A golden object with accepted values for each field, stored as `{"fields": {name: {"any_of": [...], "optional":
+    false}}}`."""
 
     fields: dict[str, AcceptedValues]
 
@@ -414,10 +416,10 @@ class Run:
     official_metrics: dict[str, Any] = field(default_factory=dict)
     """Metrics in the score files: `{category: {"accuracy": 0.9, "correct_count": 9, "total_count": 10}}`."""
     tags: list[str] = field(default_factory=list)
-    """Error tags that annotators can choose from, in the benchmark's own terms. If empty, the importer's registry line
-    provides them."""
+    """Error tags that annotators can choose from, in the benchmark's own terms. If empty, the tags registered for the
+    importer apply."""
     title: str = ""
-    """Display name of the benchmark. If empty, the importer's registry line provides it."""
+    """Display name of the benchmark. If empty, the name registered for the importer applies."""
     needs_dataset: bool = True
     """Whether the run needs a dataset. False if the results contain the questions and golden answers."""
 

@@ -1,8 +1,8 @@
-"""JSON values: text for people, plain JSON for the store, hashes, and paths inside arguments.
+"""Convert JSON values to text, plain JSON and hashes, and handle paths inside arguments.
 
-Predicted values can be anything that a Python literal gives (tuples, bytes, sets, complex numbers, integers of any
-size). Golden values can contain `AcceptedValues` and `GoldenObject`. Nesting is limited to `MAX_DEPTH` levels, because
-files can contain hostile data; a text replaces deeper values.
+A predicted value can be any Python literal, such as a tuple, bytes, a set, a complex number or an integer of any size.
+Golden values can contain `AcceptedValues` and `GoldenObject`. Nesting is limited to `MAX_DEPTH` levels, because files
+can contain hostile data. Deeper values are replaced by a text.
 
 A path names a place inside the arguments of a call: `city`, `filter.price`, `items[2].name`, `filter["a.b"]`.
 """
@@ -49,7 +49,8 @@ def abbreviate(value: Any, limit: int = 60) -> str:
 
 
 def abbreviate_golden(value: Any, limit: int = 60) -> str:
-    """Format a golden value as `abbreviate` does, but only the first of several accepted values: `"km" or 2 more`."""
+    """Format a golden value as `abbreviate` does. Of several accepted values, only the first is shown: `"km" or 2
+    more`."""
     if not isinstance(value, AcceptedValues) or not value.any_of:
         return abbreviate(value, limit)
     more = len(value.any_of) - 1
@@ -59,8 +60,8 @@ def abbreviate_golden(value: Any, limit: int = 60) -> str:
 def to_json_text(value: Any, depth: int = 0) -> str:
     """Format a value on one line: `{"a": [1, 2.0, "3", true, null]}`.
 
-    Tuples read `(1, 2)`, non-finite numbers `NaN` and `Infinity`, accepted values `"C" or "F"`, and an optional field
-    has a question mark: `{"unit"?: "C" or "F"}`. The text must be sanitized before it is drawn.
+    Tuples are formatted as `(1, 2)`, non-finite numbers as `NaN` and `Infinity`, and accepted values as `"C" or "F"`.
+    An optional field has a question mark: `{"unit"?: "C" or "F"}`. The text must be sanitized before it is drawn.
     """
     kind = type(value)
     if kind is str:

@@ -1,6 +1,7 @@
-"""Published metrics of a benchmark. Each importer computes them from items that were scored by one source.
+"""Define the metrics that a benchmark publishes and the scored items that they are computed from.
 
-The official, recomputed and corrected metrics come from the same pure function and differ only in the verdicts.
+Each importer has one pure function that computes the official, recomputed and corrected metrics. Only the verdicts
+differ.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class ScoredItem:
     """(target, criterion) -> human verdict that contradicts the automatic one. `valid`, `values` and `part_verdicts`
     already contain the overrides; an importer uses this to update values that depend on them, see `derive`."""
     reviewed: Collection[TargetCriterion] = ()
-    """Targets and criteria with a human verdict or an open disagreement. No verdict on another criterion replaces their
-    verdicts."""
+    """Targets and criteria with a human verdict or an open disagreement. Their verdicts are never derived from other
+    criteria."""
     disputed: Collection[TargetCriterion] = ()
     """Targets and criteria in `reviewed` on which annotators disagree. They keep the automatic verdict."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -61,7 +62,7 @@ class ScoredItem:
     setting: str | None = None
     """Setting that the item was run under, as in `Item.setting`."""
     n_items: int = 1
-    """Number of items that this object stands for. An importer with `aggregates_rows` gets one object for all items of
+    """Number of items that this object represents. An importer with `aggregates_rows` gets one object for all items of
     a category that every source scores alike, with summed tokens. The `id`, `metadata`, `group` and numbers of calls,
     functions and turns of such an object have no meaning."""
     tags: Sequence[str] = ()
@@ -70,12 +71,13 @@ class ScoredItem:
     """Results of functions with the decorator `cached_on_item`."""
 
     def has_own_verdict(self, target: str, criterion: str) -> bool:
-        """Whether annotators reviewed the target in this criterion, so that no other verdict implies its value."""
+        """Whether annotators reviewed the target on this criterion. Its verdict is then not derived from other
+        criteria."""
         return (target, criterion) in self.overrides or (target, criterion) in self.reviewed
 
     def derive(self, benchmark: str, target: str, criterion: str) -> Any:
-        """Return the verdict that overrides of other criteria imply. None if none does, or if the target has a human
-        verdict or an open disagreement in this criterion."""
+        """Return the verdict that follows from overrides on other criteria. None if nothing follows, or if the target
+        has a human verdict or an open disagreement on this criterion."""
         if self.has_own_verdict(target, criterion):
             return None
         return derive_verdict(benchmark, (target, criterion), self.overrides, self.metadata)
@@ -101,8 +103,8 @@ def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem],
 
 @cached_on_item
 def chain_id(item: ScoredItem) -> str | None:
-    """Return the id of the item's chain, from `metadata["chain"]["turn"]`, or None. The scores of a chain are
-    multiplied."""
+    """Return the id of the item's chain, from `metadata["chain"]["turn"]`, or None. The scores of the items in a chain
+    are multiplied."""
     chain = item.metadata.get("chain")
     return str(chain["turn"]) if isinstance(chain, dict) else None
 
@@ -124,14 +126,13 @@ class Metric:
     value: float | None
     unit: MetricUnit = "share"
     level: int = 0
-    """Indentation of the line, from 0. A line belongs to the one above it with a lower level."""
+    """Indentation of the line, from 0. A line belongs to the nearest line above it with a lower level."""
     note: str = ""
     """Remark, such as a known fault of the official program or an unexpected denominator."""
     n: int | None = None
-    """Number of verdicts from which the value is computed. It is less than `total` if the source lacks some
-    verdicts."""
+    """Number of verdicts that the value is computed from. It is less than `total` if the source lacks some verdicts."""
     total: int | None = None
-    """Number of verdicts that a complete source would have."""
+    """Number of verdicts that are needed to compute the metric over all items."""
     counted_noun: str = "items"
     """Plural noun for what `n` and `total` count."""
     digits: int = 1
@@ -150,7 +151,7 @@ def pass_rate(items: Sequence[ScoredItem]) -> float | None:
 
 
 def pass_rate_metric(table: str, name: str, items: Sequence[ScoredItem], level: int = 0) -> Metric:
-    """Build a metric from the pass rate, with the number of items and of verdicts."""
+    """Build a metric from the pass rate of items, with the number of items and the number of verdicts."""
     known = sum(item.n_items for item in items if item.valid is not None)
     return Metric(table, name, pass_rate(items), level=level, n=known, total=sum(item.n_items for item in items))
 

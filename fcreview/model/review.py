@@ -1,11 +1,11 @@
-"""Reviews: the fields of an annotation, the journal event that records it, and an annotator's current opinion.
+"""Define reviews: the fields of an annotation, the journal event that records it, and an annotator's current opinion.
 
 `Annotation` declares the fields of a review in one place. The journal reads, checks and writes these fields, the
 store has a column for each of them, and `fcreview.model.decision` combines the fields of several events.
 
-A verdict resets the fault: an event with a verdict replaces the fault of the annotator's opinion by its own fault, or
-by none. So "pass, the golden answer is wrong" followed by "fail" is a plain fail. Tags, notes and golden fixes stay
-until an event sets them. A fault without a verdict is added to the opinion.
+A verdict resets the fault: an event with a verdict replaces the fault of the annotator's opinion by the fault of the
+event, which may be None. So "pass, the golden answer is wrong" followed by "fail" is a plain fail. Tags, notes and
+golden fixes stay until an event sets them. A fault without a verdict is added to the opinion.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sanitizing of text from data, so that it cannot move the cursor or reorder, hide or overlap other text on a terminal.
+"""Sanitize text from data, so that it cannot move the cursor or reorder, hide or overlap other text on a terminal.
 
 Every character that is not plainly visible is replaced by a visible symbol on the screen. Stored text never changes.
 

@@ -1,7 +1,8 @@
-"""Verdicts: the answers that a criterion allows, and the verdict that counts.
+"""Define the answers that each criterion allows, and determine the verdict that counts.
 
-A verdict is true, false, "unsure", "disputed", a number or a list of labels; None is no verdict. The store computes the
-effective verdict in SQL too, generated from the same `SCORING_ORDER` (`fcreview.store.reviews.verdict_sql`).
+A verdict is true, false, "unsure", "disputed", a number or a list of labels. None means that there is no verdict. The
+store also computes the effective verdict in SQL that is generated from `SCORING_ORDER`
+(`fcreview.store.reviews.verdict_sql`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from fcreview.model.review import CORRECT, ITEM_CORRECT, UNSURE, Annotation
 
 EQUIVALENT = "equivalent"
 DECISIVE_STEP = "decisive_step"
-"""Criterion of the message, by its number from 1, after which a failed conversation could no longer succeed."""
+"""Criterion for the decisive step. The verdict is the number, from 1, of the message after which a failed conversation
+could no longer succeed."""
 ABSTENTIONS: dict[str, Any] = {"unsure": UNSURE}
 """Word -> verdict of an annotator who answers without deciding."""
 PASS_FAIL: dict[str, Any] = {"pass": True, "fail": False, **ABSTENTIONS}
@@ -151,11 +153,11 @@ RESOLUTIONS: tuple[DecidedBy, ...] = ("adjudication", "unanimous", "majority")
 """Values of `DecidedBy` for which the human verdict counts. For "disputed" it does not."""
 Policy = Literal["unanimous", "majority"]
 POLICIES: tuple[Policy, ...] = ("unanimous", "majority")
-"""Policies on which human verdict counts without an adjudication: the verdict of all annotators, or the verdict of more
-than half of them."""
+"""Policies that determine the human verdict if there is no adjudication: the verdict of all annotators, or the verdict
+of more than half of them."""
 UNANIMOUS: Policy = "unanimous"
 SCORING_ORDER: tuple[SourceName, ...] = ("official", "rule", "judge")
-"""Automatic sources, in the order in which the benchmark itself would score. The first source with a verdict counts."""
+"""Automatic sources by precedence: the benchmark's own scores come first. The first source with a verdict counts."""
 
 
 def agreed_verdict(verdicts: Iterable[Any]) -> Any:
@@ -184,8 +186,8 @@ def automatic_verdict(verdicts: Mapping[SourceName, Any]) -> Any:
 
 
 def effective_verdict(automatic: Any, human: Any = None, decided_by: DecidedBy | None = None) -> Any:
-    """Return the verdict that counts: the human verdict if it is decided, else the automatic verdict, also where the
-    annotators disagree."""
+    """Return the verdict that counts: the human verdict if it is decided, else the automatic verdict. It is the
+    automatic verdict if annotators disagree."""
     return human if decided_by in RESOLUTIONS else automatic
 
 
@@ -202,7 +204,7 @@ class RollUpContext:
     benchmark_item: bool | None = None
     """The benchmark's verdict on the item; None if it gives none."""
     benchmark: str = ""
-    """Name of the benchmark, whose rules derive verdicts from other criteria."""
+    """Name of the benchmark. Its rules derive verdicts from other criteria."""
     automatic: Mapping[TargetCriterion, Any] = field(default_factory=dict)
     """Automatic verdicts on the item and its parts, for derived verdicts."""
     metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Wording of verdicts, error types, metrics, rates and tables. Commands and screens use the same functions."""
+"""Format verdicts, error types, metrics, rates and tables as text, in the same words for commands and screens."""
 
 from __future__ import annotations
 
@@ -101,13 +101,13 @@ _MEANINGS = {
     "list is not an accepted value": "value_error:list/tuple",
     "object has missing or unexpected fields": "value_error:dict_key",
     "object has a field with a value that is not accepted": "value_error:dict_value",
-    "object has other fields than the golden one": "value_error:dict_items",
+    "fields of the object differ from those of the golden object": "value_error:dict_items",
     "list of objects has the wrong length": "value_error:list_dict_count",
     "argument value is not accepted": "value_error, wrong_value",
     "list element has the wrong type": "type_error:nested",
     "value has the wrong type": "type_error",
     "answer could not be decoded into calls": "ast_decoder:decoder_failed, wrong_output_format",
-    "answer does not have the format of calls": "ast_decoder",
+    "answer does not follow the format for calls": "ast_decoder",
     "no function fits the question, but one was called": "irrelevance_error, relevance_error:decoder_success",
     "no function fits the question, but the model did not decline": "not_declined",
     "no call was made, but one was expected": "relevance_error",
@@ -128,18 +128,18 @@ _MEANINGS = {
     "call is not in the golden answer": "extra_call",
     "number of calls differs from the golden answer": "wrong_count, wrong functions number",
     "model stopped before all golden calls were made": "stop_early",
-    "final state differs from that of the golden calls": "multi_turn:instance_state_mismatch",
+    "final state differs from the state after the golden calls": "multi_turn:instance_state_mismatch",
     "final state differs from the expected one": "class attributes wrong",
     "changed objects differ from the expected ones": "wrong number of class",
     "results of the golden calls are missing": "multi_turn:execution_response_mismatch",
     "result of the call differs from the golden result": "executable_checker",
     "a turn that requires calls has none": "multi_turn:empty_turn_model_response",
-    "model was stopped because it made too many steps": "multi_turn:force_terminated",
+    "model was stopped because it took too many steps": "multi_turn:force_terminated",
     "inference failed, so there is no answer": "multi_turn:inference_error",
     "final answer does not contain an accepted answer": "agentic:answer_not_found",
     "model did not report what is missing or wrong in the question": "error_detection",
     "model did not name the wrong argument": "error_correction",
-    "reply has no label of the golden reply": "no_overlap",
+    "reply has none of the golden reply's labels": "no_overlap",
     "scorer did not accept the answer": "incorrect",
     "answer has partial credit only": "partial",
     "model gave no answer": "no_answer",
@@ -147,11 +147,11 @@ _MEANINGS = {
     "a limit of the run stopped the model": "limit",
     "reply was cut off or withheld": "stopped",
     "a tool reported an error": "tool_error",
-    "task compares a typed value with its text; BFCL passes it": "task:typed_value",
-    "task compares objects whole; BFCL passes it": "task:object_value",
+    "task compares the text of a Java or JavaScript value; BFCL passes it": "task:typed_value",
+    "task compares whole objects, not their fields; BFCL passes it": "task:object_value",
     "task counts a call that BFCL cannot decode": "task:undecodable_call",
     "task accepts whole numbers in a list of floats": "task:number_in_list",
-    "task accepts a typed value for source text": "task:typed_reply",
+    "task accepts a typed value instead of Java or JavaScript code": "task:typed_reply",
     "task accepts a default value": "task:default_value",
     "task accepts another spelling of a name": "task:name_spelling",
     "task's rules differ from those of BFCL": "task:other",
@@ -162,19 +162,19 @@ _MEANINGS = {
     "the model repeated a call until it was stopped": "repeated_call",
     "a golden call was never made": "missing_call",
     "a golden action came too late and was refused": "wrong_order",
-    "a calculation has other numbers than the golden one": "wrong_calculation",
-    "a reply states another value than the expected one": "wrong_answer",
-    "an expected text was said only beside a call": "unseen_answer",
+    "numbers in a calculation differ from the golden calculation": "wrong_calculation",
+    "a reply states a different value than expected": "wrong_answer",
+    "an expected text was only in a message with a call": "unseen_answer",
     "an expected text was never said": "missing_answer",
-    "the user chose what no golden action has": "user_choice",
-    "the user dropped what a golden action needs": "user_retraction",
-    "the user never named what a golden action needs": "user_omission",
+    "the user chose a value that no golden action has": "user_choice",
+    "the user withdrew a value that a golden action needs": "user_retraction",
+    "the user never stated a value that a golden action needs": "user_omission",
     "the model declined a golden action": "refused_request",
     "the model handed the conversation over too early": "early_end",
     "a golden action was never made": "missing_action",
     "final database differs from the expected one": "db_mismatch",
     "no call matches a golden action": "action_not_made",
-    "user was not told an expected text": "not_communicated",
+    "model did not give the user an expected text": "not_communicated",
     "an assertion about the environment is not met": "env_assertion_failed",
     "an assertion in plain language is not met": "nl_assertion_failed",
     "conversation did not end within the limit of steps": "max_steps, not_ended",
@@ -184,7 +184,7 @@ _MEANINGS = {
     "an error ended the conversation": "error, unexpected_error",
     "the conversation took too long": "timeout",
     "the conversation was longer than the model can read": "context_window_exceeded",
-    "the benchmark did not work, so nothing was checked": "infrastructure_error",
+    "the benchmark's infrastructure failed, so nothing was checked": "infrastructure_error",
 }
 """Meaning -> error types of all benchmarks, separated by commas."""
 _ERROR_TYPES = {error_type: meaning for meaning, types in _MEANINGS.items() for error_type in types.split(", ")}
@@ -194,7 +194,7 @@ def describe_error_type(error_type: str) -> str:
     """Describe an error type in one line; empty if it is unknown.
 
     `value_error:string` gives `string is not an accepted value`. The whole type is looked up first, then the part after
-    the last colon, then the part before the first. Types joined by ` + ` have each their own meaning.
+    the last colon, then the part before the first. Each of several types joined by ` + ` is described.
     """
     types = error_type.split(" + ")
     if len(types) > 1:
@@ -227,11 +227,11 @@ class HeaderAccuracy:
 
     @property
     def message(self) -> str:
-        """Message about the accuracy:
-        `the score file says 86.00 % (344 of 400); without results, only failed items are known`"""
+        """Text of the notice: `the score file states 86.00 % (344 of 400); without results, only failed items are
+        known`"""
         share = f"{100 * self.passed / self.total:.2f} %"
         counts = f"{self.passed} of {self.total}"
-        return f"the score file says {share} ({counts}); without results, only failed items are known"
+        return f"the score file states {share} ({counts}); without results, only failed items are known"
 
 
 def read_header_accuracy(header: Any, n_items: int, passed: int) -> HeaderAccuracy | None:
@@ -273,7 +273,7 @@ def format_rate(passed: int, known: int) -> str:
 
 
 def format_rate_of_known(passed: int, known: int, n_items: int) -> str:
-    """Format a rate, with the number of verdicts if some of the items have none: `71.3 % of 998`."""
+    """Format a rate, with the number of verdicts if some items have no verdict: `71.3 % of 998`."""
     return format_rate(passed, known) + (f" of {known:,}" if 0 < known < n_items else "")
 
 
@@ -285,7 +285,7 @@ def format_corrected_rate(passed: int, known: int, n_items: int, disputed: int) 
 
 
 def format_recomputed_rate(passed: int, known: int, n_items: int, unknown: str = NO_VALUE) -> str:
-    """Format the rate of recomputed verdicts, or only their number if some items have none: `– (61 of 1,000)`.
+    """Format the rate of recomputed verdicts. If some items have none, only their number is shown: `– (61 of 1,000)`.
 
     A rate over part of the items would mislead: without a dataset, only failed items can be recomputed.
     """

@@ -17,10 +17,10 @@ from fcreview.model.wording import describe_error_type
         ("type_error:simple", "value has the wrong type"),
         ("relevance_error:decoder_success", "no function fits the question, but one was called"),
         ("relevance_error:decoder_failed", "no call was made, but one was expected"),
-        ("dialog_act:no_overlap", "reply has no label of the golden reply"),
+        ("dialog_act:no_overlap", "reply has none of the golden reply's labels"),
         (
             "db_mismatch + not_communicated",
-            "final database differs from the expected one and user was not told an expected text",
+            "final database differs from the expected one and model did not give the user an expected text",
         ),
         ("db_mismatch + never_seen", ""),
         ("something else", ""),

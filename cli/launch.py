@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 from fcreview.cli.config import is_first_start, load_config, load_theme, save_theme
 from fcreview.cli.errors import CommandError
-from fcreview.cli.output import cell_text, has_terminal, print_message
+from fcreview.cli.output import cell_text, has_terminal, is_in_browser, print_message
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.cli.watch import FileWatcher
     from fcreview.store.rows import View
+    from fcreview.tui.session import Session
 
 PLAIN_ITEMS = 40
 """Number of items printed without a terminal."""
@@ -58,9 +59,9 @@ def show_queue(
     if has_terminal():
         if watcher is not None:
             watcher.runs = session.scope
-        resume = not (open_options.where or open_options.queue or run or item)
-        start: Start = "queue" if not resume else "overview" if open_options.overview else "resume"
-        show_app(session, view, first, blind=blind, start=start, follow=watcher)
+        selection = " ".join(filter(None, (open_options.where, open_options.queue, run, item)))
+        start: Start = "queue" if selection else "overview" if open_options.overview else "resume"
+        show_app(session, view, first, blind=blind, start=start, follow=watcher, selection=selection)
         return
     if blind:
         raise CommandError(
@@ -78,6 +79,17 @@ def show_queue(
         print_item(session, first)
 
 
+def prepare_for_browser(screens: Session) -> None:
+    """Let the app write nothing but the annotator's files, also for the theme."""
+    from fcreview.store.workspace import AnnotatorState
+    from fcreview.tui.themes import find_theme
+
+    state = AnnotatorState(screens.folder, screens.annotator)
+    screens.in_browser = True
+    screens.theme = find_theme(str(state.read("theme").get("theme", ""))) or screens.theme
+    screens.save_theme = lambda name: state.try_write("theme", {"theme": name})
+
+
 def show_app(
     session: WorkspaceSession,
     view: View,
@@ -86,6 +98,7 @@ def show_app(
     blind: bool = False,
     start: Start = "queue",
     follow: FileWatcher | None = None,
+    selection: str = "",
 ) -> None:
     """Run the app. Exit with its return code if that is not 0.
 
@@ -93,6 +106,7 @@ def show_app(
         first: row key of the item to open; None opens the queue.
         start: what to show first.
         follow: imports changed files while the app is open.
+        selection: options that select items. In a browser, a reloaded page resumes their queue.
     """
     from fcreview.cli.wiring import build_golden_services, build_screen_services
     from fcreview.tui.app import FcreviewApp
@@ -107,15 +121,19 @@ def show_app(
     screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
     keys = config.keys
     screens.opens_overview = start == "overview"
-    screens.shows_welcome = is_first_start()
-    screens.theme, screens.save_theme = load_theme(config), save_theme
+    screens.theme = load_theme(config)
+    if is_in_browser():
+        prepare_for_browser(screens)
+        screens.start_options = selection
+    else:
+        screens.shows_welcome, screens.save_theme = is_first_start(), save_theme
     app = FcreviewApp(
         screens,
         view,
         first,
         key_names=keys,
         adjudicate=start == "adjudicate",
-        resume=start in ("resume", "overview"),
+        resume=start in ("resume", "overview") or screens.in_browser,
         run_watcher=follow,
     )
     if reviewed := app.run():

@@ -81,6 +81,7 @@ def _option(type_: Any, name: str, metavar: str, help_: str, default: Any = None
 
 PATH_ARGUMENT = _path_argument(Path, "A run, a folder of runs, or a folder with a workspace.")
 PATHS_ARGUMENT = _path_argument(list[Path], "Runs, folders of runs, or a folder with a workspace.")
+OPTIONAL_PATHS_ARGUMENT: ParameterSpec = (PATHS_ARGUMENT[0], None)
 POLICY_HELP = f"How to decide items on which annotators disagree: {', '.join(POLICIES)}."
 ERRATA_HELP = "Apply an errata file (docs/errata.md). Remembered for the workspace; `none` removes it."
 DECODER_HELP = (
@@ -125,7 +126,7 @@ def workspace_command(
             paths, shared = given.pop("path"), {name: given.pop(name) for name in names}
             if "decoder" in shared:
                 shared["decoder"] = check_decoder(shared["decoder"])
-            given[first.name] = WorkspaceOptions([paths] if isinstance(paths, Path) else paths, **shared)
+            given[first.name] = WorkspaceOptions([paths] if isinstance(paths, Path) else paths or [], **shared)
             command(**given)
 
         keyword = Parameter.KEYWORD_ONLY

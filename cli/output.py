@@ -143,9 +143,16 @@ def _print_to_stderr(line: str) -> None:
         print(line, file=sys.stderr)
 
 
+def is_in_browser() -> bool:
+    """Whether `fcreview serve` has started this process to show the app in a browser."""
+    return os.environ.get("FCREVIEW_BROWSER") == "1"
+
+
 def has_terminal() -> bool:
-    """Whether stdin and stdout are a terminal that can show a full-screen app."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+    """Whether stdin and stdout are a terminal that can show a full-screen app, or lead to a browser."""
+    return is_in_browser() or (
+        sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+    )
 
 
 def terminal_width() -> int:

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 COMMAND_GROUPS = {
     "Inspect": {
         "open": "fcreview.cli.commands.open:open_",
+        "serve": "fcreview.cli.commands.serve:serve",
         "runs": "fcreview.cli.commands.runs:runs",
         "items": "fcreview.cli.commands.items:items",
         "show": "fcreview.cli.commands.show:show",

@@ -70,14 +70,29 @@ class Browser:
         found: dict[str, Any] = answer["result"]
         return found
 
-    def open(self, page: Path) -> Seen:
-        """From its file, until all of it is loaded and drawn."""
+    def open(self, page: Path | str) -> Seen:
+        """From its file or address, until all of it is loaded and drawn."""
         self.seen = Seen()
-        self.ask("Page.navigate", url=page.as_uri())
-        while self.value("document.readyState") != "complete" or self.value("location.href") != page.as_uri():
-            time.sleep(0.02)
+        address = page if isinstance(page, str) else page.as_uri()
+        self.ask("Page.navigate", url=address)
+        self.wait_for(f"document.readyState == 'complete' && location.href == {json.dumps(address)}")
         self.ask("Runtime.evaluate", expression=_PAINTED, awaitPromise=True)
         return self.seen
+
+    def wait_for(self, condition: str) -> None:
+        """Until an expression in the page is true."""
+        end = time.monotonic() + LONGEST
+        while not self.value(condition):
+            if time.monotonic() > end:
+                raise RuntimeError(f"never true: {condition}")
+            time.sleep(0.02)
+
+    def press(self, *keys: str) -> None:
+        """Letters and signs, or names such as `Enter`, as if typed."""
+        for key in keys:
+            text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+            self.ask("Input.dispatchKeyEvent", type="keyDown", key=key, text=text, **_key_code(key))
+            self.ask("Input.dispatchKeyEvent", type="keyUp", key=key, **_key_code(key))
 
     def value(self, expression: str) -> Any:
         """Of an expression in the page, as JSON."""
@@ -122,6 +137,11 @@ class Browser:
         line, _, self._read = self._read.partition(b"\0")
         message: dict[str, Any] = json.loads(line)
         return message
+
+
+def _key_code(key: str) -> dict[str, int]:
+    codes = {"Enter": 13, "Escape": 27, "Tab": 9, "ArrowUp": 38, "ArrowDown": 40}
+    return {"windowsVirtualKeyCode": codes.get(key, ord(key[0].upper()))}
 
 
 _PAINTED = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"

@@ -16,6 +16,7 @@ import sys
 import termios
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import FrameType
 from typing import TYPE_CHECKING, ClassVar
 
@@ -29,10 +30,10 @@ from fcreview.store.rows import View
 from fcreview.tui.actions import APP_ACTIONS
 from fcreview.tui.key_bindings import help_key_table, make_bindings
 from fcreview.tui.keymap import KeymapError, resolve_keymap, validate_keymap
-from fcreview.tui.queue.state import QueueState
+from fcreview.tui.queue.state import CursorPosition, QueuePosition, QueueState
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
-from fcreview.tui.terminal_output import CompactDriver
+from fcreview.tui.terminal_output import CompactDriver, ScreenDiffDriver
 from fcreview.tui.text.lines import fit_line
 from fcreview.tui.text.theme import is_colour_enabled, set_palette
 from fcreview.tui.themes import OWN_THEMES, build_palette, choose_theme, css_variables
@@ -135,6 +136,14 @@ MIN_TERMINAL_SIZE = (60, 15)
 """Smallest supported terminal, in columns and rows."""
 
 
+def _choose_driver(session: Session) -> type[ScreenDiffDriver]:
+    if not session.in_browser:
+        return CompactDriver
+    from fcreview.tui.web_driver import CompactWebDriver
+
+    return CompactWebDriver
+
+
 class TerminalTooSmallScreen(GuardedScreen[None]):
     """Screen that covers all other screens while the terminal is too small."""
 
@@ -187,7 +196,9 @@ class FcreviewApp(App[int]):
         run_watcher: RunWatcher | None = None,
     ) -> None:
         # With NO_COLOR set, Textual chooses a colour filter before the theme is set.
-        super().__init__(driver_class=CompactDriver, ansi_color=None if is_colour_enabled(os.environ) else True)
+        super().__init__(
+            driver_class=_choose_driver(session), ansi_color=None if is_colour_enabled(os.environ) else True
+        )
         self.animation_level = "none"
         for own_theme in OWN_THEMES:
             self.register_theme(own_theme)
@@ -269,7 +280,7 @@ class FcreviewApp(App[int]):
 
     def _redraw(self, size: Size) -> None:
         """Send the whole screen. A terminal may rearrange its text when its size changes, even to the same size."""
-        if isinstance(self._driver, CompactDriver):
+        if isinstance(self._driver, ScreenDiffDriver):
             self._driver.forget_screen(*size)
         self.screen.refresh()
 
@@ -341,7 +352,22 @@ class FcreviewApp(App[int]):
     def _save_position(self) -> None:
         queue = self.screen_stack[0]
         if isinstance(queue, QueueScreen):
-            self.session.save_position(self._state, queue.position)
+            self.session.save_position(self._state, self._find_position(queue))
+
+    def _find_position(self, queue: QueueScreen) -> QueuePosition:
+        """Return the position of the queue, with the cursor on the item that is open above it."""
+        from fcreview.tui.screens.item_pane import ItemScreen
+        from fcreview.tui.screens.navigation import focused_item_pane
+
+        position = queue.position
+        above = self.screen_stack[1] if len(self.screen_stack) > 1 else None
+        if isinstance(above, ItemScreen):
+            if above.opening:
+                return position
+            row = above.item_reviewer.displayed.detail.row
+            cursor = CursorPosition(row.item, position.cursor.line, (row.id, row.run))
+            return replace(position, cursor=cursor, is_item_open=True)
+        return replace(position, is_item_open=above is None and focused_item_pane(self) is not None)
 
     def on_unmount(self) -> None:
         if self._signal_shutdown is not None:

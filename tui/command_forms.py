@@ -51,25 +51,39 @@ class CommandForm:
     help: str
     defaults: Mapping[str, str] = field(default_factory=dict)
     """Initial values by name of the field, in place of the defaults of the command."""
+    download: str = ""
+    """Name of the field with the only file that the command writes. In a browser, the file becomes a download."""
+    is_read_only: bool = False
+    """Whether the command writes nothing, so that it is also available in a browser."""
+
+    @property
+    def is_for_browser(self) -> bool:
+        return self.is_read_only or bool(self.download)
 
 
 FORMS = (
     CommandForm("queue create", "draw a sample", "create and assign a review queue", {"name": "sample", "size": "50"}),
     CommandForm("queue extend", "extend a sample", "draw more items to narrow an interval"),
-    CommandForm("queue list", "list queues", "queues with the progress of each annotator"),
-    CommandForm("queue show", "show a queue", "sampling and progress of a queue"),
-    CommandForm("estimate", "estimate", "estimated accuracy with 95 % confidence intervals"),
-    CommandForm("report", "HTML report", "write the full report as one HTML file", {"html": "report.html"}),
-    CommandForm("export", "export with options", "labels, corrected runs or patches", {"output": "labels.jsonl"}),
-    CommandForm("suspects", "list suspects", "golden answers that look wrong, with the evidence"),
-    CommandForm("audit", "audit", "review history of an item"),
+    CommandForm("queue list", "list queues", "queues with the progress of each annotator", is_read_only=True),
+    CommandForm("queue show", "show a queue", "sampling and progress of a queue", is_read_only=True),
+    CommandForm("estimate", "estimate", "estimated accuracy with 95 % confidence intervals", is_read_only=True),
+    CommandForm("report", "HTML report", "write the full report as one HTML file", {"html": "report.html"}, "html"),
+    CommandForm(
+        "export",
+        "export with options",
+        "labels, corrected runs or patches",
+        {"output": "labels.jsonl"},
+        "output",
+    ),
+    CommandForm("suspects", "list suspects", "golden answers that look wrong, with the evidence", is_read_only=True),
+    CommandForm("audit", "audit", "review history of an item", is_read_only=True),
     CommandForm("import", "import", "import new and changed results"),
     CommandForm("import-labels", "import labels", "import exported labels as reviews"),
     CommandForm("merge", "merge", "merge another workspace"),
     CommandForm("errata create", "create errata", "write reviewed golden answers to an errata file"),
     CommandForm("errata check", "check errata", "check an errata file"),
     CommandForm("errata issue", "errata issue", "write an issue text for the benchmark"),
-    CommandForm("rules list", "list rules", "accepted equivalence rules"),
+    CommandForm("rules list", "list rules", "accepted equivalence rules", is_read_only=True),
     CommandForm("rules preview", "preview a rule", "verdicts that an equivalence rule would change"),
     CommandForm("rules add", "add a rule", "accept an equivalence rule"),
     CommandForm("rules remove", "remove a rule", "remove an accepted equivalence rule"),

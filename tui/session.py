@@ -157,6 +157,10 @@ class Session:
         """(reviewed, all) items of the annotator in the queue, as last counted. None before."""
         self.n_bulk_changes = 0
         """Number of bulk reviews and undos so far. Lists compare it to notice that their rows may have changed."""
+        self.in_browser = False
+        """Whether the app runs in a browser, where it writes only the annotator's files and downloads."""
+        self.start_options = ""
+        """Options that select the queue to resume. Empty for the position of a start without options."""
         self.opens_overview = False
         """Whether several runs open on the overview if there is no position to resume."""
         self.shows_welcome = False
@@ -208,11 +212,11 @@ class Session:
 
     def load_position(self, state: QueueState) -> QueuePosition | None:
         """Return the position at which this annotator left the queue. None if the position belongs to another queue."""
-        return load_position(self._annotator_state, state)
+        return load_position(self._annotator_state, state, self.start_options)
 
     def save_position(self, state: QueueState, position: QueuePosition) -> None:
         """Save the position at which this annotator leaves the queue."""
-        save_position(self._annotator_state, state, position)
+        save_position(self._annotator_state, state, position, self.start_options)
 
     @property
     def reviewed_count(self) -> int:

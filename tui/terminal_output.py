@@ -10,6 +10,7 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
+from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 
 from fcreview.model.sanitize import display_width
@@ -222,8 +223,8 @@ def _cheapest_look(char: str, sent: GraphicState, look: GraphicState) -> Graphic
     return sent[0], look[1], sent[2] - _VISIBLE_ON_BLANKS
 
 
-class CompactDriver(LinuxDriver):
-    """Textual's driver with a `ScreenDiff`."""
+class ScreenDiffDriver(Driver):
+    """Driver with a `ScreenDiff`, to be combined with a driver that writes."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -236,4 +237,8 @@ class CompactDriver(LinuxDriver):
 
     def write(self, data: str) -> None:
         if output := self._screen_diff.reduce(data):
-            super().write(output)
+            super().write(output)  # type: ignore[safe-super]  # the other base class writes
+
+
+class CompactDriver(ScreenDiffDriver, LinuxDriver):
+    """Textual's driver for terminals with a `ScreenDiff`."""

@@ -3,8 +3,9 @@
 Two JSON files for each annotator in the workspace save state between sessions:
 
 * `history`: {"filter": [text], "search": [text]}, the latest text last.
-* `positions`: {"scope": [run], "blind": bool, "levels": [{where, search, queue, seed, run, items, item, line, via}]};
-  the last level is the queue as the annotator left it.
+* `positions`: {"scope": [run], "blind": bool, "start": options, "open": bool, "levels": [{where, search, queue, seed,
+  run, items, item, line, via}]}; the last level is the queue as the annotator left it, and `open` says whether its item
+  was open.
 """
 
 from __future__ import annotations
@@ -367,25 +368,31 @@ class QueuePosition:
     cursor: CursorPosition
     levels: Sequence[QueueLevel] = ()
     """Levels of the queue above the current level, outermost first."""
+    is_item_open: bool = False
+    """Whether the item under the cursor is open."""
 
 
-def save_position(annotator_state: AnnotatorState, state: QueueState, position: QueuePosition) -> None:
+def save_position(annotator_state: AnnotatorState, state: QueueState, position: QueuePosition, start: str = "") -> None:
+    """Save the position. `start`: options with which the app was opened, if they select a queue."""
     current = QueueLevel(position.settings, position.cursor)
     levels = [
         level_to_json(level.settings, level.cursor) | {"via": level.opened_from}
         for level in (*position.levels[-MAX_SAVED_LEVELS:], current)
     ]
-    annotator_state.try_write(POSITIONS_FOLDER, {"scope": list(state.scope), "blind": state.blind, "levels": levels})
+    start_fields = {"scope": list(state.scope), "blind": state.blind, "start": start}
+    annotator_state.try_write(POSITIONS_FOLDER, {**start_fields, "open": position.is_item_open, "levels": levels})
 
 
-def load_position(annotator_state: AnnotatorState, state: QueueState) -> QueuePosition | None:
+def load_position(annotator_state: AnnotatorState, state: QueueState, start: str = "") -> QueuePosition | None:
     """Return the saved position.
 
-    Returns None if there is none, if its runs or its blind mode are different, or if one of its filters is no longer
-    valid.
+    Returns None if there is none, if its runs, its blind mode or its options are different, or if one of its filters is
+    no longer valid.
     """
     saved_position = annotator_state.read(POSITIONS_FOLDER)
     if saved_position.get("scope") != list(state.scope) or saved_position.get("blind") is not state.blind:
+        return None
+    if saved_position.get("start", "") != start:
         return None
     try:
         levels = [QueueLevel(*level_from_json(each), str(each["via"])) for each in saved_position["levels"]]
@@ -394,4 +401,4 @@ def load_position(annotator_state: AnnotatorState, state: QueueState) -> QueuePo
         *above, current = levels
     except (FilterError, ValueError, TypeError, KeyError):
         return None
-    return QueuePosition(current.settings, current.cursor, above)
+    return QueuePosition(current.settings, current.cursor, above, saved_position.get("open") is True)

@@ -16,6 +16,7 @@ from textual.widgets import Static
 from fcreview.model.sanitize import sanitize
 from fcreview.tui.actions import FORM_ACTIONS
 from fcreview.tui.command_forms import CommandForm, CommandResult, FormField, build_arguments
+from fcreview.tui.downloads import run_for_download
 from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.text.lines import Line, fit_line
@@ -188,11 +189,19 @@ def open_command_form(
     if commands is None:
         app.notify(f"{form.label}: not available here", markup=False)
         return
+    if session.in_browser and not form.is_for_browser:
+        app.notify(f"Not available in the browser. Run fcreview {form.command} on the server.", markup=False)
+        return
+    run = partial(run_for_download, app, commands, form) if session.in_browser else partial(commands.run, form.command)
 
     async def open_form() -> None:
         defaults = {"annotators": f"{session.annotator}, ", **form.defaults, **values}
         described = await asyncio.to_thread(commands.describe, form.command)
-        fields = [replace(each, default=defaults.get(each.name, each.default)) for each in described]
+        fields = [
+            replace(each, default=defaults.get(each.name, each.default))
+            for each in described
+            if not (session.in_browser and each.is_path and each.name != form.download)
+        ]
 
         def show(output: str | None) -> None:
             if output is not None:
@@ -201,6 +210,6 @@ def open_command_form(
                 if done is not None:
                     done()
 
-        app.push_screen(CommandFormScreen(form.label, fields, partial(commands.run, form.command)), show)
+        app.push_screen(CommandFormScreen(form.label, fields, run), show)
 
     app.run_worker(open_form(), group="form")

@@ -252,7 +252,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     @property
     def _commands(self) -> CommandService | None:
-        services = self._session.report_services
+        services = self._session.report_services if not self._session.in_browser else None
         return services.commands if services is not None else None
 
     def on_descendant_focus(self) -> None:
@@ -270,7 +270,11 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         if self._form.inputs:
             self._form.inputs[0].focus()
         else:
-            self._show_message("the form is not available here")
+            self._show_message(
+                "not available in the browser: run fcreview queue create on the server"
+                if self._session.in_browser
+                else "the form is not available here"
+            )
 
     def on_line_list_chosen(self) -> None:
         self.action_draw()

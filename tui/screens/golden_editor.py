@@ -213,6 +213,9 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
 
     def action_editor(self) -> None:
         """Edit the text in the program that VISUAL or EDITOR names."""
+        if self._session.in_browser:
+            self._show_message("not available in the browser: edit the text here", "warn")
+            return
         command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
         with tempfile.TemporaryDirectory(prefix="fcreview-") as folder:
             file = Path(folder) / "golden.json"

@@ -21,7 +21,6 @@ from fcreview.model.wording import format_count
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.store.queries.run_lists import folder_label
 from fcreview.tui.command_forms import FORMS
-from fcreview.tui.exports import path_exists
 from fcreview.tui.queue.header import label_runs, run_title
 from fcreview.tui.queue.state import ALL_RUNS, available_orders
 from fcreview.tui.text.fuzzy import FuzzyMatch, match_words
@@ -143,7 +142,7 @@ def export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     """Return a command for the report and a command for each export format."""
     commands = [
         PaletteCommand("export", label := f"export {each.name}", partial(
-            context.run_with_argument, f"{label} FILE", partial(context.export, each.name), path_exists
+            context.run_with_argument, f"{label} FILE", partial(context.export, each.name), context.is_path_taken
         ), each.help, argument="FILE")
         for each in FORMATS
     ]  # fmt: skip
@@ -163,6 +162,8 @@ def form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     if context.state.blind or services is None or services.commands is None:
         return
     for form in FORMS:
+        if context.session.in_browser and not form.is_for_browser:
+            continue
         yield PaletteCommand("command", form.label, partial(context.open_form, form), form.help)
 
 

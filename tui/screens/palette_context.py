@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +17,8 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.store.rows import ItemMatch, RunRow
 from fcreview.tui.actions import ACTIONS, Action
-from fcreview.tui.exports import ExportRequest, write_export
+from fcreview.tui.downloads import deliver_download, download_name
+from fcreview.tui.exports import ExportRequest, path_exists, write_export
 from fcreview.tui.key_bindings import available_actions
 from fcreview.tui.queue.loader import queue_file_shares
 from fcreview.tui.review.status import StatusMessage
@@ -30,6 +34,7 @@ from fcreview.tui.screens.pager import PagerScreen, PagerText
 
 if TYPE_CHECKING:
     from fcreview.tui.command_forms import CommandForm
+    from fcreview.tui.exports import ReportServices
     from fcreview.tui.queue.state import QueueState
     from fcreview.tui.session import Session
 
@@ -168,11 +173,27 @@ class PaletteContext:
         services = self.session.report_services
         self.show_message(f"writing {request.path} ...")
         try:
-            summary = await self.session.query(lambda store: write_export(store, request, services))
+            if self.session.in_browser:
+                summary = await self._export_download(request, services)
+            else:
+                summary = await self.session.query(lambda store: write_export(store, request, services))
         except (FcreviewError, OSError) as error:
             self.show_message(str(error), "bad")
         else:
             self.show_message(summary, "good")
+
+    async def _export_download(self, request: ExportRequest, services: ReportServices | None) -> str:
+        """Write the export to a temporary folder and offer it as a download."""
+        with TemporaryDirectory(prefix="fcreview-") as folder:
+            path = Path(folder) / download_name(request.path)
+            inside = replace(request, path=str(path))
+            summary = await self.session.query(lambda store: write_export(store, inside, services))
+            deliver_download(self.app, path)
+        return summary.replace(f"{folder}/", "")
+
+    def is_path_taken(self, path: str) -> bool:
+        """Whether an export would replace a file."""
+        return not self.session.in_browser and path_exists(path)
 
     def open_form(self, form: CommandForm) -> None:
         """Open the form of a command, for the run and the item on screen."""

@@ -81,6 +81,8 @@ class QueueScreen(GuardedScreen[None]):
         self._focused_at = 0.0
         """Time when the focused list was drawn, in seconds of the monotonic clock."""
         self._opens_overview = session.opens_overview and position is None and open_item is None
+        self._reopens_item = session.in_browser and position is not None and position.is_item_open
+        """Whether the item under the cursor is to be opened, because the page was reloaded while it was open."""
         self._first_load = (position.cursor if position else CursorPosition(), open_item, message)
 
     def compose(self) -> ComposeResult:
@@ -119,6 +121,8 @@ class QueueScreen(GuardedScreen[None]):
             self._preloaded = True
             preload = Thread(target=import_module, args=(ITEM_MODULE,), name="preload", daemon=True)
             self.set_timer(PRELOAD_DELAY, preload.start)
+            if self._reopens_item:
+                self.action_open()
 
     def on_queue_pane_item_found(self, found: QueuePane.ItemFound) -> None:
         row = self.list.row_at(self.list.cursor)

@@ -23,11 +23,23 @@ COPY_FILE_NAME = "copied.txt"
 class TerminalWriter(Protocol):
     """Object that writes escape sequences to the terminal, such as Textual's driver."""
 
+    @property
+    def is_web(self) -> bool:
+        """Whether the terminal is in a browser."""
+
     def write(self, data: str) -> None: ...
 
 
 def copy_text(text: str, folder: Path | None, terminal: TerminalWriter | None) -> str:
-    """Copy the text to a file and, if it is short enough, to the clipboard. Return a message with the file's path."""
+    """Copy the text to a file and, if it is short enough, to the clipboard. Return a message with the file's path.
+
+    From a browser, no file is written.
+    """
+    if terminal is not None and terminal.is_web:
+        if (sequence := osc52_sequence(text, {})) is None:
+            return "too long for the clipboard"
+        terminal.write(sequence)
+        return "copied to the clipboard"
     path = sanitize(shorten_path(write_copy(text, folder)))
     sequence = osc52_sequence(text, os.environ)
     if sequence is None or terminal is None:

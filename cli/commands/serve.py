@@ -1,0 +1,263 @@
+"""`fcreview serve`: open the app in a browser."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import ssl
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fcreview.cli.errors import CommandError, UsageError
+from fcreview.cli.options import OPTIONAL_PATHS_ARGUMENT, BlindOption, RunOption, WhereOption, workspace_command
+from fcreview.cli.output import emit, print_message
+from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+
+if TYPE_CHECKING:
+    from fcreview.cli.serve.login import Login
+    from fcreview.cli.serve.server import BrowserServer
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8000
+SECRET_VARIABLE = "FCREVIEW_SERVE_SECRET"  # noqa: S105 - the name of a variable
+MIN_SECRET = 16
+"""Shortest secret of a proxy, in characters."""
+NO_LOGIN = (
+    "fcreview serve needs a login. Create a users file with `fcreview serve --add-user NAME --users FILE`"
+    " and pass --users FILE, or let a proxy log in and pass --trust-header NAME."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """Options of the server itself."""
+
+    users: Path | None = None
+    trust_header: str | None = None
+    secret_file: Path | None = None
+    host: str | None = None
+    port: int | None = None
+    socket: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    url: str | None = None
+    max_sessions: int = 20
+
+
+@workspace_command("format", "decoder", path=OPTIONAL_PATHS_ARGUMENT)
+def serve(
+    options: WorkspaceOptions,
+    users: Annotated[
+        Path | None, typer.Option("--users", metavar="FILE", help="Users file with password hashes.")
+    ] = None,
+    add_user: Annotated[
+        str | None, typer.Option("--add-user", metavar="NAME", help="Set a password in the users file, then exit.")
+    ] = None,
+    trust_header: Annotated[
+        str | None,
+        typer.Option(
+            "--trust-header",
+            metavar="NAME",
+            help="Take the annotator from this header of a proxy. Needs --socket, or a secret in --secret-file or"
+            f" {SECRET_VARIABLE}, which the proxy sends as X-Fcreview-Secret.",
+        ),
+    ] = None,
+    secret_file: Annotated[
+        Path | None, typer.Option("--secret-file", metavar="FILE", help="File with the secret of the proxy.")
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option("--host", metavar="HOST", help=f"Address to listen on. Default: {DEFAULT_HOST}. Others need TLS."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port", metavar="N", min=0, max=65_535, help=f"Port. Default: {DEFAULT_PORT}; 0 for any free port."
+        ),
+    ] = None,
+    socket: Annotated[
+        Path | None, typer.Option("--socket", metavar="PATH", help="Listen on a Unix socket that only you can use.")
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option("--tls-cert", metavar="FILE", help="TLS certificate chain (PEM).")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Key of the certificate.")] = None,
+    url: Annotated[
+        str | None,
+        typer.Option("--url", metavar="URL", help="Address that browsers use, such as https://review.example.org."),
+    ] = None,
+    max_sessions: Annotated[
+        int, typer.Option("--max-sessions", metavar="N", min=1, help="Number of open browser tabs at most.")
+    ] = 20,
+    queue: Annotated[
+        str | None,
+        typer.Option("--queue", metavar="NAME", help="Order or queue that each session opens, as for fcreview open."),
+    ] = None,
+    where: WhereOption = "",
+    run: RunOption = None,
+    blind: BlindOption = False,
+) -> None:
+    """Open the app in a browser. The login is the annotator.
+
+    Starts a process of the app for each browser tab. A session writes only its annotator's journal and settings;
+    exports become downloads. Listens on 127.0.0.1 unless you pass --host or --socket.
+
+    Example: fcreview serve runs/ --users users.toml
+    """
+    if add_user is not None:
+        _add_user(users, add_user)
+        return
+    if not options.paths:
+        raise UsageError("missing PATH: a run, a folder of runs, or a folder with a workspace")
+    try:
+        import textual_serve  # noqa: F401
+    except ImportError:
+        raise CommandError("fcreview serve needs textual-serve. Run: pip install 'fcreview[serve]'") from None
+    serve_options = ServeOptions(
+        users, trust_header, secret_file, host, port, socket, tls_cert, tls_key, url, max_sessions
+    )
+    check_options(serve_options)
+    with open_workspace(options):
+        pass  # imports new results before the first session
+    run_server(serve_options, build_open_options(options, queue, where, run, blind))
+
+
+def build_open_options(
+    options: WorkspaceOptions, queue: str | None, where: str, run: str | None, blind: bool
+) -> list[str]:
+    """Return the options and paths of `fcreview open` for each session."""
+    given = {"format": options.format, "decoder": options.decoder, "workspace": options.workspace}
+    given |= {"queue": queue, "where": where, "run": run}
+    arguments = [f"--{name}={value}" for name, value in given.items() if value]
+    arguments += [f"--data={folder}" for folder in options.data or ()]
+    return [*arguments, *(["--blind"] if blind else []), "--", *map(str, options.paths)]
+
+
+def check_options(options: ServeOptions) -> None:
+    """Raise a UsageError unless there is one login and every connection from elsewhere is encrypted."""
+    from fcreview.cli.serve.request_checks import is_loopback
+
+    if (options.users is None) == (options.trust_header is None):
+        raise UsageError(NO_LOGIN if options.users is None else "pass either --users or --trust-header, not both")
+    if options.trust_header is not None and not re.fullmatch(r"[A-Za-z0-9-]+", options.trust_header):
+        raise UsageError(f"invalid --trust-header {options.trust_header!a}: a header is letters, digits and -")
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise UsageError("pass --tls-cert and --tls-key together")
+    if options.socket is not None:
+        if options.host is not None or options.port is not None or options.tls_cert is not None:
+            raise UsageError("--socket excludes --host, --port and --tls-cert")
+        if options.url is None:
+            raise UsageError("--socket needs --url: the address that browsers use, such as https://review.example.org")
+    elif options.tls_cert is None and not is_loopback(options.host or DEFAULT_HOST):
+        raise UsageError(f"--host {options.host} needs TLS: pass --tls-cert FILE and --tls-key FILE")
+
+
+def run_server(options: ServeOptions, open_options: Sequence[str]) -> None:
+    """Serve until Ctrl+C or SIGTERM."""
+    from fcreview.cli.serve.request_checks import (
+        LOOPBACK_NAMES,
+        AllowedOrigins,
+        format_origin,
+        is_loopback,
+        parse_origin,
+    )
+    from fcreview.cli.serve.server import Address, BrowserServer, serve
+    from fcreview.cli.serve.session_process import SessionCommand
+
+    host, scheme = options.host or DEFAULT_HOST, "https" if options.tls_cert is not None else "http"
+    named = parse_origin(options.url) if options.url is not None else None
+    if named is None and host in ("0.0.0.0", "::", ""):  # noqa: S104 - compared only
+        raise UsageError(f"--host {host} needs --url: the address that browsers use")
+
+    def list_origins(port: int) -> list[str]:
+        if named is not None:
+            return [named]
+        return [format_origin(scheme, each, port) for each in (LOOPBACK_NAMES if is_loopback(host) else [host])]
+
+    def make_server(port: int) -> BrowserServer:
+        origins = list_origins(port)
+        login = build_login(options, f"fcreview-{port}", is_secure=origins[0].startswith("https"))
+        command = SessionCommand(open_options)
+        return BrowserServer(command, login, AllowedOrigins(frozenset(origins)), options.max_sessions)
+
+    def announce(port: int) -> None:
+        emit(f"Serving at {list_origins(port)[0]}. Press Ctrl+C to stop.")
+        sys.stdout.flush()
+
+    build_login(options, "", is_secure=False)  # reports errors of the users file before the server starts
+    port = DEFAULT_PORT if options.port is None else options.port
+    address = Address(host, port, options.socket, _load_certificate(options))
+    asyncio.run(serve(make_server, address, announce))
+
+
+def build_login(options: ServeOptions, cookie: str, *, is_secure: bool) -> Login:
+    """Create the login. Raises: UsageError without users or a secret."""
+    from fcreview.cli.serve.login import HeaderLogin, PasswordLogin
+    from fcreview.cli.serve.users import UsersFile
+
+    if options.users is not None:
+        users = UsersFile(options.users)
+        if not users.load():
+            raise UsageError(f"{options.users} has no users. Add one: fcreview serve --add-user NAME --users FILE")
+        return PasswordLogin(users, cookie, is_secure)
+    secret = _read_secret(options)
+    if secret is None and options.socket is None:
+        raise UsageError(
+            "--trust-header needs --socket PATH, or a secret that the proxy sends: pass --secret-file FILE or set"
+            f" {SECRET_VARIABLE}"
+        )
+    return HeaderLogin(options.trust_header or "", secret)
+
+
+def _read_secret(options: ServeOptions) -> str | None:
+    from fcreview.cli.serve.users import check_private_file
+
+    if options.secret_file is None:
+        secret = os.environ.get(SECRET_VARIABLE)
+    else:
+        check_private_file(options.secret_file)
+        secret = options.secret_file.read_text("utf-8", errors="surrogateescape").strip()
+    if secret is not None and len(secret) < MIN_SECRET:
+        raise UsageError(f"the secret of the proxy must have at least {MIN_SECRET} characters")
+    return secret
+
+
+def _load_certificate(options: ServeOptions) -> ssl.SSLContext | None:
+    if options.tls_cert is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(options.tls_cert, options.tls_key, password=_refuse_password)
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{options.tls_cert}: no certificate that fits the key ({error})") from error
+    return context
+
+
+def _refuse_password() -> str:
+    raise ValueError("the key is encrypted")
+
+
+def _add_user(users: Path | None, name: str) -> None:
+    from fcreview.cli.serve.users import UsersFile
+    from fcreview.store.workspace import check_annotator
+
+    if users is None:
+        raise UsageError("--add-user needs --users FILE")
+    annotator = check_annotator(name)
+    UsersFile(users).set_password(annotator, read_password(annotator))
+    print_message(f"{annotator} can log in with this password ({users})")
+
+
+def read_password(annotator: str) -> str:
+    """Ask for a password. Without a terminal, it is the first line of standard input."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\n")
+    password: str = typer.prompt(f"Password of {annotator}", hide_input=True, confirmation_prompt=True, err=True)
+    return password

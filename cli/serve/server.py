@@ -1,0 +1,257 @@
+"""Web server: the page, its websocket with a process of the app, and downloads."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import ssl
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import textual_serve
+from aiohttp import WSCloseCode, WSMsgType, hdrs, web
+from textual_serve.download_manager import DownloadManager
+
+from fcreview.cli.errors import CommandError
+from fcreview.cli.serve.login import PAGES, Login
+from fcreview.cli.serve.request_checks import AllowedOrigins, add_security_headers, make_guard
+from fcreview.cli.serve.session_process import SessionCommand, SessionProcess, clamp_size
+
+TERMINAL_FILES = Path(textual_serve.__file__).parent / "static"
+"""Scripts, fonts and styles of the terminal in the page."""
+MAX_FORM_BYTES = 16_384
+MAX_MESSAGE_BYTES = 1 << 20
+"""Size limit of a message from the browser. A longer text cannot be pasted."""
+HEARTBEAT = 15.0
+"""Seconds between checks whether the browser is still connected."""
+SESSIONS: web.AppKey[BrowserServer] = web.AppKey("sessions")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the server listens: a host and port, or a Unix socket."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    socket_path: Path | None = None
+    tls: ssl.SSLContext | None = None
+
+
+@dataclass(slots=True)
+class BrowserServer:
+    """Sessions of all browsers. Each has a process of its own."""
+
+    command: SessionCommand
+    login: Login
+    allowed: AllowedOrigins
+    max_sessions: int = 20
+    downloads: DownloadManager = field(default_factory=DownloadManager)
+    sessions: dict[SessionProcess, web.WebSocketResponse] = field(default_factory=dict)
+    """Sessions whose process has not ended."""
+    _endings: dict[SessionProcess, asyncio.Task[None]] = field(default_factory=dict)
+
+    def make_app(self) -> web.Application:
+        app = web.Application(middlewares=[make_guard(self.allowed)], client_max_size=MAX_FORM_BYTES)
+        app[SESSIONS] = self
+        app.add_routes(
+            [
+                web.get("/", self._show_page),
+                web.get("/ws", self._run_session),
+                web.get("/download/{key}", self._send_download),
+                web.static("/static", PAGES),
+                web.static("/terminal", TERMINAL_FILES),
+                *self.login.routes(),
+            ]
+        )
+        app.on_response_prepare.append(add_security_headers)
+        app.on_shutdown.append(lambda _: self.end_sessions())
+        return app
+
+    async def _show_page(self, request: web.Request) -> web.StreamResponse:
+        if self.login.identify(request) is None:
+            return self.login.refuse(request)
+        return web.Response(text=(PAGES / "page.html").read_text("utf-8"), content_type="text/html")
+
+    def _identify(self, request: web.Request) -> str:
+        annotator = self.login.identify(request)
+        if annotator is None:
+            raise web.HTTPForbidden(text="Not logged in.\n")
+        return annotator
+
+    async def _run_session(self, request: web.Request) -> web.WebSocketResponse:
+        annotator = self._identify(request)
+        websocket = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=MAX_MESSAGE_BYTES)
+        await websocket.prepare(request)
+        await self._wait_for_endings(annotator)
+        if len(self.sessions) >= self.max_sessions:
+            await _refuse(websocket, f"{len(self.sessions)} sessions are open, which is the limit. Try again later.")
+            return websocket
+        session = SessionProcess(self.command, annotator, websocket, self.downloads)
+        self.sessions[session] = websocket
+        try:
+            await session.start(clamp_size(request.query.get("width"), 80), clamp_size(request.query.get("height"), 24))
+            await _forward_messages(websocket, session)
+        except OSError as error:
+            await _refuse(websocket, f"The app cannot be started: {error.strerror or error}")
+        finally:
+            await self._end(session)
+        return websocket
+
+    async def _wait_for_endings(self, annotator: str) -> None:
+        """Wait until ending sessions of the annotator have saved the position, which a reloaded page continues."""
+        endings = [task for session, task in self._endings.items() if session.annotator == annotator]
+        if endings:
+            await asyncio.wait(endings)
+
+    async def _end(self, session: SessionProcess) -> None:
+        """End a session. Its process ends even if the caller is cancelled."""
+
+        async def end() -> None:
+            try:
+                await session.stop()
+            finally:
+                self._endings.pop(session, None)
+                self.sessions.pop(session, None)
+
+        if session not in self._endings:
+            self._endings[session] = asyncio.create_task(end())
+        await asyncio.shield(self._endings[session])
+
+    async def end_sessions(self) -> None:
+        """End all sessions at once."""
+        open_sessions = list(self.sessions.items())
+        for _, websocket in open_sessions:
+            with suppress(ConnectionError, RuntimeError, asyncio.TimeoutError):
+                await asyncio.wait_for(websocket.close(code=WSCloseCode.GOING_AWAY), 1)
+        await asyncio.gather(*(self._end(session) for session, _ in open_sessions))
+
+    async def _send_download(self, request: web.Request) -> web.StreamResponse:
+        """Send a file that the app of the same annotator offers. It can be fetched once."""
+        annotator, key = self._identify(request), request.match_info["key"]
+        try:
+            download = await self.downloads.get_download_metadata(key)
+        except KeyError:
+            download = None
+        session = download.app_service if download is not None else None
+        if download is None or not isinstance(session, SessionProcess) or session.annotator != annotator:
+            raise web.HTTPNotFound(text="There is no such download.\n")
+        response = web.StreamResponse()
+        response.content_type = "application/octet-stream"
+        name = quote(download.file_name, safe="")
+        response.headers[hdrs.CONTENT_DISPOSITION] = f"attachment; filename*=UTF-8''{name}"
+        await response.prepare(request)
+        async for chunk in self.downloads.download(key):
+            await response.write(chunk)
+        await response.write_eof()
+        return response
+
+
+async def _refuse(websocket: web.WebSocketResponse, reason: str) -> None:
+    with suppress(ConnectionError, RuntimeError):
+        await websocket.send_bytes(f"\r\n {reason}\r\n".encode())
+        await websocket.close()
+
+
+async def _forward_messages(websocket: web.WebSocketResponse, session: SessionProcess) -> None:
+    """Forward keys, sizes and focus until the browser disconnects. Messages of another form are dropped."""
+    async for message in websocket:
+        if message.type != WSMsgType.TEXT:
+            continue
+        try:
+            kind, value = (*message.json(), None)[:2]
+        except (ValueError, TypeError, RecursionError):
+            continue
+        if kind == "stdin" and isinstance(value, str):
+            await session.send_bytes(value.encode("utf-8", "replace"))
+        elif kind == "resize" and isinstance(value, dict):
+            await session.set_terminal_size(clamp_size(value.get("width"), 80), clamp_size(value.get("height"), 24))
+        elif kind == "ping" and isinstance(value, str):
+            await websocket.send_json(["pong", value[:100]])
+        elif kind == "focus":
+            await session.focus()
+        elif kind == "blur":
+            await session.blur()
+
+
+def open_unix_socket(path: Path) -> socket.socket:
+    """Open a Unix socket that only its owner can connect to. Raises: CommandError if another server uses the path."""
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with suppress(FileNotFoundError):
+            if not stat.S_ISSOCK(path.lstat().st_mode):
+                raise CommandError(f"{path}: exists and is not a socket")
+            if _is_in_use(path):
+                raise CommandError(f"{path}: another server uses this socket")
+            path.unlink()
+        previous = os.umask(0o177)
+        try:
+            server.bind(os.fspath(path))
+        finally:
+            os.umask(previous)
+    except OSError as error:
+        server.close()
+        raise CommandError(f"{path}: {error.strerror or error}") from error
+    except CommandError:
+        server.close()
+        raise
+    return server
+
+
+def _is_in_use(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(1)
+        try:
+            client.connect(os.fspath(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        except OSError:
+            return True
+    return True
+
+
+def open_tcp_socket(host: str, port: int) -> socket.socket:
+    """Open a socket for a host name or address. Raises: CommandError if the address is in use or not available."""
+    try:
+        family, _, _, _, place = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(place, family=family)
+    except OSError as error:
+        raise CommandError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}. Choose --host and --port"
+        ) from error
+
+
+async def serve(
+    make_server: Callable[[int], BrowserServer], address: Address, announce: Callable[[int], object]
+) -> None:
+    """Run the server until SIGINT or SIGTERM, then end all sessions.
+
+    Args:
+        make_server: creates the server. Its argument is the port, or 0 for a Unix socket.
+        announce: called with the port when the server accepts connections.
+    """
+    if address.socket_path is not None:
+        listener, port = open_unix_socket(address.socket_path), 0
+    else:
+        listener = open_tcp_socket(address.host, address.port)
+        port = listener.getsockname()[1]
+    runner = web.AppRunner(make_server(port).make_app(), access_log=None, shutdown_timeout=1, handle_signals=False)
+    try:
+        await runner.setup()
+        await web.SockSite(runner, listener, ssl_context=address.tls).start()
+        is_stopped = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(each, is_stopped.set)
+        announce(port)
+        await is_stopped.wait()
+    finally:
+        await runner.cleanup()
+        listener.close()
+        if address.socket_path is not None:
+            address.socket_path.unlink(missing_ok=True)

@@ -1,0 +1,197 @@
+"""Users file of `fcreview serve`: TOML with a line `"alice" = "scrypt$15$8$1$SALT$KEY"` for each annotator.
+
+Numbers: the logarithm of scrypt's N to base 2, r and p. SALT and KEY are base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import stat
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+
+from fcreview.cli.errors import CommandError
+from fcreview.store.workspace import AnnotatorError, check_annotator, is_same_filename
+
+MIN_PASSWORD, MAX_PASSWORD = 8, 1_000
+"""Shortest and longest password, in characters."""
+MAX_FILE_BYTES = 1_000_000
+_COST = (15, 8, 1)
+"""Logarithm of N, r and p of scrypt for new passwords: 32 MB and a tenth of a second."""
+_MAX_COST = (20, 32, 16)
+_KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class PasswordHash:
+    """Scrypt hash of a password."""
+
+    cost: tuple[int, int, int]
+    salt: bytes
+    key: bytes
+
+    @classmethod
+    def create(cls, password: str) -> PasswordHash:
+        salt = secrets.token_bytes(16)
+        return cls(_COST, salt, _derive_key(password, salt, _COST))
+
+    @classmethod
+    def parse(cls, text: str) -> PasswordHash:
+        """Parse the form of the users file. Raises: ValueError."""
+        name, log_n, r, p, salt, key = text.split("$")
+        cost = (int(log_n), int(r), int(p))
+        if name != "scrypt" or not all(1 <= each <= most for each, most in zip(cost, _MAX_COST, strict=True)):
+            raise ValueError(text)
+        found = cls(cost, base64.b64decode(salt, validate=True), base64.b64decode(key, validate=True))
+        if len(found.salt) < 8 or len(found.key) != _KEY_BYTES:
+            raise ValueError(text)
+        return found
+
+    def __str__(self) -> str:
+        salt, key = (base64.b64encode(each).decode() for each in (self.salt, self.key))
+        return "$".join(["scrypt", *map(str, self.cost), salt, key])
+
+    def matches(self, password: str) -> bool:
+        """Whether this is the hash of the password. The time does not depend on the difference."""
+        return hmac.compare_digest(_derive_key(password, self.salt, self.cost), self.key)
+
+
+def _derive_key(password: str, salt: bytes, cost: tuple[int, int, int]) -> bytes:
+    log_n, r, p = cost
+    text = password.encode("utf-8", "surrogatepass")
+    memory = 2 * 128 * r * ((1 << log_n) + p)
+    return hashlib.scrypt(text, salt=salt, n=1 << log_n, r=r, p=p, maxmem=memory, dklen=_KEY_BYTES)
+
+
+_UNKNOWN_USER = PasswordHash(_COST, bytes(16), bytes(_KEY_BYTES))
+"""Hash to compare with for an unknown name, so that the time does not tell whether a name exists."""
+
+
+@dataclass(slots=True)
+class UsersFile:
+    """The users file, read again when it changes."""
+
+    path: Path
+    _users: dict[str, PasswordHash] = field(default_factory=dict)
+    _stamp: tuple[int, int, int] | None = None
+
+    def load(self) -> Mapping[str, PasswordHash]:
+        """Return the hashes by annotator name. Raises: CommandError if the file is missing, unsafe or invalid."""
+        status = check_private_file(self.path)
+        stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+        if stamp != self._stamp:
+            self._users, self._stamp = _parse_users(self.path), stamp
+        return self._users
+
+    def find(self, name: str) -> PasswordHash | None:
+        """Return the hash of an annotator. None if the name is unknown or the file cannot be read now."""
+        try:
+            return self.load().get(name)
+        except CommandError:
+            return None
+
+    def verify(self, name: str, password: str) -> bool:
+        """Whether the password is right. Takes a tenth of a second, also for an unknown name."""
+        known = self.find(name)
+        matches = (known or _UNKNOWN_USER).matches(password[:MAX_PASSWORD])
+        return matches and known is not None
+
+    def set_password(self, name: str, password: str) -> None:
+        """Add an annotator, or change the password. Other lines stay as they are.
+
+        Raises: CommandError for a weak password, a name that differs only in case, or an unsafe file.
+        """
+        if not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
+            raise CommandError(f"the password must have {MIN_PASSWORD} to {MAX_PASSWORD:,} characters")
+        lines: list[str] = []
+        if self.path.exists():
+            similar = [each for each in self.load() if each != name and is_same_filename(each, name)]
+            if similar:
+                raise CommandError(f"{self.path} has a user {similar[0]}. Choose a name that differs in more than case")
+            lines = [each for each in self.path.read_text("utf-8").splitlines() if _user_of(each) != name]
+        lines.append(f"{json.dumps(name, ensure_ascii=False)} = {json.dumps(str(PasswordHash.create(password)))}")
+        temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}")
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write("\n".join(lines) + "\n")
+            temporary.replace(self.path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def _user_of(line: str) -> str | None:
+    """Return the name in a line of a users file. None for a comment or an empty line."""
+    try:
+        names = list(tomllib.loads(line))
+    except tomllib.TOMLDecodeError:
+        return None
+    return names[0] if len(names) == 1 else None
+
+
+def check_private_file(path: Path) -> os.stat_result:
+    """Check that a file with secrets is a regular file that only its owner can access. Raises: CommandError."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror or error}") from error
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
+        raise CommandError(f"{path}: not a regular file of at most {MAX_FILE_BYTES:,} bytes")
+    if status.st_mode & 0o077:
+        raise CommandError(f"{path}: other users can access this file. Run: chmod 600 {path}")
+    return status
+
+
+def _parse_users(path: Path) -> dict[str, PasswordHash]:
+    try:
+        values = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{path}: {error}") from error
+    users: dict[str, PasswordHash] = {}
+    for name, value in values.items():
+        try:
+            users[check_annotator(name)] = PasswordHash.parse(value if isinstance(value, str) else "")
+        except AnnotatorError as error:
+            raise CommandError(f"{path}: {error}") from error
+        except ValueError:
+            raise CommandError(
+                f'{path}: {name!a} has no valid hash. A line is "NAME" = "scrypt$...", as --add-user writes it'
+            ) from None
+    return users
+
+
+@dataclass(slots=True)
+class AttemptLimiter:
+    """Counts attempts by key, such as a name, within a time span."""
+
+    limit: int
+    seconds: float = 300.0
+    clock: Callable[[], float] = monotonic
+    max_keys: int = 10_000
+    """Number of keys from which the oldest are forgotten."""
+    _attempts: dict[str, list[float]] = field(default_factory=dict)
+
+    def acquire(self, key: str) -> bool:
+        """Count an attempt. False if the limit was reached before."""
+        now = self.clock()
+        recent = [at for at in self._attempts.pop(key, ()) if now - at < self.seconds]
+        is_allowed = len(recent) < self.limit
+        if is_allowed:
+            recent.append(now)
+        self._attempts[key] = recent  # the last key is the newest
+        while len(self._attempts) > self.max_keys:
+            del self._attempts[next(iter(self._attempts))]
+        return is_allowed
+
+    def forget(self, key: str) -> None:
+        """Forget the attempts after a successful one."""
+        self._attempts.pop(key, None)

@@ -1,0 +1,85 @@
+"""A server in this process, with a small program in place of the app."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from aiohttp.test_utils import TestClient, TestServer, unused_port
+
+from fcreview.cli.serve import users
+from fcreview.cli.serve.login import HeaderLogin, Login, PasswordLogin
+from fcreview.cli.serve.request_checks import AllowedOrigins
+from fcreview.cli.serve.server import BrowserServer
+from fcreview.cli.serve.session_process import SessionCommand
+from fcreview.cli.serve.users import UsersFile
+
+PASSWORD = "correct horse"  # noqa: S105
+SECRET = "a secret of the proxy"  # noqa: S105
+PROGRAM = """
+import json, os, sys
+text = json.dumps(dict(os.environ)).encode()
+sys.stdout.buffer.write(b"__GANGLION__\\nD" + len(text).to_bytes(4, "big") + text)
+sys.stdout.buffer.flush()
+sys.stdin.buffer.read()
+"""
+"""Sends its environment, then waits until its input ends."""
+
+
+class ProgramCommand(SessionCommand):
+    @property
+    def arguments(self) -> list[str]:
+        return [sys.executable, "-I", "-S", "-c", PROGRAM]
+
+
+class Browser(TestClient):  # type: ignore[type-arg]
+    """A browser that sends the origin of the server's page."""
+
+    server_state: BrowserServer
+    origin: str
+
+    async def log_in(self, name: str = "alice", password: str = PASSWORD) -> int:
+        form = {"name": name, "password": password}
+        answer = await self.post("/login", data=form, headers={"Origin": self.origin}, allow_redirects=False)
+        return answer.status
+
+
+async def start(login: Login, port: int, max_sessions: int = 20) -> Browser:
+    origin = f"http://127.0.0.1:{port}"
+    command = ProgramCommand([], {"PATH": "/bin", "HOME": "/home/x", "PGPASSWORD": "x", "FCREVIEW_SERVE_SECRET": "x"})
+    server = BrowserServer(command, login, AllowedOrigins(frozenset({origin})), max_sessions)
+    browser = Browser(TestServer(server.make_app(), port=port))
+    browser.server_state, browser.origin = server, origin
+    await browser.start_server()
+    return browser
+
+
+@pytest.fixture
+def users_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UsersFile:
+    """With alice and bob, whose hashes cost nothing."""
+    monkeypatch.setattr(users, "_COST", (4, 8, 1))
+    monkeypatch.setattr(users, "_UNKNOWN_USER", users.PasswordHash.create("unknown user"))
+    file = UsersFile(tmp_path / "users.toml")
+    for name in ("alice", "bob"):
+        file.set_password(name, PASSWORD)
+    return file
+
+
+@pytest_asyncio.fixture
+async def browser(users_file: UsersFile) -> AsyncIterator[Browser]:
+    """Not logged in."""
+    port = unused_port()
+    found = await start(PasswordLogin(users_file, "fcreview", is_secure=False), port, max_sessions=3)
+    yield found
+    await found.close()
+
+
+@pytest_asyncio.fixture
+async def proxied() -> AsyncIterator[Browser]:
+    """Behind a proxy that sends `X-User` and a secret."""
+    found = await start(HeaderLogin("X-User", SECRET), unused_port())
+    yield found
+    await found.close()

@@ -1,0 +1,223 @@
+"""Requests to the server: who may open the page, the websocket and downloads, and what a session's process gets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
+from aiohttp.test_utils import unused_port
+
+from fcreview.cli.errors import CommandError
+from fcreview.cli.serve.login import SECRET_HEADER, PasswordLogin
+from fcreview.cli.serve.server import open_unix_socket
+from fcreview.cli.serve.session_process import INHERITED, SessionProcess
+from fcreview.cli.serve.users import UsersFile
+from tests.cli.serve.conftest import PASSWORD, SECRET, Browser, start
+
+pytestmark = pytest.mark.process
+ELSEWHERE = "http://evil.example"
+PATHS = ("/", "/ws", "/download/x", "/static/page.js", "/terminal/js/textual.js")
+HOSTILE_NAMES = ("", "../evil", "a/b", ".hidden", "-x", "a b", "x" * 65, "a\x1b[2J", "alice,bob", "%2e%2e")
+
+
+async def environment_of(websocket: ClientWebSocketResponse) -> dict[str, str]:
+    """Of the process behind a websocket."""
+    message = await websocket.receive(timeout=30)
+    assert message.type == WSMsgType.BINARY, message
+    found: dict[str, str] = json.loads(message.data)
+    return found
+
+
+async def open_session(browser: Browser, **headers: str) -> ClientWebSocketResponse:
+    return await browser.ws_connect("/ws?width=100&height=30", headers={"Origin": browser.origin, **headers})
+
+
+async def test_a_login_opens_the_app_as_this_annotator(browser: Browser) -> None:
+    assert "Password" in await (await browser.get("/")).text()
+    assert await browser.log_in() == 303
+    page = await browser.get("/")
+    assert "textual-terminal" in await page.text()
+    assert "script-src 'self'" in page.headers["Content-Security-Policy"]
+    environment = await environment_of(await open_session(browser))
+    assert environment["FCREVIEW_ANNOTATOR"] == "alice"
+    assert (environment["COLUMNS"], environment["ROWS"]) == ("100", "30")
+
+
+async def test_the_cookie_is_kept_from_scripts_and_other_sites(browser: Browser, users_file: UsersFile) -> None:
+    secure = await start(PasswordLogin(users_file, "fcreview", is_secure=True), unused_port())
+    for each, wanted in ((browser, {"fcreview"}), (secure, {"__Host-fcreview"})):
+        form = {"name": "alice", "password": PASSWORD}
+        answer = await each.post("/login", data=form, headers={"Origin": each.origin}, allow_redirects=False)
+        assert set(answer.cookies) == wanted
+        cookie = answer.cookies[wanted.pop()]
+        assert cookie["httponly"] and cookie["samesite"] == "Strict" and bool(cookie["secure"]) is (each is secure)
+    await secure.close()
+
+
+async def test_attempts_are_limited(browser: Browser) -> None:
+    assert [await browser.log_in("alice", "wrong") for _ in range(5)] == [401] * 5
+    assert await browser.log_in() == 429
+    assert await browser.log_in("bob") == 303
+    statuses = await asyncio.gather(*(browser.log_in("carol") for _ in range(8)))
+    assert sorted(statuses) == [401] * 5 + [429] * 3
+
+
+async def test_without_a_login_nothing_opens(browser: Browser) -> None:
+    assert (await browser.get("/download/x")).status == 403
+    with pytest.raises(WSServerHandshakeError, match="403"):
+        await open_session(browser)
+    for name in HOSTILE_NAMES:
+        assert await browser.log_in(name) in (401, 429)
+
+
+async def test_another_host_is_refused_everywhere(browser: Browser) -> None:
+    await browser.log_in()
+    for path in PATHS:
+        for host in ("evil.example", "127.0.0.1", f"evil.example:{browser.port}"):
+            assert (await browser.get(path, headers={"Host": host, "Origin": browser.origin})).status == 421, path
+
+
+async def test_another_origin_is_refused_everywhere(browser: Browser) -> None:
+    await browser.log_in()
+    for path in PATHS:
+        for origin in (ELSEWHERE, "null", f"https://127.0.0.1:{browser.port}"):
+            assert (await browser.get(path, headers={"Origin": origin})).status == 403, path
+    for path in ("/login", "/logout"):
+        for headers in ({}, {"Origin": ELSEWHERE}):
+            assert (await browser.post(path, headers=headers, data={})).status == 403
+    assert (await browser.get("/ws")).status == 403  # no page leaves the origin out
+    for path in PATHS[1:]:
+        headers = {"Sec-Fetch-Site": "cross-site", "Origin": browser.origin}
+        assert (await browser.get(path, headers=headers)).status == 403
+    assert not browser.server_state.sessions
+
+
+async def test_a_link_on_another_site_leads_to_the_page(browser: Browser) -> None:
+    answer = await browser.get("/", headers={"Sec-Fetch-Site": "cross-site"})
+    assert "refresh" in await answer.text()  # the browser then sends the cookie
+
+
+async def test_a_header_counts_only_with_the_secret(proxied: Browser) -> None:
+    assert (await proxied.get("/", headers={"X-User": "alice", SECRET_HEADER: SECRET})).status == 200
+    for headers in ({"X-User": "alice"}, {"X-User": "alice", SECRET_HEADER: SECRET + "x"}, {SECRET_HEADER: SECRET}):
+        assert (await proxied.get("/", headers=headers)).status == 403
+        with pytest.raises(WSServerHandshakeError, match="403"):
+            await open_session(proxied, **headers)
+    twice: Any = [("X-User", "alice"), ("X-User", "bob"), (SECRET_HEADER, SECRET)]
+    assert (await proxied.get("/", headers=twice)).status == 403
+
+
+async def test_hostile_names_in_the_header_are_refused(proxied: Browser) -> None:
+    for name in HOSTILE_NAMES:
+        if name.isprintable():  # the client refuses to send others
+            assert (await proxied.get("/", headers={"X-User": name, SECRET_HEADER: SECRET})).status == 403, name
+
+
+async def test_annotators_who_connect_at_once_are_not_mixed(proxied: Browser) -> None:
+    names = [f"annotator{at}" for at in range(6)]
+    sockets = await asyncio.gather(
+        *(open_session(proxied, **{"X-User": name, SECRET_HEADER: SECRET}) for name in names)
+    )
+    found = await asyncio.gather(*map(environment_of, sockets))
+    assert [each["FCREVIEW_ANNOTATOR"] for each in found] == names
+
+
+async def test_a_process_gets_the_listed_variables_only(browser: Browser) -> None:
+    await browser.log_in()
+    environment = await environment_of(await open_session(browser))
+    own = {"FCREVIEW_ANNOTATOR", "FCREVIEW_BROWSER", "TEXTUAL_FPS", "TEXTUAL_COLOR_SYSTEM", "COLORTERM"}
+    assert set(environment) - {"LC_CTYPE"} == {"PATH", "HOME", "COLUMNS", "ROWS"} | own
+    assert not any("SECRET" in name or name.startswith(("PG", "PYTHONPATH", "LD_")) for name in INHERITED)
+
+
+async def test_sessions_are_limited_and_end_with_their_tab(browser: Browser) -> None:
+    await browser.log_in()
+    sockets = [await open_session(browser) for _ in range(3)]
+    await asyncio.gather(*map(environment_of, sockets))
+    processes = [session._process for session in browser.server_state.sessions]
+    refused = await open_session(browser)
+    assert b"3 sessions are open" in (await refused.receive(timeout=30)).data
+    await sockets[0].close()
+    again = await open_session(browser)  # waits for the process of the closed tab
+    assert (await environment_of(again))["FCREVIEW_ANNOTATOR"] == "alice"
+    await browser.server_state.end_sessions()
+    assert not browser.server_state.sessions
+    assert all(process is not None and process.returncode is not None for process in processes)
+
+
+async def test_a_session_that_ends_while_it_starts_leaves_no_process(browser: Browser) -> None:
+    await browser.log_in()
+    await open_session(browser)
+    (session,) = browser.server_state.sessions
+    await browser.server_state.end_sessions()
+    assert session._process is None or session._process.returncode is not None
+
+
+async def test_messages_of_another_form_are_dropped(browser: Browser) -> None:
+    await browser.log_in()
+    websocket = await open_session(browser)
+    await environment_of(websocket)
+    for text in (
+        "",
+        "[",
+        "[]",
+        "{}",
+        "1",
+        '["stdin"]',
+        '["stdin", 1]',
+        '["resize", {"width": 1e9}]',
+        '["resize", 3]',
+    ):
+        await websocket.send_str(text)
+    await websocket.send_json(["ping", "1"])
+    assert await websocket.receive_json(timeout=30) == ["pong", "1"]
+
+
+async def test_a_download_is_for_its_annotator_only(browser: Browser) -> None:
+    await browser.log_in()
+    await environment_of(await open_session(browser))
+    (session,) = browser.server_state.sessions
+    fields = {"open_method": "download", "mime_type": "text/html"}
+    create = browser.server_state.downloads.create_download
+    await create(app_service=session, delivery_key="key", file_name='a"\r\nb.html', **fields)
+
+    async def answer(_: SessionProcess, __: dict[str, Any]) -> bool:
+        for chunk in (b"text", b""):
+            await browser.server_state.downloads.chunk_received("key", chunk)
+        return True
+
+    session.send_meta = answer.__get__(session)  # type: ignore[method-assign]
+    await browser.log_in("bob")
+    assert (await browser.get("/download/key")).status == 404
+    await browser.log_in("alice")
+    found = await browser.get("/download/key")
+    assert await found.read() == b"text" and found.content_type == "application/octet-stream"
+    assert found.headers["Content-Disposition"] == "attachment; filename*=UTF-8''a%22%0D%0Ab.html"
+    assert (await browser.get("/download/key")).status == 404
+
+
+async def test_a_login_ends_with_the_user_and_with_log_out(browser: Browser, users_file: UsersFile) -> None:
+    await browser.log_in("bob")
+    users_file.set_password("bob", "another password")
+    assert "Password" in await (await browser.get("/")).text()
+    await browser.log_in("alice")
+    await browser.post("/logout", headers={"Origin": browser.origin})
+    assert "Password" in await (await browser.get("/")).text()
+
+
+def test_only_the_owner_can_connect_to_the_socket(tmp_path: Path) -> None:
+    path = tmp_path / "socket"
+    open_unix_socket(path).close()
+    with open_unix_socket(path) as listener:  # replaces the one that a crashed server left
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        listener.listen()
+        with pytest.raises(CommandError, match="another server"):
+            open_unix_socket(path)
+    (tmp_path / "file").touch()
+    with pytest.raises(CommandError, match="not a socket"):
+        open_unix_socket(tmp_path / "file")

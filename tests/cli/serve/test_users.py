@@ -1,0 +1,73 @@
+"""The users file and the limit of attempts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fcreview.cli.errors import CommandError
+from fcreview.cli.serve.users import AttemptLimiter, PasswordHash, UsersFile
+from tests.cli.serve.conftest import PASSWORD
+
+
+def test_a_password_is_kept_as_a_hash_that_only_the_owner_can_read(users_file: UsersFile) -> None:
+    text = users_file.path.read_text()
+    assert PASSWORD not in text and text.startswith('"alice" = "scrypt$')
+    assert users_file.path.stat().st_mode & 0o777 == 0o600
+    assert users_file.verify("alice", PASSWORD) and users_file.verify("bob", PASSWORD)
+    assert not users_file.verify("alice", PASSWORD + "x") and not users_file.verify("carol", PASSWORD)
+
+
+def test_a_changed_password_leaves_other_lines_alone(users_file: UsersFile) -> None:
+    users_file.path.write_text("# our team\n" + users_file.path.read_text())
+    before = users_file.path.read_text().splitlines()
+    users_file.set_password("alice", "another password")
+    after = users_file.path.read_text().splitlines()
+    assert [*after[:-1]] == [before[0], before[2]] and after[-1].startswith('"alice"')
+    assert users_file.verify("alice", "another password") and not users_file.verify("alice", PASSWORD)
+
+
+@pytest.mark.parametrize(
+    "text", ['alice = "plain"', 'alice = "scrypt$40$8$1$AAAA$AAAA"', "alice.b = 1", '"../x" = ""', "=", '"a b" = "x"']
+)
+def test_an_invalid_line_is_refused(users_file: UsersFile, text: str) -> None:
+    users_file.path.write_text(text)
+    with pytest.raises(CommandError):
+        users_file.load()
+
+
+def test_a_file_that_others_can_read_is_refused(users_file: UsersFile) -> None:
+    users_file.path.chmod(0o640)
+    with pytest.raises(CommandError, match="chmod 600"):
+        users_file.load()
+    assert not users_file.verify("alice", PASSWORD)
+
+
+def test_a_short_password_and_a_name_that_differs_in_case_are_refused(users_file: UsersFile) -> None:
+    for name, password in (("carol", "short"), ("Alice", PASSWORD)):
+        with pytest.raises(CommandError):
+            users_file.set_password(name, password)
+    assert list(users_file.load()) == ["alice", "bob"]
+
+
+def test_a_missing_file_names_itself(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="absent"):
+        UsersFile(tmp_path / "absent.toml").load()
+
+
+def test_a_hash_of_full_cost_round_trips() -> None:
+    made = PasswordHash.create(PASSWORD)
+    assert made.cost == (15, 8, 1) and PasswordHash.parse(str(made)) == made and made.matches(PASSWORD)
+
+
+def test_attempts_are_limited_for_a_time() -> None:
+    now = [0.0]
+    limiter = AttemptLimiter(2, seconds=10, clock=lambda: now[0], max_keys=2)
+    assert [limiter.acquire("a") for _ in range(3)] == [True, True, False]
+    assert limiter.acquire("b")
+    now[0] = 11
+    assert limiter.acquire("a")
+    for key in "cde":
+        limiter.acquire(key)
+    assert len(limiter._attempts) == 2
